@@ -1,4 +1,4 @@
-"""CPU time that one change of a pod costs the operator before anything is decided: kopf's watch, and taking it in.
+"""CPU time that one change of a pod costs the operator before anything is decided: the watch, and taking it in.
 
 Real pods on a real API server; another process changes each of them `--rounds` times.
 """
@@ -15,13 +15,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import kopf
-
 from benchmarks.filled_cluster import NAMESPACE, filled
 from dtjob.controller.cluster import JobKey
 from dtjob.controller.store import Store
 from dtjob.controller.workqueue import WorkQueue
-from dtjob.kube import watch
+from dtjob.kube import informer
 from dtjob.kube.client import connect
 from dtjob.kube.process import collect_garbage_seldom
 from tools.cluster.rest import Api
@@ -52,22 +50,19 @@ class Ticker:
 async def measure(kubeconfig: str, rounds: int) -> dict[str, Any]:
     """Watch until the changes have come; CPU microseconds of an event, and the longest hold of the loop."""
     store, queue, events = Store(), WorkQueue[JobKey](), 0
-    take_in = watch.take_in
+    take_in = informer.take_in
 
     def counted(*arguments: Any) -> None:
         nonlocal events
         events += 1
         take_in(*arguments)
 
-    watch.take_in = counted  # type: ignore[assignment]
+    informer.take_in = counted
     collect_garbage_seldom()
     async with connect(kubeconfig) as kube:
         pods = len(Api(Path(kubeconfig)).list("pods", NAMESPACE))
-        registry, settings = watch.registry(store, queue, kube.credentials), watch.settings()
         ticker, began = Ticker(), time.process_time()
-        watching = asyncio.create_task(
-            kopf.operator(registry=registry, settings=settings, standalone=True, clusterwide=True)
-        )
+        watching = asyncio.create_task(informer.Informer(kube, "Pod", store, queue).watch())
         await _until(lambda: events >= pods)
         await asyncio.sleep(2)
         listed, listing = time.process_time() - began, ticker.stop()

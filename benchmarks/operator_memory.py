@@ -15,10 +15,12 @@ import tracemalloc
 from pathlib import Path
 
 from benchmarks.filled_cluster import filled
+from dtjob.api.job import KIND
 from dtjob.controller import store as store_module
-from dtjob.controller.store import Store
+from dtjob.controller.store import LISTED_KINDS, Store
+from dtjob.controller.workqueue import WorkQueue
 from dtjob.kube.client import Kube, connect
-from dtjob.kube.resync import resync
+from dtjob.kube.informer import Informer, resync
 from dtjob.objects import labels
 
 KEPT, WHOLE = "kept", "whole"
@@ -44,7 +46,7 @@ async def measure(kubeconfig: str, side: str, pods: int) -> dict[str, int]:
 
 
 async def _take_in(kube: Kube, store: Store) -> None:
-    await resync(kube, store, (), set())
+    await resync([Informer(kube, kind, store, WorkQueue()) for kind in (*LISTED_KINDS, KIND)])
 
 
 async def _take_in_whole(kube: Kube, store: Store) -> None:

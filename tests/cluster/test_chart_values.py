@@ -184,7 +184,7 @@ def test_rights_to_pod_groups_are_those_of_the_providers(helm_program: Path, nam
     assert [group for rule in rules for group in rule["apiGroups"]] == groups
     for rule in rules:
         assert rule["resources"] == ["podgroups"]
-        assert rule["verbs"] == ["get", "list", "create", "update", "delete"]
+        assert rule["verbs"] == ["get", "list", "watch", "create", "update", "delete"]
 
 
 NO_TEXT = ("Port", "port", "Seconds", "replicas", "Threshold", "weight", "maxUnavailable")

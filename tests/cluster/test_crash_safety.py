@@ -98,18 +98,15 @@ def test_a_job_deleted_while_it_is_away_goes_at_once(
     api.wait("pods", namespace, lambda pods: not pods)
 
 
-def test_a_deleted_service_or_config_map_is_made_again(
+def test_a_deleted_service_or_network_policy_is_made_again(
     operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
 ) -> None:
     api.create("dtjobs", namespace, job())
     wait_phase(api, namespace, "Running")
-    config_map = next(
-        m["metadata"]["name"] for m in api.list("configmaps", namespace) if m["metadata"]["name"].startswith("digits-")
-    )
-    for kind, name in (("services", "digits"), ("configmaps", config_map), ("networkpolicies", "digits")):
-        old = api.get(kind, namespace, name)["metadata"]["uid"]
-        api.delete(kind, namespace, name)
-        api.wait_for(kind, namespace, name, lambda found, old=old: found and found["metadata"]["uid"] != old)
+    for kind in ("services", "networkpolicies"):
+        old = api.get(kind, namespace, "digits")["metadata"]["uid"]
+        api.delete(kind, namespace, "digits")
+        api.wait_for(kind, namespace, "digits", lambda found, old=old: found and found["metadata"]["uid"] != old)
     assert wait_phase(api, namespace, "Running")["status"]["restarts"]["total"] == 0
 
 

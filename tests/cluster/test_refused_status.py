@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from dtjob.controller.memory import Memory
 from dtjob.controller.status_writer import StatusWriter
 from dtjob.kube.client import connect
 from tests.cluster.support.jobs import job
@@ -31,7 +32,7 @@ async def test_a_status_that_the_api_server_refuses_is_written_without_progress(
     manifest = api.get("dtjobs", namespace, "digits")
     async with connect(str(cluster.kubeconfig)) as kube:
         status = {"phase": "Running", "ready": "1/3", "progress": progress}
-        stored = await StatusWriter(kube).write((namespace, "digits"), manifest, status)
+        stored = await StatusWriter(kube).write(Memory(), manifest, status)
         kept = {"phase": "Running", "ready": "1/3"}
         assert stored["status"] == kept
         assert api.get("dtjobs", namespace, "digits")["status"] == kept

@@ -43,6 +43,10 @@ def test_what_is_deleted_is_made_again_at_once(
 ) -> None:
     api.create("dtjobs", namespace, job())
     wait_pods(api, namespace, *THREE)
+    config_map = config_map_of(api, namespace)
+    uid = api.get("configmaps", namespace, config_map)["metadata"]["uid"]
+    api.delete("configmaps", namespace, config_map)
+    kubelet.wait(THREE[-1], "ContainerCreating", "")  # on its node, for the ConfigMap
     for kind in ("services", "networkpolicies"):
         deleted_and_made_again(api, kind, namespace, "digits")
     told = [f"{kind} digits was missing and has been created again" for kind in ("Service", "NetworkPolicy")]
@@ -50,7 +54,7 @@ def test_what_is_deleted_is_made_again_at_once(
     for pod in THREE[:-1]:
         kubelet.run(pod)
     api.wait_for("dtjobs", namespace, "digits", lambda found: found and found["status"]["ready"] == "2/3")
-    deleted_and_made_again(api, "configmaps", namespace, config_map_of(api, namespace))  # which one pod waits for
+    api.wait_for("configmaps", namespace, config_map, other_uid(uid))
     kubelet.run(THREE[-1])
     assert wait_phase(api, namespace, "Running")["status"]["restarts"]["total"] == 0
     for kind in ("services", "networkpolicies"):
@@ -154,16 +158,6 @@ def test_a_suspended_job_makes_none_of_them(
     wait_phase(api, namespace, "Running")
     for kind, name in three.items():
         api.wait_for(kind, namespace, name, lambda one: one is not None)
-
-
-@pytest.mark.slow  # the one above deletes one that a pod waits for
-def test_a_config_map_is_made_again_though_no_pod_needs_it_now(
-    shared_operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
-) -> None:
-    """Nobody tells of its end: it is asked for, every 20 s."""
-    api.create("dtjobs", namespace, job())
-    wait_phase(api, namespace, "Running")
-    deleted_and_made_again(api, "configmaps", namespace, config_map_of(api, namespace))
 
 
 async def test_a_field_that_an_api_server_does_not_know_is_never_dropped(

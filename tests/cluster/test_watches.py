@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from dtjob.local.addresses import free_ports
 from tests.cluster.conftest import ROOT
-from tests.cluster.support.chart import Ports, wait_until
+from tests.cluster.support.api_proxy import ApiProxy, Call
+from tests.cluster.support.chart import wait_until
 from tests.cluster.support.jobs import job, wait_pods
 from tests.cluster.support.kubelet import Kubelet
 from tests.cluster.support.operator_process import OperatorProcess
@@ -46,34 +45,56 @@ def test_jobs_are_watched_again_once_a_definition_that_was_deleted_is_back(
         api.wait_for("dtjobs", namespace, name, lambda found: found and found.get("status"), timeout=120)
 
 
+@pytest.mark.resync_seconds(3600)
 def test_a_pod_that_went_while_no_watch_could_tell_is_missed_soon(
-    cluster: ControlPlane, api: Api, namespace: str, kubelet: Kubelet, tmp_path: Path
+    cluster: ControlPlane, api: Api, namespace: str, kubelet: Kubelet, operator: OperatorProcess
 ) -> None:
-    """A new API server does not know what came before it: the operator's watches begin with LISTs, and nothing tells
-    of what was deleted before these. Resyncs of its own are an hour away."""
-    (port,) = free_ports(1)
-    operator = OperatorProcess(
-        cluster.kubeconfig, namespace, tmp_path / "operator.log", 3600, (f"--metrics=127.0.0.1:{port}",)
-    )
-    operator.start()
-    try:
-        metrics = Ports(0, port)
-        api.create("dtjobs", namespace, job())
-        wait_pods(api, namespace, *TASKS)
-        first = last_resync(metrics)
-        wait_until(lambda: last_resync(metrics) > first, "the resync that follows the first lists")
-        operator.signal(signal.SIGSTOP)
+    """A new API server does not know what came before it, so that no watch continues: pods are listed again."""
+    api.create("dtjobs", namespace, job())
+    wait_pods(api, namespace, *TASKS)
+    with operator.frozen():
         cluster.stop_api()
         cluster.start_api()
         api.delete("pods", namespace, TASKS[2], grace=0)
         api.wait("pods", namespace, lambda found: TASKS[2] not in found)
-        operator.signal(signal.SIGCONT)
-        wait_pods(api, namespace, *TASKS[:2], "digits-worker-1-1")
+    wait_pods(api, namespace, *TASKS[:2], "digits-worker-1-1")
+
+
+def test_nothing_is_made_for_a_job_that_went_after_it_was_listed_and_before_it_was_watched(
+    api: Api, namespace: str, proxy: ApiProxy, tmp_path: Path
+) -> None:
+    """Its Service is watched and goes with it. The job's status has nothing new to say."""
+    jobs = "distributedtrainingjobs"
+
+    def one_list_no_watch_and_no_pods(call: Call) -> int | None:
+        if (call.method, call.resource) == ("POST", "pods"):
+            return 403
+        listed = any(status == 200 for one, status in proxy.calls if (one.method, one.resource) == ("GET", jobs))
+        return 503 if call.resource == jobs and call.method == "GET" and (call.by_kopf or listed) else None
+
+    def written(begun: int) -> dict[str, set[int]]:
+        written: dict[str, set[int]] = {}
+        for call, status in proxy.calls[begun:]:
+            if call.method != "GET" and call.resource != "events":
+                written.setdefault(call.resource, set()).add(status)
+        return written
+
+    operator = OperatorProcess(proxy.kubeconfig, namespace, tmp_path / "operator.log", resync_seconds=3600)
+    proxy.rule = one_list_no_watch_and_no_pods
+    api.create("dtjobs", namespace, job())
+    operator.start()
+    try:
+        api.wait_for(
+            "dtjobs",
+            namespace,
+            "digits",
+            lambda found: found and found.get("status", {}).get("reason") == "CannotCreate",
+        )
+        begun = len(proxy.calls)
+        api.delete("dtjobs", namespace, "digits")
+        of_status = f"{jobs}/status"
+        wait_until(lambda: 404 in written(begun).get(of_status, ()), "the operator looks whether the job is there")
+        assert written(begun).keys() == {of_status}
     finally:
         operator.kill()
         print(operator.log.read_text())
-
-
-def last_resync(metrics: Ports) -> float:
-    """When the operator last resynced."""
-    return metrics.samples().get("dtjob_last_resync_timestamp_seconds", 0.0)

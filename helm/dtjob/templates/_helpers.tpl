@@ -40,7 +40,7 @@ readOnlyRootFilesystem: true
 capabilities: {drop: [ALL]}
 {{- end }}
 
-{{- /* Exactly the calls that operator/dtjob/kube/client.py and kopf's watches make. */ -}}
+{{- /* Exactly the calls that operator/dtjob/kube/client.py and kopf make. */ -}}
 {{- define "dtjob.rules" -}}
 - apiGroups: [training.dtjob.dev]
   resources: [distributedtrainingjobs]
@@ -78,10 +78,10 @@ capabilities: {drop: [ALL]}
 {{- end }}
 {{- with .Values.gangs.providers }}
 {{- $groups := dict "Kubernetes" "scheduling.k8s.io" "Volcano" "scheduling.volcano.sh" "Coscheduling" "scheduling.x-k8s.io" }}
-# Listed at each resync where some job has a gang, made before its pods, deleted when it is suspended or has ended.
+# Listed and watched if some job has a gang, made before its pods, deleted when it is suspended or has ended.
 - apiGroups: [{{ range $index, $name := . }}{{ if $index }}, {{ end }}{{ get $groups $name }}{{ end }}]
   resources: [podgroups]
-  verbs: [get, list, create, update, delete]
+  verbs: [get, list, watch, create, update, delete]
 {{- end }}
 {{- end }}
 

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from dtjob.controller.backoff import Backoff
 from dtjob.controller.cluster import JobKey
 
 AT_ONCE = 200
@@ -54,6 +55,7 @@ class Asking:
 
     def __init__(self, every_seconds: float) -> None:
         self._every = every_seconds
+        self._pauses = Backoff(every_seconds, max(LONGEST_PAUSE_SECONDS, every_seconds))
         self._known: dict[Supervisor, _Known] = {}
         self._asked: set[Supervisor] = set()
         self._later: list[tuple[float, int, Supervisor]] = []
@@ -101,9 +103,8 @@ class Asking:
         """It did not: the next question comes later each time."""
         self._asked.discard(one)
         if one in self._known:
-            silent = self._known[one].silent
-            pause = min(self._every * 2.0 ** min(silent, 30), max(LONGEST_PAUSE_SECONDS, self._every))
-            self._plan(one, _Known(now + pause, silent + 1))
+            silent = self._known[one].silent + 1
+            self._plan(one, _Known(now + self._pauses.after(silent), silent))
 
     def _plan(self, one: Supervisor, known: _Known) -> None:
         self._known[one] = known

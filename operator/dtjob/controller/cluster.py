@@ -39,6 +39,10 @@ class Stale(ClusterError):
     none."""
 
 
+class Gone(Stale):
+    """The object was deleted. No object has its name."""
+
+
 class Cluster(Protocol):
     """The few calls that dtjob makes. Objects are plain JSON, each with `kind`. All may raise ClusterError."""
 
@@ -68,7 +72,8 @@ class Cluster(Protocol):
         where it is gone. Raises Stale where it changed meanwhile, and Refused."""
 
     async def write_status(self, job: Manifest, status: dict[str, Any]) -> Manifest:
-        """Replace the job's status, against its resourceVersion, and return the stored job. Raises Stale or Refused."""
+        """Replace the job's status, against its resourceVersion, and return the stored job. Raises Gone, Stale or
+        Refused."""
 
     async def warning_about(self, namespace: str, pod_uid: str) -> str:
         """The newest warning that events have about the pod with this uid, in one line; empty where there is none."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeVar
@@ -24,7 +24,6 @@ from dtjob.controller.mending import Mending
 from dtjob.controller.put_back import put_back
 from dtjob.controller.slots import CALLS_OF_A_JOB, Slots
 from dtjob.controller.store import Store
-from dtjob.controller.tally import Tally
 from dtjob.controller.workqueue import WorkQueue
 from dtjob.objects import drift, kueue, labels
 from dtjob.objects.manifest import Manifest
@@ -76,8 +75,8 @@ class Outcome:
 
 
 class Creation:
-    """Makes objects of all jobs. `slots` are the calls that may be under way over all of them; `tallies` is told of
-    what became of them, by job."""
+    """Makes objects of all jobs. `slots` are the calls that may be under way over all of them. What became of them
+    goes into the job's tally, in the store's memory of it."""
 
     def __init__(
         self,
@@ -85,18 +84,17 @@ class Creation:
         store: Store,
         queue: WorkQueue[JobKey],
         slots: Slots,
-        tallies: Mapping[JobKey, Tally],
         clock: Callable[[], datetime],
     ) -> None:
         self._cluster, self._store, self._queue, self._slots = cluster, store, queue, slots
-        self._tallies, self._clock = tallies, clock
-        self._holds, self._mending = Holds(), Mending()
-        self._uids: dict[JobKey, str] = {}
+        self._clock, self._mending = clock, Mending()
 
-    def forget(self, key: JobKey) -> None:
-        """Forget what was held of a job that is gone."""
-        self._uids.pop(key, None)
-        self._holds.keep(key, set())
+    def is_due(self, key: JobKey, uid: str, makes: Sequence[Make]) -> bool:
+        """Whether a new object of the job with this uid is to be made now, and not only later."""
+        memory, creates = self._store.memory(key), [one for one in makes if isinstance(one, Create)]
+        if memory.made_for != uid:
+            return bool(creates)
+        return any(not memory.holds.holds(one.role, _now()) for one in self._due(key, creates))
 
     async def make(self, key: JobKey, uid: str, makes: Sequence[Make]) -> None:
         """Make what may be tried now for the job with this uid. Raises the first error that may pass, when all calls
@@ -104,11 +102,11 @@ class Creation:
 
         What was refused is said in the store's problems, and makes the job due when it may be tried again.
         """
-        if self._uids.get(key) != uid:  # another job of this name begins anew
-            self.forget(key)
-            self._uids[key] = uid
+        memory = self._store.memory(key)
+        if memory.made_for != uid:  # calls that were under way for another job of this name may have told of it
+            memory.made_for, memory.holds = uid, Holds()
         needed, roles, alone = in_groups(makes)
-        self._holds.keep(key, {what_of(one) for one in makes} | roles.keys())
+        self._holds(key).keep({what_of(one) for one in makes} | roles.keys())
         try:
             with self._slots.calls(key, len(makes)):
                 outcomes = [await self._each(key, self._due(key, needed))]
@@ -119,7 +117,7 @@ class Creation:
                     outcomes += await asyncio.gather(*of_roles)
                 outcomes += await asyncio.gather(*(self._alone(key, one) for one in self._due(key, alone)))
         finally:
-            wait = self._holds.next_try(key, _now())
+            wait = self._holds(key).next_try(_now())
             if wait is not None:
                 self._queue.add_after(key, wait)
         if errors := [error for outcome in outcomes for error in outcome.errors]:
@@ -134,7 +132,7 @@ class Creation:
     async def _make_role(self, key: JobKey, role: str, pods: Sequence[Create]) -> Outcome:
         """Make the pods of one role until one is refused; the others wait with it."""
         outcome = Outcome()
-        if self._holds.holds(key, role, _now()):
+        if self._holds(key).holds(role, _now()):
             return outcome
         due = self._due(key, pods)
         made = 0
@@ -146,16 +144,16 @@ class Creation:
                 break
             made += len(batch)
         if outcome.refused:
-            self._holds.refused(key, role, _now())
+            self._holds(key).refused(role, _now())
             self._say_of_role(key, due[made:], outcome)
         else:
-            self._holds.lift(key, role)
+            self._holds(key).lift(role)
         return outcome
 
     def _say(self, key: JobKey, outcome: Outcome) -> None:
         """Say why each of these was refused, and try it again later."""
         for create, why in outcome.refused:
-            self._holds.refused(key, what_of(create), _now())
+            self._holds(key).refused(what_of(create), _now())
             self._set_problem(key, create, why)
 
     def _say_of_role(self, key: JobKey, pods: Sequence[Create], outcome: Outcome) -> None:
@@ -209,7 +207,7 @@ class Creation:
                 self._note_problem(key, create, str(error))  # the next try writes it
             raise
         else:
-            self._holds.lift(key, what)
+            self._holds(key).lift(what)
             self._set_problem(key, create, None)
             # No watch event will say what is known here already; the status still has to say that all were created.
             if self._store.apply(stored) is not None:
@@ -220,11 +218,11 @@ class Creation:
         """Leave it for a while, and say why where that may last; whether it stands."""
         what, stands = what_of(create), isinstance(error, Unrepaired)
         if isinstance(error, InTheWay):
-            self._holds.in_the_way(key, what, _now(), error.blocker)
+            self._holds(key).in_the_way(what, _now(), error.blocker)
         else:
-            self._holds.refused(key, what, _now(), stands=stands)
+            self._holds(key).refused(what, _now(), stands=stands)
         lasts = isinstance(error, Stranger) or isinstance(error.__cause__, Refused)
-        if lasts or self._holds.tries(key, what) >= LOOKS_BEFORE_SAID:
+        if lasts or self._holds(key).tries(what) >= LOOKS_BEFORE_SAID:
             self._set_problem(key, create, str(error))
         return stands
 
@@ -238,8 +236,8 @@ class Creation:
         stored = await self._cluster.mend(action.manifest, action.there["metadata"]["uid"])
         if stored is not None:
             self._mending.note(what, now)
-            self._tallies[key].mended(action.kind, action.name, action.field)
-        self._holds.lift(key, what_of(action))
+            self._store.memory(key).tally.mended(action.kind, action.name, action.field)
+        self._holds(key).lift(what_of(action))
         self._set_problem(key, action, None)
         if stored is None:
             self._store.remove(action.there)
@@ -254,7 +252,7 @@ class Creation:
         wanted = built(create)
         try:
             stored = await self._cluster.create(wanted)
-            self._tallies[key].created(create.kind, create.name, again=create.again)
+            self._store.memory(key).tally.created(create.kind, create.name, again=create.again)
             return stored
         except AlreadyExists as error:
             found = error.existing
@@ -279,6 +277,9 @@ class Creation:
         lost = lost_labels(wanted, found)
         return await put_back(self._cluster, found, lost) if lost else found
 
+    def _holds(self, key: JobKey) -> Holds:
+        return self._store.memory(key).holds
+
     def _is_wanted(self, key: JobKey) -> bool:
         """Whether the job is still there and not suspended meanwhile: thousands of pods take a while to make."""
         return (job := self._job(key)) is not None and not deleting(job) and not job["spec"].get("suspend")
@@ -286,19 +287,19 @@ class Creation:
     def _job(self, key: JobKey) -> Manifest | None:
         """The job that the calls under way are for; None where it is gone, and where another has its name."""
         job = self._store.job(key)
-        return job if job is not None and job["metadata"]["uid"] == self._uids.get(key) else None
+        return job if job is not None and job["metadata"]["uid"] == self._store.memory(key).made_for else None
 
     def _due(self, key: JobKey, creates: Sequence[Made]) -> list[Made]:
         return [create for create in creates if not self._is_held(key, create)]
 
     def _is_missing(self, key: JobKey, create: Create) -> bool:
         """Whether it is held, and does not stand all the same."""
-        return self._is_held(key, create) and not self._holds.stands(key, what_of(create))
+        return self._is_held(key, create) and not self._holds(key).stands(what_of(create))
 
     def _is_held(self, key: JobKey, create: Make) -> bool:
         what = what_of(create)
-        blocker = self._holds.blocker(key, what)
-        return self._holds.holds(key, what, _now()) and not (blocker and self._store.is_gone(blocker))
+        blocker = self._holds(key).blocker(what)
+        return self._holds(key).holds(what, _now()) and not (blocker and self._store.is_gone(blocker))
 
     def _set_problem(self, key: JobKey, create: Make, why: str | None) -> None:
         if self._note_problem(key, create, why):
@@ -308,7 +309,7 @@ class Creation:
         """Note why the object could not be made, or with None that it could; whether that is new."""
         new = self._job(key) is not None and self._store.set_problem(key, what_of(create), why)
         if new and why is not None and isinstance(create, Create):
-            self._tallies[key].refused(create.kind, create.name, why)
+            self._store.memory(key).tally.refused(create.kind, create.name, why)
         return new
 
 

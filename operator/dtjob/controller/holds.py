@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import dataclass
 
-from dtjob.controller.cluster import JobKey
+from dtjob.controller.backoff import Backoff
 
-LONGEST_SECONDS = 15.0
-"""A refused object (a quota, a stranger's name) is tried again after this."""
-
-FIRST_SECONDS = 1.0
-"""What is in the way and on its way out is looked for again after this, and then ever later."""
+IN_THE_WAY = Backoff(1.0, 15.0)
+"""Before a look whether what is in the way has gone. A refused object (a quota, a stranger's name) is tried again after
+the longest of these waits."""
 
 
 @dataclass(frozen=True)
@@ -26,56 +24,53 @@ class Hold:
 
 
 class Holds:
-    """The holds of all jobs, by what is not to be tried (`Kind/name`, or any other words). Times are the loop's."""
+    """The holds of one job, by what is not to be tried (`Kind/name`, or any other words). Times are the loop's."""
 
     def __init__(self) -> None:
-        self._holds: dict[JobKey, dict[str, Hold]] = {}
+        self._holds: dict[str, Hold] = {}
 
-    def refused(self, key: JobKey, what: str, now: float, *, stands: bool = False) -> None:
+    def refused(self, what: str, now: float, *, stands: bool = False) -> None:
         """Note a refusal, which only a user or an administrator can mend. `stands`: of putting right what is there."""
-        self._put(key, what, Hold(now + LONGEST_SECONDS, self.tries(key, what) + 1, stands=stands))
+        self._put(what, Hold(now + IN_THE_WAY.longest, self.tries(what) + 1, stands=stands))
 
-    def in_the_way(self, key: JobKey, what: str, now: float, blocker: str) -> None:
+    def in_the_way(self, what: str, now: float, blocker: str) -> None:
         """Note that the object `blocker` has the name and will be gone some time."""
-        tries = self.tries(key, what) + 1
-        seconds = min(FIRST_SECONDS * 2.0 ** (tries - 1), LONGEST_SECONDS)
-        self._put(key, what, Hold(now + seconds, tries, blocker))
+        tries = self.tries(what) + 1
+        self._put(what, Hold(now + IN_THE_WAY.after(tries), tries, blocker))
 
-    def lift(self, key: JobKey, what: str) -> None:
+    def lift(self, what: str) -> None:
         """Note that it was done."""
-        self._holds.get(key, {}).pop(what, None)
+        self._holds.pop(what, None)
 
-    def keep(self, key: JobKey, wanted: Set[str]) -> None:
+    def keep(self, wanted: Set[str]) -> None:
         """Forget what nobody wants any more."""
-        left = {what: hold for what, hold in self._holds.pop(key, {}).items() if what in wanted}
-        if left:
-            self._holds[key] = left
+        self._holds = {what: hold for what, hold in self._holds.items() if what in wanted}
 
-    def tries(self, key: JobKey, what: str) -> int:
+    def tries(self, what: str) -> int:
         """How often in a row it was tried in vain."""
-        hold = self._holds.get(key, {}).get(what)
+        hold = self._holds.get(what)
         return hold.tries if hold else 0
 
-    def blocker(self, key: JobKey, what: str) -> str | None:
+    def blocker(self, what: str) -> str | None:
         """The uid of the object in the way, None where there is none."""
-        hold = self._holds.get(key, {}).get(what)
+        hold = self._holds.get(what)
         return hold.blocker if hold else None
 
-    def stands(self, key: JobKey, what: str) -> bool:
+    def stands(self, what: str) -> bool:
         """Whether the object that is held is there all the same."""
-        hold = self._holds.get(key, {}).get(what)
+        hold = self._holds.get(what)
         return hold is not None and hold.stands
 
-    def holds(self, key: JobKey, what: str, now: float) -> bool:
+    def holds(self, what: str, now: float) -> bool:
         """Whether it is not to be tried now."""
-        hold = self._holds.get(key, {}).get(what)
+        hold = self._holds.get(what)
         return hold is not None and now < hold.until
 
-    def next_try(self, key: JobKey, now: float) -> float | None:
-        """Seconds until the first of what is held of this job may be tried, None where nothing is. At least
-        FIRST_SECONDS: what is over by now may be held up by something else, such as a pod by its role."""
-        waits = [hold.until - now for hold in self._holds.get(key, {}).values()]
-        return max(FIRST_SECONDS, min(waits)) if waits else None
+    def next_try(self, now: float) -> float | None:
+        """Seconds until the first of what is held may be tried, None where nothing is. At least the
+        shortest wait: what is over by now may be held up by something else, such as a pod by its role."""
+        waits = [hold.until - now for hold in self._holds.values()]
+        return max(IN_THE_WAY.first, min(waits)) if waits else None
 
-    def _put(self, key: JobKey, what: str, hold: Hold) -> None:
-        self._holds.setdefault(key, {})[what] = hold
+    def _put(self, what: str, hold: Hold) -> None:
+        self._holds[what] = hold

@@ -7,10 +7,11 @@ from collections import OrderedDict
 from collections.abc import Hashable
 from datetime import datetime, timedelta
 
+from dtjob.controller.backoff import Backoff
+
 AT_ONCE = 5
 """Mends of one object that are made at once; each later one waits twice as long as the one before."""
-FIRST_WAIT = timedelta(seconds=2)
-LONGEST_WAIT = timedelta(minutes=1)
+WAIT = Backoff(2.0, 60.0)
 FORGOTTEN_AFTER = timedelta(minutes=15)
 """An object that was left alone so long begins anew."""
 REMEMBERED = 10_000
@@ -34,7 +35,7 @@ class Mending:
         times = self._times(what, now)
         if times < AT_ONCE:
             return timedelta()
-        wait = min(FIRST_WAIT * 2.0 ** min(times - AT_ONCE, 20), LONGEST_WAIT)
+        wait = timedelta(seconds=WAIT.after(times - AT_ONCE + 1))
         return max(self._mended[what][1] + wait - now, timedelta())
 
     def _times(self, what: Hashable, now: datetime) -> int:

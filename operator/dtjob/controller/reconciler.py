@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from dtjob.api.job import Job
 from dtjob.api.stored_job import stored_job
-from dtjob.controller.cluster import Cluster, ClusterError, JobKey, Stale
+from dtjob.controller.cluster import Cluster, ClusterError, Gone, JobKey, Stale
 from dtjob.controller.creation import TRIES_BEFORE_SAID, Creation, what_of
 from dtjob.controller.invalid import BUG, BUGS_BEFORE_SAID, say_invalid, words_of, words_of_bug
 from dtjob.controller.look import look, read
@@ -70,10 +70,8 @@ class Reconciler:
         self._defaults = defaults
         self._observer = observer
         self._slots = Slots()
-        self._tallies: dict[JobKey, Tally] = {}
-        """What the plan that is being carried out has come to, by job."""
         self._relabelled, self._patience = Mending(), patience or Patience()
-        self._creation = Creation(cluster, store, queue, self._slots, self._tallies, clock)
+        self._creation = Creation(cluster, store, queue, self._slots, clock)
 
     async def run(self, workers: int = 20) -> None:
         """Work on due jobs for ever."""
@@ -124,12 +122,16 @@ class Reconciler:
         """
         manifest = self._store.job(key)
         if manifest is None or "deletionTimestamp" in manifest["metadata"]:
-            self._creation.forget(key)
             self._patience.forget(key)
-            self._statuses.forget(key)
-            if manifest is None:
-                self._store.forget(key)
+            self._store.forget(key)
             return None
+        try:
+            return await self._plan_for(key, manifest)
+        except Gone:  # no watch may tell of it: a job that is deleted between two LISTs brings no event
+            self._store.remove(manifest)
+            return None
+
+    async def _plan_for(self, key: JobKey, manifest: Manifest) -> Plan | None:
         if manifest["spec"] == TOO_DEEP:
             await say_invalid(self._cluster, self._store, manifest, TOO_DEEP_MESSAGE, self._clock())
             return None
@@ -146,7 +148,7 @@ class Reconciler:
 
     async def _bring_about(self, key: JobKey, job: Job, manifest: Manifest) -> Plan:
         now = self._clock()
-        await self._statuses.catch_up(key, manifest)
+        await self._statuses.catch_up(self._store.memory(key), manifest)
         decided, children = await self._decide(key, job, now)
         begun = begins(job, children, decided) and not self._queue.failures(key)
         if begun:
@@ -156,11 +158,16 @@ class Reconciler:
                 self._queue.add(key)
                 return decided  # or else nothing came of it: what is in the way may be so for long, and is to be said
         if decided.status is not None and not self._put_off(key, job, decided):
-            manifest = await self._statuses.write(key, manifest, decided.status, decided.events)
+            manifest = await self._statuses.write(self._store.memory(key), manifest, decided.status, decided.events)
             self._store.apply(manifest)
         else:
+            if self._creation.is_due(key, job.metadata.uid, _makes(decided.actions)):
+                await self._statuses.confirm(manifest)
             for event in decided.events:
                 await self._cluster.emit(manifest, event)
+        creates_pods = any(isinstance(action, Create) and action.kind == "Pod" for action in decided.actions)
+        if decided.events_of or (creates_pods and not self._store.children(key).owned_pods(job)):
+            await self._look_for_config_maps(key, job)
         if decided.look_again_at is not None:  # also where a call fails, which is tried again ever later
             self._queue.add_after(key, (decided.look_again_at - now).total_seconds())
         if not begun:
@@ -168,6 +175,16 @@ class Reconciler:
         if decided.events_of:
             await self._read_events(key, decided.events_of)
         return decided
+
+    async def _look_for_config_maps(self, key: JobKey, job: Job) -> None:
+        """Look whether the ConfigMaps of this job are there: its pods are about to be made, or one of them has a node
+        and does not start. No watch tells of their end. One that is gone is made again."""
+        for one in self._store.children(key).owned(job, ("ConfigMap",)):
+            async with self._slots.of(key, "Get ConfigMap"):
+                found = await self._cluster.get("ConfigMap", key[0], one["metadata"]["name"])
+            if found is None:
+                self._store.remove(one)
+                self._queue.add(key)
 
     async def _read_events(self, key: JobKey, pod_uid: str) -> None:
         """Read a pod's own events, and have the job looked at again. Best effort: without the right to read them the
@@ -207,7 +224,7 @@ class Reconciler:
 
     async def _act(self, key: JobKey, job: Job, manifest: Manifest, decided: Plan) -> None:
         """Carry the plan out, and tell what was done, however far it came."""
-        self._tallies[key] = Tally()
+        self._store.memory(key).tally = Tally()
         try:
             await self._carry_out(key, job, decided.actions)
         except ClusterError:
@@ -216,7 +233,7 @@ class Reconciler:
         await self._tell(key, manifest)
 
     async def _tell(self, key: JobKey, manifest: Manifest) -> None:
-        for event in self._tallies.pop(key).events():
+        for event in self._store.memory(key).tally.events():
             await self._cluster.emit(manifest, event)
 
     async def _carry_out(self, key: JobKey, job: Job, actions: Iterable[Action]) -> None:
@@ -233,9 +250,8 @@ class Reconciler:
         serving = {_task_of(job, action.name) for action, _ in failed}
         failed += await self._all(key, [action for action in actions if isinstance(action, Delete)])
         errors = [error for _, error in failed]
-        makes = [action for action in actions if isinstance(action, Create | Mend)]
         try:
-            makes = [one for one in makes if one.kind != "Pod" or _task_of(job, one.name) not in serving]
+            makes = [one for one in _makes(actions) if one.kind != "Pod" or _task_of(job, one.name) not in serving]
             await self._creation.make(key, job.metadata.uid, makes)
         except ClusterError as error:
             errors.append(error)
@@ -272,7 +288,7 @@ class Reconciler:
                     self._queue.add(key)
                 if action.kind == kueue.KIND:  # at once: nothing may begin with the admission of one that is gone
                     self._forget(key, action.uid)
-                self._tallies[key].deleted(action.kind, action.name)
+                self._store.memory(key).tally.deleted(action.kind, action.name)
                 self._store.forget_unwatched(key, action.kind, action.uid)
             elif isinstance(action, Relabel):
                 await self._relabel(key, action)
@@ -313,6 +329,10 @@ class Reconciler:
             return
         self._store.apply(stored)
         self._queue.add(key)  # the labels may be as before, which is no news to the store
+
+
+def _makes(actions: Iterable[Action]) -> list[Create | Mend]:
+    return [action for action in actions if isinstance(action, Create | Mend)]
 
 
 def _task_of(job: Job, pod: str) -> str | None:

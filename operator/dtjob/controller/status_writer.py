@@ -7,12 +7,13 @@ take tried again and again, nothing would ever be done for that job.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from dtjob.controller.cluster import Cluster, ClusterError, JobKey, Refused, Stale
+from dtjob.controller.cluster import Cluster, ClusterError, Refused, Stale
+from dtjob.controller.memory import Memory, Unanswered
 from dtjob.controller.observer import NOBODY, Observer
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Event
@@ -24,43 +25,40 @@ REPORTED = ("progress", "checkpoint", "evaluation")
 LONGEST_REASON = 512
 
 
-@dataclass(frozen=True)
-class _Unanswered:
-    """A status that was sent, and nobody answered: it may be written or not."""
-
-    job: Manifest
-    status: dict[str, Any]
-    events: Sequence[Event]
-
-
 class StatusWriter:
     """Writes statuses to one cluster."""
 
     def __init__(self, cluster: Cluster, observer: Observer = NOBODY) -> None:
         self._cluster, self._observer = cluster, observer
-        self._told: dict[JobKey, str] = {}
-        self._unanswered: dict[JobKey, _Unanswered] = {}
 
-    async def write(self, key: JobKey, job: Manifest, status: dict[str, Any], events: Sequence[Event] = ()) -> Manifest:
+    async def write(
+        self, memory: Memory, job: Manifest, status: dict[str, Any], events: Sequence[Event] = ()
+    ) -> Manifest:
         """The job as stored with this status, or with the reported blocks that it had, or without them; its `events`
-        are told then. Raises ClusterError: Refused where even that is not taken."""
+        are told then. `memory` is of this job. Raises ClusterError: Refused where even that is not taken."""
         try:
-            stored = await self._written(key, job, status)
+            stored = await self._written(memory, job, status)
         except (Refused, Stale):  # stale perhaps by what was sent before, and is yet to be heard of
             raise
         except ClusterError:
-            self._unanswered[key] = _Unanswered(job, status, events)
+            memory.unanswered = Unanswered(job, status, events)
             raise
-        self._unanswered.pop(key, None)
+        memory.unanswered = None
         await self._tell_of(job, stored, events)
         return stored
 
-    async def catch_up(self, key: JobKey, job: Manifest) -> None:
+    async def confirm(self, job: Manifest) -> None:
+        """Write the status as it is, which changes nothing. Raises Gone if the job was deleted, and Stale if it has
+        another version."""
+        with contextlib.suppress(Refused):  # an API server compares the versions before it validates
+            await self._cluster.write_status(job, job.get("status") or {})
+
+    async def catch_up(self, memory: Memory, job: Manifest) -> None:
         """Tell of the last status of this job that nobody answered to, where it is there all the same by now."""
-        sent = self._unanswered.get(key)
+        sent = memory.unanswered
         if sent is None or job["metadata"]["resourceVersion"] == sent.job["metadata"]["resourceVersion"]:
             return
-        del self._unanswered[key]
+        memory.unanswered = None
         if job.get("status") == sent.status:
             await self._tell_of(sent.job, job, sent.events)
 
@@ -69,15 +67,15 @@ class StatusWriter:
         for event in events:
             await self._cluster.emit(job, event)
 
-    async def _written(self, key: JobKey, job: Manifest, status: dict[str, Any]) -> Manifest:
+    async def _written(self, memory: Memory, job: Manifest, status: dict[str, Any]) -> Manifest:
         try:
             stored = await self._cluster.write_status(job, status)
         except Refused as error:
             if not any(name in status for name in REPORTED):
                 raise
-            await self._tell(key, job, str(error))
+            await self._tell(memory, job, str(error))
         else:
-            self._told.pop(key, None)
+            memory.progress_refused = ""
             return stored
         old = job.get("status") or {}
         reported = {name: old[name] for name in REPORTED if name in old}
@@ -91,17 +89,13 @@ class StatusWriter:
                 raise
             return await self._cluster.write_status(job, others)
 
-    def forget(self, key: JobKey) -> None:
-        """Forget what was told of a job that is gone."""
-        self._told.pop(key, None)
-        self._unanswered.pop(key, None)
-
-    async def _tell(self, key: JobKey, job: Manifest, why: str) -> None:
+    async def _tell(self, memory: Memory, job: Manifest, why: str) -> None:
         """Say it once for each reason, not at every try."""
         why = why[:LONGEST_REASON]
-        if self._told.get(key) == why:
+        if memory.progress_refused == why:
             return
-        self._told[key] = why
-        logger.warning("%s/%s: the status is written without progress, as it was refused: %s", *key, why)
+        memory.progress_refused = why
+        where = f"{job['metadata'].get('namespace')}/{job['metadata']['name']}"
+        logger.warning("%s: the status is written without progress, as it was refused: %s", where, why)
         message = f"The status is kept without progress, as the API server refuses what was reported: {why}"
         await self._cluster.emit(job, Event("Warning", "ProgressRefused", message))

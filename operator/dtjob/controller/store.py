@@ -6,13 +6,14 @@ Of each object only what is read is held (`objects/kept.py`), whoever brings it.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Collection, Set
+from collections.abc import Iterator, Set
 from dataclasses import replace
 from typing import Any
 
 from dtjob.api.job import KIND
 from dtjob.api.phase import ENDED
 from dtjob.controller.cluster import JobKey
+from dtjob.controller.memory import Memory
 from dtjob.controller.nesting import shallow
 from dtjob.objects import gangs, labels
 from dtjob.objects.kept import kept
@@ -29,6 +30,8 @@ all."""
 TOMBSTONES = 20_000
 """Remembered deletions: more than can come in while one LIST is under way."""
 
+_NOTHING = Memory()
+"""What is remembered of most jobs that have gone; never changed."""
 _ENDED = ("Failed", "Succeeded")
 """Phases of a pod."""
 
@@ -40,16 +43,11 @@ class Store:
     def __init__(self) -> None:
         self._jobs: dict[JobKey, Manifest] = {}
         self._children: dict[JobKey, dict[tuple[str, str], Manifest]] = {}
-        self._reports: dict[JobKey, dict[str, dict[str, Any]]] = {}
-        self._problems: dict[JobKey, dict[str, str]] = {}
-        self._silences: dict[JobKey, dict[str, Silence]] = {}
-        self._pod_events: dict[JobKey, PodEvent] = {}
+        self._memories: dict[JobKey, Memory] = {}
         self._deleted: OrderedDict[str, int] = OrderedDict()  # uid to the version at which it was gone
         self._going_on: set[JobKey] = set()
         self.kueue = Kueue.IGNORED
         """Whether there is Kueue in the cluster."""
-        self.listed_at: dict[str, int] = {}
-        """The version of the newest consistent LIST, by kind."""
 
     def job_keys(self) -> list[JobKey]:
         """Every job that is known."""
@@ -74,15 +72,19 @@ class Store:
 
     def children(self, key: JobKey) -> Children:
         """All that is known of the job's children."""
-        objects = tuple(self._children.get(key, {}).values())
+        objects, known = tuple(self._children.get(key, {}).values()), self._memories.get(key, _NOTHING)
         return Children(
             objects,
-            dict(self._reports.get(key, {})),
-            dict(self._problems.get(key, {})),
-            dict(self._silences.get(key, {})),
-            pod_event=self._pod_events.get(key),
+            dict(known.reports),
+            dict(known.problems),
+            dict(known.silences),
+            pod_event=known.pod_event,
             kueue=self.kueue,
         )
+
+    def memory(self, key: JobKey) -> Memory:
+        """What is remembered of the job, to be added to."""
+        return self._memories.setdefault(key, Memory())
 
     def apply(self, manifest: Manifest) -> JobKey | None:
         """Take in an object, unless what is known under its name is as new, or it is known to be gone.
@@ -144,19 +146,18 @@ class Store:
         self._tidy(key)
         return key
 
-    def prune(self, kind: str, present: Set[str], list_version: int, unlisted: Collection[str] = ()) -> set[JobKey]:
-        """Take in what a consistent LIST of one kind does not hold: all that is older than it and not among its uids
-        `present` is gone, but for what is in the namespaces `unlisted`. What it does hold is `apply`'s.
+    def prune(self, kind: str, present: Set[str], list_version: int, namespace: str | None = None) -> set[JobKey]:
+        """Take in what a consistent LIST of one kind, in one namespace or in all, does not hold: all that is older than
+        it and not among its uids `present` is gone. What it does hold is `apply`'s.
 
         This heals what watches cannot: after a 410 and a relist, objects deleted meanwhile bring no DELETED event.
         """
-        shelves: list[Any] = [self._jobs] if kind == KIND else list(self._children.values())
-        known = [manifest for shelf in shelves for manifest in shelf.values() if manifest["kind"] == kind]
+        known = self._jobs.items() if kind == KIND else self._children_of(kind)
         gone = [
             manifest
-            for manifest in known
-            if manifest["metadata"]["uid"] not in present
-            and manifest["metadata"]["namespace"] not in unlisted
+            for key, manifest in known
+            if namespace in (None, key[0])
+            and manifest["metadata"]["uid"] not in present
             and _version(manifest) <= list_version
         ]
         return {key for manifest in gone if (key := self.remove(manifest, list_version)) is not None}
@@ -175,20 +176,21 @@ class Store:
 
     def set_report(self, key: JobKey, task_id: str, report: dict[str, Any]) -> bool:
         """Take in a supervisor's `/status`, which ends its silence; whether it says anything new."""
-        reports = self._reports.setdefault(key, {})
-        new = reports.get(task_id) != report
-        reports[task_id] = report
-        return self._silences.get(key, {}).pop(task_id, None) is not None or new
+        memory = self.memory(key)
+        new = memory.reports.get(task_id) != report
+        memory.reports[task_id] = report
+        return memory.silences.pop(task_id, None) is not None or new
 
     def forget_report(self, key: JobKey, task_id: str) -> None:
         """Forget what a supervisor said that is asked no longer: it may not hold when it is asked again."""
-        for told in (self._reports, self._silences):
-            told.get(key, {}).pop(task_id, None)
+        if memory := self._memories.get(key):
+            memory.reports.pop(task_id, None)
+            memory.silences.pop(task_id, None)
 
     def set_silence(self, key: JobKey, task_id: str, silence: Silence) -> bool:
         """Take in that a supervisor's `/status` could not be read; whether that is new. A silence that goes on keeps
         its beginning."""
-        silences = self._silences.setdefault(key, {})
+        silences = self.memory(key).silences
         old = silences.get(task_id)
         if old is not None and old.pod_uid == silence.pod_uid:
             silence = replace(silence, since=old.since)
@@ -198,14 +200,14 @@ class Store:
     def set_pod_event(self, key: JobKey, event: PodEvent) -> None:
         """Take in what was read of a pod's events."""
         if key in self._jobs:
-            self._pod_events[key] = event
+            self.memory(key).pod_event = event
 
     def set_problem(self, key: JobKey, what: str, why: str | None) -> bool:
         """Note why an object (`Kind/name`) could not be made, or another call (in words) fails, or with None that it
         did not; whether that is new."""
-        if self._problems.get(key, {}).get(what) == why:  # also of a job that has gone, of which nothing is held
+        if self._memories.get(key, _NOTHING).problems.get(what) == why:  # also of a job that has gone
             return False
-        problems = self._problems.setdefault(key, {})
+        problems = self.memory(key).problems
         if why is None:
             del problems[what]
         else:
@@ -214,7 +216,7 @@ class Store:
 
     def keep_problems(self, key: JobKey, wanted: set[str]) -> bool:
         """Forget problems with what nobody wants any more; whether there were such."""
-        problems = self._problems.get(key, {})
+        problems = self.memory(key).problems
         stale = set(problems) - wanted
         for what in stale:
             del problems[what]
@@ -223,10 +225,13 @@ class Store:
     def forget(self, key: JobKey) -> None:
         """Forget what was told of a job that has gone, or has not been there yet: calls that were under way may have
         told more of it since."""
-        self._reports.pop(key, None)
-        self._problems.pop(key, None)
-        self._silences.pop(key, None)
-        self._pod_events.pop(key, None)
+        self._memories.pop(key, None)
+
+    def _children_of(self, kind: str) -> Iterator[tuple[JobKey, Manifest]]:
+        for key, children in self._children.items():
+            for manifest in children.values():
+                if manifest["kind"] == kind:
+                    yield key, manifest
 
     def _tidy(self, key: JobKey) -> None:
         """Hold nothing for a job that is gone with all its pods: of its ConfigMap's and PodGroup's end no watch

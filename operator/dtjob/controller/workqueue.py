@@ -17,12 +17,12 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
+from dtjob.controller.backoff import Backoff
 from dtjob.controller.pace import LONGEST_GATHER_SECONDS
 
 Key = TypeVar("Key", bound=Hashable)
 
-FIRST_RETRY_SECONDS = 0.1
-LONGEST_RETRY_SECONDS = 60.0
+RETRY = Backoff(0.1, 60.0)
 FIRST_IN_A_ROW = 15
 """So many keys that go first are taken for each of the others, which must not wait for ever."""
 
@@ -88,11 +88,10 @@ class WorkQueue(Generic[Key]):
         self.add_after(key, max(wait, settle))
 
     def retry(self, key: Key, at_least: float = 0.0) -> float:
-        """Make a key that failed due again, later each time, and in `at_least` seconds where that is no longer than
-        LONGEST_RETRY_SECONDS; returns the seconds until then."""
-        failures = self._failures.get(key, 0)
-        self._failures[key] = failures + 1
-        seconds = min(max(FIRST_RETRY_SECONDS * 2.0 ** min(failures, 30), at_least), LONGEST_RETRY_SECONDS)
+        """Make a key that failed due again, later each time, and in `at_least` seconds at the earliest, but no later
+        than the longest wait; returns the seconds until then."""
+        self._failures[key] = self.failures(key) + 1
+        seconds = min(max(RETRY.after(self._failures[key]), at_least), RETRY.longest)
         self.add_after(key, seconds)
         return seconds
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from dtjob.controller.cluster import ClusterError
+from dtjob.controller.cluster import ClusterError, Refused
 from dtjob.kube import deep_json
 
 
@@ -30,10 +30,18 @@ class ApiError(ClusterError):
         field that cannot change."""
         return self.code == 422 and "metadata.uid" in str(self)
 
+    def is_gone(self, name: str) -> bool:
+        """Whether there is no object of this name, though its kind is served."""
+        return self.code == 404 and f'"{name}" not found' in str(self)
+
     @property
     def too_large(self) -> bool:
         """Whether etcd would not have the object, or the API server's connection to etcd."""
         return self.code == 500 and any(words in str(self) for words in ("too large", "larger than max"))
+
+
+class NotServed(Refused):
+    """The API server does not serve this kind of objects."""
 
 
 def error_of(code: int, text: bytes | str, retry_after: str | None = None) -> ApiError:

@@ -6,11 +6,11 @@ fields.
 
 from __future__ import annotations
 
+import json
 import logging
 import platform
 from collections.abc import AsyncIterator, Awaitable, Mapping
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
@@ -18,10 +18,10 @@ import aiohttp
 
 from dtjob import __version__
 from dtjob.api.job import KIND
-from dtjob.controller.cluster import AlreadyExists, ClusterError, Refused, Stale
+from dtjob.controller.cluster import AlreadyExists, ClusterError, Gone, Refused, Stale
 from dtjob.controller.observer import NOBODY, Observer
 from dtjob.kube import pod_groups, workload_calls
-from dtjob.kube.api_error import ApiError, error_of, object_of
+from dtjob.kube.api_error import ApiError, NotServed, error_of, object_of
 from dtjob.kube.event import newest_warning
 from dtjob.kube.kinds import KINDS, path_of, typed
 from dtjob.kube.kubeconfig import configure
@@ -46,24 +46,12 @@ USER_AGENT = f"{FIELD_MANAGER}/{__version__} ({platform.system().lower()}/{platf
 JSON = "application/json"
 METADATA_ONLY = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 """What to accept where an object's content is of no use to us."""
+WATCH_SECONDS = 300
+"""After which the API server ends a watch."""
+SILENT_SECONDS = 90.0
+"""A watch that says nothing for so long is dead: an API server sends bookmarks each minute."""
 PAGE = 200
 """Objects of a LIST that are decoded at once: about 2 MB of pods, which hold the event loop for 20 ms."""
-
-
-@dataclass(frozen=True)
-class Credentials:
-    """Where the API server is and who we are, for kopf's own connection. Paths are of PEM files."""
-
-    server: str
-    ca_path: str | None
-    ca_data: str | bytes | None
-    insecure: bool
-    token: str | None
-    certificate_path: str | None
-    private_key_path: str | None
-    proxy: str | None = None
-    server_hostname: str | None = None
-    """The name that the server's certificate is for, where that is not the one in `server`."""
 
 
 class Kube(workload_calls.WorkloadCalls):
@@ -76,22 +64,16 @@ class Kube(workload_calls.WorkloadCalls):
         self._events = Outbox(recorder.record, recorder.hurry)
         self._pod_groups = pod_groups.Served(self._call)
 
-    async def credentials(self) -> Credentials:
-        """How this connection reaches the API server now; a token is renewed where the kubeconfig says how."""
-        configuration = self._client.configuration
-        authorization = await configuration.get_api_key_with_prefix("BearerToken")
-        return Credentials(
-            server=configuration.host,
-            ca_path=configuration.ssl_ca_cert,
-            ca_data=configuration.ca_cert_data,
-            insecure=not configuration.verify_ssl,
-            # "Bearer …" from a kubeconfig, "bearer …" from a pod's service account.
-            token=authorization.split(" ", 1)[-1] if authorization else None,
-            certificate_path=configuration.cert_file,
-            private_key_path=configuration.key_file,
-            proxy=self._transport.proxy,
-            server_hostname=configuration.tls_server_name or None,
-        )
+    @property
+    def server(self) -> str:
+        """The URL of the API server."""
+        return str(self._client.configuration.host)
+
+    async def session(self) -> tuple[str, aiohttp.ClientSession]:
+        """Another client's connections to the API server, with the credentials that hold now; and the credentials as
+        text, to compare. The caller closes the session. Raises ClusterError if there is no token."""
+        headers = await self._headers("GET", "/", None, JSON)
+        return headers.get("authorization", ""), self._transport.session(headers)
 
     async def create(self, manifest: Manifest) -> Manifest:
         """POST with strict field validation, so that a typing error in a template is an answer and not a silent
@@ -105,7 +87,7 @@ class Kube(workload_calls.WorkloadCalls):
             return stored
         except ApiError as error:
             if error.code == 409 and error.reason == "AlreadyExists":
-                raise AlreadyExists(await self._existing(kind, metadata["namespace"], metadata["name"])) from None
+                raise AlreadyExists(await self._get(kind, metadata["namespace"], metadata["name"])) from None
             if error.code in (400, 403, 404, 422) and not error.passes:
                 raise Refused(self._pod_groups.words(kind, error)) from None
             raise
@@ -164,6 +146,8 @@ class Kube(workload_calls.WorkloadCalls):
         try:
             return typed(KIND, await self._call("PUT", path, {**job, "status": status}))
         except ApiError as error:
+            if error.is_gone(metadata["name"]):
+                raise Gone(str(error)) from None
             if error.code in (404, 409):
                 raise Stale(str(error)) from None
             if error.code in (400, 413, 422) or error.too_large:
@@ -196,8 +180,7 @@ class Kube(workload_calls.WorkloadCalls):
                 page = await self._call("GET", f"{path_of(kind, namespace, version)}?{urlencode(query)}")
             except ApiError as error:
                 if error.code == 404:
-                    self._pod_groups.forget(kind)
-                    raise ClusterError(f"the API server knows no {kind}; apply dtjob's crds/ to it") from None
+                    raise self._not_served(kind) from None
                 raise
             yield (
                 [typed(kind, item, version) for item in page["items"] or ()],
@@ -207,8 +190,39 @@ class Kube(workload_calls.WorkloadCalls):
                 return
             query["continue"] = page["metadata"]["continue"]
 
+    async def watch(
+        self, kind: str, namespace: str | None, selector: str, version: int
+    ) -> AsyncIterator[tuple[str, Manifest]]:
+        """What happened to objects after this version, for some minutes: ADDED, MODIFIED, DELETED or BOOKMARK, and the
+        object. A bookmark has a version only. Raises ClusterError: an ApiError of code 410 if the version is too old,
+        and NotServed."""
+        query = {
+            "watch": "true",
+            "resourceVersion": str(version),
+            "labelSelector": selector,
+            "timeoutSeconds": str(WATCH_SECONDS),
+            "allowWatchBookmarks": "true",
+        }
+        api_version = await self._version(kind)
+        path = f"{path_of(kind, namespace, api_version)}?{urlencode(query)}"
+        headers = await self._headers("GET", path, None, JSON)
+        try:
+            async with await self._transport.open(path, headers, WATCH_SECONDS + 30, SILENT_SECONDS) as response:
+                if response.status == 404:
+                    raise self._not_served(kind)
+                if response.status != 200:
+                    raise error_of(response.status, await response.read())
+                async for line in _lines(response):
+                    event = object_of(200, line)
+                    if event["type"] == "ERROR":
+                        raise error_of(event["object"].get("code", 500), json.dumps(event["object"]))
+                    yield event["type"], typed(kind, event["object"], api_version)
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise ClusterError(f"it broke ({type(error).__name__}: {error})") from error
+
     async def get(self, kind: str, namespace: str | None, name: str) -> Manifest | None:
-        """The object as etcd has it now, None where there is none; without a namespace one of the cluster's own."""
+        """The object as etcd has it now, None where there is none; without a namespace one of the cluster's own. A
+        ConfigMap comes without what it holds, which is nothing to us, whosever it is."""
         return await _if_there(self._get(kind, namespace, name), kind in workload_calls.MAY_BE_HIDDEN)
 
     async def replace(self, manifest: Manifest) -> Manifest:
@@ -224,25 +238,19 @@ class Kube(workload_calls.WorkloadCalls):
                 raise Stale(str(error)) from None
             raise
 
-    async def get_metadata(self, kind: str, namespace: str, name: str) -> Manifest | None:
-        """The object without its content, as etcd has it now; None where there is none."""
-        return await _if_there(self._get_metadata(kind, namespace, name))
-
-    async def _existing(self, kind: str, namespace: str, name: str) -> Manifest:
-        """What stands under a name that is taken. What a ConfigMap holds is nothing to us, whosever it is."""
-        get = self._get_metadata if kind == "ConfigMap" else self._get
-        return await get(kind, namespace, name)
-
-    async def _get_metadata(self, kind: str, namespace: str, name: str) -> Manifest:
-        return typed(kind, await self._call("GET", f"{path_of(kind, namespace)}/{name}", accept=METADATA_ONLY))
-
     async def _get(self, kind: str, namespace: str | None, name: str) -> Manifest:
-        version = await self._version(kind)
-        return typed(kind, await self._call("GET", f"{path_of(kind, namespace, version)}/{name}"), version)
+        version, accept = await self._version(kind), METADATA_ONLY if kind == "ConfigMap" else JSON
+        return typed(
+            kind, await self._call("GET", f"{path_of(kind, namespace, version)}/{name}", accept=accept), version
+        )
 
     async def _version(self, kind: str) -> str:
         """The API version of this kind. Raises Refused where it is one of PodGroups that the cluster has not."""
         return await self._pod_groups.version(kind) if gangs.is_pod_group(kind) else KINDS[kind][0]
+
+    def _not_served(self, kind: str) -> NotServed:
+        self._pod_groups.forget(kind)
+        return NotServed(f"the API server knows no {kind}; apply dtjob's crds/ to it")
 
     async def _unless_gone(self, method: str, path: str, body: Any) -> dict[str, Any] | None:
         try:
@@ -266,9 +274,6 @@ class Kube(workload_calls.WorkloadCalls):
         if 200 <= status < 300:
             return object_of(status, text)
         raise error_of(status, text, said.get("Retry-After"))
-
-    async def _open(self, path: str, seconds: float, silent: float) -> aiohttp.ClientResponse:
-        return await self._transport.open(path, await self._headers("GET", path, None, JSON), seconds, silent)
 
     async def _headers(self, method: str, path: str, body: Any, accept: str) -> dict[str, str]:
         content = "application/merge-patch+json" if method == "PATCH" else JSON
@@ -306,3 +311,13 @@ async def _if_there(asked: Awaitable[Manifest], may_be_hidden: bool = False) -> 
             raise
         logger.log(logging.INFO if error.code == 403 else logging.DEBUG, "taken as not there: %s", error)
         return None
+
+
+async def _lines(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+    """The lines of an answer: one event may be longer than what aiohttp reads as one."""
+    rest = b""
+    async for chunk in response.content.iter_any():
+        *lines, rest = (rest + chunk).split(b"\n")
+        for line in lines:
+            if line:
+                yield line

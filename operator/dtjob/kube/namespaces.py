@@ -24,11 +24,6 @@ minutes."""
 logger = logging.getLogger(__name__)
 
 
-def namespaces_or_all(namespaces: Sequence[str]) -> list[str | None]:
-    """The namespaces to list, None standing for the whole cluster."""
-    return list(namespaces) or [None]
-
-
 class Lists(Protocol):
     """What lists objects: `Kube`."""
 

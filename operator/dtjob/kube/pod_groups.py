@@ -1,25 +1,28 @@
 """PodGroups on an API server: which of their APIs it serves, and which PodGroups of ours there are.
 
-Which version of Kubernetes' own API there is, is asked once it is needed, and kept while it is served. No watch: a
-PodGroup is made by us, read by schedulers, and changes nothing that is planned; each resync lists those of the
-providers that some job uses, so that one that was deleted is made again, and one that was left behind goes. A cluster
-without gangs is asked nothing.
+Which version of Kubernetes' own API there is, is asked once it is needed, and kept while it is served. PodGroups are
+listed and watched of the providers that some job uses: one that was deleted is made again, and one that was left behind
+goes. A cluster without gangs is asked nothing.
 """
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import logging
 import math
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
 
 from dtjob.api.job import KIND
 from dtjob.api.scheduling import GangProvider
 from dtjob.controller.cluster import ClusterError, JobKey, Refused
 from dtjob.controller.store import Store
-from dtjob.kube.api_error import ApiError
-from dtjob.objects import gangs, labels
+from dtjob.controller.workqueue import WorkQueue
+from dtjob.kube.api_error import ApiError, NotServed
+from dtjob.kube.informer import Informer, Reads
+from dtjob.objects import gangs
 from dtjob.objects.defaults import Defaults
 from dtjob.objects.manifest import Manifest
 
@@ -66,15 +69,15 @@ class Served:
         self._asked_in_vain: dict[str, float] = {}
 
     async def version(self, kind: str) -> str:
-        """The API version. Raises Refused, with the mend, where there is none; ClusterError where nobody answers."""
+        """The API version. Raises NotServed, with the mend, where there is none; ClusterError where nobody answers."""
         if kind in self._known:
             return self._known[kind]
         if self._clock() < self._asked_in_vain.get(kind, -math.inf) + NOT_AGAIN_SECONDS:
-            raise Refused(not_served(kind))
+            raise NotServed(not_served(kind))
         found = await self._look(kind)
         if found is None:
             self._asked_in_vain[kind] = self._clock()
-            raise Refused(not_served(kind))
+            raise NotServed(not_served(kind))
         self._known[kind] = found
         return found
 
@@ -106,13 +109,6 @@ class Served:
         return None
 
 
-class Lists(Protocol):
-    """What lists objects: `Kube`."""
-
-    def pages(self, kind: str, namespace: str | None, selector: str = "") -> AsyncIterator[tuple[list[Manifest], int]]:
-        """The objects of this kind, page by page, each with the version of the whole LIST."""
-
-
 class Deletes(Protocol):
     """What deletes objects: `Kube`."""
 
@@ -121,47 +117,57 @@ class Deletes(Protocol):
 
 
 class PodGroups:
-    """Keeps `store` true to the PodGroups that there are."""
+    """Keeps `store` true to the PodGroups that there are, of the providers that some job uses."""
 
-    def __init__(self, kube: Lists, store: Store, namespaces: Sequence[str], defaults: Defaults) -> None:
-        self._kube, self._store, self._defaults = kube, store, defaults
-        self._namespaces: list[str | None] = list(namespaces) or [None]
+    def __init__(
+        self, kube: Reads, store: Store, queue: WorkQueue[JobKey], namespaces: Sequence[str], defaults: Defaults
+    ) -> None:
+        self._store, self._defaults = store, defaults
+        self._informers = {kind: Informer(kube, kind, store, queue, namespaces) for kind in gangs.VERSIONS}
+        self._listed: set[str] = set()
+        self._changed = asyncio.Event()
 
-    async def look(self, changed: set[JobKey]) -> None:
-        """List those of the providers in use; the jobs for which something differed go into `changed`. What the cluster
-        does not serve, does not let us list, or does not answer for now, is left as it is: a job that needs it is told,
-        and all others go on."""
-        for kind in kinds_in_use(self._store, self._defaults):
-            try:
-                await self._look_for(kind, changed)
-            except ClusterError as error:
-                logger.warning("%s are not listed: %s", kind, error)
+    async def resync(self) -> None:
+        """List those of the providers in use. What the cluster does not serve, does not let us list, or does not answer
+        for now, is left as it is: a job that needs it is told, and all others go on."""
+        listed = {kind for kind in kinds_in_use(self._store, self._defaults) if await self._is_listed(kind)}
+        if listed != self._listed:
+            self._listed = listed
+            self._changed.set()
 
-    async def _look_for(self, kind: str, changed: set[JobKey]) -> None:
-        present: set[str] = set()
-        refused: list[str] = []
-        versions: list[int] = []
-        for namespace in self._namespaces:
-            try:
-                versions.append(await self._take_in(kind, namespace, present, changed))
-            except Refused:
-                return
-            except ApiError as error:
-                if error.code != 403:
-                    raise
-                logger.warning("%s are not listed: %s", kind, error)
-                refused.append(namespace or "")
-        if versions:
-            changed |= self._store.prune(kind, present, min(versions), refused)
+    async def _is_listed(self, kind: str) -> bool:
+        try:
+            refused = await self._informers[kind].resync()
+        except NotServed:
+            return False
+        except ClusterError as error:
+            logger.warning("%s are not listed: %s", kind, error)
+            return False
+        for words in refused.values():
+            logger.warning("%s are not listed: %s", kind, words)
+        return True
 
-    async def _take_in(self, kind: str, namespace: str | None, present: set[str], changed: set[JobKey]) -> int:
-        version = 0
-        async for page, version in self._kube.pages(kind, namespace, labels.JOB_NAME):  # noqa: B007 (returned)
-            for manifest in page:
-                present.add(manifest["metadata"]["uid"])
-                if (key := self._store.apply(manifest)) is not None:
-                    changed.add(key)
-        return version
+    async def watch_forever(self) -> None:
+        """Watch for ever what the last resync has listed."""
+        watching: dict[str, asyncio.Task[None]] = {}
+        try:
+            while True:
+                await self._changed.wait()
+                self._changed.clear()
+                for kind in watching.keys() - self._listed:
+                    watching.pop(kind).cancel()
+                for kind in self._listed - watching.keys():
+                    watching[kind] = asyncio.create_task(self._watch(kind))
+        finally:
+            for task in watching.values():
+                task.cancel()
+            await asyncio.gather(*watching.values(), return_exceptions=True)
+
+    async def _watch(self, kind: str) -> None:
+        with contextlib.suppress(NotServed):  # a resync finds when it is served again
+            await self._informers[kind].watch()
+        self._listed.discard(kind)
+        self._changed.set()
 
 
 def kinds_in_use(store: Store, defaults: Defaults) -> list[str]:

@@ -1,25 +1,30 @@
-"""The operator's process: kopf's watches, resync, reconciler and reports, side by side in one event loop."""
+"""The operator's process: watches, resync, reconciler and reports, side by side in one event loop."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import gc
 import logging
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence, Set
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
+from dtjob.api.job import KIND
+from dtjob.controller.backoff import Backoff
 from dtjob.controller.cluster import ClusterError, JobKey
 from dtjob.controller.reconciler import Reconciler
-from dtjob.controller.store import Store
+from dtjob.controller.store import LISTED_KINDS, Store
 from dtjob.controller.workqueue import WorkQueue
-from dtjob.kube import client, watch, watching
-from dtjob.kube.config_maps import ConfigMaps
+from dtjob.kube import client, handlers, watching
+from dtjob.kube.config_maps import look_for_unknown
 from dtjob.kube.endpoint import Address, serving
+from dtjob.kube.informer import Informer, VersionsWentBack, resync, take_in
 from dtjob.kube.leader import Election, Leader
 from dtjob.kube.liveness import Pulse
 from dtjob.kube.loops import keep_running
@@ -27,10 +32,10 @@ from dtjob.kube.metrics import Metrics
 from dtjob.kube.namespaces import Watched, look_for_refused
 from dtjob.kube.pod_groups import PodGroups
 from dtjob.kube.reports import Reports
-from dtjob.kube.resync import VersionsWentBack, resync
 from dtjob.kube.transport import hold_little_for_each_connection
 from dtjob.kube.workloads import Workloads
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
+from dtjob.objects.manifest import Manifest
 from dtjob.plan.workload import Kueue
 
 logger = logging.getLogger(__name__)
@@ -42,13 +47,11 @@ RECURSION_LIMIT = 50_000
 """The API server takes objects that are nested 10,000 levels deep, and Python's parser recurses into them. From Python
 3.12 on it has a limit of its own, about as high; beyond that `deep_json.py` cuts the deepest levels off."""
 
-SECOND_RESYNC_SECONDS = 10.0
-"""How soon after a watch began with a LIST (first of all, or after a 410) a resync comes: what was deleted before that
-brings no event."""
+RESYNC_AGAIN_SECONDS = 10.0
+"""How soon a resync that failed is tried again."""
 
-
-FIRST_RESYNC_AGAIN_SECONDS = 2.0
-"""How long at most until the first resync is tried again: no job is looked at before it."""
+FIRST_RESYNC_AGAIN = Backoff(0.5, 2.0)
+"""Before the first resync is tried again: no job is looked at before it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,26 +97,19 @@ async def _operate(cluster: client.Kube, options: Options, pulse: Pulse, metrics
     store: Store = Store()
     queue: WorkQueue[JobKey] = WorkQueue(store.has_ended_pods)
     watched = Watched(options.namespaces)
-    config_maps = ConfigMaps(cluster, store, queue)
+    informers = [Informer(cluster, kind, store, queue, options.namespaces) for kind in (*LISTED_KINDS, KIND)]
     workloads = Workloads(cluster, store, queue, options.namespaces)
-    pod_groups = PodGroups(cluster, store, options.namespaces, options.defaults)
+    pod_groups = PodGroups(cluster, store, queue, options.namespaces, options.defaults)
     metrics.watch(store, queue)
-    ended_over: list[VersionsWentBack] = []
 
     async def resync_once() -> None:
         pulse.beat("resync", options.resync_seconds + RESYNC_MAY_TAKE_SECONDS)
-        changed: set[JobKey] = set()
-        try:
-            watched.note(await resync(cluster, store, options.namespaces, changed))
-            await pod_groups.look(changed)
-        except VersionsWentBack as error:
-            ended_over.append(error)
-            stop.set()
-            raise ClusterError(str(error)) from None
-        finally:  # what a failed resync has merged is no news to the next one
-            for key in changed:
-                queue.add(key)
-        await config_maps.look_for_unknown()
+        known = set(store.job_keys())
+        watched.note(await resync(informers))
+        if watching.have_missed_one(_jobs_but(known, store), datetime.now(UTC)):
+            watched.changed.set()
+        await pod_groups.resync()
+        await look_for_unknown(cluster, store, queue)
         if store.kueue is Kueue.UNKNOWN:  # before anything is decided; later they have a loop of their own
             await _kueue_aside(workloads.resync)
         metrics.resynced()
@@ -121,32 +117,37 @@ async def _operate(cluster: client.Kube, options: Options, pulse: Pulse, metrics
     if not await _unless_stopped(stop, _first_resync(resync_once)):
         return
     collect_garbage_seldom()
-    listed = asyncio.Event()
-    registry = watch.registry(store, queue, cluster.credentials, listed.set)
-    spawn = watching.kopf_watches(registry, watch.settings, lambda: _stop_by_signals(stop))
+    answers = asyncio.Event()
+    registry = handlers.registry(cluster, functools.partial(take_in, store, queue))
+    spawn = watching.kopf_watches(registry, lambda: _stop_by_signals(stop))
     reconciler = Reconciler(cluster, store, queue, defaults=options.defaults, observer=metrics)
     reports = Reports(store, queue, options.report_seconds)
 
     loops: dict[str, Callable[[], Awaitable[None]]] = {
         "reconciler": reconciler.run,
-        "resync": lambda: _resync_forever(resync_once, options.resync_seconds, listed),
+        "resync": lambda: _resync_forever(resync_once, options.resync_seconds, answers),
         "reports": reports.poll_forever,
-        "ConfigMaps": config_maps.poll_forever,
         "Workloads": workloads.watch_forever,
-        "watch": lambda: watching.watch_forever(spawn, watched, resync_once),
+        "PodGroups": pod_groups.watch_forever,
+        "jobs": lambda: watching.watch_forever(spawn, watched, resync_once),
+        **{f"{one.kind}s": one.watch for one in informers if one.kind != KIND},
     }
     if options.namespaces:
-        loops["refused namespaces"] = lambda: look_for_refused(cluster, watched, listed)
+        loops["refused namespaces"] = lambda: look_for_refused(cluster, watched, answers)
     tasks = [asyncio.create_task(keep_running(name, run), name=name) for name, run in loops.items()]
     logger.info("dtjob operator is watching %s", ", ".join(watched.namespaces) or "all namespaces")
-    await stop.wait()
-    for task in tasks:
+    await _until_stopped(stop, tasks)
+
+
+async def _until_stopped(stop: asyncio.Event, tasks: Sequence[asyncio.Task[None]]) -> None:
+    """Let the tasks run until told to stop, or until one of them ends; then end all. Raises what that one raised."""
+    stopping = asyncio.create_task(stop.wait())
+    done, _ = await asyncio.wait([stopping, *tasks], return_when=asyncio.FIRST_COMPLETED)
+    for task in (stopping, *tasks):
         task.cancel()
-    for task in tasks:
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
-    if ended_over:
-        raise ended_over[0]
+    await asyncio.gather(stopping, *tasks, return_exceptions=True)
+    for task in done:
+        task.result()
 
 
 def _stop_by_signals(stop: asyncio.Event) -> None:
@@ -167,20 +168,26 @@ async def _unless_stopped(stop: asyncio.Event, work: Coroutine[Any, Any, None]) 
     return not working.cancelled() and not stop.is_set()
 
 
+def _jobs_but(known: Set[JobKey], store: Store) -> list[Manifest]:
+    return [job for key in store.job_keys() if key not in known and (job := store.job(key)) is not None]
+
+
 async def _first_resync(resync_once: Callable[[], Awaitable[None]]) -> None:
     """Fill the store before anything is decided; an API server that is away, or does not know jobs yet, is waited
     for."""
-    seconds, told = FIRST_RESYNC_AGAIN_SECONDS / 4, ""
+    failures, told = 0, ""
     while True:
         try:
             await resync_once()
             return
+        except VersionsWentBack:
+            raise
         except Exception as error:
             if str(error) != told:
                 told, unexpected = str(error), None if isinstance(error, ClusterError) else error
                 logger.warning("cannot list jobs yet: %s; trying until it can", error, exc_info=unexpected)
-            await asyncio.sleep(seconds)
-            seconds = min(2 * seconds, FIRST_RESYNC_AGAIN_SECONDS)
+            failures += 1
+            await asyncio.sleep(FIRST_RESYNC_AGAIN.after(failures))
 
 
 async def _kueue_aside(resync_workloads: Callable[[], Awaitable[object]]) -> None:
@@ -193,24 +200,22 @@ async def _kueue_aside(resync_workloads: Callable[[], Awaitable[object]]) -> Non
 
 
 async def _resync_forever(
-    resync_once: Callable[[], Awaitable[None]], every_seconds: float, listed: asyncio.Event
+    resync_once: Callable[[], Awaitable[None]], every_seconds: float, answers: asyncio.Event
 ) -> None:
-    """Resync at its times, and soon after a watch began with a LIST, when `listed` is set; where that failed soon
-    again, later each time."""
-    wait = again = soon = min(SECOND_RESYNC_SECONDS, every_seconds)
+    """Resync at its times, and when `answers` is set; if that failed soon again, later each time."""
+    again, failures = Backoff(min(RESYNC_AGAIN_SECONDS, every_seconds), every_seconds), 0
     while True:
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(wait):
-                await listed.wait()
-                await asyncio.sleep(soon)  # the lists of other kinds and namespaces come about then
-        listed.clear()
+            async with asyncio.timeout(again.after(failures) if failures else every_seconds):
+                await answers.wait()
+        answers.clear()
         try:
             await resync_once()
         except ClusterError as error:
-            wait, again = again, min(2 * again, every_seconds)
-            logger.warning("resync failed: %s; trying again in %.0f s", error, wait)
+            failures += 1
+            logger.warning("resync failed: %s; trying again in %.0f s", error, again.after(failures))
         else:
-            wait, again = every_seconds, soon
+            failures = 0
 
 
 def collect_garbage_seldom() -> None:

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from dtjob.controller.backoff import Backoff
 from dtjob.controller.cluster import ClusterError
 from dtjob.kube.api_error import ApiError
 from dtjob.kube.correlator import Correlator, Told
@@ -20,10 +21,10 @@ logger = logging.getLogger(__name__)
 
 Call = Callable[[str, str, Any], Awaitable[dict[str, Any]]]
 """Makes a call, given its method, path and body; raises ClusterError."""
-PAUSES_SECONDS = (1.0, 2.0, 4.0, 8.0, 15.0, 15.0, 15.0)
-"""Before further tries where the API server does not answer, or has too much to do."""
-LONGEST_PAUSE_SECONDS = 15.0
-"""Though the answer may ask for more: all other events wait meanwhile."""
+PAUSE = Backoff(1.0, 15.0)
+"""Before further tries where the API server does not answer, or has too much to do. No answer can ask for more: all
+other events wait meanwhile."""
+TRIES = 8
 TRIED_FOR = timedelta(seconds=60)
 """From when it was told on, for an API server to start anew. What was told earlier is tried once: where the calls of
 one namespace hang, each of its events holds up the others for one call."""
@@ -47,18 +48,18 @@ class Recorder:
         tried for TRIED_FOR where the failure may pass, and else only logged."""
         metadata = job["metadata"]
         told = self._correlator.tell(metadata["uid"], event, now)
-        for pause in (*PAUSES_SECONDS, None):
+        for tries in range(1, TRIES + 1):
             ends = self._ends.is_set()
             try:
                 await self._record(job, told, now)
                 return
             except ClusterError as error:
                 late = self._clock() >= now + TRIED_FOR
-                if pause is None or ends or late or not _may_pass(error):
+                if tries == TRIES or ends or late or not _may_pass(error):
                     where = f"{metadata['namespace']}/{metadata['name']}"
                     logger.warning("%s: event %s was not recorded: %s", where, event.reason, error)
                     return
-                await self._pause(min(max(pause, error.retry_after), LONGEST_PAUSE_SECONDS))
+                await self._pause(min(max(PAUSE.after(tries), error.retry_after), PAUSE.longest))
 
     async def _pause(self, seconds: float) -> None:
         with contextlib.suppress(TimeoutError):

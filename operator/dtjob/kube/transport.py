@@ -77,6 +77,20 @@ class Transport:
         timeout = aiohttp.ClientTimeout(total=seconds, sock_connect=silent, sock_read=silent)
         return await self._session.get(url, headers=headers, timeout=timeout, **self._options)
 
+    def session(self, headers: Mapping[str, str]) -> aiohttp.ClientSession:
+        """Connections for a client that knows only URLs: they reach the API server as these do, and send `headers`."""
+
+        async def named(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
+            request.server_hostname = self._configuration.tls_server_name
+            return await handler(request)
+
+        return aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0, ssl=self._trusted),
+            headers=headers,
+            proxy=self.proxy,
+            middlewares=(named,) if self._configuration.tls_server_name else (),
+        )
+
 
 def _proxy_for(server: URL) -> str | None:
     """The proxy of the environment for this server (HTTPS_PROXY, NO_PROXY), None where it has none. NO_PROXY may have

@@ -1,7 +1,7 @@
-"""kopf at work: its watches run for as long as the operator does, over the namespaces that may be watched now.
+"""kopf at work: it watches jobs for as long as the operator runs, in the namespaces that may be watched now.
 
-kopf watches a set of namespaces that is fixed when it starts, and ends as a whole for one watch that is refused. So it
-is started again whenever other namespaces are to be watched, and where it ended: its first LIST finds what was missed.
+kopf watches a set of namespaces that is fixed when it starts, and ends as a whole if one watch is refused. So it is
+started again whenever other namespaces are to be watched, and whenever it ended: its first LIST finds what was missed.
 
 `kopf.spawn_tasks` is the first half of `kopf.operator`. The other half cannot be stopped beside other work: at its end
 it cancels every task of the process that is younger than itself, whoever made it.
@@ -13,31 +13,35 @@ import asyncio
 import logging
 import os
 import platform
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Iterable
+from datetime import datetime, timedelta
 from typing import Any
 
+from dtjob import times
+from dtjob.controller.backoff import Backoff
 from dtjob.controller.cluster import ClusterError
 from dtjob.kube.libraries import kopf
 from dtjob.kube.namespaces import Watched
+from dtjob.objects.manifest import Manifest
 
 logger = logging.getLogger(__name__)
 
-FIRST_WAIT_SECONDS = 1.0
-LONGEST_WAIT_SECONDS = 5.0
-"""What ended them may pass at any moment, and then nothing but a resync tells of a job until they begin again."""
+RETRY = Backoff(1.0, 5.0)
+"""What ended the watches may pass at any moment. Until they begin again only a resync tells of a job."""
 LASTED_SECONDS = 300.0
 """Watches that lasted this long and then failed are begun again after the shortest wait."""
 
 LONGEST_END_SECONDS = 10.0
 """Watches need two seconds at most to let go of what they are at."""
 
+HEARD_WITHIN = timedelta(seconds=30)
+"""Watches tell of a new job within this."""
+
 Spawn = Callable[[list[str]], Awaitable[Collection[asyncio.Task[None]]]]
 """Begins to watch these namespaces, none standing for the whole cluster; gives the tasks that do it until cancelled."""
 
 
-def kopf_watches(
-    registry: kopf.OperatorRegistry, settings: Callable[[], kopf.OperatorSettings], take_signals: Callable[[], None]
-) -> Spawn:
+def kopf_watches(registry: kopf.OperatorRegistry, take_signals: Callable[[], None]) -> Spawn:
     """kopf as what watches. `take_signals` puts our own handlers of SIGTERM and SIGINT back, which kopf replaces."""
     logging.getLogger("kopf").setLevel(logging.WARNING)
     # Else kopf asks for the user's name, which the uid of a container need not have.
@@ -45,11 +49,7 @@ def kopf_watches(
 
     async def spawn(namespaces: list[str]) -> Collection[asyncio.Task[None]]:
         tasks: Collection[asyncio.Task[None]] = await kopf.spawn_tasks(
-            registry=registry,
-            settings=settings(),
-            standalone=True,
-            clusterwide=not namespaces,
-            namespaces=namespaces,
+            registry=registry, standalone=True, clusterwide=not namespaces, namespaces=namespaces
         )
         take_signals()
         return tasks
@@ -58,22 +58,46 @@ def kopf_watches(
 
 
 async def watch_forever(spawn: Spawn, watched: Watched, resync_once: Callable[[], Awaitable[None]]) -> None:
-    """Watch for ever. After a failure a resync finds which namespaces can be had before the watches begin again."""
-    clock, wait = asyncio.get_running_loop().time, FIRST_WAIT_SECONDS
+    """Watch for ever. After a failure the watches begin again once a resync has succeeded.
+
+    The resync finds which namespaces can be had. And kopf never watches jobs if the API server does not serve them
+    when it begins.
+    """
+    clock, failures = asyncio.get_running_loop().time, 0
     while True:
         watched.changed.clear()
         began = clock()
         failure = await _watch(spawn, watched)
         if failure is None:
             continue
-        wait = FIRST_WAIT_SECONDS if clock() - began > LASTED_SECONDS else wait
-        logger.warning("the watches ended (%s); beginning again in %.0f s", failure or type(failure).__name__, wait)
-        await asyncio.sleep(wait)
-        wait = min(2 * wait, LONGEST_WAIT_SECONDS)
-        try:
-            await resync_once()
-        except ClusterError as error:
-            logger.warning("resync failed: %s", error)
+        failures = 1 if clock() - began > LASTED_SECONDS else failures + 1
+        logger.warning(
+            "the watches ended (%s); beginning again in %.0f s",
+            failure or type(failure).__name__,
+            RETRY.after(failures),
+        )
+        await asyncio.sleep(RETRY.after(failures))
+        while not await _succeeds(resync_once):
+            failures += 1
+            await asyncio.sleep(RETRY.after(failures))
+
+
+def have_missed_one(found: Iterable[Manifest], now: datetime) -> bool:
+    """Whether the watches should have told of one of these jobs, which a resync has found.
+
+    kopf asks once which kinds there are. If the answer came from an API server that did not know jobs yet, kopf never
+    watches them, and says so to nobody.
+    """
+    return any(times.parse(job["metadata"]["creationTimestamp"]) + HEARD_WITHIN < now for job in found)
+
+
+async def _succeeds(resync_once: Callable[[], Awaitable[None]]) -> bool:
+    try:
+        await resync_once()
+    except ClusterError as error:
+        logger.warning("resync failed: %s", error)
+        return False
+    return True
 
 
 async def _watch(spawn: Spawn, watched: Watched) -> Exception | None:

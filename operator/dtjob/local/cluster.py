@@ -176,6 +176,8 @@ class ProcessCluster:
         """Replace the job's status, first on disk. Raises Stale where `job` is not the stored version."""
         if job["metadata"].get("resourceVersion") != self.job["metadata"]["resourceVersion"]:
             raise Stale(f"{self._job_name} has changed")
+        if status == self.job.get("status"):
+            return self.job
         self._on_status(status)
         stored = self._objects.change(self._job_kind, self._job_name, lambda stored: stored.update(status=status))
         assert stored is not None

@@ -24,8 +24,8 @@ from typing import Any, Self
 import yaml
 from aiohttp import ClientSession, ClientTimeout, TCPConnector, web
 
+from dtjob.kube.handlers import LIST_CHUNK
 from dtjob.kube.resource import resource_of
-from dtjob.kube.watch import LIST_CHUNK
 from dtjob.local.addresses import free_ports
 
 _HOP = {"connection", "host", "keep-alive", "transfer-encoding", "content-length", "te", "upgrade"}

@@ -1,4 +1,5 @@
-"""The chart's rights to PodGroups just suffice: an installed operator makes, lists, mends and deletes them."""
+"""The chart's rights to PodGroups just suffice: an installed operator makes, lists, watches, mends and
+deletes them."""
 
 from __future__ import annotations
 
@@ -44,6 +45,8 @@ def test_each_right_to_pod_groups_is_used_and_none_is_missing(
         all_created,
         timeout=120,
     )
+    watch = (GROUP, "podgroups", "watch", True)
+    wait_until(lambda: watch in set(cluster.calls()), "the resync has found the job and PodGroups are watched")
     path = f"apis/{APIS[PROVIDER]}/namespaces/{namespace}/podgroups/digits"
     api.call("PUT", path, {**(made := api.call("GET", path)), "spec": {**made["spec"], "minMember": 1}})
     wait_until(lambda: api.call("GET", path)["spec"]["minMember"] == 4, "minMember is right again")

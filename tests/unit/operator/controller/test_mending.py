@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from dtjob.controller.mending import AT_ONCE, FIRST_WAIT, FORGOTTEN_AFTER, LONGEST_WAIT, REMEMBERED, Mending
+from dtjob.controller.mending import AT_ONCE, FORGOTTEN_AFTER, REMEMBERED, WAIT, Mending
 from tests.unit.operator.builders import NOW
 
 
@@ -17,8 +17,8 @@ def test_first_at_once_then_ever_later():
         assert not mending.wait("a", now)
         mending.note("a", now)
     assert waits[:AT_ONCE] == [timedelta()] * AT_ONCE
-    assert waits[AT_ONCE : AT_ONCE + 3] == [FIRST_WAIT, 2 * FIRST_WAIT, 4 * FIRST_WAIT]
-    assert waits[-1] == LONGEST_WAIT
+    assert waits[AT_ONCE : AT_ONCE + 3] == [timedelta(seconds=seconds) for seconds in (2, 4, 8)]
+    assert waits[-1] == timedelta(seconds=WAIT.longest)
     assert not mending.wait("b", now)
     assert mending.wait("a", now)
     assert not mending.wait("a", now + FORGOTTEN_AFTER + timedelta(seconds=1))

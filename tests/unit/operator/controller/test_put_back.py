@@ -9,7 +9,6 @@ from dtjob.controller.cluster import AlreadyExists, Cluster, JobKey
 from dtjob.controller.creation import Creation
 from dtjob.controller.slots import Slots
 from dtjob.controller.store import Store
-from dtjob.controller.tally import Tally
 from dtjob.controller.workqueue import WorkQueue
 from dtjob.objects import kueue, labels
 from dtjob.objects.defaults import NO_DEFAULTS
@@ -54,7 +53,7 @@ async def test_a_workload_that_the_watch_lost_with_its_label_is_known_again() ->
     unlabelled["metadata"]["labels"] = {}
 
     cluster = HasIt(unlabelled)
-    creation = Creation(cast(Cluster, cluster), store, WorkQueue(), Slots(), {KEY: Tally()}, lambda: NOW)
+    creation = Creation(cast(Cluster, cluster), store, WorkQueue(), Slots(), lambda: NOW)
     await creation.make(KEY, builders.JOB_UID, [Create.of(wanted)])
     assert [one["metadata"]["uid"] for one in store.children(KEY).objects if one["kind"] == kueue.KIND] == ["w"]
     assert labels.of(cluster.found)[labels.JOB_NAME] == "digits"

@@ -11,7 +11,7 @@ import pytest
 from dtjob.api.job import KIND, Job
 from dtjob.controller import reconciler
 from dtjob.controller.cluster import ClusterError, Refused
-from dtjob.controller.mending import AT_ONCE, LONGEST_WAIT
+from dtjob.controller.mending import AT_ONCE, WAIT
 from dtjob.objects import drift, labels, shared
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.policies import convergence
@@ -264,10 +264,10 @@ def test_what_changes_without_end_is_mended_ever_less_often(kind: str):
         watcher, made.cluster._watcher = made.cluster._watcher, meddle
         made.run(3600)
         mends = made.cluster.calls.count(f"mend {kind} digits")
-        assert AT_ONCE < mends < AT_ONCE + 8 + 3600 / LONGEST_WAIT.total_seconds()
+        assert AT_ONCE < mends < AT_ONCE + 8 + 3600 / WAIT.longest
         assert len(made.pods) == 3
         made.cluster._watcher = watcher
-        made.run(LONGEST_WAIT.total_seconds())
+        made.run(WAIT.longest)
         assert not drift.drifted(shared_object(made.job, kind), made.cluster.objects[kind, "digits"])
 
 

@@ -207,3 +207,45 @@ def test_what_a_kubelet_says_of_a_pod_that_does_not_start_is_read_once_a_minute(
         assert (said in message) is not refused
         made.run(60)
         assert asked == [stuck["metadata"]["uid"]] * 2
+
+
+def config_maps(made: World) -> list[str]:
+    return [one["metadata"]["uid"] for one in made.cluster.of_kind("ConfigMap")]
+
+
+def test_a_config_map_that_somebody_deleted_is_made_again_if_a_pod_does_not_start() -> None:
+    """No watch tells of its end. A pod that runs has what it needs of it."""
+    with world(workers=1) as made:
+        made.run(1)
+        all_run(made)
+        (first,) = made.cluster.of_kind("ConfigMap")
+        made.cluster.remove("ConfigMap", first["metadata"]["name"])
+        made.run(600)
+        assert config_maps(made) == []
+        made.cluster.remove("Pod", "digits-worker-0-0")
+        made.run(5)
+
+        def creating(pod: Manifest) -> None:
+            pod["spec"]["nodeName"] = "node-1"
+            pod["status"] = builders.waiting("ContainerCreating")
+
+        (new,) = [name for name in made.pods if "worker" in name]
+        made.cluster.change("Pod", new, creating)
+        made.run(20)
+        assert config_maps(made) != []
+        assert first["metadata"]["uid"] not in config_maps(made)
+
+
+def test_a_config_map_that_was_deleted_while_the_job_was_suspended_is_made_again_with_its_pods() -> None:
+    with world(workers=1) as made:
+        made.run(1)
+        all_run(made)
+        set_spec(made, suspend=True)
+        made.run(60)
+        assert made.pods == {}
+        (first,) = made.cluster.of_kind("ConfigMap")
+        made.cluster.remove("ConfigMap", first["metadata"]["name"])
+        set_spec(made, suspend=False)
+        made.run(2)
+        assert len(made.pods) == 2
+        assert len(config_maps(made)) == 1

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from dtjob.controller.cluster import ClusterError, Refused, Stale
+from dtjob.controller.memory import Memory
 from dtjob.controller.observer import Observer
 from dtjob.controller.status_writer import StatusWriter
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Event
 
-KEY = ("default", "digits")
 OLD = {"phase": "Pending", "progress": {"step": 1}}
 NEW = {"phase": "Running", "ready": "1/3", "progress": {"step": "many"}, "checkpoint": {"step": 2}}
 JOB = {"metadata": {"name": "digits"}, "status": OLD}
@@ -37,7 +37,7 @@ class Picky:
 
 
 async def written(cluster: Picky, status: dict[str, Any] = NEW, job: Manifest = JOB) -> Any:
-    return (await StatusWriter(cluster).write(KEY, job, status))["status"]  # type: ignore[arg-type]
+    return (await StatusWriter(cluster).write(Memory(), job, status))["status"]  # type: ignore[arg-type]
 
 
 async def test_a_status_that_is_taken_is_written_once() -> None:
@@ -71,9 +71,9 @@ async def test_it_is_said_once_until_it_is_well_again() -> None:
     kept = {"phase": "Running", "ready": "1/3", "progress": {"step": 1}}
     good = {**NEW, "progress": {"step": 3}}
     cluster = Picky(kept, good)
-    writer = StatusWriter(cluster)  # type: ignore[arg-type]
+    writer, memory = StatusWriter(cluster), Memory()  # type: ignore[arg-type]
     for status in (NEW, NEW, good, NEW):
-        await writer.write(KEY, JOB, status)
+        await writer.write(memory, JOB, status)
     assert len(cluster.events) == 2
 
 
@@ -89,12 +89,12 @@ async def test_what_has_another_reason_is_the_callers(error: Exception) -> None:
 async def test_of_a_job_that_is_gone_nothing_is_remembered() -> None:
     """Another of its name is told the same, once."""
     cluster = Picky({"phase": "Running", "ready": "1/3"})
-    writer = StatusWriter(cluster)  # type: ignore[arg-type]
+    writer, memory = StatusWriter(cluster), Memory()  # type: ignore[arg-type]
     for events in (1, 1, 2):
-        await writer.write(KEY, {**JOB, "status": {}}, NEW)
+        await writer.write(memory, {**JOB, "status": {}}, NEW)
         assert len(cluster.events) == events
         if len(cluster.tried) == 4:
-            writer.forget(KEY)
+            memory = Memory()
 
 
 class Unanswering(Picky):
@@ -131,33 +131,33 @@ def manifest_of(version: int, status: dict[str, Any]) -> Manifest:
 EVENT = Event("Normal", "Succeeded", "well")
 
 
-async def unanswered(noting: Noting) -> tuple[Unanswering, StatusWriter]:
+async def unanswered(noting: Noting) -> tuple[Unanswering, StatusWriter, Memory]:
     """A cluster and its writer, one of whose writes was not answered."""
-    cluster = Unanswering()
+    cluster, memory = Unanswering(), Memory()
     writer = StatusWriter(cluster, noting)  # type: ignore[arg-type]
     with pytest.raises(ClusterError):
-        await writer.write(KEY, cluster.job, {"phase": "Succeeded"}, [EVENT])
-    return cluster, writer
+        await writer.write(memory, cluster.job, {"phase": "Succeeded"}, [EVENT])
+    return cluster, writer, memory
 
 
 async def test_events_of_a_status_whose_answer_was_lost_are_told_once_it_is_seen() -> None:
     noting, before = Noting(), manifest_of(7, {"phase": "Pending"})
-    cluster, writer = await unanswered(noting)
-    await writer.catch_up(KEY, before)  # the watch has not told yet
+    cluster, writer, memory = await unanswered(noting)
+    await writer.catch_up(memory, before)  # the watch has not told yet
     with pytest.raises(Stale):
-        await writer.write(KEY, before, {"phase": "Succeeded"}, [EVENT])
+        await writer.write(memory, before, {"phase": "Succeeded"}, [EVENT])
     assert not cluster.events
     for _ in range(2):
-        await writer.catch_up(KEY, cluster.job)
+        await writer.catch_up(memory, cluster.job)
         assert cluster.events == [EVENT]
         assert noting.written == [("Pending", "Succeeded")]
 
 
 async def test_those_of_one_that_was_not_written_are_told_with_the_next() -> None:
-    cluster, writer = await unanswered(Noting())
+    cluster, writer, memory = await unanswered(Noting())
     cluster.job, cluster.answers = manifest_of(9, {"phase": "Pending"}), True
-    await writer.catch_up(KEY, cluster.job)
+    await writer.catch_up(memory, cluster.job)
     assert not cluster.events
-    await writer.write(KEY, cluster.job, {"phase": "Succeeded"}, [EVENT])
-    await writer.catch_up(KEY, cluster.job)
+    await writer.write(memory, cluster.job, {"phase": "Succeeded"}, [EVENT])
+    await writer.catch_up(memory, cluster.job)
     assert cluster.events == [EVENT]

@@ -159,6 +159,14 @@ def test_a_list_removes_what_is_older_and_missing_and_keeps_what_is_newer():
     assert store.prune("Pod", {"created-meanwhile"}, 70) == set()
 
 
+def test_a_list_of_one_namespace_leaves_the_others():
+    store = Store()
+    store.apply(POD)
+    assert store.prune("Pod", set(), 50, "elsewhere") == set()
+    assert names(store) == ["pod-a"]
+    assert store.prune("Pod", set(), 50, "default") == {KEY}
+
+
 def test_a_list_of_one_kind_leaves_the_others():
     store = Store()
     store.apply(POD)
@@ -208,7 +216,7 @@ def test_that_there_is_no_problem_with_a_job_that_has_gone_is_not_held():
     """The watch may tell of its end before the call that deleted it is answered."""
     store = Store()
     assert not store.set_problem(KEY, "Pod/x", None)
-    assert store._problems == {}
+    assert store._memories == {}
 
 
 def test_a_child_that_lost_its_label_is_its_owners():

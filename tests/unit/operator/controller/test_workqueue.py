@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dtjob.controller.workqueue import FIRST_IN_A_ROW, LONGEST_RETRY_SECONDS, WorkQueue
+from dtjob.controller.workqueue import FIRST_IN_A_ROW, RETRY, WorkQueue
 from tests.unit.operator.simulation.time import SimulatedLoop
 
 
@@ -159,7 +159,7 @@ def test_retries_wait_longer_each_time_until_one_does_well(loop: SimulatedLoop):
         waits = [queue.retry("a") for _ in range(12)]
         assert waits == sorted(waits)
         assert waits[0] == pytest.approx(0.1)
-        assert waits[-1] == LONGEST_RETRY_SECONDS
+        assert waits[-1] == RETRY.longest
         queue.forget("a")
         assert queue.retry("a") == pytest.approx(0.1)
 
@@ -170,7 +170,7 @@ def test_a_retry_waits_as_long_as_it_was_told_to(loop: SimulatedLoop):
     async def story() -> None:
         queue = WorkQueue[str]()
         assert queue.retry("a", 2) == 2
-        assert queue.retry("a", 1e9) == LONGEST_RETRY_SECONDS
+        assert queue.retry("a", 1e9) == RETRY.longest
         began = loop.time()
         assert await queue.get() == "a"
         assert loop.time() - began == pytest.approx(2)

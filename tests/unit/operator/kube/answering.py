@@ -15,9 +15,9 @@ from dtjob.kube.transport import Transport
 
 @asynccontextmanager
 async def asking(answer: Callable[[web.Request], Awaitable[web.StreamResponse]], **runner: Any) -> AsyncIterator[Kube]:
-    """A client of an API server that answers so to every GET; `runner` are options of aiohttp's AppRunner."""
+    """A client of an API server that answers so to every call; `runner` are options of aiohttp's AppRunner."""
     running = web.AppRunner(app := web.Application(), **runner)
-    app.add_routes([web.get("/{path:.*}", answer)])
+    app.add_routes([web.route("*", "/{path:.*}", answer)])
     await running.setup()
     await web.TCPSite(running, "127.0.0.1", 0).start()
     configuration = client.Configuration()

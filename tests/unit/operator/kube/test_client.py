@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
+import json
 import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -15,7 +19,9 @@ from kubernetes.aio import client
 from kubernetes.aio.config import incluster_config, kube_config
 from kubernetes.aio.config.incluster_config import InClusterConfigLoader
 
-from dtjob.controller.cluster import ClusterError
+from dtjob import __version__
+from dtjob.controller.cluster import ClusterError, Gone, Stale
+from dtjob.kube.api_error import ApiError, NotServed
 from dtjob.kube.client import Kube, connect
 from dtjob.kube.kubeconfig import NoCluster
 from dtjob.kube.transport import Transport
@@ -23,11 +29,14 @@ from tests.unit.operator.kube.answering import asking
 
 
 @pytest.mark.parametrize("authorization", ["Bearer secret", "bearer secret"], ids=["kubeconfig", "service account"])
-async def test_kopf_is_given_the_bare_token(authorization: str):
+async def test_kopf_calls_with_our_token_and_name(authorization: str):
     configuration = client.Configuration()
     configuration.api_key["BearerToken"] = authorization
     async with client.ApiClient(configuration) as api_client:
-        assert (await Kube(api_client, Transport(api_client, 5)).credentials()).token == "secret"
+        credentials, session = await Kube(api_client, Transport(api_client, 5)).session()
+        assert credentials == session.headers["Authorization"] == authorization
+        assert session.headers["User-Agent"].startswith(f"dtjob/{__version__} (")
+        await session.close()
 
 
 @pytest.mark.parametrize("text", ["", "<html>log in</html>", "[1]"])
@@ -40,6 +49,26 @@ async def test_an_answer_that_is_no_api_servers_is_a_call_that_failed(text: str)
     async with asking(answer) as kube:
         with pytest.raises(ClusterError, match="no API server"):
             await kube.get("Pod", "default", "digits-chief-0-0")
+
+
+@pytest.mark.parametrize(
+    ("message", "raised"),
+    [
+        ('distributedtrainingjobs.training.dtjob.dev "digits" not found', Gone),
+        ("the server could not find the requested resource", Stale),
+    ],
+    ids=["the job was deleted", "no jobs are served"],
+)
+async def test_a_job_is_gone_only_if_the_api_server_names_it(message: str, raised: type[Stale]) -> None:
+    """An API server that does not serve jobs yet says 404 too. A job that counts as gone would be ignored then."""
+
+    async def answer(_: web.Request) -> web.Response:
+        return web.json_response({"reason": "NotFound", "message": message}, status=404)
+
+    async with asking(answer) as kube:
+        with pytest.raises(Stale) as error:
+            await kube.write_status({"metadata": {"namespace": "default", "name": "digits"}}, {})
+    assert error.type is raised
 
 
 @pytest.mark.parametrize(("said", "seconds"), [({"Retry-After": "7"}, 7), ({"Retry-After": "Mon"}, 0), ({}, 0)])
@@ -118,7 +147,7 @@ async def test_an_operator_in_a_pod_does_not_warn_that_it_has_no_kubeconfig(
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "1")
     async with connect() as kube:
-        assert (await kube.credentials()).server == "https://127.0.0.1:1"
+        assert kube.server == "https://127.0.0.1:1"
     assert caplog.messages == []
 
 
@@ -139,3 +168,75 @@ async def test_a_home_that_is_not_to_be_looked_into_has_no_kubeconfig(
     with pytest.raises(NoCluster):
         async with connect():
             pass
+
+
+@asynccontextmanager
+async def watched_from(*pieces: bytes, ends: bool = True, status: int = 200) -> AsyncIterator[Kube]:
+    """A connection to an API server that answers with these, and is silent then or ends the answer."""
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        assert request.query["allowWatchBookmarks"] == "true"
+        response = web.StreamResponse(status=status)
+        await response.prepare(request)
+        for piece in pieces:
+            await response.write(piece)
+            await asyncio.sleep(0.001)  # so that each piece is read by itself
+        if not ends:
+            await asyncio.sleep(60)
+        return response
+
+    async with asking(answer, handler_cancellation=True, shutdown_timeout=0) as kube:
+        yield kube
+
+
+def event(happened: str, version: int, text: str = "") -> bytes:
+    found = {"metadata": {"name": "a", "resourceVersion": str(version)}, "text": text}
+    return json.dumps({"type": happened, "object": found}).encode() + b"\n"
+
+
+async def watched(kube: Kube) -> list[tuple[str, str]]:
+    """What a watch of pods tells: what happened, and up to which version."""
+    found = [one async for one in kube.watch("Pod", None, "", 5)]
+    assert {(pod["apiVersion"], pod["kind"]) for _, pod in found} <= {("v1", "Pod")}
+    return [(happened, pod["metadata"]["resourceVersion"]) for happened, pod in found]
+
+
+@pytest.mark.parametrize("size", [1, 7, 150_000])
+async def test_events_are_whole_however_they_come(size: int) -> None:
+    text = "x" * 300_000 if size > 1000 else "x"
+    whole = event("ADDED", 6, text) + b"\n" + event("DELETED", 7, text) + event("BOOKMARK", 9)
+    async with watched_from(*(whole[begin : begin + size] for begin in range(0, len(whole), size))) as kube:
+        assert await watched(kube) == [("ADDED", "6"), ("DELETED", "7"), ("BOOKMARK", "9")]
+
+
+async def test_a_watch_over_a_connection_that_is_half_open_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other end is gone without a word: there are not even bookmarks any more."""
+    monkeypatch.setattr("dtjob.kube.client.SILENT_SECONDS", 0.2)
+    async with watched_from(event("ADDED", 55), ends=False) as kube, asyncio.timeout(20):
+        watch = kube.watch("Pod", None, "", 50)
+        assert (await anext(watch))[0] == "ADDED"
+        with pytest.raises(ClusterError, match="broke"):
+            await anext(watch)
+
+
+@pytest.mark.parametrize("line", [b"<html>", b"[1]"])
+async def test_a_line_that_is_no_event_breaks_the_watch(line: bytes) -> None:
+    async with watched_from(line + b"\n") as kube:
+        with pytest.raises(ClusterError, match="no API server"):
+            await watched(kube)
+
+
+@pytest.mark.parametrize("status", [200, 410], ids=["in the stream", "instead of it"])
+async def test_a_version_that_is_too_old_is_an_error_of_that_code(status: int) -> None:
+    said = {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old resource version"}
+    line = said if status == 410 else {"type": "ERROR", "object": said}
+    async with watched_from(json.dumps(line).encode() + b"\n", status=status) as kube:
+        with pytest.raises(ApiError, match="too old") as caught:
+            await watched(kube)
+    assert caught.value.code == 410
+
+
+async def test_a_watch_of_a_kind_that_is_not_served_says_so() -> None:
+    async with watched_from(b"404 page not found", status=404) as kube:
+        with pytest.raises(NotServed):
+            await watched(kube)

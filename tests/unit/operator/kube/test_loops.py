@@ -9,7 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from dtjob.kube.loops import LONGEST_PAUSE_SECONDS, WELL_AFTER_SECONDS, keep_running
+from dtjob.kube.informer import VersionsWentBack
+from dtjob.kube.loops import PAUSE, WELL_AFTER_SECONDS, keep_running
 from tests.unit.operator.simulation.time import SimulatedLoop
 
 
@@ -63,7 +64,7 @@ def test_a_loop_that_ends_begins_again_ever_later(
     with caplog.at_level(logging.ERROR):
         moments = began(loop, Loop(how), 100)
     assert [later - earlier for earlier, later in itertools.pairwise(moments)] == pytest.approx(
-        [1, 2, 4, 8, 16, LONGEST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS], abs=0.05
+        [1, 2, 4, 8, 16, PAUSE.longest, PAUSE.longest], abs=0.05
     )
     assert "reports ended" in caplog.text
     assert ("training.dtjob.dev/role" in caplog.text) == (how == "raises")
@@ -72,6 +73,14 @@ def test_a_loop_that_ends_begins_again_ever_later(
 def test_one_that_ran_well_for_long_waits_the_shortest_time(loop: SimulatedLoop) -> None:
     moments = began(loop, Loop("raises", WELL_AFTER_SECONDS + 1), 1000)
     assert moments[-1] - moments[-2] == pytest.approx(WELL_AFTER_SECONDS + 2, abs=0.05)
+
+
+async def test_a_loop_that_finds_that_etcd_was_restored_is_not_begun_again() -> None:
+    async def run() -> None:
+        raise VersionsWentBack("the list of Pods is of version 59")
+
+    with pytest.raises(VersionsWentBack):
+        await keep_running("Pods", run)
 
 
 def test_it_ends_with_who_runs_it(loop: SimulatedLoop) -> None:

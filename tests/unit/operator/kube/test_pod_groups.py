@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
@@ -10,7 +11,8 @@ import pytest
 from dtjob.api.scheduling import GangProvider
 from dtjob.controller.cluster import ClusterError, JobKey, Refused
 from dtjob.controller.store import Store
-from dtjob.kube.api_error import ApiError
+from dtjob.controller.workqueue import WorkQueue
+from dtjob.kube.api_error import ApiError, NotServed
 from dtjob.kube.pod_groups import NOT_AGAIN_SECONDS, PodGroups, Served, kinds_in_use, refuse_dropped
 from dtjob.local.here import manifest_of
 from dtjob.objects import gangs
@@ -20,6 +22,7 @@ from dtjob.objects.pod import pod
 from tests.unit.operator.builders import job, task
 
 KUBERNETES, VOLCANO = (gangs.KINDS[one] for one in (GangProvider.KUBERNETES, GangProvider.VOLCANO))
+KEY: JobKey = ("default", "digits")
 NOT_FOUND = ApiError(404, "NotFound", "the server could not find the requested resource")
 
 
@@ -33,6 +36,7 @@ class Server:
         self.version = 100
         self.error: ClusterError | None = None
         self.deleted: list[str] = []
+        self.events: asyncio.Queue[tuple[str, Manifest] | ClusterError] = asyncio.Queue()
 
     async def call(self, method: str, path: str) -> dict[str, Any]:
         self.calls.append(f"{method} {path}")
@@ -49,6 +53,16 @@ class Server:
         if self.error:
             raise self.error
         yield [one for one in self.groups if one["kind"] == kind], self.version
+
+    async def watch(
+        self, kind: str, namespace: str | None, selector: str, version: int
+    ) -> AsyncIterator[tuple[str, Manifest]]:
+        self.calls.append(f"WATCH {kind} from {version}")
+        while True:
+            event = await self.events.get()
+            if isinstance(event, ClusterError):
+                raise event
+            yield event
 
     async def delete(self, kind: str, namespace: str, name: str, uid: str) -> None:
         self.deleted.append(f"{kind}/{name}/{uid}")
@@ -118,11 +132,19 @@ def group(name: str = "digits", version: int = 50) -> Manifest:
     return {**made, "metadata": metadata}
 
 
-async def looked(looking: PodGroups) -> set[JobKey]:
-    """The jobs for which a look finds something new."""
-    changed: set[JobKey] = set()
-    await looking.look(changed)
-    return changed
+def of(server: Server, store: Store, *namespaces: str) -> tuple[PodGroups, WorkQueue[JobKey]]:
+    queue: WorkQueue[JobKey] = WorkQueue()
+    return PodGroups(server, store, queue, namespaces, NO_DEFAULTS), queue
+
+
+async def due(looking: tuple[PodGroups, WorkQueue[JobKey]]) -> set[JobKey]:
+    """The jobs for which a resync finds something new."""
+    pod_groups, queue = looking
+    await pod_groups.resync()
+    keys = {await queue.get() for _ in range(len(queue))}
+    for key in keys:
+        queue.done(key)
+    return keys
 
 
 def test_kinds_are_those_that_some_job_uses():
@@ -144,7 +166,7 @@ def test_kinds_are_those_that_some_job_uses():
 
 async def test_a_cluster_without_gangs_is_asked_nothing():
     server = Server()
-    assert await looked(PodGroups(server, Store(), [], NO_DEFAULTS)) == set()
+    assert await due(of(server, Store())) == set()
     assert server.calls == []
 
 
@@ -152,12 +174,12 @@ async def test_what_there_is_comes_in_and_what_has_gone_goes():
     server, store = Server(), Store()
     store.apply(stored())
     server.groups = [group()]
-    looking = PodGroups(server, store, [], NO_DEFAULTS)
-    assert await looked(looking) == {("default", "digits")}
+    looking = of(server, store)
+    assert await due(looking) == {("default", "digits")}
     assert [one["kind"] for one in store.children(("default", "digits")).objects] == [KUBERNETES]
-    assert await looked(looking) == set()
+    assert await due(looking) == set()
     server.groups = []
-    assert await looked(looking) == {("default", "digits")}
+    assert await due(looking) == {("default", "digits")}
     assert store.children(("default", "digits")).objects == ()
     assert server.calls == [f"LIST {KUBERNETES} None"] * 3
 
@@ -166,17 +188,19 @@ async def test_one_that_was_made_after_the_list_stays():
     server, store = Server(), Store()
     store.apply(stored())
     store.apply(group(version=101))
-    assert await looked(PodGroups(server, store, [], NO_DEFAULTS)) == set()
+    assert await due(of(server, store)) == set()
     assert len(store.children(("default", "digits")).objects) == 1
 
 
-@pytest.mark.parametrize("error", [Refused("not served"), ApiError(403, "Forbidden", "no")], ids=["away", "forbidden"])
+@pytest.mark.parametrize(
+    "error", [NotServed("not served"), ApiError(403, "Forbidden", "no")], ids=["away", "forbidden"]
+)
 async def test_what_may_not_be_listed_is_left_as_it_is(error: ClusterError):
     server, store = Server(), Store()
     store.apply(stored())
     store.apply(group())
     server.error = error
-    assert await looked(PodGroups(server, store, ["default"], NO_DEFAULTS)) == set()
+    assert await due(of(server, store, "default")) == set()
     assert len(store.children(("default", "digits")).objects) == 1
 
 
@@ -185,9 +209,47 @@ async def test_an_api_that_is_away_holds_up_no_resync(caplog: pytest.LogCaptureF
     store.apply(stored())
     store.apply(group())
     server.error = ApiError(503, "", "away")
-    assert await looked(PodGroups(server, store, [], NO_DEFAULTS)) == set()
+    assert await due(of(server, store)) == set()
     assert len(store.children(("default", "digits")).objects) == 1
     assert "not listed: away" in caplog.text
+
+
+async def test_those_of_the_providers_in_use_are_watched():
+    server, store = Server(), Store()
+    store.apply(stored())
+    pod_groups, _ = of(server, store)
+    watching = asyncio.create_task(pod_groups.watch_forever())
+    await pod_groups.resync()
+    await server.events.put(("ADDED", group(version=101)))
+    await until(lambda: store.children(KEY).objects)
+    assert server.calls == [f"LIST {KUBERNETES} None", f"WATCH {KUBERNETES} from 100"]
+    await server.events.put(("DELETED", group(version=102)))
+    await until(lambda: not store.children(KEY).objects)
+    await server.events.put(NotServed("no such kind any more"))
+    await until(server.events.empty)
+    await pod_groups.resync()
+    await until(lambda: server.calls.count(f"WATCH {KUBERNETES} from 100") == 2)
+    watching.cancel()
+    await asyncio.wait([watching])
+
+
+async def test_what_may_not_be_listed_is_not_watched():
+    server, store = Server(), Store()
+    store.apply(stored())
+    pod_groups, _ = of(server, store)
+    server.error = ApiError(403, "Forbidden", "no")
+    watching = asyncio.create_task(pod_groups.watch_forever())
+    await pod_groups.resync()
+    await asyncio.sleep(0)
+    watching.cancel()
+    await asyncio.wait([watching])
+    assert server.calls == [f"LIST {KUBERNETES} None"]
+
+
+async def until(holds: Callable[[], object]) -> None:
+    async with asyncio.timeout(10):
+        while not holds():
+            await asyncio.sleep(0.001)
 
 
 def test_one_that_was_deleted_is_known_no_more():

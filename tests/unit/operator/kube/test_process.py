@@ -10,6 +10,7 @@ import pytest
 
 from dtjob.controller.cluster import ClusterError
 from dtjob.kube import process
+from dtjob.kube.informer import VersionsWentBack
 from dtjob.kube.kubeconfig import NoCluster
 from tests.unit.operator.simulation.time import SimulatedLoop
 
@@ -41,32 +42,37 @@ def test_an_api_server_that_is_away_at_the_start_is_waited_for(loop: SimulatedLo
     assert waits == pytest.approx([0.5, 1, 2, 2, 2, 2, 2, 2, 2], abs=0.01)
 
 
-def test_the_second_resync_comes_soon_and_one_that_fails_is_tried_again_later_each_time(loop: SimulatedLoop) -> None:
-    """Nobody asks anew for what was to be found: a watch that has listed again does so once."""
-
+def test_resyncs_come_at_their_times_and_one_that_fails_is_tried_again_later_each_time(loop: SimulatedLoop) -> None:
     async def story() -> list[float]:
-        lists = Lists(2)
+        lists = Lists(3)
         resyncs = asyncio.create_task(process._resync_forever(lists, 180, asyncio.Event()))
         await asyncio.sleep(600)
         resyncs.cancel()
         return lists.tried_at
 
-    assert loop.run_until_complete(story()) == pytest.approx([10, 20, 40, 220, 400, 580], abs=0.01)
+    assert loop.run_until_complete(story()) == pytest.approx([180, 190, 210, 250, 430], abs=0.01)
 
 
-def test_a_resync_comes_soon_after_a_watch_had_to_list_again(loop: SimulatedLoop) -> None:
-    """What was deleted between a watch's end and that LIST brings no event."""
-
+def test_a_resync_comes_at_once_when_a_refused_namespace_answers(loop: SimulatedLoop) -> None:
     async def story() -> list[float]:
-        lists, listed = Lists(0), asyncio.Event()
-        resyncs = asyncio.create_task(process._resync_forever(lists, 180, listed))
-        for at in (1.0, 50.0, 53.0, 239.0):  # at the start, twice together, and just before a resync that comes anyway
-            asyncio.get_running_loop().call_later(at, listed.set)
-        await asyncio.sleep(400)
+        lists, answers = Lists(0), asyncio.Event()
+        resyncs = asyncio.create_task(process._resync_forever(lists, 180, answers))
+        asyncio.get_running_loop().call_later(50, answers.set)
+        await asyncio.sleep(300)
         resyncs.cancel()
         return lists.tried_at
 
-    assert loop.run_until_complete(story()) == pytest.approx([10, 60, 240], abs=0.01)
+    assert loop.run_until_complete(story()) == pytest.approx([50, 230], abs=0.01)
+
+
+async def test_a_process_that_cannot_go_on_ends_all_its_loops() -> None:
+    async def fails() -> None:
+        raise VersionsWentBack("the list of Pods is of version 59")
+
+    other = asyncio.create_task(asyncio.Event().wait())
+    with pytest.raises(VersionsWentBack):
+        await process._until_stopped(asyncio.Event(), [asyncio.create_task(fails()), other])  # type: ignore[list-item]
+    assert other.cancelled()
 
 
 @pytest.mark.parametrize(("stopped_after", "done"), [(10.0, True), (3.0, False)])

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from dtjob.controller.backoff import Backoff
 from dtjob.controller.cluster import ClusterError
 from dtjob.kube import recorder
 from dtjob.kube.api_error import ApiError
@@ -63,7 +64,8 @@ def recorder_of(call: recorder.Call) -> Recorder:
 
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recorder, "PAUSES_SECONDS", (0.0, 0.0))
+    monkeypatch.setattr(recorder, "PAUSE", Backoff(0.0, 0.0))
+    monkeypatch.setattr(recorder, "TRIES", 3)
 
 
 async def test_a_failure_is_nobodys_problem(at_once: None) -> None:
@@ -104,8 +106,8 @@ async def test_what_was_told_a_minute_ago_is_tried_once(at_once: None) -> None:
 
 @pytest.mark.timeout(20)
 async def test_no_answer_has_all_events_wait_for_an_hour(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recorder, "PAUSES_SECONDS", (0.0,))
-    monkeypatch.setattr(recorder, "LONGEST_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(recorder, "PAUSE", Backoff(0.0, 0.01))
+    monkeypatch.setattr(recorder, "TRIES", 2)
     error = ApiError(503, "", "a proxy's")
     error.retry_after = 3600
     calls = Calls(POST=error)
@@ -115,8 +117,8 @@ async def test_no_answer_has_all_events_wait_for_an_hour(monkeypatch: pytest.Mon
 
 @pytest.mark.timeout(20)
 async def test_at_the_end_of_the_process_nothing_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recorder, "PAUSES_SECONDS", (3600.0, 3600.0))
-    monkeypatch.setattr(recorder, "LONGEST_PAUSE_SECONDS", 3600.0)
+    monkeypatch.setattr(recorder, "PAUSE", Backoff(3600.0, 3600.0))
+    monkeypatch.setattr(recorder, "TRIES", 3)
     tried = asyncio.Event()
     calls = Calls(POST=ClusterError("refused"))
 

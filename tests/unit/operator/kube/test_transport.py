@@ -135,3 +135,26 @@ async def test_a_hundred_watches_hold_up_no_call() -> None:
     finally:
         over.set()
         await runner.cleanup()
+
+
+async def test_another_clients_session_goes_through_the_same_proxy() -> None:
+    """The name resolves nowhere: only the proxy can answer."""
+    hosts: list[str] = []
+
+    async def answer(request: web.Request) -> web.Response:
+        hosts.append(request.host)
+        return web.json_response({})
+
+    runner = web.AppRunner(app := web.Application())
+    app.add_routes([web.get("/{path:.*}", answer)])
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    configuration = client.Configuration()
+    configuration.host = "http://api.example.com.invalid"
+    configuration.proxy = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    async with client.ApiClient(configuration) as api_client:
+        session = Transport(api_client, 5).session({"User-Agent": "dtjob/1"})
+        async with session, session.get(f"{configuration.host}/apis") as found:
+            assert await found.json() == {}
+    await runner.cleanup()
+    assert hosts == ["api.example.com.invalid"]

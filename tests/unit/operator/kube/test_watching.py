@@ -6,6 +6,7 @@ import ast
 import asyncio
 import contextlib
 from collections.abc import Callable, Collection, Iterator
+from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,7 +15,9 @@ import pytest
 import dtjob
 from dtjob.controller.cluster import ClusterError
 from dtjob.kube.namespaces import Watched
-from dtjob.kube.watching import watch_forever
+from dtjob.kube.watching import have_missed_one, watch_forever
+from dtjob.times import rfc3339
+from tests.unit.operator.builders import NOW
 from tests.unit.operator.simulation.time import SimulatedLoop
 
 
@@ -113,16 +116,37 @@ def test_a_refused_watch_costs_a_resync_and_not_the_process(
 def test_watches_that_keep_failing_begin_soon_and_not_at_once(loop: SimulatedLoop) -> None:
     async def story() -> Watches:
         watches = Watches(fails_after=0)
-
-        async def resync() -> None:
-            raise ClusterError("the API server did not answer")
-
-        await watch_for(30, watches, Watched([]), resync)
+        await watch_for(30, watches, Watched([]))
         return watches
 
     begun = [moment for moment, _ in loop.run_until_complete(story()).begun]
     waits = [later - earlier for earlier, later in pairwise(begun)]
     assert waits == pytest.approx([1, 2, 4, 5, 5, 5, 5], abs=0.2)
+
+
+def test_watches_begin_again_only_once_the_api_server_serves_jobs(loop: SimulatedLoop) -> None:
+    """kopf asks once which kinds there are, when it begins."""
+
+    async def story() -> Watches:
+        watches = Watches(fails_after=1)
+
+        async def resync() -> None:
+            if asyncio.get_running_loop().time() < 20:
+                raise ClusterError("the API server knows no DistributedTrainingJob")
+            watches.fails_after = None
+
+        await watch_for(40, watches, Watched([]), resync)
+        return watches
+
+    first, second = loop.run_until_complete(story()).begun
+    assert first[0] == 0
+    assert 20 < second[0] < 26
+
+
+@pytest.mark.parametrize(("age", "missed"), [(5, False), (60, True)])
+def test_watches_that_have_told_of_no_job_for_long_have_missed_it(age: int, missed: bool) -> None:
+    created = rfc3339(NOW - timedelta(seconds=age))
+    assert have_missed_one([{"metadata": {"creationTimestamp": created}}], NOW) == missed
 
 
 def test_a_watch_that_just_ends_is_a_failure_too(loop: SimulatedLoop) -> None:

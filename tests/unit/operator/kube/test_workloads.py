@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any, cast
-
-import pytest
-from aiohttp import web
 
 from dtjob.controller.cluster import ClusterError, JobKey
 from dtjob.controller.store import Store
 from dtjob.controller.workqueue import WorkQueue
-from dtjob.kube.api_error import ApiError
+from dtjob.kube.api_error import ApiError, NotServed
 from dtjob.kube.client import Kube
 from dtjob.kube.workloads import Workloads
 from dtjob.objects import kueue
@@ -23,7 +18,6 @@ from dtjob.objects.defaults import NO_DEFAULTS
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.workload import Kueue
 from tests.unit.operator import builders
-from tests.unit.operator.kube.answering import asking
 from tests.unit.operator.queued import queued_job
 from tests.unit.operator.simulation.operator import job_manifest
 
@@ -54,7 +48,9 @@ class Cluster:
             raise self.refuses
         yield self.found, self.version
 
-    async def watch_workloads(self, namespace: str | None, version: int) -> AsyncIterator[tuple[str, Manifest]]:
+    async def watch(
+        self, kind: str, namespace: str | None, selector: str, version: int
+    ) -> AsyncIterator[tuple[str, Manifest]]:
         self.watched.append(version)
         while True:
             event = await self.events.get()
@@ -86,7 +82,7 @@ async def test_before_anybody_has_looked_nothing_is_known() -> None:
 
 async def test_without_kueue_nothing_is_listed_and_jobs_are_told() -> None:
     workloads, store, queue = made(Cluster(there=False))
-    assert await workloads.resync() == {}
+    assert await workloads.resync() is False
     assert store.kueue is Kueue.ABSENT
     assert await queue.get() == KEY
 
@@ -95,7 +91,7 @@ async def test_an_operator_without_the_right_says_so() -> None:
     cluster = Cluster()
     cluster.refuses = ApiError(403, "Forbidden", "no")
     workloads, store, _ = made(cluster)
-    assert await workloads.resync() == {}
+    assert await workloads.resync() is False
     assert store.kueue is Kueue.FORBIDDEN
 
 
@@ -104,14 +100,14 @@ async def test_a_namespace_that_may_not_be_listed_takes_no_other_along() -> None
     workloads, store, _ = made(cluster, "default", "well")
     store.apply(workload(40))
     cluster.refuses = ApiError(403, "Forbidden", "it is being deleted")
-    assert await workloads.resync() == {"well": 50}
+    assert await workloads.resync() is True
     assert (store.kueue, len(known(store))) == (Kueue.THERE, 1)
 
 
 async def test_what_is_there_is_taken_in_and_what_is_gone_goes() -> None:
     cluster = Cluster(workload(40))
     workloads, store, _ = made(cluster)
-    assert await workloads.resync() == {None: 50}
+    assert await workloads.resync() is True
     assert (store.kueue, len(known(store))) == (Kueue.THERE, 1)
     cluster.found, cluster.version = [], 60
     await workloads.resync()
@@ -128,8 +124,7 @@ async def test_an_api_server_that_is_away_takes_nothing_back() -> None:
     assert (store.kueue, len(known(store))) == (Kueue.THERE, 1)
 
 
-async def test_it_is_watched_from_the_list_on_and_listed_again_when_the_watch_breaks(monkeypatch: Any) -> None:
-    monkeypatch.setattr("dtjob.kube.workloads.PAUSE_SECONDS", 0.001)
+async def test_workloads_are_watched_for_as_long_as_there_is_kueue() -> None:
     cluster = Cluster()
     cluster.there = False
     workloads, store, _ = made(cluster)
@@ -142,74 +137,11 @@ async def test_it_is_watched_from_the_list_on_and_listed_again_when_the_watch_br
         await until(lambda: len(known(store)) == 1)
         await cluster.events.put(("DELETED", workload(56)))
         await until(lambda: not known(store))
-        cluster.version = 70
-        await cluster.events.put(ApiError(410, "Expired", "too old"))
+        cluster.there = False
+        await cluster.events.put(NotServed("the API server knows no Workload"))
+        await until(lambda: store.kueue is Kueue.ABSENT)
+        cluster.there, cluster.version = True, 70
         await until(lambda: cluster.watched == [50, 70])
     finally:
         task.cancel()
         await asyncio.wait([task])
-
-
-async def test_where_one_namespaces_watch_ends_all_are_listed_again(monkeypatch: Any) -> None:
-    """An API server may end any watch at any time; the others' go on for minutes."""
-    monkeypatch.setattr("dtjob.kube.workloads.PAUSE_SECONDS", 0.001)
-
-    class EndsOnce(Cluster):
-        async def watch_workloads(self, namespace: str | None, version: int) -> AsyncIterator[tuple[str, Manifest]]:
-            self.watched.append(version)
-            if namespace != "default" or version != 50:
-                await asyncio.Event().wait()
-            self.version = 60
-            return
-            yield
-
-    cluster = EndsOnce()
-    workloads, _, _ = made(cluster, "default", "other")
-    task = asyncio.create_task(workloads.watch_forever())
-    try:
-        await until(lambda: cluster.watched == [50, 50, 60, 60])
-    finally:
-        task.cancel()
-        await asyncio.wait([task])
-
-
-@asynccontextmanager
-async def watched_from(*lines: bytes, ends: bool) -> AsyncIterator[Kube]:
-    """A connection to an API server that answers with these lines, and is silent then or ends the answer."""
-
-    async def answer(request: web.Request) -> web.StreamResponse:
-        assert request.query["allowWatchBookmarks"] == "true"
-        response = web.StreamResponse()
-        await response.prepare(request)
-        for line in lines:
-            await response.write(line + b"\n")
-        if not ends:
-            await asyncio.sleep(60)
-        return response
-
-    async with asking(answer, handler_cancellation=True, shutdown_timeout=0) as kube:
-        yield kube
-
-
-async def test_a_watch_over_a_connection_that_is_half_open_breaks(monkeypatch: Any) -> None:
-    """The other end is gone without a word: there are not even bookmarks any more."""
-    monkeypatch.setattr("dtjob.kube.workload_calls.SILENT_SECONDS", 0.2)
-    event = json.dumps({"type": "ADDED", "object": workload(55)}).encode()
-    async with watched_from(event, ends=False) as kube, asyncio.timeout(20):
-        watch = kube.watch_workloads(None, 50)
-        assert (await anext(watch))[0] == "ADDED"
-        with pytest.raises(ClusterError, match="broke"):
-            await anext(watch)
-
-
-async def test_bookmarks_are_no_workloads() -> None:
-    bookmark = {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": "60"}}}
-    async with watched_from(json.dumps(bookmark).encode(), ends=True) as kube:
-        assert [event async for event in kube.watch_workloads(None, 50)] == []
-
-
-@pytest.mark.parametrize("line", [b"<html>", b"[1]"])
-async def test_a_line_that_is_no_event_breaks_the_watch(line: bytes) -> None:
-    async with watched_from(line, ends=True) as kube:
-        with pytest.raises(ClusterError, match="no API server"):
-            [event async for event in kube.watch_workloads(None, 50)]

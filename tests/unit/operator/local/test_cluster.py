@@ -33,3 +33,14 @@ async def test_an_object_is_mended_where_it_is_there(cluster: ProcessCluster) ->
     assert int(mended["metadata"]["resourceVersion"]) > int(stored["metadata"]["resourceVersion"])
     assert await cluster.mend(wanted, "another") is None
     assert await cluster.mend(shared.network_policy(JOB), stored["metadata"]["uid"]) is None
+
+
+async def test_a_status_that_is_written_as_it_is_makes_no_new_version(tmp_path: Path) -> None:
+    heard: list[str] = []
+    directories = Directories(tmp_path / "cluster.json", tmp_path, tmp_path)
+    addresses = Addresses.choose(JOB)
+    cluster = ProcessCluster(manifest_of(JOB), addresses, directories, lambda type_, _: heard.append(type_))
+    stored = await cluster.write_status(cluster.job, {"phase": "Running"})
+    heard.clear()
+    assert await cluster.write_status(stored, {"phase": "Running"}) == stored
+    assert heard == []

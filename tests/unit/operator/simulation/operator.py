@@ -13,13 +13,12 @@ from dtjob.api.job import KIND, Job
 from dtjob.controller import reconciler
 from dtjob.controller.cluster import JobKey
 from dtjob.controller.observer import Observer
-from dtjob.controller.store import Store
+from dtjob.controller.store import LISTED_KINDS, Store
 from dtjob.controller.workqueue import WorkQueue
 from dtjob.kube.client import Kube
-from dtjob.kube.config_maps import ConfigMaps
+from dtjob.kube.config_maps import look_for_unknown
+from dtjob.kube.informer import Informer, resync, take_in
 from dtjob.kube.pod_groups import PodGroups
-from dtjob.kube.resync import resync
-from dtjob.kube.watch import take_in
 from dtjob.kube.workloads import Workloads
 from dtjob.objects import kueue, labels
 from dtjob.objects.defaults import NO_DEFAULTS
@@ -37,8 +36,6 @@ from tests.unit.operator.simulation.queue import SimulatedKueue
 from tests.unit.operator.simulation.time import SimulatedLoop
 
 WATCH_LAG_SECONDS = 0.05
-CONFIG_MAP_SECONDS = 20.0
-"""Less often than in a cluster: histories are hours long."""
 
 
 class _Bugs(logging.Handler):
@@ -195,23 +192,20 @@ class World:
         self.store, self.queue = Store(), WorkQueue[JobKey]()
         self.cluster.rules.operator_restarted()
         self.cluster.crash_in = None
-        self._config_maps = ConfigMaps(cast(Kube, self.cluster), self.store, self.queue, self.loop.time)
         self._workloads = Workloads(cast(Kube, self.cluster), self.store, self.queue, ())
-        self._pod_groups = PodGroups(cast(Kube, self.cluster), self.store, (), NO_DEFAULTS)
+        self._pod_groups = PodGroups(cast(Kube, self.cluster), self.store, self.queue, (), NO_DEFAULTS)
+        kinds = (*LISTED_KINDS, KIND)
+        self._informers = [Informer(cast(Kube, self.cluster), kind, self.store, self.queue) for kind in kinds]
         self._pending.clear()
         self.watching, self.cluster.rules.watches = True, True
         await self._resync()
-        self._polling = self.loop.create_task(self._config_maps.poll_forever(CONFIG_MAP_SECONDS))
         made = reconciler.Reconciler(self.cluster, self.store, self.queue, self.now, observer=self._observer)
         self._operator = self.loop.create_task(made.run(3))
 
     async def _resync(self) -> None:
-        changed: set[JobKey] = set()
-        await resync(cast(Kube, self.cluster), self.store, (), changed)
-        await self._pod_groups.look(changed)
-        for key in changed:
-            self.queue.add(key)
-        await self._config_maps.look_for_unknown()
+        await resync(self._informers)
+        await self._pod_groups.resync()
+        await look_for_unknown(cast(Kube, self.cluster), self.store, self.queue)
         await self._workloads.resync()
         self.cluster.rules.resynced(self.now())
         self.cluster.quota_rules.hears_again(self.now())

@@ -1,0 +1,47 @@
+"""What the controller remembers of one job beside its objects: one record, dropped when the job has gone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from dtjob.controller.holds import Holds
+from dtjob.controller.tally import Tally
+from dtjob.objects.manifest import Manifest
+from dtjob.plan.actions import Event
+from dtjob.plan.pod_event import PodEvent
+from dtjob.plan.silence import Silence
+
+
+@dataclass(frozen=True)
+class Unanswered:
+    """A status that was sent, and nobody answered: it may be written or not."""
+
+    job: Manifest
+    status: dict[str, Any]
+    events: Sequence[Event]
+
+
+@dataclass
+class Memory:
+    """All of it can be found anew: an operator that starts has none."""
+
+    reports: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """What supervisors said in their `/status`, by task."""
+    silences: dict[str, Silence] = field(default_factory=dict)
+    """The supervisors that do not answer, by task."""
+    problems: dict[str, str] = field(default_factory=dict)
+    """Why calls fail, by what they are about."""
+    pod_event: PodEvent | None = None
+    """What was read of a pod's events."""
+    made_for: str = ""
+    """The uid of the job whose objects are made."""
+    holds: Holds = field(default_factory=Holds)
+    """What was refused, and when it may be tried again."""
+    tally: Tally = field(default_factory=Tally)
+    """What the plan that is carried out has come to."""
+    unanswered: Unanswered | None = None
+    """The last status, if it is not known whether it is written."""
+    progress_refused: str = ""
+    """Why the API server refuses what was reported, as an event has said."""
