@@ -103,9 +103,15 @@ class LegacyModel(TrainedModel):
                     return tf.constant(0)
                 with setting(unscaled, True):
                     y_pred = model(x, training=True) if y_pred is None else y_pred
-                if not model.compiled_loss.built and _is_keras_own(model, "compute_loss"):
+                if not _is_keras_own(model, "compute_loss"):
+                    # called, as it may count in the metrics of the compiled loss or not, which are made by the call
+                    with setting(unscaled, True), setting(current_cut, Cut(1, tf.constant(1), tf.constant(1), False)):
+                        model.compute_loss(x, y, y_pred, sample_weight)
+                elif not model.compiled_loss.built:
                     model.compiled_loss.build(y_pred)
-                if not model.compiled_metrics.built and _is_keras_own(model, "compute_metrics"):
+                if not _is_keras_own(model, "compute_metrics"):
+                    model.compute_metrics(x, y, y_pred, sample_weight)
+                elif not model.compiled_metrics.built:
                     model.compiled_metrics.build(y_pred, *tf_keras_losses.conformed(model.compiled_metrics, y_pred, y))
                 return tf.constant(0)
 
