@@ -172,10 +172,6 @@ class Source(ABC):
         """(x, y, sample weights) as `tf.TypeSpec`s with a batch dimension of None."""
         return triple(self.input_spec())
 
-    def rows_of_replica(self, replicas: int) -> int | None:
-        """The rows that each of so many replicas gets of every batch; None where they differ, or nobody knows."""
-        return self.rows // replicas if self.rows and self.rows % replicas == 0 else None
-
     def stand_in(self, number: int) -> tuple[Any, ...]:
         """Inputs of one row, of no weight, for a task that has come to the end of pass `number`; of sources with
         `own_ends` alone."""

@@ -8,7 +8,6 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from dtjob_trainer.data import elements
 from dtjob_trainer.data.batches import Batch, Source
 from dtjob_trainer.data.stream import Portion
 from dtjob_trainer.engines.engine import Engine, Kind, Work
@@ -66,8 +65,7 @@ class ParameterServerEngine(Engine):
     def _make_function(self, kind: Kind, body: Callable[..., Any], source: Source) -> Any:
         def step(inputs: Any, total: Any) -> Any:
             def replica() -> Any:
-                decoded = elements.with_rows(source.decode(*inputs), source.rows)
-                return body(Cut(1, total, total, False), *decoded)
+                return body(Cut(1, total, total, False), *source.decode(*inputs))
 
             strategy = self.group.strategy
             return strategy.experimental_local_results(strategy.run(replica))[0]

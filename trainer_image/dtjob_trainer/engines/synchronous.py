@@ -36,6 +36,8 @@ class SynchronousEngine(Engine):
         """What a step of the model's own returns is of one batch, and not known before it is traced."""
         self.steps_per_call = trained.steps_per_call
         self._concrete: dict[tuple[Kind, int], Any] = {}
+        self._rows: dict[int, int] = {}
+        """By a source, the static number of rows with which its steps are traced; None: it is open."""
         self._apart: dict[int, bool] = {}
         """By a function that runs several steps in one call, whether it must not."""
         self._pace = Pace(CALL_SECONDS) if is_op_determinism_enabled() else None
@@ -50,6 +52,10 @@ class SynchronousEngine(Engine):
         """Update loss and metrics with batches of evaluation data, sharded as in `train`."""
         self._evaluated, done = self._run("evaluate", source, work)
         return done
+
+    def traced(self, source: Source) -> Any:
+        """The traced function of training steps on batches of `source`."""
+        return self._traced_function("train", source)
 
     def streams(self, source: Source) -> bool:
         """Unless tasks must agree at each batch on whether there is one."""
@@ -118,8 +124,23 @@ class SynchronousEngine(Engine):
         arguments, which takes as long as a small step."""
         key = (kind, id(source))
         if key not in self._concrete:
-            self._concrete[key] = self._function(kind, source).get_concrete_function()
+            self._concrete[key] = self._trace(kind, source)
         return self._concrete[key]
+
+    def _trace(self, kind: Kind, source: Source) -> Any:
+        """The function as it is traced for batches of any size. If that fails in one replica, for the size of all
+        batches, which a model may ask for as `x.shape[0]`."""
+        try:
+            return self._function(kind, source).get_concrete_function()
+        except Exception as error:
+            if self.group.replicas > 1 or self.fills_up or source.rows is None or id(source) in self._rows:
+                raise
+            self._rows[id(source)] = source.rows
+            del self._functions[kind, id(source)]
+            try:
+                return self._function(kind, source).get_concrete_function()
+            except Exception:  # then the size was not the reason
+                raise error from None
 
     def _must_be_apart(self, function: Any) -> bool:
         """Whether each step must be a call of its own, since replicas exchange what has no fixed shape."""
@@ -147,7 +168,7 @@ class SynchronousEngine(Engine):
     def _step(self, body: Callable[..., Any], source: Source) -> Callable[[Any, Any, Any], Any]:
         """In the graph: one step of all replicas of this task, of its inputs, how many count, and the batch's size."""
         may_be_empty = source.may_be_empty or self.fills_up
-        rows = None if self.fills_up else source.rows_of_replica(self.group.replicas)
+        rows = self._rows.get(id(source))
 
         def on_examples(examples: Any, total: Any, *decoded: Any) -> Any:
             return body(Cut(self.group.replicas, examples, total, may_be_empty), *decoded)

@@ -30,21 +30,14 @@ def test_weights_are_of_the_outputs_of_y() -> None:
         sources.as_arrays(x, y, weights, "x")
 
 
-@pytest.mark.parametrize(
-    ("n", "batch_size", "replicas", "rows"),
-    [(64, 16, 1, 16), (64, 16, 2, 8), (64, 16, 3, None), (65, 16, 1, None), (15, 16, 1, 15), (64, None, 4, 8)],
-)
-def test_rows_of_a_replica_are_known_where_all_batches_are_full(
-    n: int, batch_size: int | None, replicas: int, rows: int | None
-) -> None:
-    place = batches.Place(0, 1, replicas)
-    source = sources.make(np.zeros((n, 2)), None, None, batches.Wanted(batch_size=batch_size), place)
-    assert source.rows_of_replica(replicas) == rows
+@pytest.mark.parametrize(("n", "batch_size", "rows"), [(64, 16, 16), (65, 16, None), (15, 16, 15), (64, None, 32)])
+def test_rows_of_batches_are_known_where_all_have_as_many(n: int, batch_size: int | None, rows: int | None) -> None:
+    source = sources.make(np.zeros((n, 2)), None, None, batches.Wanted(batch_size=batch_size), batches.Place(0, 1, 1))
+    assert source.rows == rows
 
 
 def test_rows_of_a_dataset_are_known_if_its_batches_say_so() -> None:
     tf = pytest.importorskip("tensorflow")
     data = tf.data.Dataset.from_tensor_slices(np.zeros((64, 2)))
-    for dataset, rows in ((data.batch(16), None), (data.batch(16, drop_remainder=True), 8)):
-        source = sources.make(dataset, None, None, batches.Wanted(), batches.Place(0, 1, 2))
-        assert source.rows_of_replica(2) == rows
+    for dataset, rows in ((data.batch(16), None), (data.batch(16, drop_remainder=True), 16)):
+        assert sources.make(dataset, None, None, batches.Wanted(), batches.Place(0, 1, 1)).rows == rows
