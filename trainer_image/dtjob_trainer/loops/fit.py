@@ -133,9 +133,7 @@ def fit(
         return evaluator.follow(here, trained, validation)
     training = data.training(x, y, sample_weight, class_weight, shuffle=shuffle)
     aside.tell(here.log)
-    place: dict[str, Any] = {"is_chief": here.is_chief, "asynchronous": here.traits.asynchronous, "tasks": group.tasks}
-    writes = shared_files.writes_here(group, paths_of(callbacks, trained.callbacks))
-    user_callbacks = Callbacks(callbacks, trained, **place, verbose=verbose, writes=writes)
+    user_callbacks = _callbacks(here, group, trained, callbacks, verbose)
     _remark(here, trained, user_callbacks)
     course, order = data.epochs(training, group, x), alike.order_of(seed, shuffle, class_weight)
     if here.task is not None and group.tasks > 1:
@@ -157,6 +155,19 @@ def _begin(here: runtime.Runtime) -> None:
     """Note that training begins, and have what was made so far begin alike in all tasks. Collective."""
     here.begin_stage()
     initial_values.agree_on_new()
+
+
+def _callbacks(here: runtime.Runtime, group: Group, trained: TrainedModel, given: Any, verbose: Any) -> Callbacks:
+    """The callbacks that the program has `given`. Collective."""
+    return Callbacks(
+        given,
+        trained,
+        is_chief=here.is_chief,
+        asynchronous=here.traits.asynchronous,
+        tasks=group.tasks,
+        verbose=verbose,
+        writes=shared_files.writes_here(group, paths_of(given, trained.callbacks)),
+    )
 
 
 def _remark(here: runtime.Runtime, trained: TrainedModel, callbacks: Callbacks) -> None:
