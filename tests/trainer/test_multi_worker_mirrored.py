@@ -93,6 +93,7 @@ def test_killed_and_resumed_run_ends_with_the_same_bits(undisturbed: Cluster, tm
         assert run["chief-0"].status["metrics"] == undisturbed["chief-0"].status["metrics"]
 
 
+@pytest.mark.slow  # test_custom_loop.py has it in every run
 def test_sigterm_to_one_task_saves_all_at_one_step(undisturbed: Cluster, tmp_path: Path) -> None:
     with held(tmp_path, GROUP) as run:
         run.start()

@@ -42,7 +42,6 @@ REFUSED = {
 """What nobody can distribute, and words of the sentence that says so."""
 QUICK = {
     ("distribute/keras_fit.py", "MultiWorkerMirrored"),
-    ("distribute/multi_worker_loop.py", "Mirrored"),
     ("distribute/multi_worker_loop.py", "ParameterServer"),
 }
 """The cases of `make test`. The others are slow."""

@@ -25,7 +25,7 @@ CHECKPOINT = {"everySteps": 10}
         # in the middle of three accumulated steps
         pytest.param("Mirrored", 10, 3, ["--accumulate", "--steps-per-execution=4"], marks=pytest.mark.slow),
         pytest.param("CentralStorage", 10, 3, [], marks=pytest.mark.slow),
-        ("Default", 10, 3, []),
+        pytest.param("Default", 10, 3, [], marks=pytest.mark.slow),
         pytest.param("Default", 15, 1, [], marks=pytest.mark.slow),
         pytest.param("Default", 10, 3, ["--data=random"], marks=pytest.mark.slow),
         pytest.param("Default", 10, 3, ["--data=dataset"], marks=pytest.mark.slow),

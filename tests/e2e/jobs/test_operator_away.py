@@ -66,6 +66,7 @@ def test_a_worker_dies_while_the_operator_is_away(
     assert {task: ids(job.pods())[task] for task in survivors} == {task: ids(before)[task] for task in survivors}
 
 
+@pytest.mark.slow  # tests/cluster/test_chart_upgrade.py does it in every run
 def test_the_chart_is_upgraded_under_a_job(job: TrainingJob, counted: Object, in_place: int, operator: Release) -> None:
     before, step = job.pods(), job.wait_step(1)
     (old,) = operator.pods()
