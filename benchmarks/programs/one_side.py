@@ -20,7 +20,8 @@ keras.config.set_dtype_policy(policy)
 side, _, jit = side.partition("-")
 workload, epochs = WORKLOADS[name], int(epochs)
 config = json.loads(os.environ.get("TF_CONFIG", "{}"))
-index = config.get("task", {}).get("index", 0) + (config.get("task", {}).get("type") == "worker")
+task, roles = config.get("task", {}), config.get("cluster", {})
+index = task.get("index", 0) + (task.get("type") == "worker" and "chief" in roles)
 
 
 class Turns(keras.callbacks.Callback):
