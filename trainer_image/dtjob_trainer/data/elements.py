@@ -54,8 +54,10 @@ def any_batch(spec: Any) -> Any:
 
 
 def with_rows(parts: Any, rows: int | None) -> Any:
-    """Tensors or specs with this static number of rows, as Keras's steps see full batches; as they are for None, and
-    where they are ragged or sparse."""
+    """Tensors or specs with this static number of rows, as Keras's steps see full batches.
+
+    With None they stay as they are. Ragged and sparse ones always do.
+    """
 
     def fixed(part: Any) -> Any:
         if isinstance(part, tf.TensorSpec):

@@ -37,7 +37,7 @@ class SynchronousEngine(Engine):
         self.steps_per_call = trained.steps_per_call
         self._concrete: dict[tuple[Kind, int], Any] = {}
         self._rows: dict[int, int] = {}
-        """By a source, the static number of rows with which its steps are traced; None: it is open."""
+        """The static numbers of rows, by source. The number is open for a source that is not here."""
         self._apart: dict[int, bool] = {}
         """By a function that runs several steps in one call, whether it must not."""
         self._pace = Pace(CALL_SECONDS) if is_op_determinism_enabled() else None

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.data import elements
 from dtjob_trainer.data.batches import Source
 from dtjob_trainer.errors import FitError
 from dtjob_trainer.models.compiled import TrainedModel
+from dtjob_trainer.strategies.collective import Group
 
 NOT_STATIC = (
     "model: it needs the static number of rows of a batch, as x.shape[0], which is not known where several replicas or "
@@ -13,16 +15,17 @@ NOT_STATIC = (
 )
 
 
-def build(trained: TrainedModel, source: Source, *, trains: bool, alone: bool) -> None:
-    """Make every variable, for batches of `source`.
+def build(trained: TrainedModel, source: Source, group: Group, traits: Traits, *, trains: bool) -> None:
+    """Make every variable, for batches of `source` that the replicas of `group` share.
 
     The model is built for batches of any size. If that fails, it is built for the size that all batches have: `call` or
     `train_step` may use `x.shape[0]`, which Keras knows then, too.
 
+    - traits: what the strategy is like.
     - trains: whether variables are needed that only training uses.
-    - alone: whether one replica takes whole batches in this process.
 
-    Raises what the model raises, or FitError if it needs that size and is not alone.
+    Raises what the model raises. Raises FitError if it needs that size, and one replica in this process does not get
+    whole batches.
     """
     try:
         _build(trained, source, None, trains)
@@ -33,7 +36,7 @@ def build(trained: TrainedModel, source: Source, *, trains: bool, alone: bool) -
             _build(trained, source, source.rows, trains)
         except Exception:  # then the size was not the reason
             raise error from None
-        if not alone:
+        if group.replicas > 1 or traits.asynchronous:
             raise FitError(NOT_STATIC) from error
 
 

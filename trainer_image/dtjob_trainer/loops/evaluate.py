@@ -56,8 +56,7 @@ def evaluate(
     if group.tasks > 1:
         alike.agree_on_evaluation(group, group.members, source, called)
     with initial_values.held():
-        alone = group.replicas == 1 and not here.traits.asynchronous
-        building.build(trained, source, trains=False, alone=alone)
+        building.build(trained, source, group, here.traits, trains=False)
     initial_values.agree_on_new()
     watched: list[Any] = ["evaluate"] if called.per_test_batch else []
     engine = engine_of(trained, group, here.traits, watched)

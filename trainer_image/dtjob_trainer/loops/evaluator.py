@@ -54,7 +54,7 @@ def follow(here: Runtime, trained: TrainedModel, source: Source | None) -> Any:
     root, directory = task.checkpoint.directory, settings.directory
     object_store.check(directory)
     group = Group(here.strategy, None)
-    building.build(trained, source, trains=False, alone=True)
+    building.build(trained, source, group, here.traits, trains=False)
     engine = choose.engine(trained, group, here.traits)
     best, kept = BestModel(task), BestCheckpoints(task.uid, settings)
     events = Events(f"{root}/{EVENTS_DIRECTORY}", here.warn)

@@ -140,7 +140,7 @@ def fit(
         alike.agree(group, here.task.members, course, validation, validates, order, user_callbacks)
     _say_start(here, course.total(0), lambda: shapes.told(model, training.spec()))
     with initial_values.held():
-        building.build(trained, training, trains=True, alone=group.replicas == 1 and not here.traits.asynchronous)
+        building.build(trained, training, group, here.traits, trains=True)
     engine = engine_of(trained, group, here.traits, _watched(user_callbacks))
     loop = FitLoop(here, engine, trained.state(group), user_callbacks, course, validation, validates, scale_lr)
     with trained.of_global_batch():

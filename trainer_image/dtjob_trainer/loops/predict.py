@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dtjob_trainer.data.sharding import share
 from dtjob_trainer.errors import DataError
 from dtjob_trainer.process import runtime
 from dtjob_trainer.strategies.collective import CHUNK_BYTES, WORD, Group
@@ -42,7 +43,7 @@ def predict(model: Any, x: Any, batch_size: int | None = None, verbose: Any = "a
         return model.predict(x, **arguments)
     import keras
 
-    begins, ends = share(rows, group.tasks, group.index)
+    begins, ends = share(rows, group.index, group.tasks)
     mine = model.predict(keras.tree.map_structure(lambda array: array[begins:ends], x), **arguments)
     return keras.tree.map_structure(lambda part: all_rows(group, np.asarray(part), ends - begins), mine)
 
@@ -58,11 +59,6 @@ def rows_of(x: Any) -> int | None:
             return None
         found.add(int(one.shape[0]))
     return found.pop() if len(found) == 1 else None
-
-
-def share(rows: int, tasks: int, index: int) -> tuple[int, int]:
-    """The part of so many rows that the task of this index has: where it begins, and where it ends."""
-    return rows * index // tasks, rows * (index + 1) // tasks
 
 
 def all_rows(group: Group, part: npt.NDArray[Any], rows: int) -> npt.NDArray[Any]:
