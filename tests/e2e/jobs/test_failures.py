@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.e2e.jobs.support.training_job import TrainingJob, attempts, causes, ids
+from tests.e2e.jobs.support.training_job import TrainingJob, attempts, causes, ids, last_incident
 from tools.cluster.cluster import Cluster
 from tools.cluster.rest import Object
 
@@ -52,7 +52,7 @@ def test_a_workers_program_is_killed(job: TrainingJob, cluster: Cluster) -> None
     again = job.wait_restored(1)
     job.wait_step(again["restoredStep"] + 50)
     assert ids(job.pods()) == ids(before)
-    assert found["status"].get("internal", {}).get("incident") == counted["status"].get("internal", {}).get("incident")
+    assert last_incident(found) == last_incident(counted)
     events = job.kubectl("events", f"--for=dtjob/{job.name}")
     assert "worker-1 was killed (SIGKILL) after step" in events.stdout
 

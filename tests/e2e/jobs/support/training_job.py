@@ -265,3 +265,9 @@ def running(pod: Object | None) -> bool:
     """Whether the pod's training container runs."""
     statuses = (pod or {}).get("status", {}).get("containerStatuses") or ()
     return any("running" in (one.get("state") or {}) for one in statuses if one["name"] == "tensorflow")
+
+
+def last_incident(job: Object) -> Object:
+    """The job's last incident without the time of its end: a checkpoint that is saved meanwhile may end it earlier."""
+    incident = job["status"].get("internal", {}).get("incident") or {}
+    return {field: value for field, value in incident.items() if field != "endsAt"}
