@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dtjob.api.pod_template import CHECKPOINT_VOLUME, CLUSTER_VOLUME, SHARED_MEMORY_VOLUME
+from dtjob.api.pod_template import CHECKPOINT_VOLUME, CLUSTER_VOLUME, SHARED_MEMORY_VOLUME, SOURCE_VOLUME
 from dtjob.crd.rule import Rule, Value
 
-OURS = (CHECKPOINT_VOLUME, CLUSTER_VOLUME, SHARED_MEMORY_VOLUME)
+OURS = (CHECKPOINT_VOLUME, CLUSTER_VOLUME, SHARED_MEMORY_VOLUME, SOURCE_VOLUME)
 """dtjob's own volumes, which not every pod has: `pod_problems.py` looks more closely."""
 NO_VOLUME = "a volumeMount names a volume that is not there: add the volume, or correct the name in the volumeMount"
 
