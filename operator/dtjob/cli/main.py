@@ -12,8 +12,10 @@ import typer
 
 from dtjob import __version__
 from dtjob.cli.bad_input import BadInput
-from dtjob.cli.commands import manifests
+from dtjob.cli.commands import manifests, submitting, watching
+from dtjob.cli.commands.options import Arguments, Evaluator, ParameterServers, ScriptStrategy, Workers
 from dtjob.cli.work_directory import WORK_DIRECTORY
+from dtjob.client.errors import ClientError
 
 app = typer.Typer(
     name="dtjob",
@@ -34,13 +36,6 @@ DefaultPodLabels = Annotated[
 DefaultGangProvider = Annotated[
     str | None,
     typer.Option(metavar="PROVIDER", help="For gangs that name none: Kubernetes (so where left out), Volcano, …"),
-]
-ScriptStrategy = Annotated[
-    str | None,
-    typer.Option(
-        metavar="STRATEGY",
-        help="Of a script's job: Mirrored, ParameterServer, … Left out: what fits the other options and the GPUs here.",
-    ),
 ]
 ManifestFile = Annotated[Path, typer.Argument(metavar="FILE", help="A DistributedTrainingJob as YAML or JSON.")]
 
@@ -66,21 +61,24 @@ def run_command(
     file: Annotated[
         Path, typer.Argument(metavar="FILE", help="A DistributedTrainingJob as YAML or JSON, or a Python script.")
     ],
-    arguments: Annotated[
-        list[str] | None, typer.Argument(metavar="[-- ARGS]...", help="The arguments of a script.", show_default=False)
-    ] = None,
+    arguments: Arguments = None,
     output: Annotated[
         RunOutput, typer.Option("--output", "-o", help="json: the summary as one object. yaml: with --dry-run.")
     ] = RunOutput.TEXT,
     work_dir: Annotated[Path, typer.Option("--work-dir", help="Where runs are kept.")] = WORK_DIRECTORY,
     fresh: Annotated[bool, typer.Option("--fresh", help="Begin a new run, also where one could be resumed.")] = False,
     strategy: ScriptStrategy = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="Workers of a script's job.")] = None,
-    ps: Annotated[int | None, typer.Option("--ps", min=1, help="Parameter servers of a script's job.")] = None,
-    evaluator: Annotated[bool, typer.Option("--evaluator", help="Give a script's job an evaluator.")] = False,
+    workers: Workers = None,
+    ps: ParameterServers = None,
+    evaluator: Evaluator = False,
     checkpoint: Annotated[
         str | None,
-        typer.Option(metavar="DIR|URI", help="Where a script's job keeps its checkpoints. Left out: in the run."),
+        typer.Option(
+            "--checkpoint",
+            "--storage",
+            metavar="DIR|URI",
+            help="Where a script's job keeps its checkpoints. Left out: in the run.",
+        ),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print a script's manifest, and train nothing.")] = False,
 ) -> None:
@@ -213,6 +211,13 @@ def check(
     typer.echo(run(str(kubeconfig) if kubeconfig else None, namespace))
 
 
+app.command("submit")(submitting.submit)
+app.command("list")(watching.list_jobs)
+app.command("status")(watching.status)
+app.command("logs")(watching.logs)
+app.command("wait")(watching.wait)
+app.command("events")(watching.events)
+app.command("top")(watching.top)
 app.command("convert")(manifests.convert)
 
 
@@ -238,6 +243,9 @@ def main() -> None:
     except BadInput as error:
         for line in error.lines:
             print(f"dtjob: {line}", file=sys.stderr)
+        sys.exit(BAD_INPUT)
+    except ClientError as error:
+        print(f"dtjob: {error}", file=sys.stderr)
         sys.exit(BAD_INPUT)
 
 
