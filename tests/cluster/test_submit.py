@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.cluster.support.editor import editor
+from tests.cluster.support.command_line import Run, command_line
 from tools.cluster.control_plane import ControlPlane
 from tools.cluster.rest import Api, ApiError
-
-Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 @pytest.fixture
 def dtjob(cluster: ControlPlane, api: Api, namespace: str, tmp_path: Path) -> Run:
-    kubeconfig = editor(cluster, api, namespace, tmp_path)
-
-    def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "dtjob", *map(str, arguments), "--kubeconfig", str(kubeconfig)]
-        return subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
-
     (tmp_path / "train.py").write_text("print(1)\n")
-    return run
+    return command_line(cluster, api, namespace, tmp_path)
 
 
 def test_a_script_becomes_a_job_that_owns_its_files(dtjob: Run, api: Api, namespace: str) -> None:

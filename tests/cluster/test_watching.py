@@ -3,32 +3,21 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.cluster.support.editor import editor
+from tests.cluster.support.command_line import Run, command_line
 from tests.cluster.support.jobs import job
 from tests.cluster.support.kubelet import Kubelet
 from tests.cluster.support.operator_process import OperatorProcess
 from tools.cluster.control_plane import ControlPlane
 from tools.cluster.rest import Api
 
-Run = Callable[..., "subprocess.CompletedProcess[str]"]
-
 
 @pytest.fixture
 def dtjob(cluster: ControlPlane, api: Api, namespace: str, tmp_path: Path) -> Run:
-    kubeconfig = editor(cluster, api, namespace, tmp_path)
-
-    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "dtjob", *arguments, "--kubeconfig", str(kubeconfig)]
-        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
-
-    return run
+    return command_line(cluster, api, namespace, tmp_path)
 
 
 def test_a_job_is_watched_to_its_end(

@@ -12,7 +12,7 @@ import typer
 
 from dtjob import __version__
 from dtjob.cli.bad_input import BadInput
-from dtjob.cli.commands import manifests, submitting, watching
+from dtjob.cli.commands import cluster, manifests, steering, submitting, watching
 from dtjob.cli.commands.options import Arguments, Evaluator, ParameterServers, ScriptStrategy, Workers
 from dtjob.cli.work_directory import WORK_DIRECTORY
 from dtjob.client.errors import ClientError
@@ -21,7 +21,6 @@ app = typer.Typer(
     name="dtjob",
     help="Distributed TensorFlow training: one manifest, on this machine or on Kubernetes.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # without it, --help imports rich, which takes longer than all the rest
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -106,15 +105,6 @@ def run_command(
 
 
 @app.command()
-def validate(files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Manifests to check.")]) -> None:
-    """Check manifests as the API server would, without one."""
-    from dtjob.cli.validate import verdicts
-
-    for verdict in verdicts(files):
-        typer.echo(verdict)
-
-
-@app.command()
 def explain(
     file: ManifestFile,
     output: Annotated[
@@ -124,7 +114,10 @@ def explain(
     default_pod_label: DefaultPodLabels = None,
     default_gang_provider: DefaultGangProvider = None,
 ) -> None:
-    """Show what a job would be in a cluster: tasks, hosts and TF_CONFIG, rules about failures, objects created."""
+    """Show what a job would be in a cluster: tasks, hosts and TF_CONFIG, rules about failures, objects created.
+
+    Example: dtjob explain job.yaml
+    """
     from dtjob.cli import explain as explaining
     from dtjob.cli.default_options import defaults
     from dtjob.cli.job_file import read_job
@@ -178,7 +171,10 @@ def operator(
     ] = "[]",
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log each decision.")] = False,
 ) -> None:
-    """Run the operator against the cluster that kubectl would use, until it is told to stop."""
+    """Run the operator against the cluster that kubectl would use, until it is told to stop.
+
+    Example: dtjob operator -n team-a
+    """
     from dtjob.cli.default_options import defaults
     from dtjob.cli.operator import election, endpoint, readers, run
     from dtjob.kube.process import Options
@@ -200,17 +196,6 @@ def operator(
     raise typer.Exit(run(options, verbose))
 
 
-@app.command()
-def check(
-    namespace: Annotated[str | None, typer.Option("--namespace", "-n", help="Ask only in this one.")] = None,
-    kubeconfig: Annotated[Path | None, typer.Option(help="Left out: as kubectl finds it, or the pod's own.")] = None,
-) -> None:
-    """Ask the cluster whether it serves DistributedTrainingJobs."""
-    from dtjob.cli.check import run
-
-    typer.echo(run(str(kubeconfig) if kubeconfig else None, namespace))
-
-
 app.command("submit")(submitting.submit)
 app.command("list")(watching.list_jobs)
 app.command("status")(watching.status)
@@ -218,7 +203,13 @@ app.command("logs")(watching.logs)
 app.command("wait")(watching.wait)
 app.command("events")(watching.events)
 app.command("top")(watching.top)
-app.command("convert")(manifests.convert)
+for _command in steering.COMMANDS:
+    app.command()(_command)
+app.command()(manifests.validate)
+app.command()(manifests.convert)
+app.command()(manifests.init)
+app.command()(cluster.doctor)
+app.command()(cluster.version)
 
 
 def _version(wanted: bool) -> None:
