@@ -27,6 +27,8 @@ app = typer.Typer(
 )
 
 BAD_INPUT = 2
+PLUGIN = "kubectl-dtjob"
+"""The name of this program as a plugin of kubectl."""
 DefaultImage = Annotated[str | None, typer.Option(metavar="IMAGE", help="The image of jobs that leave out spec.image.")]
 DefaultPodLabels = Annotated[
     list[str] | None,
@@ -176,8 +178,12 @@ def operator(
     Example: dtjob operator -n team-a
     """
     from dtjob.cli.default_options import defaults
-    from dtjob.cli.operator import election, endpoint, readers, run
-    from dtjob.kube.process import Options
+
+    try:
+        from dtjob.cli.operator import election, endpoint, readers, run
+        from dtjob.kube.process import Options
+    except ModuleNotFoundError as error:
+        raise BadInput(f"the operator needs the Python module {error.name}; install dtjob[operator]") from None
 
     options = Options(
         namespaces=namespace or [],
@@ -230,7 +236,7 @@ def _options(
 def main() -> None:
     """Run the command line. Bad input is one clear sentence on standard error and exit code 2."""
     try:
-        app()
+        app(prog_name="kubectl dtjob" if Path(sys.argv[0]).name == PLUGIN else "dtjob")
     except BadInput as error:
         for line in error.lines:
             print(f"dtjob: {line}", file=sys.stderr)

@@ -6,7 +6,7 @@ import heapq
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TextIO
+from typing import Any, Protocol, TextIO
 
 from dtjob.api.pod_template import TRAINING_CONTAINER
 from dtjob.cli.watching.pods import attempt_of, container_state, in_order, newest, selector, task_of
@@ -18,6 +18,13 @@ COLOURS = ("36", "32", "33", "35", "34", "96", "92", "93", "95", "94")
 _QUERY: dict[str, Any] = {"container": TRAINING_CONTAINER, "timestamps": True}
 _TOO_OLD = 410
 _TAIL_WIDTH = 12
+
+
+class Sink(Protocol):
+    """Takes the lines of all tasks, from any thread."""
+
+    def line(self, task: str, text: str) -> None:
+        """Take one line of a task."""
 
 
 class Printer:
@@ -45,7 +52,7 @@ def name_of(pod: Object) -> str:
 
 
 def print_logs(
-    cluster: Cluster, job: str, printer: Printer, task: str | None, *, previous: bool = False, tail: int | None = None
+    cluster: Cluster, job: str, printer: Sink, task: str | None, *, previous: bool = False, tail: int | None = None
 ) -> int:
     """Print the logs so far, in the order of time. Returns how many pods have one."""
     pods = in_order(cluster.list("Pod", selector(job)), task)
@@ -84,7 +91,7 @@ def _stamped(text: bytes) -> Iterator[tuple[str, str]]:
 class Tails:
     """Follows the logs of the pods of a job, also of those that come later, each in a thread of its own."""
 
-    def __init__(self, cluster: Cluster, job: str, printer: Printer, task: str | None = None) -> None:
+    def __init__(self, cluster: Cluster, job: str, printer: Sink, task: str | None = None) -> None:
         self._cluster, self._job, self._printer, self._task = cluster, job, printer, task
         self._threads: dict[str, threading.Thread] = {}
         self._stopping = threading.Event()

@@ -15,7 +15,8 @@ Answer = tuple[int, Any]
 
 
 class ApiServer:
-    """Answers by method and path without its query: an object, text as bytes, or several lines as a list."""
+    """Answers by method (WATCH for a watch) and path without its query: an object, text as bytes, or lines as a
+    list."""
 
     def __init__(self) -> None:
         self.answers: dict[str, list[Answer]] = {}
@@ -28,7 +29,9 @@ class ApiServer:
             def _answer(self) -> None:
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
                 outer.asked.append((self.command, self.path, json.loads(body) if body else None))
-                waiting = outer.answers.get(f"{self.command} {self.path.partition('?')[0]}", [])
+                path, _, query = self.path.partition("?")
+                method = "WATCH" if "watch=true" in query else self.command
+                waiting = outer.answers.get(f"{method} {path}", [])
                 code, found = (waiting.pop(0) if len(waiting) > 1 else waiting[0]) if waiting else (404, _MISSING)
                 if isinstance(found, list):
                     text = b"".join(json.dumps(line).encode() + b"\n" for line in found)

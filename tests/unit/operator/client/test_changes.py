@@ -21,7 +21,7 @@ def pod(version: str) -> dict[str, object]:
 def test_it_is_read_and_then_watched_from_there(server: ApiServer, cluster: Cluster) -> None:
     server.answer(f"GET {PODS}/a", pod("1"))
     events = [{"type": "MODIFIED", "object": pod("2")}, {"type": "DELETED", "object": pod("3")}]
-    server.answer(f"GET {PODS}", events)
+    server.answer(f"WATCH {PODS}", events)
     assert list(changes(cluster, "Pod", "a")) == [pod("1"), pod("2"), None]
     assert "resourceVersion=1" in server.asked[1][1]
 
@@ -29,7 +29,7 @@ def test_it_is_read_and_then_watched_from_there(server: ApiServer, cluster: Clus
 def test_a_watch_that_is_too_old_begins_again(server: ApiServer, cluster: Cluster) -> None:
     server.answer(f"GET {PODS}/a", pod("1"), pod("9"))
     old = [{"type": "ERROR", "object": {"code": 410, "message": "too old"}}]
-    server.answer(f"GET {PODS}", old, [{"type": "DELETED", "object": pod("9")}])
+    server.answer(f"WATCH {PODS}", old, [{"type": "DELETED", "object": pod("9")}])
     assert list(changes(cluster, "Pod", "a")) == [pod("1"), pod("9"), None]
 
 

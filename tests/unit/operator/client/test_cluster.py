@@ -35,7 +35,7 @@ def test_objects_are_made_changed_and_deleted(server: ApiServer, cluster: Cluste
 
 def test_a_watch_gives_changes_and_raises_its_error(server: ApiServer, cluster: Cluster) -> None:
     gone = {"type": "ERROR", "object": {"code": 410, "reason": "Expired", "message": "too old"}}
-    server.answer(f"GET {PODS}", [{"type": "ADDED", "object": {"a": 1}}, gone])
+    server.answer(f"WATCH {PODS}", [{"type": "ADDED", "object": {"a": 1}}, gone])
     watch = cluster.watch("Pod", "7")
     assert next(watch) == ("ADDED", {"a": 1})
     with pytest.raises(ApiError, match="too old"):

@@ -38,7 +38,7 @@ def test_a_restart_waits_until_the_job_has_saved(server: ApiServer, cluster: Clu
     suspended = stored("Suspended")
     suspended["status"]["conditions"] = [{"type": "Suspended", "status": "True"}]
     server.answer(f"GET {JOBS}/digits", stored())
-    server.answer(f"GET {JOBS}", [{"type": "MODIFIED", "object": suspended}])
+    server.answer(f"WATCH {JOBS}", [{"type": "MODIFIED", "object": suspended}])
     changes.restart(cluster, "digits")
     assert changed(server) == [{"spec": {"suspend": True}}, {"spec": {"suspend": False}}]
 

@@ -57,12 +57,10 @@ def test_colours_are_for_terminals() -> None:
 def test_followed_logs_come_once_also_of_pods_that_begin_later(logs: ApiServer, cluster: Cluster) -> None:
     later = pod("worker-2")
     logs.answer(f"GET {PODS}/digits-worker-2-0/log", stamped((6, "f")))
-    logs.answer(
-        f"GET {PODS}",
-        {"items": [pod("worker-1"), pod("worker-3", state={"waiting": {}})], "metadata": {"resourceVersion": "1"}},
-        [{"type": "ADDED", "object": {**later, "metadata": {**later["metadata"], "resourceVersion": "2"}}}],
-        {"items": [pod("worker-1"), later], "metadata": {"resourceVersion": "3"}},
-    )
+    first = {"items": [pod("worker-1"), pod("worker-3", state={"waiting": {}})], "metadata": {"resourceVersion": "1"}}
+    logs.answer(f"GET {PODS}", first, {"items": [pod("worker-1"), later], "metadata": {"resourceVersion": "3"}})
+    begun = {**later, "metadata": {**later["metadata"], "resourceVersion": "2"}}
+    logs.answer(f"WATCH {PODS}", [{"type": "ADDED", "object": begun}])
     out = io.StringIO()
     tails = Tails(cluster, "digits", Printer(out))
     tails.start()

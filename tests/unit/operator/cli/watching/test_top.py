@@ -36,7 +36,7 @@ def test_without_a_terminal_each_change_is_a_line(server: ApiServer, cluster: Cl
     server.answer(f"GET {JOBS}/digits", stored("1", **RUNNING))
     ended = stored("3", phase="Succeeded", reason="Completed", message="done")
     same = {"type": "MODIFIED", "object": stored("2", **RUNNING)}
-    server.answer(f"GET {JOBS}", [same, {"type": "MODIFIED", "object": ended}])
+    server.answer(f"WATCH {JOBS}", [same, {"type": "MODIFIED", "object": ended}])
     out = io.StringIO()
     assert top(cluster, "digits", out) == 0
     assert out.getvalue().splitlines() == [
