@@ -136,7 +136,7 @@ def _digest_of(arrays: Mapping[str, Bytes]) -> bytes:
     found = hashlib.blake2b(digest_size=32)
     for name, array in sorted(arrays.items()):
         found.update(f"{name} {array.nbytes} ".encode())
-        found.update(memoryview(array))
+        found.update(array.data)
     return found.digest()
 
 
