@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,13 +23,18 @@ METHODS = ("save", "save_weights")
 
 
 def save_whole(task: Task) -> None:
-    """Have models of Keras 3 and tf_keras write a file beside the one that they save to, and rename it then."""
+    """Have models of Keras 3 and tf_keras write a file beside the one that they save to, and rename it then.
+
+    In a group, variables that TensorFlow saves do so too: of `tf.train.Checkpoint`, SavedModels and `export`.
+    """
     import keras
 
     def replace(model: Any) -> None:
         for name in METHODS:
             setattr(model, name, _whole(getattr(model, name), task))
 
+    if task.traits.collective:
+        _have_savers_write_beside(task)
     replace(keras.Model)
     wrapt.register_post_import_hook(lambda module: replace(module.Model), "tf_keras.src.engine.training")
 
@@ -52,3 +58,34 @@ def _whole(original: Callable[..., Any], task: Task) -> Callable[..., Any]:
         return returned
 
     return method
+
+
+def _have_savers_write_beside(task: Task) -> None:
+    """Have TensorFlow's savers write to a directory of this task, and then rename the files, the index last.
+
+    TensorFlow's own temporary directory has the same name in all tasks, and the first one that ends removes it.
+    """
+    import tensorflow as tf
+    from tensorflow.python.checkpoint.functional_saver import MultiDeviceSaver
+
+    original = MultiDeviceSaver.save
+
+    @functools.wraps(original)
+    def save(self: Any, file_prefix: Any, options: Any = None) -> Any:
+        if not tf.executing_eagerly():
+            return original(self, file_prefix, options)
+        prefix = os.fsdecode(file_prefix.numpy() if tf.is_tensor(file_prefix) else file_prefix)
+        if "://" in prefix:
+            return original(self, file_prefix, options)
+        path = Path(prefix)
+        beside = path.with_name(f".{task.id}-{path.name}")
+        beside.mkdir(parents=True, exist_ok=True)
+        try:
+            returned = original(self, tf.constant(str(beside / path.name)), options)
+            for file in sorted(beside.iterdir(), key=lambda each: each.name.endswith(".index")):
+                file.replace(path.with_name(file.name))
+        finally:
+            shutil.rmtree(beside, ignore_errors=True)
+        return returned
+
+    MultiDeviceSaver.save = save
