@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dtjob_trainer.process import places
+
 MOST_BYTES = 32 * 2**20
 """Most bytes that a checkpoint keeps of the files of one callback."""
 BEGAN = "_dtjob_files_before"
@@ -44,7 +46,7 @@ def written(callback: Any) -> Files:
 
 def left_out(callback: Any) -> str | None:
     """What to write instead where files of `callback` are lost with the pod. None: they are not."""
-    if _bytes(_of_training(callback)) <= MOST_BYTES or _is_on_volume(str(callback.filepath)):
+    if _bytes(_of_training(callback)) <= MOST_BYTES or places.is_on_volume(Path(callback.filepath)):
         return None
     return (
         f"callbacks: the files of {type(callback).__name__} have more than {MOST_BYTES >> 20} MiB, so that no "
@@ -61,12 +63,6 @@ def put_back(callback: Any, files: Mapping[str, npt.NDArray[np.uint8]]) -> None:
         content.tofile(beside)
         beside.replace(path)
         vars(callback).get(BEGAN, {}).pop(name, None)
-
-
-def _is_on_volume(path: str) -> bool:
-    """Whether `path` is on another file system than the container's own files."""
-    above = next(each for each in Path(path).absolute().parents if each.is_dir())
-    return above.stat().st_dev != Path("/").stat().st_dev
 
 
 def _of_training(callback: Any) -> dict[str, Path]:

@@ -74,7 +74,7 @@ def test_files_that_are_too_large_are_left_out_in_words(tmp_path: Path, monkeypa
     assert files.left_out(callback) is None
     os.truncate(os.open(tmp_path / "best.keras", os.O_CREAT | os.O_WRONLY), files.MOST_BYTES + 1)
     assert files.written(callback) == {}
-    monkeypatch.setattr(files, "_is_on_volume", lambda path: False)
+    monkeypatch.setattr(files.places, "is_on_volume", lambda path: False)
     assert "write them to a volume, and not to" in files.left_out(callback)
-    monkeypatch.setattr(files, "_is_on_volume", lambda path: True)
+    monkeypatch.setattr(files.places, "is_on_volume", lambda path: True)
     assert files.left_out(callback) is None
