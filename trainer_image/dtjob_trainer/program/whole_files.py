@@ -27,8 +27,8 @@ METHODS = ("save", "save_weights")
 def save_whole(here: Runtime, task: Task) -> None:
     """Have models of Keras 3 and tf_keras write a file beside the one that they save to, and rename it then.
 
-    In a group, variables that TensorFlow saves do so too: of `tf.train.Checkpoint`, SavedModels and `export`. The log of
-    the chief says, once for each directory, that a file goes with the pod, and where to write instead.
+    In a group, variables that TensorFlow saves do so too: of `tf.train.Checkpoint`, SavedModels and `export`. The
+    chief's log says, once for each directory, that a file goes with the pod, and where to write instead.
     """
     import keras
 
