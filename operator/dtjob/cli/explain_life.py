@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dtjob.api.job import Job
-from dtjob.cli.explain_elastic import elastic
 from dtjob.objects import kueue
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
-from dtjob.plan.policies.managed_by import is_ours
 from dtjob.plan.progress import duration
 
 
 def life(job: Job, defaults: Defaults = NO_DEFAULTS) -> list[str]:
     """One line for each thing that holds for the job."""
     spec, queue = job.spec, kueue.queue_of(job)
-    if not is_ours({"managedBy": spec.managed_by}):
+    if not spec.is_ours:
         return [f"  managed by {spec.managed_by}: dtjob leaves the job alone"]
     lines = ["  suspended: none of the above is made until spec.suspend is false"] if spec.suspend else []
     if queue is not None:
@@ -34,3 +32,21 @@ def life(job: Job, defaults: Defaults = NO_DEFAULTS) -> list[str]:
         if seconds is not None:
             lines.append(f"  is deleted {duration(seconds)} after it has {outcome}")
     return [*elastic(job), *(lines or ["  no deadline, and it stays after its end"])]
+
+
+def elastic(job: Job) -> list[str]:
+    """One line for each thing that holds for the job's workers; none where their number stays."""
+    worker, policy = job.spec.replica_specs.worker, job.spec.elastic_policy
+    if worker is None or policy is None:
+        return []
+    most = f" to {policy.max_replicas}" if policy.max_replicas else " on"
+    bounds = f"from {policy.min_replicas or 1}{most}"
+    scale = f"kubectl scale dtjob/{job.metadata.name} --replicas=N"
+    lines = [
+        f"  {worker.replicas} workers, elastic {bounds} ({scale}): each change saves and goes on at that checkpoint"
+    ]
+    if policy.min_replicas is None:
+        return [*lines, "  never trains with fewer than that: without minReplicas it waits for room"]
+    shrinks = f"without room for all of them for {duration(policy.schedule_timeout_seconds)} trains with what there is"
+    again = f"looks for room for the others {duration(policy.grow_period_seconds)} later, with placeholder pods"
+    return [*lines, f"  {shrinks}, at least {policy.min_replicas}; {again}"]

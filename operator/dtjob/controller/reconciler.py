@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 
 from pydantic import ValidationError
 
-from dtjob.api.job import Job
+from dtjob.api.job import Job, is_ours
 from dtjob.api.stored_job import stored_job
 from dtjob.controller.cluster import Cluster, ClusterError, Gone, JobKey, Stale
 from dtjob.controller.creation import TRIES_BEFORE_SAID, Creation, what_of
@@ -31,10 +31,8 @@ from dtjob.objects import kueue, topology
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Action, Create, Delete, Event, Mend, PatchWorkload, Plan, Relabel, StopServing
-from dtjob.plan.children import Children
+from dtjob.plan.children import Children, PodEvent
 from dtjob.plan.plan import plan
-from dtjob.plan.pod_event import PodEvent
-from dtjob.plan.policies.managed_by import is_ours
 from dtjob.plan.policies.queue_remote import runs_elsewhere
 from dtjob.plan.urgency import begins
 

@@ -18,10 +18,8 @@ from dtjob.controller.nesting import shallow
 from dtjob.objects import gangs, labels
 from dtjob.objects.kept import kept
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.children import Children
-from dtjob.plan.pod_event import PodEvent
+from dtjob.plan.children import Children, PodEvent, Silence
 from dtjob.plan.pod_facts import ObservedPod
-from dtjob.plan.silence import Silence
 from dtjob.plan.workload import Kueue
 
 LISTED_KINDS = ("Pod", "Service", "NetworkPolicy")

@@ -20,15 +20,14 @@ from dtjob import __version__
 from dtjob.api.job import KIND
 from dtjob.controller.cluster import AlreadyExists, ClusterError, Gone, Refused, Stale
 from dtjob.controller.observer import NOBODY, Observer
-from dtjob.kube import pod_groups, workload_calls
+from dtjob.kube import pod_group_calls, workload_calls
 from dtjob.kube.api_error import ApiError, NotServed, error_of, object_of
 from dtjob.kube.event import newest_warning
-from dtjob.kube.kinds import KINDS, path_of, typed
+from dtjob.kube.kinds import KINDS, path_of, resource_of, typed
 from dtjob.kube.kubeconfig import configure
 from dtjob.kube.libraries import client, config
 from dtjob.kube.outbox import Outbox
 from dtjob.kube.recorder import Recorder
-from dtjob.kube.resource import resource_of
 from dtjob.kube.transport import Transport
 from dtjob.objects import drift, gangs, labels
 from dtjob.objects.manifest import Manifest
@@ -62,7 +61,7 @@ class Kube(workload_calls.WorkloadCalls):
         self._observer = observer
         recorder = Recorder(self._call)
         self._events = Outbox(recorder.record, recorder.hurry)
-        self._pod_groups = pod_groups.Served(self._call)
+        self._pod_groups = pod_group_calls.Served(self._call)
 
     @property
     def server(self) -> str:
@@ -83,7 +82,7 @@ class Kube(workload_calls.WorkloadCalls):
         path = f"{path_of(kind, metadata['namespace'], version)}?fieldValidation=Strict"
         try:
             stored = typed(kind, await self._call("POST", path, gangs.as_served(manifest, version)), version)
-            await pod_groups.refuse_dropped(self, manifest, stored)
+            await pod_group_calls.refuse_dropped(self, manifest, stored)
             return stored
         except ApiError as error:
             if error.code == 409 and error.reason == "AlreadyExists":

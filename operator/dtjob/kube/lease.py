@@ -12,10 +12,11 @@ import math
 from datetime import UTC, datetime
 from typing import Any
 
+from dtjob.kube.kinds import KINDS
 from dtjob.objects.manifest import Manifest
 
-API_VERSION = "coordination.k8s.io/v1"
 KIND = "Lease"
+API_VERSION = KINDS[KIND][0]
 
 
 class Candidate:

@@ -19,6 +19,7 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
 from dtjob import __version__
+from dtjob.api.job import is_ours
 from dtjob.api.phase import ENDED, Phase
 from dtjob.api.status.goodput import GoodputStatus, Part
 from dtjob.api.status.status import Status
@@ -29,7 +30,6 @@ from dtjob.controller.workqueue import WorkQueue
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.failure import Cause
 from dtjob.plan.goodput import by_part, kept_ratio
-from dtjob.plan.policies.managed_by import is_ours
 
 JOB_LABELS = ("dtjob_namespace", "dtjob_name")
 """The labels that name a job. Prometheus itself sets others: job, namespace, pod and the like."""

@@ -11,15 +11,6 @@ from dtjob.objects import kueue
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import PatchWorkload
 
-KINDS = {
-    kueue.KIND: (kueue.API_VERSION, kueue.PLURAL),
-    "LocalQueue": (kueue.API_VERSION, "localqueues"),
-    "ClusterQueue": (kueue.API_VERSION, "clusterqueues"),
-    "ResourceFlavor": (kueue.API_VERSION, "resourceflavors"),
-    "WorkloadPriorityClass": (kueue.API_VERSION, "workloadpriorityclasses"),
-    "PriorityClass": ("scheduling.k8s.io/v1", "priorityclasses"),
-}
-"""Kind to API version and plural."""
 MAY_BE_HIDDEN = ("LocalQueue", "ClusterQueue")
 """What tells only how a job is placed best: without the right to see them, which roles of earlier releases do not give,
 it begins all the same."""

@@ -21,6 +21,7 @@ from dtjob.objects.shared import owned_metadata
 from dtjob.objects.topology import Task
 
 POD_GROUP = "PodGroup"
+PLURAL = "podgroups"
 KINDS = {
     GangProvider.KUBERNETES: f"{POD_GROUP}.scheduling.k8s.io",
     GangProvider.VOLCANO: f"{POD_GROUP}.scheduling.volcano.sh",

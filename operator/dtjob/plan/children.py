@@ -16,9 +16,7 @@ from dtjob.api.status.attempts import Attempts
 from dtjob.objects import labels, topology
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.topology import Task
-from dtjob.plan.pod_event import PodEvent
 from dtjob.plan.pod_facts import ObservedPod, facts_of
-from dtjob.plan.silence import Silence
 from dtjob.plan.workload import Kueue
 
 NOTHING_FINISHED: Mapping[str, int] = MappingProxyType({})
@@ -254,3 +252,26 @@ def attempts_of_pods(job: Job, children: Children) -> Attempts:
         if facts.task_id is not None and facts.attempt is not None:
             newest[facts.task_id] = max(facts.attempt, newest.get(facts.task_id, 0))
     return Attempts(exceptions=newest, others=max(newest.values())) if any(newest.values()) else Attempts()
+
+
+@dataclass(frozen=True)
+class Silence:
+    """Since when the supervisor of one pod cannot be read, and how that shows."""
+
+    pod_uid: str
+    address: str
+    """`host:port` at which it was asked."""
+    since: datetime
+    reason: str
+    """One word for programs, such as `ConnectTimeout`."""
+    message: str
+    """What happened when it was asked last, in words."""
+
+
+@dataclass(frozen=True)
+class PodEvent:
+    """The newest warning about a pod, as it was read at one moment; the text is empty where there is none."""
+
+    pod_uid: str
+    read_at: datetime
+    text: str

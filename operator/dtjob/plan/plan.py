@@ -18,6 +18,7 @@ from dtjob.objects.placeholder import is_placeholder
 from dtjob.plan.actions import Action, Event, Plan
 from dtjob.plan.children import Children, PodState, lost_at
 from dtjob.plan.conditions import BLOCKED, CANNOT_CREATE, CREATED, EVALUATION_GIVEN_UP
+from dtjob.plan.counts import count_tasks
 from dtjob.plan.decisions import EvaluatorDecision, GiveUp, Nothing, TrainingDecision, Wait, replaced
 from dtjob.plan.policies.checkpoints_kept import say_whether_checkpoints_are_kept
 from dtjob.plan.policies.cleanup import pods_to_remove
@@ -37,7 +38,6 @@ from dtjob.plan.policies.last_evaluation import (
     keeps_account,
     leave_the_chief,
 )
-from dtjob.plan.policies.managed_by import is_ours
 from dtjob.plan.policies.one_chief import when_its_node_counts_as_lost
 from dtjob.plan.policies.phase import standing
 from dtjob.plan.policies.program_failed import note_first_step
@@ -57,7 +57,7 @@ from dtjob.plan.policies.unreached import tell_unreached, unreached_changes_at
 from dtjob.plan.policies.unseen import earlier_chiefs, vanished
 from dtjob.plan.progress import next_write, only_progress_differs
 from dtjob.plan.situation import Situation
-from dtjob.plan.status import confirm_phase, count_tasks, say_instead, set_condition, set_phase
+from dtjob.plan.status import confirm_phase, say_instead, set_condition, set_phase
 from dtjob.plan.urgency import only_counts
 from dtjob.plan.write_ahead import write_ahead
 
@@ -68,7 +68,7 @@ def plan(job: Job, children: Children, now: datetime, defaults: Defaults = NO_DE
     Idempotent: planning again on the plan's own outcome gives nothing more to do. Touches only objects whose
     controller is this very job (by uid).
     """
-    if not is_ours({"managedBy": job.spec.managed_by}):
+    if not job.spec.is_ours:
         return keep_workload(job, children, now, defaults)
     situation, queued = queueing(Situation.of(job, children, now, defaults))
     if queued.read:

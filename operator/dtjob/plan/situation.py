@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any
 
@@ -18,6 +18,9 @@ from dtjob.plan.conditions import EVALUATION_GIVEN_UP, holds
 from dtjob.plan.progress import final_reports, of_current_attempts, with_progress
 from dtjob.plan.status import say_accepted
 from dtjob.plan.workers import sized, workers_of
+
+LOOK_AT_LEAST_EVERY = timedelta(minutes=5)
+"""A timer does not notice that the clock was set; so a job with a deadline is looked at that often."""
 
 
 @dataclass(frozen=True)

@@ -2,36 +2,26 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime
 
 from dtjob.api.phase import ENDED, Phase
 from dtjob.api.status.block import LONGEST_MESSAGE, LONGEST_WORD, cut, whole
-from dtjob.api.status.replica_status import ReplicaStatus
 from dtjob.api.status.status import Status
 from dtjob.objects.topology import Task
-from dtjob.plan.children import PodState, TaskView
 from dtjob.plan.conditions import (
     ALWAYS_THERE,
     CHECKPOINTS_KEPT,
     RESTARTING,
+    RUNNING,
     SPEC_ACCEPTED,
     Said,
     condition,
+    holds,
     in_phase,
     with_condition,
 )
 
-COUNTED_AS = {
-    PodState.RUNNING: "active",
-    PodState.PENDING: "pending",
-    PodState.SUCCEEDED: "succeeded",
-    PodState.FAILED: "failed",
-    PodState.LOST: "failed",
-    PodState.IGNORED: "failed",
-}
-"""Names of the counts in `replicaStatuses`."""
 ACCEPTED, INVALID_SPEC = "Accepted", "InvalidSpec"
 """Reasons of SpecAccepted: a spec that could not be read can be, or cannot be read."""
 
@@ -105,21 +95,8 @@ def count_restart(
     return status.but(restarts=restarts.but(total=total, causes=causes))
 
 
-def count_tasks(status: Status, views: Iterable[TaskView]) -> Status:
-    """Write how many tasks are up, the tasks by role and state, and which have done their part."""
-    views = tuple(views)
-    ready = f"{sum(view.up for view in views)}/{len(views)}"
-    done = {view.task.id: view.attempt for view in views if view.state is PodState.SUCCEEDED}
-    status = status.but(ready=ready, replica_statuses=replica_statuses(views))
-    return status if done == status.internal.finished else status.remembering(finished=done)
-
-
-def replica_statuses(views: Iterable[TaskView]) -> dict[str, ReplicaStatus]:
-    """Tasks by role and state."""
-    counts: dict[str, dict[str, int]] = {}
-    for (role, state), number in Counter((view.task.role, view.state) for view in views).items():
-        counted = counts.setdefault(role.value, {"replicas": 0})
-        counted["replicas"] += number
-        if name := COUNTED_AS.get(state):
-            counted[name] = counted.get(name, 0) + number
-    return {role: ReplicaStatus(**counted) for role, counted in counts.items()}
+def ran_before(status: Status) -> bool:
+    """Whether all tasks that train have run together since the job began, or went on after a suspension."""
+    if status.active is not None:
+        return status.active.all_ran_time is not None
+    return status.first_step_time is not None or holds(status.conditions, RUNNING)

@@ -25,7 +25,7 @@ import yaml
 from aiohttp import ClientSession, ClientTimeout, TCPConnector, web
 
 from dtjob.kube.handlers import LIST_CHUNK
-from dtjob.kube.resource import resource_of
+from dtjob.kube.kinds import resource_of
 from dtjob.local.addresses import free_ports
 
 _HOP = {"connection", "host", "keep-alive", "transfer-encoding", "content-length", "te", "upgrade"}

@@ -24,11 +24,11 @@ from dtjob.plan.conditions import stopped_running
 from dtjob.plan.decisions import Explain, Nothing, Wait
 from dtjob.plan.failure import Cause, Failure
 from dtjob.plan.incident import WINDOW, shows_its_cause
-from dtjob.plan.policies.deadlines import ran_before
 from dtjob.plan.policies.failure_cause import disruption_of, failure_of
 from dtjob.plan.policies.failure_rules import ruled
 from dtjob.plan.policies.incident import joined
 from dtjob.plan.situation import Situation
+from dtjob.plan.status import ran_before
 
 NOTICED_AFTER = timedelta(seconds=60)
 """A lost node is noticed so long after its pods' peers have failed at the latest: Kubernetes takes a node for lost that

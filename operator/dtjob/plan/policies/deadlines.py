@@ -15,18 +15,16 @@ from dtjob.api.status.status import Status
 from dtjob.objects import topology
 from dtjob.objects.defaults import MISSING_IMAGE_MESSAGE, lacks_image
 from dtjob.plan.children import PodState, TaskView, node_of
-from dtjob.plan.conditions import BLOCKED, RUNNING, condition, holds
+from dtjob.plan.conditions import BLOCKED, condition
 from dtjob.plan.policies.failure_cause import failure_of
 from dtjob.plan.policies.incident import is_due
 from dtjob.plan.policies.one_chief import why_the_chief_waits
 from dtjob.plan.policies.pending import waiting_reason
-from dtjob.plan.situation import Situation
+from dtjob.plan.situation import LOOK_AT_LEAST_EVERY, Situation
 
 DEADLINE_EXCEEDED = "DeadlineExceeded"
 """A Job's reason."""
 START_DEADLINE_EXCEEDED = "StartDeadlineExceeded"
-LOOK_AT_LEAST_EVERY = timedelta(minutes=5)
-"""A timer does not notice that the clock was set; so a job with a deadline is looked at that often."""
 NAMED = 3
 """How many tasks, and how many reasons, a message names before it counts the rest."""
 
@@ -71,21 +69,6 @@ def note_all_ran(situation: Situation, status: Status) -> Status:
     if status.active is None or status.phase is not Phase.RUNNING:
         return status
     return status.but(active=status.active.all_run(situation.now))
-
-
-def ran_before(status: Status) -> bool:
-    """Whether all tasks that train have run together since the job began, or went on after a suspension."""
-    if status.active is not None:
-        return status.active.all_ran_time is not None
-    return status.first_step_time is not None or holds(status.conditions, RUNNING)
-
-
-def restarts(status: Status, now: datetime) -> bool:
-    """Whether the job is being restarted: over a failure since it began, or went on after a suspension."""
-    incident = status.internal.incident
-    if incident is None or status.active is None or status.active.since is None:
-        return incident is not None
-    return incident.started_at >= status.active.since or not is_due(incident, now)
 
 
 def waited_for(situation: Situation) -> str:

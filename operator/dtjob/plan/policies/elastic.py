@@ -23,11 +23,11 @@ from dtjob.plan.children import PodState, TaskView, deleting, is_lost, lost_at, 
 from dtjob.plan.conditions import BLOCKED, condition
 from dtjob.plan.placement import COUNT as ADMITTED
 from dtjob.plan.pod_facts import facts_of
-from dtjob.plan.policies.deadlines import LOOK_AT_LEAST_EVERY, ran_before
 from dtjob.plan.policies.pending import unscheduled
 from dtjob.plan.policies.restart import trains_without
-from dtjob.plan.situation import Situation
+from dtjob.plan.situation import LOOK_AT_LEAST_EVERY, Situation
 from dtjob.plan.slices import waiting_words
+from dtjob.plan.status import ran_before
 from dtjob.plan.workers import changing
 
 AS_DESIRED, SCALED, UNSCHEDULABLE, NO_ROOM, ROOM = "AsDesired", "Scaled", "Unschedulable", "NoRoom", "Room"

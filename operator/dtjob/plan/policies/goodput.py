@@ -18,8 +18,7 @@ from dtjob.api.status.goodput import Part
 from dtjob.api.status.internal import Doing, Spent
 from dtjob.api.status.status import Status
 from dtjob.plan.goodput import Goodput, spent_of
-from dtjob.plan.policies.deadlines import restarts
-from dtjob.plan.policies.incident import is_due
+from dtjob.plan.policies.incident import is_due, restarts
 from dtjob.plan.policies.reachability import SAID_AFTER
 from dtjob.plan.policies.resize import was_resized_last
 from dtjob.plan.report_types import of_the_contract

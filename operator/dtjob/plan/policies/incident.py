@@ -142,3 +142,11 @@ def joined(incident: Incident, cause: Cause, action: RuleAction | None = None, c
         action=action.value if action else None,
         errors=None,
     )
+
+
+def restarts(status: Status, now: datetime) -> bool:
+    """Whether the job is being restarted: over a failure since it began, or went on after a suspension."""
+    incident = status.internal.incident
+    if incident is None or status.active is None or status.active.since is None:
+        return incident is not None
+    return incident.started_at >= status.active.since or not is_due(incident, now)

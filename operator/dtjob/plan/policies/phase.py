@@ -7,15 +7,15 @@ from typing import NamedTuple
 from dtjob import times
 from dtjob.api.phase import Phase
 from dtjob.api.status.status import Status
-from dtjob.plan.policies.deadlines import ran_before, restarts
+from dtjob.plan.policies.incident import restarts
 from dtjob.plan.policies.one_chief import why_the_chief_waits
 from dtjob.plan.policies.pending import waiting_reason
 from dtjob.plan.policies.resize import RESIZED, was_resized_last
 from dtjob.plan.policies.restart import trains_without
 from dtjob.plan.policies.slow_start import slow_start
-from dtjob.plan.policies.start_waits import why_the_start_waits
 from dtjob.plan.policies.unreached import UNREACHABLE, why_unreached
 from dtjob.plan.situation import Situation
+from dtjob.plan.status import ran_before
 
 ALL_RUNNING, WORKERS_MISSING = "AllTasksRunning", "WorkersMissing"
 """Reasons of Running: every task that trains runs or has finished; or ParameterServer trains on without some
@@ -62,3 +62,12 @@ def _cause(situation: Situation) -> str:
     if incident is None or situation.now >= incident.not_before:
         return failed
     return f"{failed}; the next start is at {times.rfc3339(incident.not_before)} (failurePolicy.backoff)"
+
+
+def why_the_start_waits(situation: Situation) -> str:
+    """What the chief's training process waits for while it starts (docs/contract.md: `message`); empty if nothing."""
+    chief = situation.chief.task.id
+    report = situation.reports.get(chief, {})
+    message = report.get("message")
+    waits = report.get("state") == "starting" and isinstance(message, str) and message
+    return f"{chief} says: {message}" if waits else ""

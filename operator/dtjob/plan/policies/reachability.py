@@ -11,9 +11,8 @@ from datetime import datetime, timedelta
 from dtjob import times
 from dtjob.api.status.status import Status
 from dtjob.plan.actions import Event
-from dtjob.plan.children import PodState
+from dtjob.plan.children import PodState, Silence
 from dtjob.plan.conditions import condition
-from dtjob.plan.silence import Silence
 from dtjob.plan.situation import Situation
 from dtjob.plan.status import set_condition
 

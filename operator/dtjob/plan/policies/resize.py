@@ -22,12 +22,13 @@ from dtjob.objects.placeholder import is_placeholder, placeholder, placeholder_n
 from dtjob.plan.actions import Create, Delete, Event
 from dtjob.plan.children import TaskView, deleting, ended, is_lost, lost_at
 from dtjob.plan.conditions import BLOCKED
+from dtjob.plan.counts import count_tasks
 from dtjob.plan.placement import placed
 from dtjob.plan.pod_facts import facts_of
 from dtjob.plan.policies.checkpoints_kept import checkpoints_end, goes_on_from
 from dtjob.plan.policies.elastic import ROOM, SCALED, goal, placeholders, placeholders_wanted
 from dtjob.plan.situation import Situation
-from dtjob.plan.status import count_tasks, set_condition, set_phase
+from dtjob.plan.status import set_condition, set_phase
 from dtjob.plan.workers import changing
 
 RESIZING, RESIZED = "Resizing", "Resized"

@@ -18,14 +18,14 @@ from dtjob.objects.topology import Task
 from dtjob.plan.actions import Delete, Event
 from dtjob.plan.children import PodState, deleting, ended
 from dtjob.plan.conditions import BLOCKED, SUSPENDED, holds
+from dtjob.plan.counts import count_tasks
 from dtjob.plan.policies.checkpoints_kept import checkpoints_end, goes_on_from
-from dtjob.plan.policies.deadlines import ran_before
 from dtjob.plan.policies.reachability import nothing_to_reach
 from dtjob.plan.policies.resize import go_on_as_desired, strays
 from dtjob.plan.policies.restart import replacement_group
 from dtjob.plan.policies.success import succeeded
 from dtjob.plan.situation import Situation
-from dtjob.plan.status import bump_attempts, count_tasks, set_condition, set_phase
+from dtjob.plan.status import bump_attempts, ran_before, set_condition, set_phase
 
 RESUMED = "Resumed"
 """Like `Suspended`, the reason of the event that a Job gets."""

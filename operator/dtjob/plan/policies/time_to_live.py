@@ -7,9 +7,8 @@ from datetime import datetime, timedelta
 from dtjob.api.job import KIND
 from dtjob.api.phase import Phase
 from dtjob.plan.actions import Delete
-from dtjob.plan.policies.deadlines import LOOK_AT_LEAST_EVERY
 from dtjob.plan.policies.last_evaluation import evaluator_left
-from dtjob.plan.situation import Situation
+from dtjob.plan.situation import LOOK_AT_LEAST_EVERY, Situation
 
 
 def deletion(situation: Situation, lingers: bool) -> tuple[list[Delete], datetime | None]:

@@ -291,3 +291,10 @@ def test_every_condition_says_of_which_generation_it_speaks(state: dict[str, Any
         assert status is not None
         assert {one["observedGeneration"] for one in status["conditions"]} == {generation}
         job = builders.with_status(job, status)
+
+
+def test_nothing_at_all_is_planned_for_anothers_job():
+    job = builders.job(managedBy="kueue.x-k8s.io/multikueue")
+    failed = builders.pod(job, "chief-0", builders.ended(1))
+    assert plan(job, Children((failed,)), NOW) == Plan()
+    assert plan(builders.job(), Children((failed,)), NOW) != Plan()

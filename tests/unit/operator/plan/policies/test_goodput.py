@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 from dtjob.api.status.goodput import Part
 from dtjob.api.status.internal import Doing, Spent
 from dtjob.api.status.status import Status
-from dtjob.plan.children import Children
+from dtjob.plan.children import Children, Silence
 from dtjob.plan.goodput import Goodput, by_part
 from dtjob.plan.plan import plan
 from dtjob.plan.policies.goodput import Seen, count
-from dtjob.plan.silence import Silence
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
 

@@ -10,7 +10,10 @@ from dtjob.api.phase import Phase
 from dtjob.api.status.activity import Activity
 from dtjob.api.status.incident import Incident
 from dtjob.api.status.restarts import FirstFailure
+from dtjob.objects.shared import shared_objects
+from dtjob.plan.children import Children
 from dtjob.plan.failure import Cause
+from dtjob.plan.plan import plan
 from dtjob.plan.policies.phase import Standing, standing
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
@@ -89,3 +92,30 @@ def test_what_a_pod_waits_for_is_said_first():
     words = "worker-1 waits: Unschedulable: no GPU"
     assert standing(builders.situation(job, *pods.values(), first_failure=FAILED, **RAN)).message == words
     assert standing(builders.situation(job, *pods.values())).message == words
+
+
+JOB = builders.job()
+IN_USE = "checkpoint.storage /checkpoints is in use by job default/first (uid 1); waiting until it ends"
+
+
+def message_of(report: dict[str, Any]) -> str:
+    """The message of a job whose pods all run, and whose chief reports that."""
+    objects = (*builders.all_pods(JOB).values(), *map(builders.stored, shared_objects(JOB)))
+    made = plan(JOB, Children(objects, {"chief-0": report}), NOW)
+    assert made.status is not None
+    found = builders.with_status(JOB, made.status).status
+    assert (found["phase"], found["reason"]) == ("Running", "AllTasksRunning")
+    return str(found["message"])
+
+
+def test_a_checkpoint_directory_in_use_is_said() -> None:
+    assert message_of({"state": "starting", "message": IN_USE}) == f"chief-0 says: {IN_USE}"
+
+
+@pytest.mark.parametrize("report", [{"state": "starting"}, {"state": "training", "step": 1, "message": "other"}])
+def test_a_job_that_waits_for_nothing_has_no_message(report: dict[str, Any]) -> None:
+    assert message_of(report) == ""
+
+
+def test_an_earlier_pods_report_says_nothing() -> None:
+    assert message_of({"state": "starting", "message": IN_USE, "attempt": 7}) == ""

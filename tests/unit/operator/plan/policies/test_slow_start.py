@@ -14,9 +14,8 @@ from dtjob.api.job import Job
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.shared import shared_objects
 from dtjob.plan.actions import Plan
-from dtjob.plan.children import Children
+from dtjob.plan.children import Children, PodEvent
 from dtjob.plan.plan import plan
-from dtjob.plan.pod_event import PodEvent
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
 

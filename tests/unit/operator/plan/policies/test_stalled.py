@@ -9,10 +9,9 @@ import pytest
 from dtjob.api.job import Job
 from dtjob.objects.topology import tasks
 from dtjob.plan.actions import Create, Plan
-from dtjob.plan.children import Children
+from dtjob.plan.children import Children, Silence
 from dtjob.plan.policies.restart import failures
 from dtjob.plan.policies.stalled import MOST_TELLERS, silent_stragglers, tellers
-from dtjob.plan.silence import Silence
 from tests.unit.operator import builders
 from tests.unit.operator.builders import at
 from tests.unit.operator.ruled import planned, ruled

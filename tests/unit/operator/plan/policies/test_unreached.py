@@ -9,9 +9,8 @@ import pytest
 from dtjob.api.job import Job
 from dtjob.objects.shared import shared_objects
 from dtjob.plan.actions import Plan
-from dtjob.plan.children import Children
+from dtjob.plan.children import Children, Silence
 from dtjob.plan.plan import plan
-from dtjob.plan.silence import Silence
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dtjob.kube.resource import resource_of
+from dtjob.kube.kinds import resource_of
 
 
 @pytest.mark.parametrize(
