@@ -18,8 +18,8 @@ from dtjob.local.cluster import Directories, ProcessCluster
 from dtjob.local.here import manifest_of
 from dtjob.objects import labels, topology
 from dtjob.objects.pod import pod
-from dtjob.plan import children
-from dtjob.plan.children import PodState
+from dtjob.plan.seen import children
+from dtjob.plan.seen.children import PodState
 from tests.unit.operator.builders import NOW, job
 
 SLEEP = "import time; time.sleep(600)"

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from dtjob.api.conditions import CONDITIONS, PHASES, REASONS_OF_PHASES
 from dtjob.api.phase import Phase
-from dtjob.plan.conditions import CONDITION_OF, Said, in_phase
-from dtjob.plan.decisions import GiveUp
-from dtjob.plan.failure import Cause
+from dtjob.plan.failure.decisions import GiveUp
+from dtjob.plan.record.conditions import CONDITION_OF, Said, in_phase
+from dtjob.plan.record.failure import Cause
 from tests.unit.operator.builders import NOW
 from tests.unit.reasons import Call, NotNamedHere, calls
 

@@ -12,7 +12,7 @@ from dtjob.api.replica_specs import Role
 from dtjob.objects import topology
 from dtjob.objects.exit_codes import RESTARTED_IN_VAIN
 from dtjob.objects.restart_signals import restart_signals
-from dtjob.plan.policies.failure_rules import BUILT_IN
+from dtjob.plan.failure.rules import BUILT_IN
 
 BUILT_IN_NAME = "built-in"
 

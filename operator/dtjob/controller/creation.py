@@ -26,7 +26,7 @@ from dtjob.controller.workqueue import WorkQueue
 from dtjob.objects import drift, kueue, labels
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Create, Mend
-from dtjob.plan.children import deleting
+from dtjob.plan.seen.children import deleting
 
 Item = TypeVar("Item")
 Made = TypeVar("Made", bound="Create | Mend")

@@ -12,8 +12,8 @@ from dtjob.controller.cluster import Cluster
 from dtjob.controller.slots import Slots
 from dtjob.objects import kueue
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.children import Children
-from dtjob.plan.pod_facts import facts_of
+from dtjob.plan.seen.children import Children
+from dtjob.plan.seen.pod_facts import facts_of
 
 
 async def look(cluster: Cluster, slots: Slots, job: Job, children: Children, names: Sequence[str]) -> Children:

@@ -10,7 +10,7 @@ from dtjob.controller.holds import Holds
 from dtjob.controller.tally import Tally
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Event
-from dtjob.plan.children import PodEvent, Silence
+from dtjob.plan.seen.children import PodEvent, Silence
 
 
 @dataclass(frozen=True)

@@ -31,9 +31,9 @@ from dtjob.objects import kueue, topology
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Action, Create, Delete, Event, Mend, PatchWorkload, Plan, Relabel, StopServing
-from dtjob.plan.children import Children, PodEvent
 from dtjob.plan.plan import plan
-from dtjob.plan.policies.queue_remote import runs_elsewhere
+from dtjob.plan.queueing.remote import runs_elsewhere
+from dtjob.plan.seen.children import Children, PodEvent
 from dtjob.plan.urgency import begins
 
 logger = logging.getLogger(__name__)

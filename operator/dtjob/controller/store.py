@@ -18,9 +18,9 @@ from dtjob.controller.nesting import shallow
 from dtjob.objects import gangs, labels
 from dtjob.objects.kept import kept
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.children import Children, PodEvent, Silence
-from dtjob.plan.pod_facts import ObservedPod
-from dtjob.plan.workload import Kueue
+from dtjob.plan.seen.children import Children, PodEvent, Silence
+from dtjob.plan.seen.pod_facts import ObservedPod
+from dtjob.plan.seen.workload import Kueue
 
 LISTED_KINDS = ("Pod", "Service", "NetworkPolicy")
 """The kinds of children that are listed and watched. ConfigMaps are asked for by name: who may list them may read them

@@ -28,8 +28,8 @@ from dtjob.controller.observer import Observer, Result
 from dtjob.controller.store import Store
 from dtjob.controller.workqueue import WorkQueue
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.failure import Cause
-from dtjob.plan.goodput import by_part, kept_ratio
+from dtjob.plan.record.failure import Cause
+from dtjob.plan.record.goodput import by_part, kept_ratio
 
 JOB_LABELS = ("dtjob_namespace", "dtjob_name")
 """The labels that name a job. Prometheus itself sets others: job, namespace, pod and the like."""

@@ -36,7 +36,7 @@ from dtjob.kube.transport import hold_little_for_each_connection
 from dtjob.kube.workloads import Workloads
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.workload import Kueue
+from dtjob.plan.seen.workload import Kueue
 
 logger = logging.getLogger(__name__)
 

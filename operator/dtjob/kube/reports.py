@@ -22,11 +22,11 @@ from dtjob.controller.store import Store
 from dtjob.controller.workqueue import WorkQueue
 from dtjob.objects import topology
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.children import Silence, container_status
-from dtjob.plan.pod_facts import facts_of
-from dtjob.plan.policies.stalled import tellers
-from dtjob.plan.policies.unreached import unreached_teller
-from dtjob.plan.report import bounded
+from dtjob.plan.failure.stalled import tellers
+from dtjob.plan.seen.children import Silence, container_status
+from dtjob.plan.seen.pod_facts import facts_of
+from dtjob.plan.seen.report import bounded
+from dtjob.plan.telling.unreached import unreached_teller
 
 logger = logging.getLogger(__name__)
 

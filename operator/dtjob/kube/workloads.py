@@ -16,7 +16,7 @@ from dtjob.kube.api_error import ApiError
 from dtjob.kube.client import Kube
 from dtjob.kube.informer import Informer
 from dtjob.objects import kueue
-from dtjob.plan.workload import Kueue
+from dtjob.plan.seen.workload import Kueue
 
 logger = logging.getLogger(__name__)
 

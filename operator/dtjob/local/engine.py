@@ -33,8 +33,8 @@ from dtjob.objects.grace import pod_seconds
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.pod import pod
 from dtjob.plan.actions import Event
-from dtjob.plan.children import Children, Silence
-from dtjob.plan.report import bounded
+from dtjob.plan.seen.children import Children, Silence
+from dtjob.plan.seen.report import bounded
 
 logger = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from dtjob.api.status.activity import Activity
 from dtjob.objects import kueue
 from dtjob.objects.defaults import Defaults
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.failure import Cause
+from dtjob.plan.record.failure import Cause
 
 TIMES_TO_LIVE = ("ttl_seconds_after_finished", "ttl_seconds_after_failed")
 """Fields that say when a job is deleted."""

@@ -12,12 +12,12 @@ from dtjob.api.phase import ENDED, Phase
 from dtjob.local.display.snapshot import Snapshot
 from dtjob.local.here import DEFAULTS
 from dtjob.objects.manifest import Manifest
-from dtjob.plan import children
-from dtjob.plan.children import Children
+from dtjob.plan.lifetime.last_evaluation import evaluator_left
+from dtjob.plan.lifetime.time_spent import with_goodput
 from dtjob.plan.plan import plan
-from dtjob.plan.policies.goodput import with_goodput
-from dtjob.plan.policies.last_evaluation import evaluator_left
-from dtjob.plan.situation import Situation
+from dtjob.plan.seen import children
+from dtjob.plan.seen.children import Children
+from dtjob.plan.seen.situation import Situation
 
 
 @dataclass(frozen=True)

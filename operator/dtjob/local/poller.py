@@ -11,8 +11,8 @@ from dtjob.controller.status_client import NoStatus, read_status
 from dtjob.local.addresses import HOST, Addresses
 from dtjob.objects import labels, topology
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.children import Silence
-from dtjob.plan.progress import last_words
+from dtjob.plan.seen.children import Silence
+from dtjob.plan.seen.progress import last_words
 
 ANSWER_SECONDS = 1.0
 

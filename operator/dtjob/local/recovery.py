@@ -10,8 +10,8 @@ from typing import Any
 from dtjob.api.replica_specs import Role
 from dtjob.objects import labels
 from dtjob.objects.manifest import Manifest
-from dtjob.plan import children
-from dtjob.plan.children import PodState
+from dtjob.plan.seen import children
+from dtjob.plan.seen.children import PodState
 
 Reports = Mapping[str, Mapping[str, Any]]
 

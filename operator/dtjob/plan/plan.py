@@ -16,21 +16,17 @@ from dtjob.api.phase import Phase
 from dtjob.objects.defaults import IMAGE_MISSING, MISSING_IMAGE_MESSAGE, NO_DEFAULTS, Defaults, image_of, lacks_image
 from dtjob.objects.placeholder import is_placeholder
 from dtjob.plan.actions import Action, Event, Plan
-from dtjob.plan.children import Children, PodState, lost_at
-from dtjob.plan.conditions import BLOCKED, CANNOT_CREATE, CREATED, EVALUATION_GIVEN_UP
-from dtjob.plan.counts import count_tasks
-from dtjob.plan.decisions import EvaluatorDecision, GiveUp, Nothing, TrainingDecision, Wait, replaced
-from dtjob.plan.policies.checkpoints_kept import say_whether_checkpoints_are_kept
-from dtjob.plan.policies.cleanup import pods_to_remove
-from dtjob.plan.policies.collateral import explain
-from dtjob.plan.policies.convergence import converge, converge_evaluator
-from dtjob.plan.policies.crashes import note_crashes
-from dtjob.plan.policies.deadlines import Overdue, deadline_changes_at, note_all_ran, overdue
-from dtjob.plan.policies.elastic import at_rest, elastic_changes_at, note_room, resize_due
-from dtjob.plan.policies.gang import note_gang, release_gang, release_outgrown
-from dtjob.plan.policies.goodput import with_goodput
-from dtjob.plan.policies.incident import note_end, only_the_end_differs
-from dtjob.plan.policies.last_evaluation import (
+from dtjob.plan.elastic.resize import begin, end_group, is_over, look_for_room, start_group
+from dtjob.plan.elastic.room import at_rest, elastic_changes_at, note_room, resize_due
+from dtjob.plan.failure.budget import note_end, only_the_end_differs
+from dtjob.plan.failure.crashes import note_crashes
+from dtjob.plan.failure.decisions import EvaluatorDecision, GiveUp, Nothing, TrainingDecision, Wait, replaced
+from dtjob.plan.failure.lost_peers import explain
+from dtjob.plan.failure.restart import end_over, failures, restart_evaluator, restart_training
+from dtjob.plan.failure.same_mistake import note_first_step
+from dtjob.plan.lifetime.cleanup import pods_to_remove
+from dtjob.plan.lifetime.deadlines import Overdue, deadline_changes_at, note_all_ran, overdue
+from dtjob.plan.lifetime.last_evaluation import (
     deadline,
     evaluate_last,
     evaluates_after_all,
@@ -38,26 +34,30 @@ from dtjob.plan.policies.last_evaluation import (
     keeps_account,
     leave_the_chief,
 )
-from dtjob.plan.policies.one_chief import when_its_node_counts_as_lost
-from dtjob.plan.policies.phase import standing
-from dtjob.plan.policies.program_failed import note_first_step
-from dtjob.plan.policies.queue_remote import keep_workload
-from dtjob.plan.policies.queue_step import joined
-from dtjob.plan.policies.queueing import queueing
-from dtjob.plan.policies.reachability import nothing_to_reach, reachability_changes_at, say_reachability
-from dtjob.plan.policies.relabel import lost_labels
-from dtjob.plan.policies.resize import begin, end_group, is_over, look_for_room, start_group
-from dtjob.plan.policies.restart import end_over, failures, restart_evaluator, restart_training
-from dtjob.plan.policies.restored import note_restored
-from dtjob.plan.policies.slow_start import events_to_read, slow_start_changes_at
-from dtjob.plan.policies.success import succeeded, words_of_success
-from dtjob.plan.policies.suspension import BY_USER, Pause, go_on, is_suspended, suspend
-from dtjob.plan.policies.time_to_live import deletion
-from dtjob.plan.policies.unreached import tell_unreached, unreached_changes_at
-from dtjob.plan.policies.unseen import earlier_chiefs, vanished
-from dtjob.plan.progress import next_write, only_progress_differs
-from dtjob.plan.situation import Situation
-from dtjob.plan.status import confirm_phase, say_instead, set_condition, set_phase
+from dtjob.plan.lifetime.phase import standing
+from dtjob.plan.lifetime.success import succeeded, words_of_success
+from dtjob.plan.lifetime.suspension import BY_USER, Pause, go_on, is_suspended, suspend
+from dtjob.plan.lifetime.time_spent import with_goodput
+from dtjob.plan.lifetime.time_to_live import deletion
+from dtjob.plan.pods.convergence import converge, converge_evaluator
+from dtjob.plan.pods.gang import note_gang, release_gang, release_outgrown
+from dtjob.plan.pods.one_chief import when_its_node_counts_as_lost
+from dtjob.plan.pods.relabel import lost_labels
+from dtjob.plan.pods.unseen import earlier_chiefs, vanished
+from dtjob.plan.queueing.queueing import queueing
+from dtjob.plan.queueing.remote import keep_workload
+from dtjob.plan.queueing.step import joined
+from dtjob.plan.record.conditions import BLOCKED, CANNOT_CREATE, CREATED, EVALUATION_GIVEN_UP
+from dtjob.plan.record.status import confirm_phase, say_instead, set_condition, set_phase
+from dtjob.plan.seen.children import Children, PodState, lost_at
+from dtjob.plan.seen.counts import count_tasks
+from dtjob.plan.seen.progress import next_write, only_progress_differs
+from dtjob.plan.seen.situation import Situation
+from dtjob.plan.telling.checkpoints_kept import say_whether_checkpoints_are_kept
+from dtjob.plan.telling.reachability import nothing_to_reach, reachability_changes_at, say_reachability
+from dtjob.plan.telling.restored import note_restored
+from dtjob.plan.telling.slow_start import events_to_read, slow_start_changes_at
+from dtjob.plan.telling.unreached import tell_unreached, unreached_changes_at
 from dtjob.plan.urgency import only_counts
 from dtjob.plan.write_ahead import write_ahead
 

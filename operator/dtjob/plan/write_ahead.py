@@ -12,8 +12,8 @@ from dtjob.api.status.incident import Incident
 from dtjob.api.status.status import Status
 from dtjob.objects.topology import Task
 from dtjob.plan.actions import Event
-from dtjob.plan.conditions import EVALUATION_GIVEN_UP, holds, running_since
-from dtjob.plan.decisions import (
+from dtjob.plan.failure.budget import ran_for_long
+from dtjob.plan.failure.decisions import (
     Begin,
     EvaluatorDecision,
     Explain,
@@ -29,12 +29,12 @@ from dtjob.plan.decisions import (
     Wait,
     replaced,
 )
-from dtjob.plan.failure import Failure
-from dtjob.plan.policies.checkpoints_kept import checkpoints_end, goes_on_from
-from dtjob.plan.policies.incident import ran_for_long
-from dtjob.plan.policies.restart import trains_without
-from dtjob.plan.situation import Situation
-from dtjob.plan.status import bump_attempts, count_restart, set_condition
+from dtjob.plan.failure.restart import trains_without
+from dtjob.plan.record.conditions import EVALUATION_GIVEN_UP, holds, running_since
+from dtjob.plan.record.failure import Failure
+from dtjob.plan.record.status import bump_attempts, count_restart, set_condition
+from dtjob.plan.seen.situation import Situation
+from dtjob.plan.telling.checkpoints_kept import checkpoints_end, goes_on_from
 
 Written = tuple[Situation, list[Event]]
 

@@ -12,7 +12,7 @@ from dtjob.controller.look import look
 from dtjob.controller.slots import CALLS_OF_A_JOB, Slots
 from dtjob.objects import labels
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.children import Children
+from dtjob.plan.seen.children import Children
 from tests.unit.operator import builders
 from tests.unit.operator.controller.test_reconciler import all_run, phase, world
 from tests.unit.operator.simulation.operator import World

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from dtjob.api.failure_rules import Signal
 from dtjob.crd.problems import problems, to_job
-from dtjob.plan.evidence import evidence_of
-from dtjob.plan.policies.failure_rules import match
+from dtjob.plan.failure.evidence import evidence_of
+from dtjob.plan.failure.rules import match
 from tests.refusals.failure_rules import evaluated
 from tests.unit.operator import builders
 

@@ -20,7 +20,7 @@ from dtjob.kube.endpoint import serving
 from dtjob.local.addresses import free_ports
 from dtjob.objects import labels
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.children import Silence
+from dtjob.plan.seen.children import Silence
 from tests.unit.operator import builders
 from tests.unit.operator.simulation.operator import job_manifest
 

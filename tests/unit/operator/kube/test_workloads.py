@@ -16,7 +16,7 @@ from dtjob.kube.workloads import Workloads
 from dtjob.objects import kueue
 from dtjob.objects.defaults import NO_DEFAULTS
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.workload import Kueue
+from dtjob.plan.seen.workload import Kueue
 from tests.unit.operator import builders
 from tests.unit.operator.queued import queued_job
 from tests.unit.operator.simulation.operator import job_manifest

@@ -16,8 +16,8 @@ from dtjob.api.job import KIND, Job
 from dtjob.objects.kept import LAST_APPLIED, kept
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Create
-from dtjob.plan.children import Children
 from dtjob.plan.plan import plan
+from dtjob.plan.seen.children import Children
 from tests.unit.operator import builders
 from tests.unit.operator.plan.test_plan_properties import observed
 from tests.unit.operator.simulation.guarded import guarded

@@ -11,7 +11,7 @@ from dtjob.api.status.incident import Incident
 from dtjob.api.status.progress import SavedCheckpoint
 from dtjob.api.status.restarts import FirstFailure, Restarts
 from dtjob.api.status.status import Status
-from dtjob.plan.decisions import (
+from dtjob.plan.failure.decisions import (
     Begin,
     EvaluatorDecision,
     Explain,
@@ -24,7 +24,7 @@ from dtjob.plan.decisions import (
     TrainingDecision,
     Wait,
 )
-from dtjob.plan.failure import Cause, Failure
+from dtjob.plan.record.failure import Cause, Failure
 from dtjob.plan.write_ahead import write_ahead
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at

@@ -10,7 +10,7 @@ from dtjob.api.phase import ENDED
 from dtjob.objects import topology
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Plan
-from dtjob.plan.children import Children, created_at, ended, ended_at
+from dtjob.plan.seen.children import Children, created_at, ended, ended_at
 from tests.unit.operator.simulation.facts import Facts, attempt_of, has_finished, is_suspended, sized_job, told_to_end
 from tests.unit.operator.simulation.guarantees import Must
 from tests.unit.operator.simulation.ruling import check_rules

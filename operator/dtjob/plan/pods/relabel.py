@@ -1,0 +1,45 @@
+"""Labels that somebody took from our pods are put back: Service, NetworkPolicy, watch and `kubectl -l` go by them."""
+
+from __future__ import annotations
+
+from dtjob.objects import labels, topology
+from dtjob.objects.manifest import Manifest
+from dtjob.plan.actions import Event, Relabel
+from dtjob.plan.seen.children import TaskView
+from dtjob.plan.seen.pod_facts import facts_of
+from dtjob.plan.seen.situation import Situation
+
+NAMED = 3
+"""How many pods an event names before it counts the rest."""
+
+
+def lost_labels(situation: Situation) -> tuple[list[Relabel], list[Event]]:
+    """The labels to put back, and what users are told."""
+    name, uid = situation.job.metadata.name, situation.job.metadata.uid
+    found = [
+        Relabel(pod["metadata"]["name"], pod["metadata"]["uid"], _lost(name, uid, view, pod))
+        for view in situation.views
+        for pod in view.pods
+        if not (facts := facts_of(pod)).labelled or (pod is view.pod and facts.serves != uid)
+    ]
+    if not found:
+        return [], []
+    names = ", ".join(one.name for one in found[:NAMED])
+    more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
+    changed = ", ".join(sorted(found[0].labels))
+    told = f"Somebody changed labels by which dtjob finds its pods ({changed}); they are put back on {names}{more}"
+    return found, [Event("Warning", "LabelsRestored", told)]
+
+
+def _lost(name: str, uid: str, view: TaskView, pod: Manifest) -> dict[str, str]:
+    wanted = {
+        labels.JOB_NAME: name,
+        labels.JOB_UID: uid,
+        labels.ROLE: view.task.role.value,
+        labels.INDEX: str(view.task.index),
+        labels.ATTEMPT: str(topology.attempt_of(pod)),
+    }
+    if pod is view.pod:
+        wanted[labels.SERVING] = uid
+    found = labels.of(pod)
+    return {label: value for label, value in wanted.items() if found.get(label) != value}
