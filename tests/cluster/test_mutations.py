@@ -21,7 +21,7 @@ from dtjob.api.stored_job import stored_job
 from dtjob.crd.problems import problems
 from dtjob.objects import topology
 from dtjob.objects.defaults import Defaults
-from dtjob.objects.pod import pod
+from dtjob.objects.pod.pod import pod
 from tests.refusals import GOOD, ONLY_VALIDATE, Bad, Manifest
 from tests.refusals.mutations import mutated
 from tools.cluster.rest import Api, ApiError, Object

@@ -17,7 +17,7 @@ from dtjob.local.addresses import Addresses
 from dtjob.local.cluster import Directories, ProcessCluster
 from dtjob.local.here import manifest_of
 from dtjob.objects import labels, topology
-from dtjob.objects.pod import pod
+from dtjob.objects.pod.pod import pod
 from dtjob.plan.seen import children
 from dtjob.plan.seen.children import PodState
 from tests.unit.operator.builders import NOW, job

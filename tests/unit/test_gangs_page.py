@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dtjob.api.scheduling import GangProvider
+from dtjob.api.spec.scheduling import GangProvider
 from dtjob.crd.problems import problems
 from tests.cluster.support.gangs import APIS, page_manifest
 

@@ -26,7 +26,7 @@ PASSED_ON = {
     "status.py: type_",  # set_condition
     "conditions.py: *words",  # in_phase, asked below
     "checkpoints_kept.py: reason",  # Keeping
-    "queue_conditions.py: *there",  # Kueue's own reasons
+    "conditions.py: *there",  # Kueue's own reasons
     "reachability.py: reason",  # _with and nothing_to_reach
     "reachability.py: silence.reason",  # the name of an error
 }

@@ -12,16 +12,16 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from dtjob.api.block import LONGEST_SECONDS, Block, OpenBlock, Seconds
-from dtjob.api.checkpoint import Checkpoint, Evaluation, TensorBoard
-from dtjob.api.clean_pod_policy import CleanPodPolicy
-from dtjob.api.elastic_policy import ElasticPolicy
-from dtjob.api.failure_policy import FailurePolicy
-from dtjob.api.network import Network
-from dtjob.api.program import Program
-from dtjob.api.replica_specs import ReplicaSpecs
-from dtjob.api.scheduling import Scheduling
-from dtjob.api.strategy import Strategy, StrategyOptions
-from dtjob.api.success_policy import SuccessPolicy
+from dtjob.api.spec.checkpoint import Checkpoint, Evaluation, TensorBoard
+from dtjob.api.spec.clean_pod_policy import CleanPodPolicy
+from dtjob.api.spec.elastic_policy import ElasticPolicy
+from dtjob.api.spec.failure_policy import FailurePolicy
+from dtjob.api.spec.network import Network
+from dtjob.api.spec.program import Program
+from dtjob.api.spec.replica_specs import ReplicaSpecs
+from dtjob.api.spec.scheduling import Scheduling
+from dtjob.api.spec.strategy import Strategy, StrategyOptions
+from dtjob.api.spec.success_policy import SuccessPolicy
 
 GROUP = "training.dtjob.dev"
 VERSION = "v1beta1"

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from dtjob.api.checkpoint import BestMode
 from dtjob.api.job import Job
+from dtjob.api.spec.checkpoint import BestMode
 from dtjob.cli.explain_gang import gang_lines, gang_objects
 from dtjob.cli.explain_life import life
 from dtjob.cli.explain_rules import as_lines as failure_lines
@@ -15,9 +15,9 @@ from dtjob.cli.explain_rules import rules_that_hold
 from dtjob.cli.manifest_yaml import written
 from dtjob.objects import shared, topology
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults, image_of_role
-from dtjob.objects.keeping import keeping
 from dtjob.objects.manifest import Manifest
-from dtjob.objects.pod import pod
+from dtjob.objects.pod.keeping import keeping
+from dtjob.objects.pod.pod import pod
 from dtjob.objects.topology import Task
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dtjob.api.job import Job
-from dtjob.api.replica_specs import Role
+from dtjob.api.spec.replica_specs import Role
 from dtjob.objects import gangs, labels
 from dtjob.objects.defaults import Defaults
 from dtjob.objects.manifest import Manifest

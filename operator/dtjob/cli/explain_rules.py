@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from dtjob.api.failure_rules import ExitCodeOperator, FailureRule, OnPodCondition, RuleAction
 from dtjob.api.job import Job
-from dtjob.api.replica_specs import Role
+from dtjob.api.spec.failure_rules import ExitCodeOperator, FailureRule, OnPodCondition, RuleAction
+from dtjob.api.spec.replica_specs import Role
 from dtjob.objects import topology
 from dtjob.objects.exit_codes import RESTARTED_IN_VAIN
-from dtjob.objects.restart_signals import restart_signals
+from dtjob.objects.pod.restart_signals import restart_signals
 from dtjob.plan.failure.rules import BUILT_IN
 
 BUILT_IN_NAME = "built-in"

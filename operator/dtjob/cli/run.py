@@ -30,7 +30,7 @@ from dtjob.local.runs import Run, RunStateError, open_run
 from dtjob.local.starter import Starter
 from dtjob.objects import topology
 from dtjob.objects.exit_codes import of_signal
-from dtjob.objects.pod import pod
+from dtjob.objects.pod.pod import pod
 
 
 @dataclass(frozen=True)

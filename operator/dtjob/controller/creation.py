@@ -17,12 +17,12 @@ from datetime import datetime
 from typing import TypeVar
 
 from dtjob.controller.cluster import AlreadyExists, Cluster, ClusterError, JobKey, Refused, Stale
-from dtjob.controller.holds import Holds
-from dtjob.controller.mending import Mending
-from dtjob.controller.put_back import is_of_an_earlier_job, is_ours, lost_labels, put_back
-from dtjob.controller.slots import CALLS_OF_A_JOB, Slots
+from dtjob.controller.existing import is_of_an_earlier_job, is_ours, lost_labels, put_back
+from dtjob.controller.pace.holds import Holds
+from dtjob.controller.pace.mending import Mending
+from dtjob.controller.pace.slots import CALLS_OF_A_JOB, Slots
+from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.controller.store import Store
-from dtjob.controller.workqueue import WorkQueue
 from dtjob.objects import drift, kueue, labels
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Create, Mend

@@ -9,7 +9,7 @@ from typing import Any
 
 from dtjob.api.job import Job
 from dtjob.controller.cluster import Cluster
-from dtjob.controller.slots import Slots
+from dtjob.controller.pace.slots import Slots
 from dtjob.objects import kueue
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.seen.children import Children

@@ -17,16 +17,16 @@ from dtjob.controller.cluster import Cluster, ClusterError, Gone, JobKey, Stale
 from dtjob.controller.creation import TRIES_BEFORE_SAID, Creation, what_of
 from dtjob.controller.invalid import BUG, BUGS_BEFORE_SAID, say_invalid, words_of, words_of_bug
 from dtjob.controller.look import look, read
-from dtjob.controller.mending import Mending
 from dtjob.controller.nesting import TOO_DEEP, TOO_DEEP_MESSAGE
 from dtjob.controller.observer import NOBODY, Observer, Result
-from dtjob.controller.pace import progress_every
-from dtjob.controller.patience import Patience
-from dtjob.controller.slots import CALLS_OF_A_JOB, Slots
+from dtjob.controller.pace.mending import Mending
+from dtjob.controller.pace.pace import progress_every
+from dtjob.controller.pace.patience import Patience
+from dtjob.controller.pace.slots import CALLS_OF_A_JOB, Slots
+from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.controller.status_writer import StatusWriter
 from dtjob.controller.store import Store
 from dtjob.controller.tally import Tally
-from dtjob.controller.workqueue import WorkQueue
 from dtjob.objects import kueue, topology
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
 from dtjob.objects.manifest import Manifest

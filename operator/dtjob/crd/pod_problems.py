@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dtjob.api.pod_template import CHECKPOINT_VOLUME, CLUSTER_VOLUME
-from dtjob.api.replica_specs import Role
+from dtjob.api.spec.pod_template import CHECKPOINT_VOLUME, CLUSTER_VOLUME
+from dtjob.api.spec.replica_specs import Role
 from dtjob.crd.field_errors import Problem, open_block_errors
 from dtjob.crd.pod_schema import environment_schema, pod_spec_schema, volume_source_schema
 from dtjob.crd.rule import Value, values_at

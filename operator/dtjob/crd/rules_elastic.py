@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dtjob.api.replica_specs import ReplicaSpec
+from dtjob.api.spec.replica_specs import ReplicaSpec
 from dtjob.crd.rule import Reason, Rule, Value
 
 _POLICY = "self.elasticPolicy"

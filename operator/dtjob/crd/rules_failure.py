@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dtjob.api.failure_rules import ConditionStatus, RuleAction
-from dtjob.api.replica_specs import Role
+from dtjob.api.spec.failure_rules import ConditionStatus, RuleAction
+from dtjob.api.spec.replica_specs import Role
 from dtjob.crd.rule import Reason, Rule, Value
 
 PEER_LOST = 75

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from dtjob.api.replica_specs import MAX_REPLICAS, Role
-from dtjob.api.scheduling import GangProvider
+from dtjob.api.spec.replica_specs import MAX_REPLICAS, Role
+from dtjob.api.spec.scheduling import GangProvider
 from dtjob.crd.rule import Reason, Rule, Value
 from dtjob.crd.rules_elastic import replicas_of
 

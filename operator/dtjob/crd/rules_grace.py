@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dtjob.api.checkpoint import Checkpoint
-from dtjob.api.pod_template import TRAINING_CONTAINER
-from dtjob.api.replica_specs import Role
+from dtjob.api.spec.checkpoint import Checkpoint
+from dtjob.api.spec.pod_template import TRAINING_CONTAINER
+from dtjob.api.spec.replica_specs import Role
 from dtjob.crd.rule import Rule, Value
 from dtjob.crd.templates import each_training, pod, pod_frame
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dtjob.api.pod_template import CHECKPOINT_VOLUME, CLUSTER_VOLUME, SHARED_MEMORY_VOLUME
+from dtjob.api.spec.pod_template import CHECKPOINT_VOLUME, CLUSTER_VOLUME, SHARED_MEMORY_VOLUME
 from dtjob.crd.rule import Rule, Value
 
 OURS = (CHECKPOINT_VOLUME, CLUSTER_VOLUME, SHARED_MEMORY_VOLUME)

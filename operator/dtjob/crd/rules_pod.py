@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from dtjob.api.job import GROUP, MANAGED_BY_LABEL
-from dtjob.api.pod_template import TRAINING_CONTAINER
-from dtjob.api.replica_specs import Role
+from dtjob.api.spec.pod_template import TRAINING_CONTAINER
+from dtjob.api.spec.replica_specs import Role
 from dtjob.crd.rule import Reason, Rule, Value
 from dtjob.crd.templates import training, training_frame
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from dtjob.api.network import Network
-from dtjob.api.replica_specs import MAX_REPLICAS, Role
-from dtjob.api.strategy import Strategy
+from dtjob.api.spec.network import Network
+from dtjob.api.spec.replica_specs import MAX_REPLICAS, Role
+from dtjob.api.spec.strategy import Strategy
 from dtjob.crd.rule import Reason, Rule, Value
 from dtjob.crd.rules_elastic import replicas_of
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from dtjob.api.volume_sources import MAY_BE_READ_ONLY, READ_ONLY_SOURCES, VOLUME_SOURCES
+from dtjob.api.spec.volume_sources import MAY_BE_READ_ONLY, READ_ONLY_SOURCES, VOLUME_SOURCES
 from dtjob.crd.rule import Reason, Rule, Value
 
 _STORAGE = "spec.checkpoint.storage"

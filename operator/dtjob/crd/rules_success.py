@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dtjob.api.checkpoint import MountOn
-from dtjob.api.strategy import Strategy
-from dtjob.api.success_policy import SuccessPolicy
+from dtjob.api.spec.checkpoint import MountOn
+from dtjob.api.spec.strategy import Strategy
+from dtjob.api.spec.success_policy import SuccessPolicy
 from dtjob.crd.rule import Reason, Rule, Value
 
 _FIELD = "successPolicy"

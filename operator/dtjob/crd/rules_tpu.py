@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dtjob.api.strategy import LOCAL_TPU, TPU_RESOURCE
+from dtjob.api.spec.strategy import LOCAL_TPU, TPU_RESOURCE
 from dtjob.crd.rule import Reason, Rule, Value
 
 SINGLE_HOST_TOPOLOGIES = ("1x1", "2x2", "2x4", "1x1x1", "1x2x1", "2x2x1")

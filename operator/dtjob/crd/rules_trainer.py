@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from dtjob.api.checkpoint import Checkpoint, CheckpointStorage
-from dtjob.api.failure_policy import Backoff
-from dtjob.api.strategy import Strategy
+from dtjob.api.spec.checkpoint import Checkpoint, CheckpointStorage
+from dtjob.api.spec.failure_policy import Backoff
+from dtjob.api.spec.strategy import Strategy
 from dtjob.crd.rule import Reason, Rule, Value
 
 _FILE = "[^ ]+[.]py"

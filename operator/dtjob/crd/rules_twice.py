@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from dtjob.api.pod_template import TRAINING_CONTAINER
-from dtjob.api.replica_specs import Role
+from dtjob.api.spec.pod_template import TRAINING_CONTAINER
+from dtjob.api.spec.replica_specs import Role
 from dtjob.crd.rule import Reason, Rule, Value
 from dtjob.crd.templates import pod, pod_frame, training, training_frame
 

@@ -17,8 +17,8 @@ from pydantic import ValidationError
 from dtjob.api.phase import ENDED
 from dtjob.api.stored_job import stored_job
 from dtjob.controller.cluster import ClusterError, JobKey
+from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.controller.store import Store
-from dtjob.controller.workqueue import WorkQueue
 from dtjob.kube.api_error import ApiError
 from dtjob.kube.client import Kube
 from dtjob.objects import drift, labels, shared

@@ -13,11 +13,11 @@ from collections.abc import AsyncIterator, Container, Sequence
 from typing import Protocol
 
 from dtjob.api.job import KIND
-from dtjob.controller.backoff import Backoff
 from dtjob.controller.cluster import ClusterError, JobKey
-from dtjob.controller.pace import SETTLE_SECONDS, gather_seconds
+from dtjob.controller.pace.backoff import Backoff
+from dtjob.controller.pace.pace import SETTLE_SECONDS, gather_seconds
+from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.controller.store import Store
-from dtjob.controller.workqueue import WorkQueue
 from dtjob.kube.api_error import ApiError, NotServed
 from dtjob.objects import kueue, labels
 from dtjob.objects.manifest import Manifest

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
-from dtjob.controller.backoff import Backoff
+from dtjob.controller.pace.backoff import Backoff
 from dtjob.kube.informer import VersionsWentBack
 
 logger = logging.getLogger(__name__)

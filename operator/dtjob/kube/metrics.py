@@ -25,8 +25,8 @@ from dtjob.api.status.goodput import GoodputStatus, Part
 from dtjob.api.status.status import Status
 from dtjob.controller.cluster import JobKey
 from dtjob.controller.observer import Observer, Result
+from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.controller.store import Store
-from dtjob.controller.workqueue import WorkQueue
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.record.failure import Cause
 from dtjob.plan.record.goodput import by_part, kept_ratio

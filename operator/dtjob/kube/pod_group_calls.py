@@ -10,7 +10,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
-from dtjob.api.scheduling import GangProvider
+from dtjob.api.spec.scheduling import GangProvider
 from dtjob.controller.cluster import Refused
 from dtjob.kube.api_error import ApiError, NotServed
 from dtjob.objects import gangs

@@ -13,10 +13,10 @@ import logging
 from collections.abc import Sequence
 
 from dtjob.api.job import KIND
-from dtjob.api.scheduling import GangProvider
+from dtjob.api.spec.scheduling import GangProvider
 from dtjob.controller.cluster import ClusterError, JobKey
+from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.controller.store import Store
-from dtjob.controller.workqueue import WorkQueue
 from dtjob.kube.api_error import NotServed
 from dtjob.kube.informer import Informer, Reads
 from dtjob.objects import gangs

@@ -16,11 +16,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from dtjob.api.job import KIND
-from dtjob.controller.backoff import Backoff
 from dtjob.controller.cluster import ClusterError, JobKey
+from dtjob.controller.pace.backoff import Backoff
+from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.controller.reconciler import Reconciler
 from dtjob.controller.store import LISTED_KINDS, Store
-from dtjob.controller.workqueue import WorkQueue
 from dtjob.kube import client, handlers, watching
 from dtjob.kube.config_maps import look_for_unknown
 from dtjob.kube.endpoint import Address, serving

@@ -9,8 +9,8 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from dtjob.controller.backoff import Backoff
 from dtjob.controller.cluster import ClusterError
+from dtjob.controller.pace.backoff import Backoff
 from dtjob.kube.api_error import ApiError
 from dtjob.kube.correlator import Correlator, Told
 from dtjob.kube.event import event_object, name_of, repetition

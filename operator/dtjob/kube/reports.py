@@ -1,5 +1,5 @@
 """Reports: asks the supervisors of running jobs for their `/status`, which is where steps and checkpoints come
-from. Who is asked when is decided in `controller/asking.py`."""
+from. Who is asked when is decided in `controller/pace/asking.py`."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ from pydantic import ValidationError
 
 from dtjob.api.job import Job
 from dtjob.api.phase import ENDED
-from dtjob.api.replica_specs import Role
+from dtjob.api.spec.replica_specs import Role
 from dtjob.api.stored_job import stored_job
-from dtjob.controller.asking import Asking, Supervisor
 from dtjob.controller.cluster import JobKey
-from dtjob.controller.status_client import NoStatus, read_status
+from dtjob.controller.pace.asking import Asking, Supervisor
+from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.controller.store import Store
-from dtjob.controller.workqueue import WorkQueue
 from dtjob.objects import topology
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.failure.stalled import tellers
@@ -27,6 +26,7 @@ from dtjob.plan.seen.children import Silence, container_status
 from dtjob.plan.seen.pod_facts import facts_of
 from dtjob.plan.seen.report import bounded
 from dtjob.plan.telling.unreached import unreached_teller
+from dtjob.status_client import NoStatus, read_status
 
 logger = logging.getLogger(__name__)
 

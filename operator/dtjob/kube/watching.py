@@ -18,8 +18,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from dtjob import times
-from dtjob.controller.backoff import Backoff
 from dtjob.controller.cluster import ClusterError
+from dtjob.controller.pace.backoff import Backoff
 from dtjob.kube.libraries import kopf
 from dtjob.kube.namespaces import Watched
 from dtjob.objects.manifest import Manifest

@@ -10,8 +10,8 @@ import logging
 from collections.abc import Sequence
 
 from dtjob.controller.cluster import ClusterError, JobKey
+from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.controller.store import Store
-from dtjob.controller.workqueue import WorkQueue
 from dtjob.kube.api_error import ApiError
 from dtjob.kube.client import Kube
 from dtjob.kube.informer import Informer

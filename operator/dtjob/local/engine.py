@@ -14,10 +14,10 @@ from typing import Any
 from dtjob.api.job import Job
 from dtjob.api.phase import ENDED, Phase
 from dtjob.controller.cluster import ClusterError, JobKey
-from dtjob.controller.patience import Patience
+from dtjob.controller.pace.patience import Patience
+from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.controller.reconciler import Reconciler
 from dtjob.controller.store import Store
-from dtjob.controller.workqueue import WorkQueue
 from dtjob.local import leftovers, outcome
 from dtjob.local.addresses import Addresses
 from dtjob.local.cluster import Directories, ProcessCluster
@@ -29,9 +29,9 @@ from dtjob.local.recovery import Recoveries, counts
 from dtjob.local.runs import UNFINISHED, Run, RunStateError
 from dtjob.local.starter import Starter
 from dtjob.objects import labels, topology
-from dtjob.objects.grace import pod_seconds
 from dtjob.objects.manifest import Manifest
-from dtjob.objects.pod import pod
+from dtjob.objects.pod.grace import pod_seconds
+from dtjob.objects.pod.pod import pod
 from dtjob.plan.actions import Event
 from dtjob.plan.seen.children import Children, Silence
 from dtjob.plan.seen.report import bounded

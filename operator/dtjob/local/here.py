@@ -6,9 +6,9 @@ import sys
 
 from pydantic.alias_generators import to_camel
 
-from dtjob.api.clean_pod_policy import CleanPodPolicy
-from dtjob.api.failure_rules import FailureRule, OnPodCondition
 from dtjob.api.job import API_VERSION, KIND, Job
+from dtjob.api.spec.clean_pod_policy import CleanPodPolicy
+from dtjob.api.spec.failure_rules import FailureRule, OnPodCondition
 from dtjob.api.status.activity import Activity
 from dtjob.objects import kueue
 from dtjob.objects.defaults import Defaults

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from dtjob import times
-from dtjob.api.pod_template import TRAINING_CONTAINER
+from dtjob.api.spec.pod_template import TRAINING_CONTAINER
 from dtjob.local.addresses import HOST
 from dtjob.objects.exit_codes import of_signal
 

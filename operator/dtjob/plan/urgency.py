@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dtjob.api.job import Job
 from dtjob.api.phase import Phase
-from dtjob.api.replica_specs import Role
+from dtjob.api.spec.replica_specs import Role
 from dtjob.api.status.status import Status
 from dtjob.plan.actions import Create, Plan
 from dtjob.plan.seen.children import Children

@@ -12,13 +12,13 @@ from typing import Any
 
 from dtjob import times
 from dtjob.api.job import Job
-from dtjob.api.replica_specs import Role
+from dtjob.api.spec.replica_specs import Role
 from dtjob.api.status.incident import Incident
 from dtjob.api.status.internal import Internal
 from dtjob.api.status.status import Status
 from dtjob.objects import drift, labels, topology
 from dtjob.objects.manifest import Manifest
-from dtjob.objects.pod import pod as pod_of
+from dtjob.objects.pod.pod import pod as pod_of
 from dtjob.objects.topology import Task
 from dtjob.plan.actions import Create, Delete, Mend, Plan, Relabel
 from dtjob.plan.plan import plan

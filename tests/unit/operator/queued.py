@@ -9,9 +9,9 @@ from typing import Any
 
 from dtjob import times
 from dtjob.api.job import Job
+from dtjob.controller.kept import kept
 from dtjob.objects import kueue
 from dtjob.objects.defaults import NO_DEFAULTS
-from dtjob.objects.kept import kept
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Create, Delete, Event, PatchWorkload, Plan
 from dtjob.plan.plan import plan

@@ -10,7 +10,7 @@ from datetime import datetime
 from functools import partial
 
 from dtjob.api.phase import Phase
-from dtjob.api.replica_specs import Role
+from dtjob.api.spec.replica_specs import Role
 from dtjob.api.status.attempts import Attempts
 from dtjob.api.status.block import whole
 from dtjob.api.status.status import Status

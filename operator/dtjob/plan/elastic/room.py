@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from dtjob import times
-from dtjob.api.elastic_policy import ElasticPolicy
 from dtjob.api.job import Job
 from dtjob.api.phase import ENDED, Phase
-from dtjob.api.replica_specs import Role
+from dtjob.api.spec.elastic_policy import ElasticPolicy
+from dtjob.api.spec.replica_specs import Role
 from dtjob.api.status.block import LONGEST_MESSAGE, cut, whole
 from dtjob.api.status.status import Status
 from dtjob.api.status.workers import Resizing, Workers

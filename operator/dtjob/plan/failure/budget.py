@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from dtjob.api.failure_policy import Backoff
-from dtjob.api.failure_rules import RuleAction
+from dtjob.api.spec.failure_policy import Backoff
+from dtjob.api.spec.failure_rules import RuleAction
 from dtjob.api.status.attempts import Attempts
 from dtjob.api.status.block import whole
 from dtjob.api.status.incident import Incident

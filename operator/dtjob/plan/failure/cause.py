@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from dtjob import times
-from dtjob.api.pod_template import TRAINING_CONTAINER
+from dtjob.api.spec.pod_template import TRAINING_CONTAINER
 from dtjob.objects.exit_codes import RESTARTED_IN_VAIN, STALLED, signal_of
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.topology import Task

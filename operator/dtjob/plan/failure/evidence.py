@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from dtjob.api.pod_template import TRAINING_CONTAINER
+from dtjob.api.spec.pod_template import TRAINING_CONTAINER
 from dtjob.objects.exit_codes import STALLED, signal_of
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.record.failure import Cause

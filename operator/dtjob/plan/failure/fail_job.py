@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from dtjob.api.failure_rules import RuleAction
-from dtjob.api.replica_specs import Role
+from dtjob.api.spec.failure_rules import RuleAction
+from dtjob.api.spec.replica_specs import Role
 from dtjob.plan.failure.decisions import GiveUp, Wait
 from dtjob.plan.failure.lost_peers import comes_of, wait_for_word
 from dtjob.plan.failure.rules import BY_RULE, ruled

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Set
 from datetime import datetime, timedelta
 
-from dtjob.api.failure_rules import RuleAction
 from dtjob.api.job import Job, Spec
-from dtjob.api.replica_specs import Role
+from dtjob.api.spec.failure_rules import RuleAction
+from dtjob.api.spec.replica_specs import Role
+from dtjob.api.spec.strategy import Strategy
 from dtjob.api.status.incident import Errors, Incident
 from dtjob.api.status.restarts import FirstFailure
-from dtjob.api.strategy import Strategy
 from dtjob.objects import topology
 from dtjob.objects.exit_codes import RESTARTED_IN_VAIN
 from dtjob.objects.manifest import Manifest

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 from dtjob import times
-from dtjob.api.failure_policy import FailurePolicy
-from dtjob.api.failure_rules import RuleAction
 from dtjob.api.job import Job
-from dtjob.api.replica_specs import Role
+from dtjob.api.spec.failure_policy import FailurePolicy
+from dtjob.api.spec.failure_rules import RuleAction
+from dtjob.api.spec.replica_specs import Role
+from dtjob.api.spec.strategy import Strategy
 from dtjob.api.status.incident import Incident
-from dtjob.api.strategy import Strategy
 from dtjob.objects import topology
 from dtjob.objects.topology import Task
 from dtjob.plan.failure.budget import joined, next_incident, wait_before

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from dtjob.api.failure_rules import ExitCodeOperator, FailureRule, OnExitCodes, OnPodCondition, RuleAction
-from dtjob.api.replica_specs import Role
+from dtjob.api.spec.failure_rules import ExitCodeOperator, FailureRule, OnExitCodes, OnPodCondition, RuleAction
+from dtjob.api.spec.replica_specs import Role
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.failure.evidence import Evidence, evidence_of, waiting
 from dtjob.plan.record.failure import Cause, Failure

@@ -12,8 +12,8 @@ from datetime import datetime
 from typing import Any
 
 from dtjob.api.job import Job
-from dtjob.api.replica_specs import Role
-from dtjob.api.strategy import Strategy
+from dtjob.api.spec.replica_specs import Role
+from dtjob.api.spec.strategy import Strategy
 from dtjob.objects import topology
 from dtjob.objects.topology import Task
 from dtjob.plan.record.failure import Cause, Failure

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from dtjob.api.job import Job
-from dtjob.api.replica_specs import Role
+from dtjob.api.spec.replica_specs import Role
 from dtjob.objects import kueue
 from dtjob.objects.manifest import Manifest
-from dtjob.objects.nearness import placed_by_others
+from dtjob.objects.pod.nearness import placed_by_others
 from dtjob.plan.seen.workload import Workload
 
 PodSet = dict[str, Any]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dtjob.api.replica_specs import Role
+from dtjob.api.spec.replica_specs import Role
 from dtjob.objects import kueue
 from dtjob.plan.seen.children import deleting
 from dtjob.plan.seen.situation import Situation

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from dtjob.api.clean_pod_policy import CleanPodPolicy
 from dtjob.api.job import Job
 from dtjob.api.phase import Phase
-from dtjob.api.replica_specs import Role
-from dtjob.api.strategy import Strategy
+from dtjob.api.spec.clean_pod_policy import CleanPodPolicy
+from dtjob.api.spec.replica_specs import Role
+from dtjob.api.spec.strategy import Strategy
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Delete
 from dtjob.plan.elastic.resize import strays

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from dtjob.api.failure_rules import RuleAction
 from dtjob.api.phase import Phase
+from dtjob.api.spec.failure_rules import RuleAction
 from dtjob.objects import topology
 from dtjob.plan.failure.decisions import EvaluatorDecision, GiveUpEvaluation, LeaveChief, Nothing, Wait
 from dtjob.plan.failure.restart import failure_at, restart_evaluator

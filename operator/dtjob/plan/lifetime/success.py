@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dtjob.api.replica_specs import Role
+from dtjob.api.spec.replica_specs import Role
+from dtjob.api.spec.success_policy import SuccessPolicy
 from dtjob.api.status.internal import ProcessStart
-from dtjob.api.success_policy import SuccessPolicy
 from dtjob.plan.actions import Event
 from dtjob.plan.seen.children import PodState
 from dtjob.plan.seen.report_types import of_the_contract

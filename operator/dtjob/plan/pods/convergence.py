@@ -7,7 +7,7 @@ from functools import partial
 from dtjob.objects import labels, topology
 from dtjob.objects.gangs import Membership
 from dtjob.objects.manifest import Manifest
-from dtjob.objects.pod import pod
+from dtjob.objects.pod.pod import pod
 from dtjob.plan.actions import Action, Create, Delete, StopServing
 from dtjob.plan.failure.budget import is_due
 from dtjob.plan.kueue.placement import placed

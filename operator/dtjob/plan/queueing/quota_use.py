@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-from dtjob.api.strategy import Strategy
+from dtjob.api.spec.strategy import Strategy
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.elastic.room import placeholders
 from dtjob.plan.lifetime.last_evaluation import evaluator_left

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from dtjob.api.job import Job
-from dtjob.api.replica_specs import Role
+from dtjob.api.spec.replica_specs import Role
 from dtjob.api.status.placement import QueueEntry
 from dtjob.objects import kueue
 from dtjob.objects.placeholder import placeholder_name

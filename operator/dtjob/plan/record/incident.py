@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from dtjob.api.failure_rules import RuleAction
+from dtjob.api.spec.failure_rules import RuleAction
 from dtjob.api.status.incident import Incident
 from dtjob.plan.record.failure import Cause
 

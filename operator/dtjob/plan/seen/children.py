@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from dtjob import times
 from dtjob.api.job import Job
-from dtjob.api.replica_specs import Role
+from dtjob.api.spec.replica_specs import Role
 from dtjob.api.status.attempts import Attempts
 from dtjob.objects import labels, topology
 from dtjob.objects.manifest import Manifest

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from dtjob import times
-from dtjob.api.pod_template import TRAINING_CONTAINER
+from dtjob.api.spec.pod_template import TRAINING_CONTAINER
 from dtjob.objects import labels, topology
 from dtjob.objects.manifest import Manifest
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from dtjob import times
 from dtjob.api.job import Job
-from dtjob.api.replica_specs import Role
+from dtjob.api.spec.replica_specs import Role
 from dtjob.api.status.block import whole
 from dtjob.api.status.progress import (
     BestCheckpoint,

@@ -7,7 +7,7 @@ their cluster spec and their ConfigMap.
 from __future__ import annotations
 
 from dtjob.api.job import Job
-from dtjob.api.replica_specs import Role
+from dtjob.api.spec.replica_specs import Role
 from dtjob.api.status.status import Status
 from dtjob.api.status.workers import Workers
 from dtjob.objects import labels

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from dtjob.objects.keeping import keeping
+from dtjob.objects.pod.keeping import keeping
 from dtjob.objects.topology import Task
 from dtjob.plan.actions import Event
 from dtjob.plan.record.conditions import CHECKPOINTS_KEPT, condition

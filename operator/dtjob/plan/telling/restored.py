@@ -8,7 +8,7 @@ from typing import Any
 from dtjob.api.status.block import whole
 from dtjob.api.status.internal import ProcessStart
 from dtjob.api.status.progress import Restored
-from dtjob.objects.keeping import keeping
+from dtjob.objects.pod.keeping import keeping
 from dtjob.plan.actions import Event
 from dtjob.plan.seen.progress import saved_checkpoint
 from dtjob.plan.seen.report_types import of_the_contract

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any
 
 from dtjob import times
-from dtjob.api.pod_template import TRAINING_CONTAINER
+from dtjob.api.spec.pod_template import TRAINING_CONTAINER
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.seen.children import PodState, TaskView, created_at, deleting, node_of
 from dtjob.plan.seen.situation import Situation

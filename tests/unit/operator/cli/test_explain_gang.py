@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from dtjob.api.scheduling import GangProvider
+from dtjob.api.spec.scheduling import GangProvider
 from dtjob.cli.explain import as_text, as_yaml
 from dtjob.cli.explain_gang import gang_lines
 from dtjob.objects.defaults import NO_DEFAULTS

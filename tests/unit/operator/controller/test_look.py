@@ -9,7 +9,7 @@ import pytest
 
 from dtjob.controller.cluster import Cluster, ClusterError
 from dtjob.controller.look import look
-from dtjob.controller.slots import CALLS_OF_A_JOB, Slots
+from dtjob.controller.pace.slots import CALLS_OF_A_JOB, Slots
 from dtjob.objects import labels
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.seen.children import Children

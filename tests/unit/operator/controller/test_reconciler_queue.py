@@ -9,8 +9,8 @@ import pytest
 
 from dtjob.api.job import KIND, Job
 from dtjob.controller.cluster import ClusterError, Refused
-from dtjob.controller.patience import LONGEST_FIRST_SECONDS, MUCH
-from dtjob.controller.workqueue import WorkQueue
+from dtjob.controller.pace.patience import LONGEST_FIRST_SECONDS, MUCH
+from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.objects import kueue, labels
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import PatchWorkload

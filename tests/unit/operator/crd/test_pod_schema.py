@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dtjob.api.volume_sources import MAY_BE_READ_ONLY, VOLUME_SOURCES
+from dtjob.api.spec.volume_sources import MAY_BE_READ_ONLY, VOLUME_SOURCES
 from dtjob.crd.pod_schema import environment_schema, pod_spec_schema, volume_source_schema
 
 

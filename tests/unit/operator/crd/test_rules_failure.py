@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dtjob.api.failure_rules import Signal
+from dtjob.api.spec.failure_rules import Signal
 from dtjob.crd.problems import problems, to_job
 from dtjob.plan.failure.evidence import evidence_of
 from dtjob.plan.failure.rules import match

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dtjob.api.network import Network
+from dtjob.api.spec.network import Network
 from dtjob.crd.problems import problems
 from tests.refusals.manifests import job, pod
 

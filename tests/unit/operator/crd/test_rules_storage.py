@@ -6,7 +6,7 @@ from itertools import combinations
 
 import pytest
 
-from dtjob.api.volume_sources import MAY_BE_READ_ONLY, READ_ONLY_SOURCES, VOLUME_SOURCES
+from dtjob.api.spec.volume_sources import MAY_BE_READ_ONLY, READ_ONLY_SOURCES, VOLUME_SOURCES
 from dtjob.crd.problems import problems
 from tests.refusals.manifests import storage
 

@@ -8,7 +8,7 @@ import pytest
 
 from dtjob.crd.problems import problems, to_job
 from dtjob.crd.rules_tpu import SINGLE_HOST_TOPOLOGIES
-from dtjob.objects.pod import pod
+from dtjob.objects.pod.pod import pod
 from tests.refusals.manifests import options
 from tests.unit.operator import builders
 

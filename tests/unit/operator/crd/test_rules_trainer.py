@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dtjob.api.failure_policy import Backoff
+from dtjob.api.spec.failure_policy import Backoff
 from dtjob.crd.problems import problems
 from tests.refusals.manifests import job
 

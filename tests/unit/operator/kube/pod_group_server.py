@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
-from dtjob.api.scheduling import GangProvider
+from dtjob.api.spec.scheduling import GangProvider
 from dtjob.controller.cluster import ClusterError
 from dtjob.kube.api_error import ApiError
 from dtjob.objects import gangs

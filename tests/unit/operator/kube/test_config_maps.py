@@ -8,8 +8,8 @@ from typing import Any, cast
 import pytest
 
 from dtjob.controller.cluster import JobKey
+from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.controller.store import Store
-from dtjob.controller.workqueue import WorkQueue
 from dtjob.kube.api_error import ApiError
 from dtjob.kube.client import Kube
 from dtjob.kube.config_maps import known, look_for_unknown

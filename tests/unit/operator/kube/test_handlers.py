@@ -14,8 +14,8 @@ import pytest
 from aiohttp import web
 
 from dtjob.api.job import API_VERSION, GROUP, KIND, PLURAL, VERSION
+from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.controller.store import Store
-from dtjob.controller.workqueue import WorkQueue
 from dtjob.kube import watching
 from dtjob.kube.handlers import choose, registry
 from dtjob.kube.informer import take_in

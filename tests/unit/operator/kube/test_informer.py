@@ -12,10 +12,10 @@ from typing import Any, cast
 import pytest
 
 from dtjob.api.job import KIND
-from dtjob.controller.backoff import Backoff
 from dtjob.controller.cluster import ClusterError, JobKey
+from dtjob.controller.pace.backoff import Backoff
+from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.controller.store import LISTED_KINDS, Store
-from dtjob.controller.workqueue import WorkQueue
 from dtjob.kube import informer
 from dtjob.kube.api_error import ApiError, NotServed
 from dtjob.kube.informer import Informer, VersionsWentBack, resync, take_in

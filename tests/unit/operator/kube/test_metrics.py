@@ -10,9 +10,9 @@ from aiohttp.test_utils import make_mocked_request
 from dtjob import __version__
 from dtjob.api.job import KIND
 from dtjob.controller.cluster import ClusterError
+from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.controller.reconciler import Reconciler
 from dtjob.controller.store import Store
-from dtjob.controller.workqueue import WorkQueue
 from dtjob.kube.metrics import Metrics, job_metrics, new_restarts
 from dtjob.objects.manifest import Manifest
 from tests.unit.operator import builders

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from dtjob.api.scheduling import GangProvider
+from dtjob.api.spec.scheduling import GangProvider
 from dtjob.controller.cluster import ClusterError, Refused
 from dtjob.kube.api_error import ApiError
 from dtjob.kube.pod_group_calls import NOT_AGAIN_SECONDS, Served, refuse_dropped
 from dtjob.objects import gangs
 from dtjob.objects.defaults import NO_DEFAULTS
-from dtjob.objects.pod import pod
+from dtjob.objects.pod.pod import pod
 from tests.unit.operator.builders import job, task
 from tests.unit.operator.kube.pod_group_server import KUBERNETES, NOT_FOUND, VOLCANO, Server
 

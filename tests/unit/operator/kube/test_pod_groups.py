@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from dtjob.controller.cluster import ClusterError, JobKey
+from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.controller.store import Store
-from dtjob.controller.workqueue import WorkQueue
 from dtjob.kube.api_error import ApiError, NotServed
 from dtjob.kube.pod_groups import PodGroups, kinds_in_use
 from dtjob.local.here import manifest_of

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from dtjob.controller.backoff import Backoff
 from dtjob.controller.cluster import ClusterError
+from dtjob.controller.pace.backoff import Backoff
 from dtjob.kube import recorder
 from dtjob.kube.api_error import ApiError
 from dtjob.kube.recorder import Recorder

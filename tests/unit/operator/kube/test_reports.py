@@ -12,15 +12,15 @@ from aiohttp import web
 
 from dtjob.api.job import Job
 from dtjob.controller.cluster import JobKey
-from dtjob.controller.status_client import NoStatus
+from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.controller.store import Store
-from dtjob.controller.workqueue import WorkQueue
 from dtjob.kube import reports
 from dtjob.kube.endpoint import serving
 from dtjob.local.addresses import free_ports
 from dtjob.objects import labels
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.seen.children import Silence
+from dtjob.status_client import NoStatus
 from tests.unit.operator import builders
 from tests.unit.operator.simulation.operator import job_manifest
 

@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator
 from typing import Any, cast
 
 from dtjob.controller.cluster import ClusterError, JobKey
+from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.controller.store import Store
-from dtjob.controller.workqueue import WorkQueue
 from dtjob.kube.api_error import ApiError, NotServed
 from dtjob.kube.client import Kube
 from dtjob.kube.workloads import Workloads

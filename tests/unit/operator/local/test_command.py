@@ -4,11 +4,11 @@ import json
 import os
 from pathlib import Path
 
-from dtjob.api.program import Program
+from dtjob.api.spec.program import Program
 from dtjob.local.addresses import Addresses
 from dtjob.local.command import expand, local_command, only_in_a_cluster
 from dtjob.objects import topology
-from dtjob.objects.pod import pod
+from dtjob.objects.pod.pod import pod
 from tests.unit.operator.builders import job
 
 RUN = Path("/runs/run-1")

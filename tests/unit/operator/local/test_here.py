@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from dtjob.api.clean_pod_policy import CleanPodPolicy
-from dtjob.api.replica_specs import Role
+from dtjob.api.spec.clean_pod_policy import CleanPodPolicy
+from dtjob.api.spec.replica_specs import Role
 from dtjob.api.status.activity import Activity
 from dtjob.crd import problems
 from dtjob.local import pod_status

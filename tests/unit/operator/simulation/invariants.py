@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from dtjob.api.job import KIND, Job
 from dtjob.api.phase import ENDED
-from dtjob.api.scheduling import GangProvider
+from dtjob.api.spec.scheduling import GangProvider
 from dtjob.api.status.attempts import Attempts
 from dtjob.api.status.restarts import Restarts
 from dtjob.api.status.status import Status

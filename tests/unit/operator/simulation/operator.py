@@ -13,8 +13,8 @@ from dtjob.api.job import KIND, Job
 from dtjob.controller import reconciler
 from dtjob.controller.cluster import JobKey
 from dtjob.controller.observer import Observer
+from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.controller.store import LISTED_KINDS, Store
-from dtjob.controller.workqueue import WorkQueue
 from dtjob.kube.client import Kube
 from dtjob.kube.config_maps import look_for_unknown
 from dtjob.kube.informer import Informer, resync, take_in

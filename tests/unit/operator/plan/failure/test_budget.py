@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from dtjob.api.failure_policy import Backoff
+from dtjob.api.spec.failure_policy import Backoff
 from dtjob.api.status.attempts import Attempts
 from dtjob.api.status.condition import Condition
 from dtjob.api.status.incident import Incident

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dtjob.api.failure_rules import FailureRule
+from dtjob.api.spec.failure_rules import FailureRule
 from dtjob.plan.failure.evidence import evidence_of
 from dtjob.plan.failure.rules import match
 from tests.unit.operator import builders

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from dtjob.api.failure_rules import RuleAction
 from dtjob.api.job import Job
+from dtjob.api.spec.failure_rules import RuleAction
 from dtjob.api.status.attempts import Attempts
 from dtjob.api.status.incident import Incident
 from dtjob.plan.actions import Create, Delete, Plan

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dtjob.api.job import Job
-from dtjob.api.scheduling import GangProvider
+from dtjob.api.spec.scheduling import GangProvider
 from dtjob.objects import gangs, labels
 from dtjob.objects.defaults import NO_DEFAULTS
 from dtjob.objects.manifest import Manifest

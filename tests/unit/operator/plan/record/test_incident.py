@@ -6,8 +6,8 @@ from datetime import datetime
 
 import pytest
 
-from dtjob.api.failure_policy import Backoff
-from dtjob.api.failure_rules import RuleAction
+from dtjob.api.spec.failure_policy import Backoff
+from dtjob.api.spec.failure_rules import RuleAction
 from dtjob.api.status.attempts import Attempts
 from dtjob.api.status.incident import Errors, Incident
 from dtjob.plan.failure.budget import joined, next_incident

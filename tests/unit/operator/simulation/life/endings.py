@@ -6,10 +6,10 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import Any
 
-from dtjob.api.failure_rules import RuleAction
 from dtjob.api.job import KIND, Job
 from dtjob.api.phase import ENDED
-from dtjob.api.replica_specs import Role
+from dtjob.api.spec.failure_rules import RuleAction
+from dtjob.api.spec.replica_specs import Role
 from dtjob.api.status.status import Status
 from dtjob.objects import labels, topology
 from dtjob.plan.record.conditions import EVALUATION_GIVEN_UP, holds
