@@ -12,7 +12,7 @@ from typing import Any
 
 from dtjob import times
 from dtjob.api.job import API_VERSION, KIND, Job
-from dtjob.kube.client import Kube, connect
+from dtjob.kube.calls.client import Kube, connect
 from dtjob.objects import topology
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.pod.pod import pod

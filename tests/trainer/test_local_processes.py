@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from dtjob.controller.cluster import AlreadyExists, ClusterError, Stale
-from dtjob.local import leftovers
-from dtjob.local.addresses import Addresses
 from dtjob.local.cluster import Directories, ProcessCluster
 from dtjob.local.here import manifest_of
+from dtjob.local.processes import leftovers
+from dtjob.local.processes.addresses import Addresses
 from dtjob.objects import labels, topology
 from dtjob.objects.pod.pod import pod
 from dtjob.plan.seen import children

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from dtjob.api.spec.strategy import Strategy
-from dtjob.crd.problems import problems
+from dtjob.crd.answers.problems import problems
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 MANIFESTS = sorted(EXAMPLES.glob("*.yaml"))

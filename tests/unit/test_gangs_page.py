@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dtjob.api.spec.scheduling import GangProvider
-from dtjob.crd.problems import problems
+from dtjob.crd.answers.problems import problems
 from tests.cluster.support.gangs import APIS, page_manifest
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from dtjob.api.job import Job
-from dtjob.crd.problems import problems, to_job
+from dtjob.crd.answers.problems import problems, to_job
 from dtjob.crd.schema import spec_schema
 from dtjob.objects import labels, topology
 from dtjob.objects.pod import environment

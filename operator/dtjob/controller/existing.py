@@ -1,4 +1,4 @@
-"""Labels that somebody took away from what is ours: by them watches and lists find it."""
+"""What stands in the way of a create: whose it is, and the labels that it has lost."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from dtjob.api.status.status import Status
 from dtjob.controller.cluster import Cluster
 from dtjob.controller.store import Store
-from dtjob.crd.problems import in_words
+from dtjob.crd.answers.problems import in_words
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Event
 from dtjob.plan.record.conditions import SPEC_ACCEPTED, condition

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import Any
 
-from dtjob.local.addresses import HOST, Addresses
+from dtjob.local.processes.addresses import HOST, Addresses
 from dtjob.objects import labels, topology
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.seen.children import Silence

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager, suppress
 import pytest
 
 from dtjob.controller.nesting import deeper_than
-from dtjob.local.addresses import free_ports
+from dtjob.local.processes.addresses import free_ports
 from dtjob.status_client import DEEPEST, LONGEST, NoStatus, parse_report, read_status
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]

@@ -1,4 +1,4 @@
-"""Phase: where a job that has not ended stands, from what its tasks do."""
+"""Phase: where a job that has not ended stands, from what its tasks do and say."""
 
 from __future__ import annotations
 

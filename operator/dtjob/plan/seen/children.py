@@ -1,4 +1,4 @@
-"""What is observed of one job's children, and what state each task's current attempt is in."""
+"""What is observed of one job: its objects, reports, silent supervisors, pods' events, and the state of each task."""
 
 from __future__ import annotations
 

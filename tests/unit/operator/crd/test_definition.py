@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from dtjob.crd import definition
-from dtjob.crd.rules import RULES, UNCHANGING
+from dtjob.crd.rules.registry import RULES, UNCHANGING
 
 LARGEST = 192 * 1024
 """Bytes. An object's annotations can hold 256 KiB, and fields are only ever added."""

@@ -15,11 +15,11 @@ from dtjob.controller.cluster import JobKey
 from dtjob.controller.observer import Observer
 from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.controller.store import LISTED_KINDS, Store
-from dtjob.kube.client import Kube
-from dtjob.kube.config_maps import look_for_unknown
-from dtjob.kube.informer import Informer, resync, take_in
-from dtjob.kube.pod_groups import PodGroups
-from dtjob.kube.workloads import Workloads
+from dtjob.kube.calls.client import Kube
+from dtjob.kube.watching.config_maps import look_for_unknown
+from dtjob.kube.watching.informer import Informer, resync, take_in
+from dtjob.kube.watching.pod_groups import PodGroups
+from dtjob.kube.watching.workloads import Workloads
 from dtjob.objects import kueue, labels
 from dtjob.objects.defaults import NO_DEFAULTS
 from dtjob.objects.manifest import Manifest

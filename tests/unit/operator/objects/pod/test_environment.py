@@ -16,7 +16,7 @@ from tests.refusals import GOOD
 from tests.unit.operator import builders
 
 CHECKPOINT = {"storage": {"volume": {"emptyDir": {}}}}
-CONTRACT = (Path(__file__).parents[4] / "docs" / "contract.md").read_text()
+CONTRACT = (Path(__file__).parents[5] / "docs" / "contract.md").read_text()
 
 
 def told(job: Job, task: str = "worker-0", attempt: int = 0) -> dict[str, str]:
