@@ -93,7 +93,7 @@ def _decide(situation: Situation, queued: Pause | None) -> Plan:
 def _active(situation: Situation, resumed: Iterable[Event], may_evaluate: bool) -> Plan:
     """A job that is to be active. `resumed` is what users are told where it was suspended until now. Without
     `may_evaluate` its queue lets it have no pods any more, be it that it has succeeded."""
-    if lacks_image(situation.job, situation.defaults):
+    if lacks_image(situation.group_job, situation.defaults):
         return _without_image(situation, resumed)
     situation, replaced_group = note_gang(_with_image(situation))
     situation, kept = say_whether_checkpoints_are_kept(situation)
@@ -163,7 +163,7 @@ def _bring_about(
 
 def _with_image(situation: Situation) -> Situation:
     """Keep in the status which default image the job began with."""
-    job, image = situation.job, image_of(situation.job, situation.defaults)
+    job, image = situation.group_job, image_of(situation.group_job, situation.defaults)
     if job.spec.image is not None or not image:
         return situation
     return situation.with_status(situation.status.but(image=image))
@@ -208,7 +208,7 @@ def _after_the_end(situation: Situation, events: Iterable[Event] = (), may_evalu
     decision = evaluate_last(situation)
     situation, told = write_ahead(situation, decision)
     evaluator, status = evaluator_left(situation), situation.status
-    may_evaluate = may_evaluate and not situation.job.spec.suspend
+    may_evaluate = may_evaluate and not situation.group_job.spec.suspend
     made = converge_evaluator(situation, evaluator) if evaluator and may_evaluate else []
     if evaluates_after_all(situation):
         status = set_condition(status, EVALUATION_GIVEN_UP, False, "EvaluatorAtWork", "", situation.now)
@@ -264,7 +264,7 @@ def _finish(
     situation: Situation, actions: Iterable[Action], events: Iterable[Event], due: Iterable[datetime | None]
 ) -> Plan:
     """Leave the status out where it did not change, or only by progress that was written just now."""
-    status, written, now = at_rest(situation.job, situation.status), situation.written, situation.now
+    status, written, now = at_rest(situation.group_job, situation.status), situation.written, situation.now
     later = [moment for moment in due if moment is not None and moment > now]
     write = status != written
     write = write and not only_the_end_differs(status, written)

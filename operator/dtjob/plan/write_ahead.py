@@ -101,14 +101,14 @@ def _row_ended(situation: Situation) -> Incident | None:
     """The latest incident, whose row of restarts ends here where the job has run for long: by the time that it is known
     what failed it does not run any more."""
     incident, since = situation.status.internal.incident, running_since(situation.status.conditions)
-    backoff = situation.job.spec.failure_policy.backoff
+    backoff = situation.group_job.spec.failure_policy.backoff
     if incident is None or not ran_for_long(incident, since, backoff, situation.now):
         return incident
     return incident.but(uncharged=0, in_a_row=0)
 
 
 def _consequence(situation: Situation, tasks: Sequence[Task]) -> str:
-    if trains_without(situation.job, tasks):
+    if trains_without(situation.group_job, tasks):
         return "training goes on without it until it is back"
     step = situation.status.checkpoint_step
     return f"training restarts{goes_on_from(situation, tasks, step)}" if step >= 0 else "training restarts"

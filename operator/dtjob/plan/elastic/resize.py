@@ -92,7 +92,9 @@ def with_group_of(situation: Situation, replicas: int) -> Situation:
     made for."""
     status, workers = situation.status, situation.status.workers
     assert workers is not None
-    stays = [view for view in situation.views if view.evaluates and not topology.evaluator_follows_chief(situation.job)]
+    stays = [
+        view for view in situation.views if view.evaluates and not topology.evaluator_follows_chief(situation.group_job)
+    ]
     attempts = status.internal.attempts
     newest = max((attempts.others, *attempts.exceptions.values(), *(view.attempt for view in situation.views)))
     new = Attempts(exceptions={view.task.id: view.attempt for view in stays}, others=newest + 1)
@@ -104,7 +106,7 @@ def with_group_of(situation: Situation, replicas: int) -> Situation:
 def go_on_as_desired(situation: Situation) -> Situation:
     """The situation of a job that goes on after a suspension: with as many workers as its spec says and its queue has
     admitted, whatever there was room for before."""
-    workers = changing(situation.job, situation.status.workers)
+    workers = changing(situation.group_job, situation.status.workers)
     if workers is None or (workers.replicas == goal(situation, workers) and workers.resizing is None):
         return situation
     situation = with_group_of(situation, goal(situation, workers))
@@ -116,7 +118,7 @@ def go_on_as_desired(situation: Situation) -> Situation:
 def look_for_room(situation: Situation) -> list[Delete | Create]:
     """The placeholders that are to go, and those that are to be made: a group that is ending for a larger one keeps
     those that it has."""
-    job, workers = situation.job, situation.status.workers
+    job, workers = situation.group_job, situation.status.workers
     if workers is not None and workers.resizing is not None and workers.resizing.reason == ROOM:
         return []
     wanted = {placeholder_name(job, index): index for index in placeholders_wanted(situation)}
@@ -129,7 +131,7 @@ def look_for_room(situation: Situation) -> list[Delete | Create]:
 def _placeholder(situation: Situation, index: int) -> Manifest:
     """The placeholder of a worker, for that one's scheduler and on the nodes that its queue has quota of; in no gang,
     as it comes alone."""
-    job, queue = situation.job, situation.status.queue
+    job, queue = situation.group_job, situation.status.queue
     made = placeholder(job, index, situation.defaults)
     if (gang := gangs.membership(job, situation.defaults, alone=True)) is not None:
         made = gangs.joined(made, gang)
@@ -138,10 +140,10 @@ def _placeholder(situation: Situation, index: int) -> Manifest:
 
 def strays(situation: Situation) -> list[Delete]:
     """The pods that belong to no task of the group: placeholders, and workers of a larger group before it."""
-    if changing(situation.job, situation.status.workers) is None:
+    if changing(situation.group_job, situation.status.workers) is None:
         return []
     tasks, found = {view.task.id for view in situation.views}, []
-    for pod in situation.children.owned_pods(situation.job):
+    for pod in situation.children.owned_pods(situation.group_job):
         name, task = pod["metadata"]["name"], facts_of(pod).task_id or ""
         left_over = task.startswith(f"{Role.WORKER.value}-") and task not in tasks
         if (left_over or is_placeholder(name)) and not deleting(pod):
@@ -163,7 +165,7 @@ def _counted(workers: int) -> str:
 
 def _group(situation: Situation) -> list[TaskView]:
     """The tasks that end together: all that train, and an evaluator that has to go where the chief goes."""
-    follows = topology.evaluator_follows_chief(situation.job)
+    follows = topology.evaluator_follows_chief(situation.group_job)
     return [view for view in situation.views if follows or not view.evaluates]
 
 

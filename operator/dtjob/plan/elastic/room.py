@@ -54,7 +54,7 @@ class _Room:
 def resize_due(situation: Situation) -> Resizing | None:
     """The change that is to begin now, None where none is. None begins while a task that trains has finished: training
     is about to end."""
-    workers = changing(situation.job, situation.status.workers)
+    workers = changing(situation.group_job, situation.status.workers)
     if workers is None or _about_to_end(situation):
         return None
     if (to := goal(situation, workers)) < workers.replicas or _is_news_before_the_start(situation, workers):
@@ -71,7 +71,7 @@ def goal(situation: Situation, workers: Workers) -> int:
 
 def note_room(situation: Situation) -> Situation:
     """The situation with what its status says of room for its workers."""
-    workers, now = changing(situation.job, situation.status.workers), situation.now
+    workers, now = changing(situation.group_job, situation.status.workers), situation.now
     if workers is None:
         return situation
     since = (workers.unschedulable_since or whole(now)) if _waits_for_room(situation) else None
@@ -100,11 +100,11 @@ def at_rest(job: Job, status: Status) -> Status:
 def placeholders_wanted(situation: Situation) -> range:
     """The indexes of the workers that placeholders are to find room for: none while anything of the group is not up,
     it ends for another, the time since the last change for want of room is not over, or none would be made anyway."""
-    workers = changing(situation.job, situation.status.workers)
+    workers = changing(situation.group_job, situation.status.workers)
     if workers is None or not _short(situation, workers) or not all(view.up for view in situation.training):
         return range(0)
     at = grows_from(situation)
-    over = situation.job.spec.suspend or situation.status.ended or _about_to_end(situation)
+    over = situation.group_job.spec.suspend or situation.status.ended or _about_to_end(situation)
     if over or workers.resizing is not None or (at is not None and situation.now < at):
         return range(0)
     return range(workers.replicas, goal(situation, workers))
@@ -112,12 +112,14 @@ def placeholders_wanted(situation: Situation) -> range:
 
 def placeholders(situation: Situation) -> list[Manifest]:
     """The placeholders that there are, those included that are being deleted."""
-    return [one for one in situation.children.owned_pods(situation.job) if is_placeholder(one["metadata"]["name"])]
+    return [
+        one for one in situation.children.owned_pods(situation.group_job) if is_placeholder(one["metadata"]["name"])
+    ]
 
 
 def room(situation: Situation) -> _Room:
     """What the wanted placeholders have found. One that is lost with its node keeps its name, and is not waited for."""
-    names = {placeholder_name(situation.job, index) for index in placeholders_wanted(situation)}
+    names = {placeholder_name(situation.group_job, index) for index in placeholders_wanted(situation)}
     names -= {pod["metadata"]["name"] for pod in placeholders(situation) if is_lost(pod, situation.now)}
     there = [one for one in placeholders(situation) if one["metadata"]["name"] in names and not deleting(one)]
     refused = [one for one in there if facts_of(one).finished and (one.get("status") or {}).get("reason")]
@@ -130,7 +132,7 @@ def room(situation: Situation) -> _Room:
 
 def grows_from(situation: Situation) -> datetime | None:
     """The moment before which the group does not grow; None where it may at any."""
-    workers = changing(situation.job, situation.status.workers)
+    workers = changing(situation.group_job, situation.status.workers)
     if workers is None or workers.adjusted_time is None:
         return None
     return workers.adjusted_time + timedelta(seconds=_policy(situation).grow_period_seconds)
@@ -138,7 +140,7 @@ def grows_from(situation: Situation) -> datetime | None:
 
 def elastic_changes_at(situation: Situation) -> datetime | None:
     """When the number of workers may change though nothing happens; None: not."""
-    workers = changing(situation.job, situation.status.workers)
+    workers = changing(situation.group_job, situation.status.workers)
     if workers is None:
         return None
     found = []
@@ -161,7 +163,7 @@ def _short(situation: Situation, workers: Workers) -> bool:
 
 
 def _policy(situation: Situation) -> ElasticPolicy:
-    return situation.job.spec.elastic_policy or ElasticPolicy()
+    return situation.group_job.spec.elastic_policy or ElasticPolicy()
 
 
 def _deadline(situation: Situation) -> timedelta:
@@ -205,7 +207,7 @@ def _grows(situation: Situation, workers: Workers) -> Resizing | None:
 def _waits_for_room(situation: Situation) -> bool:
     """Whether training stands still, and some task of it has no node to go to."""
     absent = [view for view in situation.training if not view.up]
-    goes_on = trains_without(situation.job, [view.task for view in absent])
+    goes_on = trains_without(situation.group_job, [view.task for view in absent])
     if not absent or (goes_on and ran_before(situation.status)):
         return False
     return bool(_without_room(situation))

@@ -18,7 +18,7 @@ def fail_job(situation: Situation, first: Failure | None, failed: Sequence[Failu
     """The end of the job, where a rule wants that over `first`, which is held responsible, or over any other of the
     `failed` that does not come of one of them; None where no rule does. A job whose nodes may still have to tell what
     was done to the failed pod waits for that."""
-    if all(rule.action is not RuleAction.FAIL_JOB for rule in situation.job.spec.failure_policy.rules):
+    if all(rule.action is not RuleAction.FAIL_JOB for rule in situation.group_job.spec.failure_policy.rules):
         return None
     waits = None
     for failure in _real(situation, first, failed):

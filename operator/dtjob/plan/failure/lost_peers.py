@@ -133,12 +133,12 @@ def _taken_itself(situation: Situation, failure: Failure) -> Failure | None:
 
 def comes_of(situation: Situation, failure: Failure, gone: Set[Task]) -> bool:
     """Whether the failure may come of the loss of one of these tasks alone: one of its suspects is among them."""
-    spec, task = situation.job.spec, failure.task
+    spec, task = situation.group_job.spec, failure.task
     if failure.cause is not Cause.ERROR or not _may_be_collateral(spec, failure.exit_code):
         return False
     if spec.strategy is Strategy.MULTI_WORKER_MIRRORED:
         return len(gone) > (task in gone)
-    of_ps = spec.strategy is Strategy.PARAMETER_SERVER and _needs_every_ps(situation.job, task.id)
+    of_ps = spec.strategy is Strategy.PARAMETER_SERVER and _needs_every_ps(situation.group_job, task.id)
     return of_ps and any(one.role is Role.PS for one in gone)
 
 
@@ -165,7 +165,7 @@ def _until(situation: Situation, failure: Failure, wait: timedelta) -> datetime 
     now = situation.now
     if -timedelta(seconds=2) <= now - failure.time < wait:  # by the node's clock
         return failure.time + wait
-    goes_on = situation.job.spec.strategy is Strategy.PARAMETER_SERVER and failure.task != situation.chief.task
+    goes_on = situation.group_job.spec.strategy is Strategy.PARAMETER_SERVER and failure.task != situation.chief.task
     asks = not goes_on and ran_before(situation.status)
     since = stopped_running(situation.status.conditions, now) if asks else None
     if since is None or abs(since - failure.time) <= CLOCKS_AGREE:
@@ -182,23 +182,23 @@ def _suspects_of(situation: Situation, incident: Incident, first: FirstFailure |
         return [view for view in situation.training if view.attempt > began.of(view.task.id)]
     if incident.cause != Cause.ERROR:
         return []
-    _, attempt = topology.named_attempt(situation.job.metadata.name, first.pod if first else "")
+    _, attempt = topology.named_attempt(situation.group_job.metadata.name, first.pod if first else "")
     if attempt is None or attempt <= began.of(task):
         return _suspects(situation, task, first.exit_code if first else None)
     if incident.errors is None:
         return []
-    only_the_chief = situation.job.spec.strategy is Strategy.PARAMETER_SERVER
+    only_the_chief = situation.group_job.spec.strategy is Strategy.PARAMETER_SERVER
     return _suspects(situation, situation.chief.task.id if only_the_chief else "", RESTARTED_IN_VAIN)
 
 
 def _suspects(situation: Situation, failed: str, exit_code: int | None) -> list[TaskView]:
     """The tasks whose loss would make this task fail with this exit code (None: its container never ran)."""
-    spec = situation.job.spec
+    spec = situation.group_job.spec
     if not _may_be_collateral(spec, exit_code):
         return []
     if spec.strategy is Strategy.MULTI_WORKER_MIRRORED:
         return [view for view in situation.training if view.task.id != failed]
-    if spec.strategy is Strategy.PARAMETER_SERVER and _needs_every_ps(situation.job, failed):
+    if spec.strategy is Strategy.PARAMETER_SERVER and _needs_every_ps(situation.group_job, failed):
         return [view for view in situation.training if view.task.role is Role.PS]  # it trains on without a worker
     return []
 

@@ -57,7 +57,7 @@ def failures(situation: Situation) -> list[Failure]:
 def failure_at(situation: Situation, view: TaskView) -> Failure | None:
     """The failure of a task's current attempt, None where it has none; a pod that is missing counts as above."""
     if view.state is PodState.MISSING and situation.status.internal.all_created:
-        return vanished(view.task, topology.pod_name(situation.job, view.task, view.attempt), situation.now)
+        return vanished(view.task, topology.pod_name(situation.group_job, view.task, view.attempt), situation.now)
     return failure_of(view, situation.now)
 
 
@@ -98,7 +98,7 @@ def _more_of(situation: Situation, incident: Incident, tasks: tuple[Task, ...], 
 def _new_incident(situation: Situation, tasks: tuple[Task, ...], first: Failure) -> Begin | GiveUp | Wait:
     """Begin an incident, or give up where it is one too many of its kind: what is not charged never uses up
     maxRestartsWithoutProgress, though that may have been lowered since."""
-    policy, status = situation.job.spec.failure_policy, situation.status
+    policy, status = situation.group_job.spec.failure_policy, situation.status
     step, since = status.checkpoint_step, running_since(status.conditions)
     attempts, now = status.internal.attempts, situation.now
     first, verdict = ruled(situation, first)
@@ -110,7 +110,7 @@ def _new_incident(situation: Situation, tasks: tuple[Task, ...], first: Failure)
     if verdict.charged and (used_up := _used_up(policy, incident, step)):
         return wait_for_word(situation, first) or GiveUp(first, f"{first.with_rule()}; {used_up}")
     if not verdict.charged and incident.uncharged > policy.max_disruptions_without_progress:
-        return GiveUp(first, _disrupted_too_often(situation.job, first, step), "MaxDisruptionsExceeded")
+        return GiveUp(first, _disrupted_too_often(situation.group_job, first, step), "MaxDisruptionsExceeded")
     errors = row_of_errors(situation, incident, first) if verdict.charged else None
     return Begin(tasks, incident.but(errors=errors, mistake=mistake_of(situation, first)), first)
 
@@ -118,10 +118,10 @@ def _new_incident(situation: Situation, tasks: tuple[Task, ...], first: Failure)
 def over_budget(situation: Situation, incident: Incident, first: Failure) -> GiveUp | None:
     """The end of a job whose latest incident turns out to be charged, as only rules can have it, or a disruption, and
     one too many of these."""
-    before, policy = situation.status.internal.incident, situation.job.spec.failure_policy
+    before, policy = situation.status.internal.incident, situation.group_job.spec.failure_policy
     step = situation.status.checkpoint_step
     if before is not None and incident.uncharged > max(before.uncharged, policy.max_disruptions_without_progress):
-        return GiveUp(first, _disrupted_too_often(situation.job, first, step), "MaxDisruptionsExceeded")
+        return GiveUp(first, _disrupted_too_often(situation.group_job, first, step), "MaxDisruptionsExceeded")
     if before is None or incident.counted <= before.counted:
         return None
     used_up = _used_up(policy, incident, step)
@@ -149,7 +149,7 @@ def restart_evaluator(
     evaluator = situation.evaluator
     if evaluator is None:
         return Nothing()
-    chief_moves = situation.chief.task in training_replaced and topology.evaluator_follows_chief(situation.job)
+    chief_moves = situation.chief.task in training_replaced and topology.evaluator_follows_chief(situation.group_job)
     # It holds the volume on the old chief's node until it has ended. One that is missing may be on its way there.
     gone = evaluator.state is PodState.MISSING
     if chief_moves and (gone or (evaluator.pod is not None and not finished(evaluator.pod))):
@@ -163,7 +163,7 @@ def restart_evaluator(
         why = "a restart does not help" if in_vain else "it is not replaced"
         return GiveUpEvaluation(f"{failure.with_rule()}: {why}, and nothing evaluates what is saved")
     if evaluator.pod is not None:
-        wait = wait_before(evaluator.attempt + 1, situation.job.spec.failure_policy.backoff)
+        wait = wait_before(evaluator.attempt + 1, situation.group_job.spec.failure_policy.backoff)
         if situation.now < created_at(evaluator.pod) + wait:
             return Wait(created_at(evaluator.pod) + wait)
     return ReplaceEvaluator((evaluator.task,), failure)
@@ -176,7 +176,7 @@ def replacement_group(situation: Situation, failed: Sequence[Task]) -> tuple[Tas
     never re-form in the same process, and a ParameterServer chief cannot outlive a ps. A MultiWorkerMirrored task
     that has finished already is needed again, since its peers' collectives wait for it.
     """
-    spec = situation.job.spec
+    spec = situation.group_job.spec
     supervised = spec.program is not None
     group = set(failed)
     if spec.strategy is Strategy.MULTI_WORKER_MIRRORED:
@@ -194,7 +194,7 @@ def finished_without_the_chief(situation: Situation) -> tuple[Task, ...]:
     They ended just after their chief's end was judged a failure; or were evicted when they had finished and the chief
     had not, whose process then lost another peer and started again in its container.
     """
-    spec, chief = situation.job.spec, situation.chief
+    spec, chief = situation.group_job.spec, situation.chief
     if spec.strategy is not Strategy.MULTI_WORKER_MIRRORED or spec.program is None:
         return ()
     if chief.state is PodState.SUCCEEDED:

@@ -67,7 +67,7 @@ class Verdict:
 
 def judge(situation: Situation, failure: Failure) -> Verdict:
     """What is to be done about this failure of one of the job's pods."""
-    pod = _pod_of(situation, failure) if situation.job.spec.failure_policy.rules else None
+    pod = _pod_of(situation, failure) if situation.group_job.spec.failure_policy.rules else None
     if pod is None:
         return judge_pod(situation, failure, Evidence(), waits=False)
     return judge_pod(situation, failure, evidence_of(pod), waits=_waits(pod, failure))
@@ -76,7 +76,7 @@ def judge(situation: Situation, failure: Failure) -> Verdict:
 def judge_pod(situation: Situation, failure: Failure, evidence: Evidence, *, waits: bool) -> Verdict:
     """What is to be done about a failure of which this is to be seen. A pod that `waits` has not failed by itself: only
     the rules on reasons are for it."""
-    for index, rule in enumerate(situation.job.spec.failure_policy.rules):
+    for index, rule in enumerate(situation.group_job.spec.failure_policy.rules):
         if waits and rule.on_reasons is None:
             continue
         if rule.is_about(failure.task.role) and (matched := match(rule, evidence, failure.task.role)):
@@ -109,7 +109,7 @@ def match(rule: FailureRule, evidence: Evidence, role: Role) -> str:
 def cannot_start(situation: Situation, views: Iterable[TaskView]) -> Iterator[Failure]:
     """The tasks whose containers wait for something that a rule says something about, as if they had failed. An
     evaluator that is to be ignored then goes on waiting."""
-    if all(rule.on_reasons is None for rule in situation.job.spec.failure_policy.rules):
+    if all(rule.on_reasons is None for rule in situation.group_job.spec.failure_policy.rules):
         return
     for view in views:
         if (failure := _cannot_start(situation, view)) is not None:

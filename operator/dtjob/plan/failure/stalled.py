@@ -50,7 +50,7 @@ def silent_tasks(situation: Situation) -> Iterator[Failure]:
     """The tasks that run, as their nodes say, and for which the chief says that the group waits: nothing was heard of
     this attempt for failurePolicy.stallTimeoutSeconds, by the chief's clock. A pod that waits for a node has another
     attempt than the one that was heard, or does not run. The chief itself where others say so of it."""
-    if situation.job.spec.failure_policy.stall_timeout_seconds is None:
+    if situation.group_job.spec.failure_policy.stall_timeout_seconds is None:
         return
     chief = situation.chief
     if _others_wait_for_the_chief(situation):

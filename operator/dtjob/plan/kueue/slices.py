@@ -35,7 +35,7 @@ class Slices:
 def slices_of(situation: Situation) -> Slices:
     """The job's Workloads. One that was admitted in the place of that with which the job runs counts from then on."""
     entry = situation.status.queue
-    found = [Workload(one) for one in situation.children.owned(situation.job, (kueue.KIND,))]
+    found = [Workload(one) for one in situation.children.owned(situation.group_job, (kueue.KIND,))]
     if not found:
         return Slices(None)
     uid, name = (entry.uid, entry.workload) if entry else ("", "")

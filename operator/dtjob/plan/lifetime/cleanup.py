@@ -24,7 +24,7 @@ LINGER = timedelta(seconds=60)
 def pods_to_remove(situation: Situation) -> tuple[list[Delete], datetime | None]:
     """The pods that an ended job gives up now, and when to look again for those that may still end by themselves."""
     gone = strays(situation)
-    policy, ended_at = situation.job.spec.clean_pod_policy, situation.status.completion_time
+    policy, ended_at = situation.group_job.spec.clean_pod_policy, situation.status.completion_time
     # What a deadline has cut off must not run on: of its pods None keeps those that have ended.
     if ended_at is None or (policy is CleanPodPolicy.NONE and not was_cut_off(situation.status)):
         return gone, None
@@ -38,7 +38,7 @@ def pods_to_remove(situation: Situation) -> tuple[list[Delete], datetime | None]
             if deleting(pod) or (_leaves_nothing_running(pod) and policy is not CleanPodPolicy.ALL):
                 continue
             lingers = situation.status.phase is Phase.SUCCEEDED and not ended(pod) and situation.now < linger_until
-            if lingers and _ends_by_itself(situation.job, view):
+            if lingers and _ends_by_itself(situation.group_job, view):
                 waits = True
                 continue
             removed.append(Delete.of(pod, f"the job has ended (cleanPodPolicy: {policy.value})"))

@@ -39,7 +39,7 @@ class Overdue:
 
 def overdue(situation: Situation) -> Overdue | None:
     """The deadline that is over, None where none is."""
-    spec, now = situation.job.spec, situation.now
+    spec, now = situation.group_job.spec, situation.now
     active_until, start_until = _active_until(situation), _start_until(situation)
     if active_until is not None and now >= active_until:
         waits = waited_for(situation)
@@ -83,14 +83,14 @@ def waited_for(situation: Situation) -> str:
 
 
 def _active_until(situation: Situation) -> datetime | None:
-    seconds, active = situation.job.spec.active_deadline_seconds, situation.status.active
+    seconds, active = situation.group_job.spec.active_deadline_seconds, situation.status.active
     if seconds is None or active is None or active.since is None:
         return None
     return active.since + max(timedelta(seconds=seconds - active.seconds), timedelta(0))
 
 
 def _start_until(situation: Situation) -> datetime | None:
-    seconds, active = situation.job.spec.start_deadline_seconds, situation.status.active
+    seconds, active = situation.group_job.spec.start_deadline_seconds, situation.status.active
     if seconds is None or active is None or active.since is None or active.all_ran_time is not None:
         return None
     return active.since + timedelta(seconds=seconds)
@@ -98,7 +98,7 @@ def _start_until(situation: Situation) -> datetime | None:
 
 def _reasons(situation: Situation, absent: Iterable[TaskView]) -> list[str]:
     """Each thing that is waited for, with the tasks that wait for it."""
-    if lacks_image(situation.job, situation.defaults):
+    if lacks_image(situation.group_job, situation.defaults):
         return [MISSING_IMAGE_MESSAGE]
     refused = _refused(situation)
     waiting: dict[str, list[str]] = {}
@@ -131,7 +131,7 @@ def _why(situation: Situation, view: TaskView) -> str:
     incident = situation.status.internal.incident
     if incident is not None and not is_due(incident, situation.now):
         return f"the next start is at {times.rfc3339(incident.not_before)} (failurePolicy.backoff)"
-    return f"its pod {topology.pod_name(situation.job, view.task, view.attempt)} is not made yet"
+    return f"its pod {topology.pod_name(situation.group_job, view.task, view.attempt)} is not made yet"
 
 
 def _tasks(ids: list[str]) -> str:

@@ -57,7 +57,7 @@ def leave_the_chief(situation: Situation) -> EvaluatorDecision:
     chief has let go of the volume. One that is about to be made might have been asked for like that already.
     """
     left = _left(situation)
-    if left is None or not topology.evaluator_follows_chief(situation.job):
+    if left is None or not topology.evaluator_follows_chief(situation.group_job):
         return Nothing()
     if left.view.attempt != situation.written.internal.attempts.of(left.view.task.id):  # it is a new one just now
         return Nothing()
@@ -109,7 +109,11 @@ def keeps_account(situation: Situation) -> bool:
 
 def _left(situation: Situation) -> _Left | None:
     status = situation.status
-    if status.phase is not Phase.SUCCEEDED or status.completion_time is None or situation.job.spec.program is None:
+    if (
+        status.phase is not Phase.SUCCEEDED
+        or status.completion_time is None
+        or situation.group_job.spec.program is None
+    ):
         return None
     view = next((view for view in situation.views if view.evaluates), None)
     if view is None or view.state is PodState.SUCCEEDED:
@@ -126,6 +130,8 @@ def _was_made_after(left: _Left) -> bool:
 
 
 def _why(situation: Situation, view: TaskView, failure: Failure | None) -> str:
-    refused = situation.children.problems.get(f"Pod/{topology.pod_name(situation.job, view.task, view.attempt)}", "")
+    refused = situation.children.problems.get(
+        f"Pod/{topology.pod_name(situation.group_job, view.task, view.attempt)}", ""
+    )
     said = failure.sentence() if failure else refused or waiting_reason([view])
     return f" ({said})" if said else ""

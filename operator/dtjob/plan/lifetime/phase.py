@@ -40,7 +40,7 @@ def standing(situation: Situation) -> Standing:
         return Standing(Phase.RUNNING, UNREACHABLE, unreached)
     if not absent:
         return Standing(Phase.RUNNING, ALL_RUNNING, waits or why_the_start_waits(situation))
-    if ran and trains_without(situation.job, absent):
+    if ran and trains_without(situation.group_job, absent):
         return Standing(Phase.RUNNING, WORKERS_MISSING, waits)
     if ran and was_resized_last(status):
         what = "1 task of the new group does" if len(absent) == 1 else f"{len(absent)} tasks of the new group do"

@@ -24,7 +24,7 @@ def succeeded(situation: Situation) -> bool:
     """Whether training has ended well: the chief task exited 0 (worker 0 where there is no chief, as in TFJob); under
     AllWorkers every worker did, and the chief where there is one."""
     needed = [situation.chief]
-    if situation.job.spec.success_policy is SuccessPolicy.ALL_WORKERS:
+    if situation.group_job.spec.success_policy is SuccessPolicy.ALL_WORKERS:
         needed += [view for view in situation.training if view.task.role is Role.WORKER]
     return all(view.state is PodState.SUCCEEDED for view in needed)
 
@@ -54,7 +54,7 @@ def _trained_before(report: Mapping[str, Any]) -> int | None:
 
 
 def _nothing_left(situation: Situation, step: int) -> tuple[str, list[Event]]:
-    checkpoint = situation.job.spec.checkpoint
+    checkpoint = situation.group_job.spec.checkpoint
     storage = checkpoint.storage if checkpoint else None
     where = (storage.uri or storage.mount_path) if storage else "its storage"
     words = f"nothing was left to train: the job found a checkpoint of step {step} in {where}, of a run that has ended"

@@ -51,7 +51,7 @@ BY_USER = Pause(JOB_SUSPENDED, "spec.suspend is true: training goes on when that
 
 def is_suspended(situation: Situation) -> bool:
     """Whether the job is to have no pods now. One whose training has ended is past that."""
-    return situation.job.spec.suspend and not situation.status.ended and not succeeded(situation)
+    return situation.group_job.spec.suspend and not situation.status.ended and not succeeded(situation)
 
 
 def suspend(situation: Situation, pause: Pause = BY_USER) -> tuple[Situation, list[Delete], list[Event]]:

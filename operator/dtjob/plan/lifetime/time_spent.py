@@ -62,7 +62,7 @@ class Seen:
 
 def with_goodput(situation: Situation, status: Status) -> Status:
     """The status, about to be written, with its time counted until now."""
-    if situation.job.spec.program is None:  # no supervisor tells of the image's own training
+    if situation.group_job.spec.program is None:  # no supervisor tells of the image's own training
         return status
     if situation.written.ended:
         return status

@@ -17,8 +17,8 @@ def deletion(situation: Situation, lingers: bool) -> tuple[list[Delete], datetim
     `lingers`: some of its pods are still given time to end by themselves. They are waited for, and so is an evaluator
     that has yet to look at what was saved last.
     """
-    status, metadata = situation.status, situation.job.metadata
-    spec, ended_at = situation.job.spec, status.completion_time
+    status, metadata = situation.status, situation.group_job.metadata
+    spec, ended_at = situation.group_job.spec, status.completion_time
     failed = status.phase is Phase.FAILED and spec.ttl_seconds_after_failed is not None
     seconds = spec.ttl_seconds_after_failed if failed else spec.ttl_seconds_after_finished
     if seconds is None or ended_at is None or lingers or evaluator_left(situation) is not None:

@@ -64,13 +64,13 @@ def _missing_pods(situation: Situation) -> list[Action]:
 
 def _create(situation: Situation, view: TaskView, chief_attempt: int | None, gang: Membership | None = None) -> Create:
     """The task's pod, to be made when its turn comes."""
-    job, task, attempt = situation.job, view.task, view.attempt
+    job, task, attempt = situation.group_job, view.task, view.attempt
     make = as_member(gang, view, partial(_pod, situation, view, chief_attempt))
     return Create("Pod", topology.pod_name(job, task, attempt), make, task.role.value)
 
 
 def _pod(situation: Situation, view: TaskView, chief_attempt: int | None) -> Manifest:
     """The task's pod, where the queue that the job came out of wants it."""
-    made = pod(situation.job, view.task, view.attempt, situation.defaults, chief_attempt)
+    made = pod(situation.group_job, view.task, view.attempt, situation.defaults, chief_attempt)
     queue = situation.status.queue
     return placed(made, queue.pod_sets.get(view.task.role.value, {})) if queue else made

@@ -27,7 +27,7 @@ _WAITING = (PodState.MISSING, PodState.PENDING)
 def note_gang(situation: Situation) -> tuple[Situation, list[Event]]:
     """Say in the status whose gang it is: that of the provider that it began with. The event is for a job that begins
     and whose templates name another gang."""
-    job, status = situation.job, situation.status
+    job, status = situation.group_job, situation.status
     provider = gangs.provider_of(job, situation.defaults)
     if provider is None:
         return (situation if status.gang is None else situation.with_status(status.but(gang=None))), []
@@ -40,8 +40,8 @@ def note_gang(situation: Situation) -> tuple[Situation, list[Event]]:
 
 
 def _tell_overruled(situation: Situation) -> list[Event]:
-    gang = gangs.membership(situation.job, situation.defaults)
-    overruled = gangs.overruled(situation.job, gang) if gang else []
+    gang = gangs.membership(situation.group_job, situation.defaults)
+    overruled = gangs.overruled(situation.group_job, gang) if gang else []
     if not overruled or gang is None:
         return []
     own = f"scheduling.gang replaces it by the job's own, PodGroup {gang.group}"
@@ -54,7 +54,7 @@ def keep_gang(situation: Situation) -> list[Create | Mend]:
     there = _group(situation)
     if there is not None and not deleting(there) and all(view.state not in _WAITING for view in situation.training):
         return []
-    wanted = gangs.pod_group(situation.job, situation.defaults, at_most=_unfinished(situation))
+    wanted = gangs.pod_group(situation.group_job, situation.defaults, at_most=_unfinished(situation))
     if wanted is None:
         return []
     if there is None or deleting(there):
@@ -66,12 +66,12 @@ def keep_gang(situation: Situation) -> list[Create | Mend]:
 def membership_now(situation: Situation) -> gangs.Membership | None:
     """How a pod that is made now belongs to the job's gang, None where there is none. For all of them: it looks at each
     task."""
-    if situation.job.spec.scheduling.gang is None:
+    if situation.group_job.spec.scheduling.gang is None:
         return None
     there = _group(situation)
     fixed = there is not None and not deleting(there) and gangs.is_fixed(there)
     needed = gangs.minimum(there) if there is not None and fixed else 1
-    return gangs.membership(situation.job, situation.defaults, alone=_unfinished(situation) < needed)
+    return gangs.membership(situation.group_job, situation.defaults, alone=_unfinished(situation) < needed)
 
 
 def as_member(gang: gangs.Membership | None, view: TaskView, make: Callable[[], Manifest]) -> Callable[[], Manifest]:
@@ -85,7 +85,7 @@ def waits_for_the_chief(situation: Situation, view: TaskView) -> bool:
     A scheduler takes a pod that it holds for its gang as bound: it would bind the evaluator beside a chief that is let
     go again, and ends up elsewhere (seen with Coscheduling).
     """
-    job, chief = situation.job, situation.chief
+    job, chief = situation.group_job, situation.chief
     if job.spec.scheduling.gang is None or not view.evaluates or not topology.evaluator_follows_chief(job):
         return False
     return chief.state in _WAITING and (chief.pod is None or not node_of(chief.pod))
@@ -103,7 +103,7 @@ def release_outgrown(situation: Situation) -> list[Delete]:
     there, workers = _group(situation), situation.status.workers
     if there is None or deleting(there) or not gangs.is_fixed(there) or workers is None or workers.resizing is None:
         return []
-    job = sized(situation.job, workers.but(replicas=workers.resizing.to))
+    job = sized(situation.group_job, workers.but(replicas=workers.resizing.to))
     if gangs.minimum(there) == min(gangs.min_available(job), len(gangs.members(job))):
         return []
     why = f"the next group has {workers.resizing.to} workers"
@@ -120,10 +120,10 @@ def _unfinished(situation: Situation) -> int:
 
 def _groups(situation: Situation) -> list[Manifest]:
     """The job's own PodGroups, as last seen."""
-    return situation.children.owned(situation.job, gangs.PROVIDERS)
+    return situation.children.owned(situation.group_job, gangs.PROVIDERS)
 
 
 def _group(situation: Situation) -> Manifest | None:
     """The PodGroup of the job's provider."""
-    provider = gangs.provider_of(situation.job, situation.defaults)
+    provider = gangs.provider_of(situation.group_job, situation.defaults)
     return next((one for one in _groups(situation) if gangs.PROVIDERS[one["kind"]] is provider), None)

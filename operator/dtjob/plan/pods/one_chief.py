@@ -31,7 +31,7 @@ def why_the_chief_waits(situation: Situation) -> str:
     if pod is None:
         return ""
     name = situation.chief.task.id
-    whose = "its earlier pod" if _controls(situation.job, pod) else "pod"
+    whose = "its earlier pod" if _controls(situation.group_job, pod) else "pod"
     text = f"{name} waits: {whose} {pod['metadata']['name']}{_where(pod, situation.now)} has not ended"
     if whose == "pod":
         text += ", may write the same checkpoints, and is not this job's but bears its name"
@@ -45,7 +45,9 @@ def when_its_node_counts_as_lost(situation: Situation) -> datetime | None:
 
 
 def _others(situation: Situation) -> list[Manifest]:
-    return [one for one in situation.children.objects if one["kind"] == "Pod" and not _controls(situation.job, one)]
+    return [
+        one for one in situation.children.objects if one["kind"] == "Pod" and not _controls(situation.group_job, one)
+    ]
 
 
 def _controls(job: Job, pod: Manifest) -> bool:

@@ -15,7 +15,7 @@ NAMED = 3
 
 def lost_labels(situation: Situation) -> tuple[list[Relabel], list[Event]]:
     """The labels to put back, and what users are told."""
-    name, uid = situation.job.metadata.name, situation.job.metadata.uid
+    name, uid = situation.group_job.metadata.name, situation.group_job.metadata.uid
     found = [
         Relabel(pod["metadata"]["name"], pod["metadata"]["uid"], _lost(name, uid, view, pod))
         for view in situation.views

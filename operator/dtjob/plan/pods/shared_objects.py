@@ -15,13 +15,13 @@ def keep_shared(situation: Situation) -> list[Create | Mend]:
     """
     there = {
         (child["kind"], child["metadata"]["name"]): child
-        for child in situation.children.owned(situation.job, drift.SHARED_KINDS)
+        for child in situation.children.owned(situation.group_job, drift.SHARED_KINDS)
     }
     # They come before the first pod, so that of a job with pods each of them was there.
     again = any(view.pods for view in situation.views)
     actions: list[Create | Mend] = []
-    has_config_map = ("ConfigMap", shared.config_map_name(situation.job)) in there
-    for wanted in shared.shared_objects(situation.job, situation.defaults.readers, has_config_map=has_config_map):
+    has_config_map = ("ConfigMap", shared.config_map_name(situation.group_job)) in there
+    for wanted in shared.shared_objects(situation.group_job, situation.defaults.readers, has_config_map=has_config_map):
         found = there.get((wanted["kind"], wanted["metadata"]["name"]))
         if found is None:
             actions.append(Create.of(wanted, again=again))

@@ -27,13 +27,13 @@ def vanished(situation: Situation) -> tuple[str, ...]:
     else:
         return ()
     missing = [view for view in views if view.state is PodState.MISSING]
-    names = [topology.pod_name(situation.job, view.task, view.attempt) for view in missing]
+    names = [topology.pod_name(situation.group_job, view.task, view.attempt) for view in missing]
     return tuple(name for name in names if name not in situation.children.gone)
 
 
 def earlier_chiefs(situation: Situation) -> tuple[str, ...]:
     """The earlier pods of a chief that is about to be made which may be running, and were not asked for yet."""
-    job, chief, gone = situation.job, situation.chief, situation.children.gone
+    job, chief, gone = situation.group_job, situation.chief, situation.children.gone
     if chief.state is not PodState.MISSING or not is_due(situation.status.internal.incident, situation.now):
         return ()
     if writer_left(situation) is not None:

@@ -19,13 +19,13 @@ def pause_of(situation: Situation, workload: Workload) -> Pause:
         return Pause("Deactivated", deactivated(workload), words_told, cause)
     if workload.reserved and not workload.evicted:
         return Pause(QUOTA_RESERVED, waits_for_checks(workload), words_told, cause)
-    words = queued(situation.wanted, workload.queue, situation.defaults, workload, situation.children.problems)
+    words = queued(situation.spec_job, workload.queue, situation.defaults, workload, situation.children.problems)
     return Pause("Queued", words, words_told, cause)
 
 
 def resized(situation: Situation, workload: Workload) -> Pause:
     """Of a job whose replicas have changed: what was admitted is not what it asks for now, so it queues again."""
-    words = queued(situation.wanted, workload.queue, situation.defaults, None, {})
+    words = queued(situation.spec_job, workload.queue, situation.defaults, None, {})
     cause = evicted(workload) if workload.evicted else "spec.replicaSpecs has changed, and has to be admitted anew"
     return Pause("Queued", words, told(workload.queue)[0], cause)
 

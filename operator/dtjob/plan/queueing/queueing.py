@@ -68,7 +68,7 @@ def queueing(situation: Situation) -> Step:
 
 
 def _queueing(situation: Situation, slices: Slices) -> Step:
-    job, entry = situation.job, situation.status.queue
+    job, entry = situation.group_job, situation.status.queue
     name, workload = kueue.queue_of(job), slices.current
     if situation.children.kueue is Kueue.IGNORED or (name is None and entry is None and workload is None):
         return without_entry(situation), FREE
@@ -127,13 +127,13 @@ def _without_workload(situation: Situation, name: str | None) -> Step:
     """Make the Workload, once no pod of the time before is left: they use what nobody has counted."""
     if name is None:
         return without_entry(situation), FREE
-    job, entry = situation.job, situation.status.queue or QueueEntry(name=name)
+    job, entry = situation.group_job, situation.status.queue or QueueEntry(name=name)
     ran = entry.runs
     entry = entry.waiting().but(name=name, workload="")
     situation = unreserved(
         situation.with_status(situation.status.but(queue=entry)), "its Workload is gone" if ran else ""
     )
-    words = queued(situation.wanted, name, situation.defaults, None, situation.children.problems)
+    words = queued(situation.spec_job, name, situation.defaults, None, situation.children.problems)
     pause = Pause("Queued", words, told(name)[0], "the job's Workload is gone")
     if pods_left(situation):
         return situation, Queueing(pause, look_again_at=next_loss(situation))
@@ -146,7 +146,7 @@ def _without_workload(situation: Situation, name: str | None) -> Step:
     if missing:
         waits = replace(pause, reason="NoPriorityClass", message=missing)
         return situation, Queueing(waits, look_again_at=situation.now + LOOK_AGAIN)
-    make = Create.of(kueue.workload(situation.wanted, situation.defaults, chosen, near))
+    make = Create.of(kueue.workload(situation.spec_job, situation.defaults, chosen, near))
     return situation, Queueing(pause, actions=(make,))
 
 
@@ -161,15 +161,15 @@ def _adopt(situation: Situation, name: str, pause: Pause) -> Queueing:
     later = situation.now + LOOK_AGAIN
     if found is None or owner is not None:
         return Queueing(waits, look_again_at=later)
-    wanted = shared.owned_metadata(situation.job, name, {kueue.JOB_UID: situation.job.metadata.uid})
+    wanted = shared.owned_metadata(situation.group_job, name, {kueue.JOB_UID: situation.group_job.metadata.uid})
     return Queueing(waits, actions=(Workload(found).adopt(wanted),), look_again_at=later)
 
 
 def _with_workload(situation: Situation, workload: Workload, slices: Slices, name: str | None) -> Step:
     before = situation.status.queue or QueueEntry(name=workload.queue)
     entry = before.but(name=workload.queue, workload=workload.name)
-    stale = workload.shape not in (None, kueue.shape_of(situation.wanted))
-    fits = not stale or only_resized(situation.wanted, workload)
+    stale = workload.shape not in (None, kueue.shape_of(situation.spec_job))
+    fits = not stale or only_resized(situation.spec_job, workload)
     if entry.uid == workload.uid and (slices.covers or (workload.admitted and fits)):
         return _runs(situation, slices, held(entry, workload), name)
     if waits_for_checks(workload, before):
@@ -208,7 +208,7 @@ def _begin(situation: Situation, slices: Slices, entry: QueueEntry, name: str | 
         said = f"admitted by cluster queue {workload.cluster_queue}, but there is no ResourceFlavor {missing[0]}"
         return waiting, Queueing(replace(begins, message=said), look_again_at=situation.now + LOOK_AGAIN)
     try:
-        sets = pod_sets(situation.wanted, workload, flavours)
+        sets = pod_sets(situation.spec_job, workload, flavours)
     except Conflict as conflict:
         failed = workload.finish("FailedToStart", str(conflict), situation.now)
         return waiting, Queueing(replace(begins, message=str(conflict)), actions=(failed,))

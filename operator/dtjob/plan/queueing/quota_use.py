@@ -28,7 +28,7 @@ def next_loss(situation: Situation) -> datetime | None:
 def done(situation: Situation) -> Mapping[str, int]:
     """How many tasks of each role need no pod any more: all that have ended, once the job has. Before that those that
     have done their part, but for tasks that a restart of the others needs again."""
-    together = situation.job.spec.strategy is Strategy.MULTI_WORKER_MIRRORED
+    together = situation.group_job.spec.strategy is Strategy.MULTI_WORKER_MIRRORED
     over = situation.status.ended
     done: dict[str, int] = {}
     for view in situation.views:

@@ -49,16 +49,16 @@ def keep_workload(job: Job, children: Children, now: datetime, defaults: Default
 
 
 def _make(situation: Situation) -> Plan:
-    if situation.job.spec.suspend or situation.status.phase in ENDED:
+    if situation.group_job.spec.suspend or situation.status.phase in ENDED:
         return Plan()
     read, chosen, _ = priority(situation)
     if read:
         return Plan(read=read)
-    return Plan((Create.of(kueue.workload(situation.wanted, situation.defaults, chosen)),))
+    return Plan((Create.of(kueue.workload(situation.spec_job, situation.defaults, chosen)),))
 
 
 def _keep(situation: Situation, workload: Workload, queue: str) -> Plan:
-    stale = workload.shape != kueue.shape_of(situation.wanted)
+    stale = workload.shape != kueue.shape_of(situation.spec_job)
     if workload.in_force and not stale:
         return Plan()
     read, actions = while_it_waits(situation, workload, queue, stale)

@@ -59,7 +59,7 @@ def taken_over(situation: Situation, workload: Workload, entry: QueueEntry) -> t
         return unread, entry
     flavours = {one: found for (_, one) in wanted if (found := read["ResourceFlavor", one]) is not None}
     try:
-        sets = pod_sets(situation.wanted, workload, flavours) if len(flavours) == len(wanted) else None
+        sets = pod_sets(situation.spec_job, workload, flavours) if len(flavours) == len(wanted) else None
     except Conflict:
         sets = None
     if sets is None:  # the group stays where it is
@@ -85,7 +85,7 @@ def waits_for_checks(workload: Workload, entry: QueueEntry) -> bool:
 
 def asked_for(situation: Situation, slices: Slices) -> Asked:
     """What a job that runs with the current Workload asks its queue for."""
-    current, successor, wanted = slices.current, slices.successor, situation.wanted
+    current, successor, wanted = slices.current, slices.successor, situation.spec_job
     replica = wanted.spec.replica_specs.worker
     if current is None or replica is None or not current.in_force:
         return Asked(actions=_without(successor))
@@ -116,7 +116,7 @@ def without_successor(situation: Situation, slices: Slices) -> tuple[Action, ...
 
 def _more(situation: Situation, current: Workload, successor: Workload | None) -> Asked:
     """Ask for all of it beside what there is. It is written anew where it asks for another number."""
-    wanted = situation.wanted
+    wanted = situation.spec_job
     if kueue.queue_of(wanted) is None:  # it was taken away, which counts from the next suspension on
         return Asked(actions=_without(successor))
     if successor is not None and (successor.reserved or successor.shape == kueue.shape_of(wanted)):
@@ -135,7 +135,7 @@ def _fewer(situation: Situation, current: Workload) -> Asked:
     key = (kueue.KIND, current.name)
     if key not in situation.children.read:
         return Asked(read=(key,))
-    full, wanted = situation.children.read[key], situation.wanted
+    full, wanted = situation.children.read[key], situation.spec_job
     replica = wanted.spec.replica_specs.worker
     if full is None or replica is None or full["metadata"]["uid"] != current.uid:
         return Asked()
@@ -147,7 +147,7 @@ def _has_ended_others(situation: Situation) -> bool:
     workers = situation.status.workers
     if workers is None or workers.resizing is not None or workers.replicas > workers.desired:
         return False
-    looks = {placeholder_name(situation.job, index) for index in range(workers.replicas, workers.desired)}
+    looks = {placeholder_name(situation.group_job, index) for index in range(workers.replicas, workers.desired)}
     left = (pod for pod in placeholders(situation) if not is_lost(pod, situation.now))
     return all(pod["metadata"]["name"] in looks for pod in left)
 

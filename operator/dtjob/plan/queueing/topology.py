@@ -16,7 +16,7 @@ from dtjob.plan.seen.situation import Situation
 def places_pods(situation: Situation, queue: str) -> tuple[Read, bool]:
     """What to read, and whether a flavour of this queue names a Topology. Asked only of a job that says
     `scheduling.topology`."""
-    if situation.job.spec.scheduling.topology is None:
+    if situation.group_job.spec.scheduling.topology is None:
         return (), False
     read = situation.children.read
     for kind, name in _chain(read, queue):

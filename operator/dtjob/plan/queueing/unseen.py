@@ -32,7 +32,7 @@ def looked_for(situation: Situation) -> tuple[Read, Situation, Workload | None]:
 
     A job that has ended names none any more that is gone or over: nobody asks for it again.
     """
-    job, children, status = situation.job, situation.children, situation.status
+    job, children, status = situation.group_job, situation.children, situation.status
     if status.queue is None or not _is_unseen(situation, status.queue.workload):
         return (), situation, None
     key = kueue.KIND, status.queue.workload
@@ -55,7 +55,7 @@ def _is_unseen(situation: Situation, name: str) -> bool:
     """Whether the Workload of this name may be there without being seen. One whose place another has taken is over."""
     if not name or situation.children.kueue is not Kueue.THERE:
         return False
-    owned = situation.children.owned(situation.job, (kueue.KIND,))
+    owned = situation.children.owned(situation.group_job, (kueue.KIND,))
     seen = [Workload(one) for one in owned if labels.JOB_NAME in labels.of(one)]
     return not any(one.name == name or (one.in_force and one.replaces == name) for one in seen)
 
@@ -69,7 +69,9 @@ def labelled(situation: Situation, workload: Workload, queued: Queueing) -> Queu
     if until is not None:
         due = min(one for one in (until, now + ASKED_AGAIN, queued.look_again_at) if one is not None)
         return replace(queued, look_again_at=due)
-    metadata = shared.owned_metadata(situation.job, workload.name, {kueue.JOB_UID: situation.job.metadata.uid})
+    metadata = shared.owned_metadata(
+        situation.group_job, workload.name, {kueue.JOB_UID: situation.group_job.metadata.uid}
+    )
     body = {"metadata": {"labels": metadata["labels"], "annotations": {LABELLED_AT: times.rfc3339(now)}}}
     version = workload.manifest["metadata"]["resourceVersion"]
     patch = PatchWorkload(workload.name, workload.uid, version, body, False, "its labels were taken away")

@@ -21,7 +21,7 @@ def while_it_waits(
         return (), (workload.release(situation.now),)
     if name is not None and not (workload.finished or workload.reserved) and (stale or workload.replaces):
         read, near = places_pods(situation, workload.queue)
-        made = kueue.workload(situation.wanted, situation.defaults, None, near)
+        made = kueue.workload(situation.spec_job, situation.defaults, None, near)
         return read, () if read else (workload.ask_anew(made),)
     read, changes = priority_changes(situation, workload)
     if read:

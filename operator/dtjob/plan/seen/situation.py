@@ -27,8 +27,8 @@ LOOK_AT_LEAST_EVERY = timedelta(minutes=5)
 class Situation:
     """One job at one moment. Policies read it and change nothing."""
 
-    job: Job
-    """With as many workers as its group has; what its spec says of that is `status.workers.desired`."""
+    group_job: Job
+    """The job with as many workers as its group has now."""
     children: Children
     views: tuple[TaskView, ...]
     """Every task, the chief first and the evaluator last, at the attempts of `status`."""
@@ -77,15 +77,15 @@ class Situation:
 
     def resized(self, status: Status) -> Situation:
         """The same moment with a group of as many workers as this status says."""
-        job = sized(self.job, status.workers)
+        job = sized(self.group_job, status.workers)
         views = view_tasks(job, self.children, status.internal.attempts, self.now, status.internal.finished)
-        return replace(self, job=job, status=status, views=_without_ignored(views, status))
+        return replace(self, group_job=job, status=status, views=_without_ignored(views, status))
 
     @property
-    def wanted(self) -> Job:
+    def spec_job(self) -> Job:
         """The job with as many workers as its spec says."""
         workers = self.status.workers
-        return self.job if workers is None else sized(self.job, workers.but(replicas=workers.desired))
+        return self.group_job if workers is None else sized(self.group_job, workers.but(replicas=workers.desired))
 
     @cached_property
     def by_task(self) -> Mapping[Task, TaskView]:

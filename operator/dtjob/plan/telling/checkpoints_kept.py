@@ -17,7 +17,7 @@ NOT_KEPT = "CheckpointsNotKept"
 
 def say_whether_checkpoints_are_kept(situation: Situation) -> tuple[Situation, list[Event]]:
     """Set the condition; the event is for a job of which it was not said yet."""
-    found = keeping(situation.job, situation.defaults)
+    found = keeping(situation.group_job, situation.defaults)
     if found is None:
         return situation, []
     reason, message = found.reason, found.message
@@ -30,14 +30,14 @@ def say_whether_checkpoints_are_kept(situation: Situation) -> tuple[Situation, l
 
 def checkpoints_end(situation: Situation, replaced: Collection[Task]) -> bool:
     """Whether the checkpoints end with the pods of these tasks."""
-    found = keeping(situation.job, situation.defaults)
+    found = keeping(situation.group_job, situation.defaults)
     return found is not None and found.kept is False and situation.chief.task in replaced
 
 
 def goes_on_from(situation: Situation, replaced: Collection[Task], step: int, *, saves: bool = False) -> str:
     """What follows, of a job with a checkpoint at `step`, when these tasks get new pods: ends a sentence. `saves`: they
     were told to save before, at a step that nobody is there to tell."""
-    found = keeping(situation.job, situation.defaults)
+    found = keeping(situation.group_job, situation.defaults)
     if found is None or found.kept is True or situation.chief.task not in replaced:
         return f" from the checkpoint at step {step}{' or a later one' if saves else ''}"
     if found.kept is None:

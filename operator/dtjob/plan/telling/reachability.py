@@ -75,7 +75,7 @@ def _with(situation: Situation, holds: bool, reason: str, message: str) -> Situa
 
 
 def _message(situation: Situation, silence: Silence) -> str:
-    port = situation.job.spec.network.status_port
+    port = situation.group_job.spec.network.status_port
     return (
         f"the status of {situation.chief.task.id} at {silence.address} cannot be read since "
         f"{times.rfc3339(silence.since)}: {silence.message}; training goes on, but its steps and checkpoints are "

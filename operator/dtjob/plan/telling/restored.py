@@ -50,7 +50,7 @@ def _event(situation: Situation, step: int, newest: int) -> Event:
     if step:
         kind = "Warning" if lost else "Normal"
         return Event(kind, RESUMED, f"Training went on from the checkpoint at step {step}{lost}")
-    kept = keeping(situation.job, situation.defaults)
+    kept = keeping(situation.group_job, situation.defaults)
     if kept is None:
         return Event("Normal", STARTED_OVER, "Training began again at step 0; spec.checkpoint would have it go on")
     return Event("Warning", STARTED_OVER, f"Training began again at step 0{lost or ': there was no checkpoint yet'}")

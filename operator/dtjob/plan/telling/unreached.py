@@ -34,7 +34,7 @@ def why_unreached(situation: Situation) -> str:
     told = _told(situation.children, situation.chief.task.id)
     named = [view.task.id for view in unheard[:NAMED]]
     who = ", ".join(named) + (" and others" if len(unheard) > NAMED else "")
-    chief, network = situation.chief.task.id, situation.job.spec.network
+    chief, network = situation.chief.task.id, situation.group_job.spec.network
     reasons = [f"{chief} says: {told[task]}" for task in named if told[task]]
     reasons += [f"{task} says: {why}" for task in named if (why := _told(situation.children, task).get(chief))]
     said = f" ({'; '.join(map(str, reasons[:2]))})" if reasons else ""
