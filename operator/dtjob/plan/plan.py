@@ -43,7 +43,7 @@ from dtjob.plan.pods.convergence import converge, converge_evaluator
 from dtjob.plan.pods.gang import note_gang, release_gang, release_outgrown
 from dtjob.plan.pods.one_chief import when_its_node_counts_as_lost
 from dtjob.plan.pods.relabel import lost_labels
-from dtjob.plan.pods.unseen import earlier_chiefs, vanished
+from dtjob.plan.pods.unseen import find_earlier_chiefs, find_vanished
 from dtjob.plan.queueing.queueing import queueing
 from dtjob.plan.queueing.remote import keep_workload
 from dtjob.plan.queueing.step import joined
@@ -66,13 +66,11 @@ def plan(job: Job, children: Children, now: datetime, defaults: Defaults = NO_DE
     """What to do for `job` now, given what is observed of its children. `defaults` are for what the job leaves out.
 
     Idempotent: planning again on the plan's own outcome gives nothing more to do. Touches only objects whose
-    controller is this very job (by uid).
+    controller is this very job (by uid). Raises Unread where something has to be read first.
     """
     if not job.spec.is_ours:
         return keep_workload(job, children, now, defaults)
     situation, queued = queueing(Situation.of(job, children, now, defaults))
-    if queued.read:
-        return Plan(read=queued.read)
     return joined(_decide(situation, queued.pause), queued, situation)
 
 
@@ -83,8 +81,7 @@ def _decide(situation: Situation, queued: Pause | None) -> Plan:
         return _after_the_end(situation, may_evaluate=queued is None)
     pause = BY_USER if is_suspended(situation) else queued
     if pause is not None and not succeeded(situation):
-        if names := vanished(situation):
-            return Plan(ask_for=names)
+        find_vanished(situation)
         situation, away, told = suspend(situation, pause)
         return _finish(situation, [*away, *release_gang(situation)], told, [])
     return _active(*go_on(situation), may_evaluate=queued is None)
@@ -103,8 +100,7 @@ def _active(situation: Situation, resumed: Iterable[Event], may_evaluate: bool) 
     told = [*resumed, *replaced_group, *kept, *crashed, *restored]
     if succeeded(situation):
         return _succeed(situation, told, may_evaluate)
-    if names := vanished(situation):
-        return Plan(ask_for=names)
+    find_vanished(situation)
     if late := overdue(situation):
         return _cut_off(situation, late, told)
     if situation.status.workers and situation.status.workers.resizing:
@@ -150,8 +146,7 @@ def _bring_about(
 ) -> Plan:
     """Take away what is superseded, and make what is not there. `due` are moments at which to look again. `settles`:
     something has failed just now, and what is decided in a moment."""
-    if names := earlier_chiefs(situation):
-        return Plan(ask_for=names)
+    find_earlier_chiefs(situation)
     relabels, relabelled = lost_labels(situation)
     actions = [*relabels, *converge(situation), *look_for_room(situation)]
     situation, blocked = _describe(situation, settles)

@@ -24,6 +24,7 @@ from dtjob.plan.actions import Create, Delete, Mend, Plan, Relabel
 from dtjob.plan.plan import plan
 from dtjob.plan.seen.children import Children, TaskView, view_tasks
 from dtjob.plan.seen.situation import Situation
+from dtjob.plan.seen.unread import Unread
 
 NOW = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
 JOB_UID = "11111111-2222-3333-4444-555555555555"
@@ -243,11 +244,18 @@ def all_pods(job: Job, status: dict[str, Any] | None = None) -> dict[str, Manife
 
 def plan_answered(job: Job, children: Children, now: datetime = NOW) -> Plan:
     """The plan, where the API server knows no more pods than the watch."""
-    made = plan(job, children, now)
-    while made.ask_for:
-        children = replace(children, gone=children.gone | set(made.ask_for))
-        made = plan(job, children, now)
-    return made
+    while names := asked(job, children, now):
+        children = replace(children, gone=children.gone | set(names))
+    return plan(job, children, now)
+
+
+def asked(job: Job, children: Children, now: datetime = NOW) -> tuple[Any, ...]:
+    """What has to be read before there is a plan: names of pods, or kinds and names of other objects."""
+    try:
+        plan(job, children, now)
+    except Unread as unread:
+        return (*unread.pods, *unread.objects)
+    return ()
 
 
 def carried_out(children: Children, plan: Plan, now: datetime = NOW) -> Children:

@@ -17,7 +17,7 @@ from dtjob.api.status.placement import QueueEntry
 from dtjob.api.status.status import Status
 from dtjob.objects import kueue, labels, shared
 from dtjob.plan.actions import Create, Delete, Event
-from dtjob.plan.kueue.placement import Conflict, flavours_of, pod_sets
+from dtjob.plan.kueue.placement import Conflict, pod_sets
 from dtjob.plan.kueue.slices import Slices, slices_of
 from dtjob.plan.kueue.words import ABSENT, FORBIDDEN, changed_queue, evicted, ignored_label, queued, waits_for_prebuilt
 from dtjob.plan.lifetime.last_evaluation import evaluator_left
@@ -31,6 +31,7 @@ from dtjob.plan.queueing.resized import (
     asked_for,
     held,
     only_resized,
+    read_flavours,
     surplus,
     taken_over,
     waits_for_checks,
@@ -54,10 +55,8 @@ EVICTED_EVENT = "Evicted"
 
 
 def queueing(situation: Situation) -> Step:
-    """The situation with the job's place in its queue in its status, and what that means for it."""
-    read, situation, unseen = looked_for(situation)
-    if read:
-        return situation, Queueing(read=read)
+    """The situation with the job's place in its queue in its status, and what that means for it. Raises Unread."""
+    situation, unseen = looked_for(situation)
     slices = slices_of(situation)
     situation, found = _queueing(situation, slices)
     entry, more = situation.status.queue, surplus(slices.others)
@@ -139,10 +138,8 @@ def _without_workload(situation: Situation, name: str | None) -> Step:
         return situation, Queueing(pause, look_again_at=next_loss(situation))
     if prebuilt := kueue.prebuilt_of(job):
         return situation, _adopt(situation, prebuilt, pause)
-    read, chosen, missing = priority(situation)
-    more, near = places_pods(situation, name)
-    if read or more:
-        return situation, Queueing(pause, read=(*read, *more))
+    chosen, missing = priority(situation)
+    near = places_pods(situation, name)
     if missing:
         waits = replace(pause, reason="NoPriorityClass", message=missing)
         return situation, Queueing(waits, look_again_at=situation.now + LOOK_AGAIN)
@@ -152,10 +149,7 @@ def _without_workload(situation: Situation, name: str | None) -> Step:
 
 def _adopt(situation: Situation, name: str, pause: Pause) -> Queueing:
     """Take over the Workload that somebody else has made for this job."""
-    key = (kueue.KIND, name)
-    if key not in situation.children.read:
-        return Queueing(pause, read=(key,))
-    found = situation.children.read[key]
+    (found,) = situation.children.found((kueue.KIND, name))
     owner = labels.controller_uid(found) if found else None
     waits = replace(pause, reason="NoWorkload", message=waits_for_prebuilt(name, owner is not None))
     later = situation.now + LOOK_AGAIN
@@ -176,8 +170,7 @@ def _with_workload(situation: Situation, workload: Workload, slices: Slices, nam
         return situation, FREE
     if workload.admitted and fits:
         if before.runs and workload.replaces == before.workload:
-            read, entry = taken_over(situation, workload, before)
-            return (situation, Queueing(read=read)) if read else _took_over(situation, slices, entry, name)
+            return _took_over(situation, slices, taken_over(situation, workload, before), name)
         if not pods_left(situation):
             return _begin(situation, slices, entry, name)
     situation = situation.with_status(situation.status.but(queue=entry.waiting()))
@@ -198,13 +191,9 @@ def _begin(situation: Situation, slices: Slices, entry: QueueEntry, name: str | 
     workload = slices.current
     assert workload is not None
     waiting = situation.with_status(situation.status.but(queue=entry.waiting()))
-    wanted = [("ResourceFlavor", one) for one in flavours_of(workload)]
     begins = Pause(ADMITTED, f"admitted by cluster queue {workload.cluster_queue}", *told(workload.queue))
-    read = situation.children.read
-    if unread := tuple(one for one in wanted if one not in read):
-        return waiting, Queueing(begins, read=unread)
-    flavours = {one: found for (_, one) in wanted if (found := read["ResourceFlavor", one]) is not None}
-    if missing := [one for _, one in wanted if one not in flavours]:
+    flavours, missing = read_flavours(situation, workload)
+    if missing:
         said = f"admitted by cluster queue {workload.cluster_queue}, but there is no ResourceFlavor {missing[0]}"
         return waiting, Queueing(replace(begins, message=said), look_again_at=situation.now + LOOK_AGAIN)
     try:
@@ -225,17 +214,13 @@ def _runs(situation: Situation, slices: Slices, entry: QueueEntry, name: str | N
     situation = situation.with_status(situation.status.but(queue=entry))
     ignored = changed_queue(workload.queue, name) if name != workload.queue else ""
     situation = say_ignored(situation, ignored)
-    read, changes = priority_changes(situation, workload)
-    if read:
-        return situation, Queueing(read=read)
+    changes = priority_changes(situation, workload)
     if slices.covers:  # it is over, and holds nothing that anybody would be told of
         return situation, FREE
     ready = standing(situation).phase is Phase.RUNNING
     kept = None if changes else workload.keep(ready, done(situation), situation.now)
     asked = asked_for(situation, slices)
-    if asked.read:
-        return situation, Queueing(read=asked.read)
-    return situation, Queueing(actions=(*changes, *((kept,) if kept else ()), *asked.actions))
+    return situation, Queueing(actions=(*changes, *((kept,) if kept else ()), *asked))
 
 
 def _waits(situation: Situation, workload: Workload, name: str | None, stale: bool, ran: bool) -> Step:
@@ -249,8 +234,7 @@ def _waits(situation: Situation, workload: Workload, name: str | None, stale: bo
     events = (Event("Normal", EVICTED_EVENT, evicted(workload)),) if ran and workload.evicted else ()
     if workload.is_going or pods_left(situation):
         return situation, Queueing(pause, events=events, look_again_at=later)
-    read, actions = while_it_waits(situation, workload, name, stale)
-    return situation, Queueing(read=read) if read else Queueing(pause, actions, events)
+    return situation, Queueing(pause, while_it_waits(situation, workload, name, stale), events)
 
 
 def _after_the_end(situation: Situation, workload: Workload | None) -> Queueing:

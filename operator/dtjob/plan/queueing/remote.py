@@ -51,9 +51,7 @@ def keep_workload(job: Job, children: Children, now: datetime, defaults: Default
 def _make(situation: Situation) -> Plan:
     if situation.group_job.spec.suspend or situation.status.phase in ENDED:
         return Plan()
-    read, chosen, _ = priority(situation)
-    if read:
-        return Plan(read=read)
+    chosen, _ = priority(situation)
     return Plan((Create.of(kueue.workload(situation.spec_job, situation.defaults, chosen)),))
 
 
@@ -61,5 +59,4 @@ def _keep(situation: Situation, workload: Workload, queue: str) -> Plan:
     stale = workload.shape != kueue.shape_of(situation.spec_job)
     if workload.in_force and not stale:
         return Plan()
-    read, actions = while_it_waits(situation, workload, queue, stale)
-    return Plan(read=read) if read else Plan(actions)
+    return Plan(while_it_waits(situation, workload, queue, stale))

@@ -8,15 +8,13 @@ it is off there has to be quota for both, and fewer workers queue anew).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import datetime
-
 from dtjob.api.job import Job
 from dtjob.api.spec.replica_specs import Role
 from dtjob.api.status.placement import QueueEntry
 from dtjob.objects import kueue
+from dtjob.objects.manifest import Manifest
 from dtjob.objects.placeholder import placeholder_name
-from dtjob.plan.actions import Action, Create, Read
+from dtjob.plan.actions import Action, Create
 from dtjob.plan.elastic.room import placeholders
 from dtjob.plan.kueue.placement import COUNT, Conflict, flavours_of, pod_sets
 from dtjob.plan.kueue.slices import Slices
@@ -27,15 +25,6 @@ from dtjob.plan.seen.situation import Situation
 from dtjob.plan.seen.workload import Workload
 
 WORKER = Role.WORKER.value
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What to read first, and what to do."""
-
-    read: Read = ()
-    actions: tuple[Action, ...] = ()
-    look_again_at: datetime | None = None
 
 
 def only_resized(job: Job, workload: Workload) -> bool:
@@ -50,22 +39,25 @@ def only_resized(job: Job, workload: Workload) -> bool:
     return workload.kind == kueue.kind_of(job)
 
 
-def taken_over(situation: Situation, workload: Workload, entry: QueueEntry) -> tuple[Read, QueueEntry]:
-    """What to read, and the job's place when this Workload has taken over that of the one with which it runs. Its
-    flavours are the same; admission checks may have added something."""
-    wanted = [("ResourceFlavor", one) for one in flavours_of(workload)]
-    read = situation.children.read
-    if unread := tuple(one for one in wanted if one not in read):
-        return unread, entry
-    flavours = {one: found for (_, one) in wanted if (found := read["ResourceFlavor", one]) is not None}
+def read_flavours(situation: Situation, workload: Workload) -> tuple[dict[str, Manifest], list[str]]:
+    """The flavours of what this Workload was admitted to, and the names of those that are not there. Raises Unread."""
+    names = flavours_of(workload)
+    found = dict(zip(names, situation.children.found(*(("ResourceFlavor", name) for name in names)), strict=True))
+    return {name: one for name, one in found.items() if one is not None}, [name for name in names if not found[name]]
+
+
+def taken_over(situation: Situation, workload: Workload, entry: QueueEntry) -> QueueEntry:
+    """The job's place when this Workload has taken over that of the one with which it runs. Its flavours are the same;
+    admission checks may have added something. Raises Unread."""
+    flavours, missing = read_flavours(situation, workload)
     try:
-        sets = pod_sets(situation.spec_job, workload, flavours) if len(flavours) == len(wanted) else None
+        sets = None if missing else pod_sets(situation.spec_job, workload, flavours)
     except Conflict:
         sets = None
     if sets is None:  # the group stays where it is
         sets = {name: dict(one) for name, one in entry.pod_sets.items()}
         sets[WORKER] = {**sets.get(WORKER, {}), COUNT: workload.counts().get(WORKER, 0)}
-    return (), entry.admitted(workload.uid, workload.cluster_queue, sets)
+    return entry.admitted(workload.uid, workload.cluster_queue, sets)
 
 
 def held(entry: QueueEntry, workload: Workload) -> QueueEntry:
@@ -83,21 +75,21 @@ def waits_for_checks(workload: Workload, entry: QueueEntry) -> bool:
     return entry.runs and workload.replaces == entry.workload and workload.in_force and not workload.admitted
 
 
-def asked_for(situation: Situation, slices: Slices) -> Asked:
-    """What a job that runs with the current Workload asks its queue for."""
+def asked_for(situation: Situation, slices: Slices) -> tuple[Action, ...]:
+    """What a job that runs with the current Workload asks its queue for. Raises Unread."""
     current, successor, wanted = slices.current, slices.successor, situation.spec_job
     replica = wanted.spec.replica_specs.worker
     if current is None or replica is None or not current.in_force:
-        return Asked(actions=_without(successor))
+        return _without(successor)
     if current.shape in (None, kueue.shape_of(wanted)):  # somebody else's, or as it is to be
-        return Asked(actions=_without(successor))
+        return _without(successor)
     asked, _ = current.asked(WORKER)
     if replica.replicas > asked:
         return _more(situation, current, successor)
     gone = _without(successor)
     if replica.replicas < min(asked, current.counts()[WORKER]) and not gone and _has_ended_others(situation):
         return _fewer(situation, current)
-    return Asked(actions=gone)
+    return gone
 
 
 def surplus(others: tuple[Workload, ...]) -> tuple[Action, ...]:
@@ -114,32 +106,29 @@ def without_successor(situation: Situation, slices: Slices) -> tuple[Action, ...
     return (one.delete("the job does not run any more", as_seen=True),)
 
 
-def _more(situation: Situation, current: Workload, successor: Workload | None) -> Asked:
+def _more(situation: Situation, current: Workload, successor: Workload | None) -> tuple[Action, ...]:
     """Ask for all of it beside what there is. It is written anew where it asks for another number."""
     wanted = situation.spec_job
     if kueue.queue_of(wanted) is None:  # it was taken away, which counts from the next suspension on
-        return Asked(actions=_without(successor))
+        return _without(successor)
     if successor is not None and (successor.reserved or successor.shape == kueue.shape_of(wanted)):
-        return Asked(*priority_changes(situation, successor))
-    read, chosen, missing = priority(situation)
-    if read or missing:
-        return Asked(read)
+        return priority_changes(situation, successor)
+    chosen, missing = priority(situation)
+    if missing:
+        return ()
     made = kueue.replacement(wanted, situation.defaults, chosen, current.name)
     made["spec"]["queueName"] = current.queue
     if successor is None:
-        return Asked(actions=(Create.of(made),))
-    return Asked(actions=(successor.ask_anew(made),))
+        return (Create.of(made),)
+    return (successor.ask_anew(made),)
 
 
-def _fewer(situation: Situation, current: Workload) -> Asked:
-    key = (kueue.KIND, current.name)
-    if key not in situation.children.read:
-        return Asked(read=(key,))
-    full, wanted = situation.children.read[key], situation.spec_job
+def _fewer(situation: Situation, current: Workload) -> tuple[Action, ...]:
+    (full,), wanted = situation.children.found((kueue.KIND, current.name)), situation.spec_job
     replica = wanted.spec.replica_specs.worker
     if full is None or replica is None or full["metadata"]["uid"] != current.uid:
-        return Asked()
-    return Asked(actions=(current.lower(full, WORKER, replica.replicas, kueue.shape_of(wanted)),))
+        return ()
+    return (current.lower(full, WORKER, replica.replicas, kueue.shape_of(wanted)),)
 
 
 def _has_ended_others(situation: Situation) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from dtjob.api.phase import ENDED
-from dtjob.plan.actions import Action, Create, Event, Plan, Read
+from dtjob.plan.actions import Action, Create, Event, Plan
 from dtjob.plan.lifetime.suspension import Pause
 from dtjob.plan.seen.situation import Situation
 
@@ -14,12 +14,11 @@ from dtjob.plan.seen.situation import Situation
 @dataclass(frozen=True)
 class Queueing:
     """What the queue has to do with the job now. `pause`: it is to have no pods, for this reason; None: it may have
-    them. `read`: objects to ask for before anything can be said."""
+    them."""
 
     pause: Pause | None = None
     actions: tuple[Action, ...] = ()
     events: tuple[Event, ...] = ()
-    read: Read = ()
     look_again_at: datetime | None = None
 
 
@@ -33,8 +32,6 @@ def joined(decided: Plan, queued: Queueing, situation: Situation) -> Plan:
     Of a job that has ended just now nothing is made any more, and its Workload is told next, for which nothing else
     need happen.
     """
-    if decided.ask_for:
-        return decided
     ends = not situation.status.ended and (decided.status or {}).get("phase") in ENDED
     next_step = situation.now if ends and situation.status.queue is not None else None
     due = [one for one in (decided.look_again_at, queued.look_again_at, next_step) if one is not None]

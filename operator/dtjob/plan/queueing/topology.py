@@ -6,34 +6,22 @@ the job's cluster queue has none such, or cannot be seen, the pods' own affinity
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from typing import Any
 
-from dtjob.objects.manifest import Manifest
-from dtjob.plan.actions import Read
 from dtjob.plan.seen.situation import Situation
 
 
-def places_pods(situation: Situation, queue: str) -> tuple[Read, bool]:
-    """What to read, and whether a flavour of this queue names a Topology. Asked only of a job that says
-    `scheduling.topology`."""
+def places_pods(situation: Situation, queue: str) -> bool:
+    """Whether the job says `scheduling.topology` and a flavour of this queue names a Topology. Raises Unread."""
     if situation.group_job.spec.scheduling.topology is None:
-        return (), False
-    read = situation.children.read
-    for kind, name in _chain(read, queue):
-        if (kind, name) not in read:
-            return ((kind, name),), False
-        found = read[kind, name]
-        if kind == "ResourceFlavor" and found is not None and (found.get("spec") or {}).get("topologyName"):
-            return (), True
-    return (), False
+        return False
+    cluster_queue = _spec(situation, "LocalQueue", queue).get("clusterQueue")
+    groups = _spec(situation, "ClusterQueue", cluster_queue).get("resourceGroups") if cluster_queue else ()
+    names = (flavour["name"] for group in groups or () for flavour in group.get("flavors") or ())
+    return any(_spec(situation, "ResourceFlavor", name).get("topologyName") for name in dict.fromkeys(names))
 
 
-def _chain(read: Mapping[tuple[str, str], Manifest | None], queue: str) -> Iterator[tuple[str, str]]:
-    """The queue, its cluster queue, and that one's flavours, as far as they are known."""
-    yield "LocalQueue", queue
-    spec = ((read.get(("LocalQueue", queue)) or {}).get("spec")) or {}
-    if cluster_queue := spec.get("clusterQueue"):
-        yield "ClusterQueue", cluster_queue
-        groups = ((read.get(("ClusterQueue", cluster_queue)) or {}).get("spec") or {}).get("resourceGroups") or ()
-        names = (flavour["name"] for group in groups for flavour in group.get("flavors") or ())
-        yield from (("ResourceFlavor", name) for name in dict.fromkeys(names))
+def _spec(situation: Situation, kind: str, name: str) -> Mapping[str, Any]:
+    (found,) = situation.children.found((kind, name))
+    return (found or {}).get("spec") or {}

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from dtjob import times
 from dtjob.api.job import GROUP
 from dtjob.objects import kueue, labels, shared
-from dtjob.plan.actions import Delete, Event, PatchWorkload, Read
+from dtjob.plan.actions import Delete, Event, PatchWorkload
 from dtjob.plan.queueing.step import Queueing
 from dtjob.plan.seen.situation import Situation
 from dtjob.plan.seen.workload import Kueue, Workload
@@ -26,29 +26,27 @@ ASKED_AGAIN = timedelta(seconds=10)
 """After this it is asked for meanwhile."""
 
 
-def looked_for(situation: Situation) -> tuple[Read, Situation, Workload | None]:
-    """What to read first; the situation with the Workload that its place in the queue names, where it is not seen and
-    was found; and that one, None where nothing was looked for or there is none of ours any more.
+def looked_for(situation: Situation) -> tuple[Situation, Workload | None]:
+    """The situation with the Workload that its place in the queue names, where it is not seen and was found; and that
+    one, None where nothing was looked for or there is none of ours any more. Raises Unread.
 
     A job that has ended names none any more that is gone or over: nobody asks for it again.
     """
     job, children, status = situation.group_job, situation.children, situation.status
     if status.queue is None or not _is_unseen(situation, status.queue.workload):
-        return (), situation, None
+        return situation, None
     key = kueue.KIND, status.queue.workload
-    if key not in children.read:
-        return (key,), situation, None
-    read = children.read[key]
+    (read,) = children.found(key)
     workload = Workload(read) if read and labels.controller_uid(read) == job.metadata.uid else None
     # What is held of it, as an answer to a call of ours left it, is known no better than what was read.
     others = tuple(one for one in children.objects if (one["kind"], one["metadata"]["name"]) != key)
     if workload and not (workload.is_going or (status.ended and workload.finished)):
         seen = replace(children, objects=(*others, workload.manifest))
-        return (), replace(situation, children=seen), workload
+        return replace(situation, children=seen), workload
     situation = replace(situation, children=replace(children, objects=others))
     if status.ended:
         situation = situation.with_status(status.but(queue=status.queue.but(workload="")))
-    return (), situation, None
+    return situation, None
 
 
 def _is_unseen(situation: Situation, name: str) -> bool:

@@ -17,6 +17,7 @@ from dtjob.objects import labels, topology
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.topology import Task
 from dtjob.plan.seen.pod_facts import ObservedPod, facts_of
+from dtjob.plan.seen.unread import Key, Unread
 from dtjob.plan.seen.workload import Kueue
 
 NOTHING_FINISHED: Mapping[str, int] = MappingProxyType({})
@@ -44,6 +45,12 @@ class Children:
     """Whether there is Kueue in the cluster."""
     read: Mapping[tuple[str, str], Manifest | None] = field(default_factory=dict)
     """Objects that are not the job's and were just read, by kind and name; None: there is none of this name."""
+
+    def found(self, *keys: Key) -> list[Manifest | None]:
+        """The answers about these objects; None for one that is not there. Raises Unread for those not read yet."""
+        if unread := [key for key in keys if key not in self.read]:
+            raise Unread(objects=unread)
+        return [self.read[key] for key in keys]
 
     def owned(self, job: Job, kinds: Container[str]) -> list[Manifest]:
         """The objects of these kinds that this very job controls; for pods there is `owned_pods`, which is quicker."""

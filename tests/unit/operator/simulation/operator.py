@@ -25,6 +25,7 @@ from dtjob.objects.defaults import NO_DEFAULTS
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Plan
 from dtjob.plan.plan import plan
+from dtjob.plan.seen.unread import Unread
 from tests.unit.operator.builders import NOW
 from tests.unit.operator.simulation.cluster import SELECTED_KINDS, Crash, SimulatedCluster
 from tests.unit.operator.simulation.counted import CountedRestarts
@@ -81,6 +82,8 @@ class World:
         try:
             made = plan(*arguments, **more)
             self.cluster.plan_rules.check(*plan_arguments(*arguments), made)
+        except Unread:
+            raise
         except Exception as error:  # the reconciler takes it for a bug of its own, logs it, and tries again for ever
             self._broken = self._broken or error
             raise

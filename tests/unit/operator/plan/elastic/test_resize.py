@@ -9,7 +9,6 @@ import pytest
 
 from dtjob.objects import labels
 from dtjob.plan.actions import Create, Delete
-from dtjob.plan.plan import plan
 from dtjob.plan.seen.children import Children
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at, plan_answered
@@ -330,7 +329,7 @@ def test_a_chief_that_is_seen_no_more_is_asked_for_before_its_group_is_made_anew
     made = plan_answered(story.job, story.children, at(20000))
     story.job = builders.with_status(story.job, made.status or {})
     shared = tuple(one for one in story.children.objects if one["kind"] != "Pod")
-    assert plan(story.job, replace(story.children, objects=shared), at(20010)).ask_for == ("digits-chief-0-0",)
+    assert builders.asked(story.job, replace(story.children, objects=shared), at(20010)) == ("digits-chief-0-0",)
 
 
 MARKED = [{"type": "Ready", "status": "False"}, {"type": "ContainersReady", "status": "True"}]

@@ -62,7 +62,7 @@ def end(story: Story, *roles: str) -> None:
 def test_it_is_asked_for_first_and_gets_its_label_back() -> None:
     story = running()
     found = hide(story)
-    assert plan(story.job, story.children, at(10)) == Plan(read=((kueue.KIND, found["metadata"]["name"]),))
+    assert builders.asked(story.job, story.children, at(10)) == ((kueue.KIND, found["metadata"]["name"]),)
     made = story.look(at(10))
     (action,) = relabels(made)
     assert (action.uid, action.version) == (found["metadata"]["uid"], found["metadata"]["resourceVersion"])
@@ -77,7 +77,7 @@ def test_it_is_asked_for_first_and_gets_its_label_back() -> None:
     assert (told.type, told.reason) == ("Warning", "LabelsRestored")
     assert found["metadata"]["name"] in told.message
     assert (made.status, story.stands) == (None, ("Running", "AllTasksRunning"))
-    assert plan(story.job, story.children, at(11)).read == ()
+    assert builders.asked(story.job, story.children, at(11)) == ()
     story.settle(at(11))
     assert (len(story.pods), story.own("Admitted")) == (3, ("True", "ByTest"))
 
@@ -227,7 +227,7 @@ def test_where_another_has_taken_its_place_it_is_not_asked_for() -> None:
     check = {"name": "nodes", "state": "Pending", "message": "asking for 2 nodes"}
     story.say(condition("QuotaReserved", True), of=asks, admission={"clusterQueue": "r"}, admissionChecks=[check])
     lose(story, had)
-    assert plan(story.job, story.children, at(20)).read == ()
+    assert builders.asked(story.job, story.children, at(20)) == ()
     assert story.look(at(20)).actions == ()
 
 
@@ -247,8 +247,8 @@ def test_without_kueue_nobody_is_asked(state: Kueue) -> None:
     story = running()
     hide(story)
     story.children = replace(story.children, kueue=state)
-    assert plan(story.job, story.children, at(10)).read == ()
+    assert builders.asked(story.job, story.children, at(10)) == ()
 
 
 def test_a_job_that_never_had_one_asks_for_none() -> None:
-    assert plan(Story().job, Story().children, NOW).read == ()
+    assert builders.asked(Story().job, Story().children, NOW) == ()
