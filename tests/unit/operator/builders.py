@@ -21,6 +21,7 @@ from dtjob.objects.manifest import Manifest
 from dtjob.objects.pod.pod import pod as pod_of
 from dtjob.objects.topology import Task
 from dtjob.plan.actions import Create, Delete, Mend, Plan, Relabel
+from dtjob.plan.draft import Draft
 from dtjob.plan.plan import plan
 from dtjob.plan.seen.children import Children, TaskView, view_tasks
 from dtjob.plan.seen.situation import Situation
@@ -202,6 +203,11 @@ def rejected(reason: str = "OutOfcpu") -> dict[str, Any]:
 def views(job: Job, *pods: Manifest, now: datetime = NOW) -> tuple[TaskView, ...]:
     """The job's tasks with these pods, at the attempts of its status."""
     return view_tasks(job, Children(tuple(pods)), Status.read(job.status).internal.attempts, now)
+
+
+def draft(job: Job, *pods: Manifest, now: datetime = NOW, **status: Any) -> Draft:
+    """A draft of the plan for this job with these pods; `status` fields replace those of its status."""
+    return Draft(situation(job, *pods, now=now, **status))
 
 
 def situation(job: Job, *pods: Manifest, now: datetime = NOW, **status: Any) -> Situation:

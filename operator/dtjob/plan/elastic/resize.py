@@ -6,7 +6,6 @@ suspension does, and made when all have ended. Both halves are written ahead. No
 
 from __future__ import annotations
 
-from datetime import datetime
 from functools import partial
 
 from dtjob.api.phase import Phase
@@ -19,7 +18,8 @@ from dtjob.objects import gangs, topology
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.placeholder import ROLE as PLACEHOLDER
 from dtjob.objects.placeholder import is_placeholder, placeholder, placeholder_name
-from dtjob.plan.actions import Create, Delete, Event
+from dtjob.plan.actions import Create, Delete
+from dtjob.plan.draft import Draft
 from dtjob.plan.elastic.room import ROOM, SCALED, goal, placeholders, placeholders_wanted
 from dtjob.plan.kueue.placement import placed
 from dtjob.plan.record.conditions import BLOCKED
@@ -35,31 +35,30 @@ RESIZING, RESIZED = "Resizing", "Resized"
 """Reasons of the events; the first is that of the phase too."""
 
 
-def begin(situation: Situation, change: Resizing) -> tuple[Situation, list[Event]]:
-    """The situation of a job whose group is to end for another, and what users are told."""
-    workers = situation.status.workers
+def begin(draft: Draft, change: Resizing) -> None:
+    """Note that the group is to end for another, and tell users."""
+    workers = draft.status.workers
     assert workers is not None
-    adjusted = None if change.reason == SCALED else whole(situation.now)
+    adjusted = None if change.reason == SCALED else whole(draft.now)
     workers = workers.but(resizing=change, reason=change.reason, message=change.message, adjusted_time=adjusted)
     workers = workers.but(unschedulable_since=None)
-    told = Event("Normal", RESIZING, f"Workers {workers.replicas} -> {change.to}: {change.message}")
-    return situation.with_status(situation.status.but(workers=workers).remembering(all_created=False)), [told]
+    draft.tell("Normal", RESIZING, f"Workers {workers.replicas} -> {change.to}: {change.message}")
+    draft.status = draft.status.but(workers=workers).remembering(all_created=False)
 
 
-def end_group(situation: Situation) -> tuple[Situation, list[Delete], list[datetime]]:
-    """The situation with the status of a group that ends, the pods that are told to, and when one that does not answer
-    counts as lost. No pods are left, and no times, where all have ended: `start_group` is next."""
-    why = "the number of workers changes"
+def end_group(draft: Draft) -> None:
+    """Delete the pods of the group that is to end. `start_group` is next, when all of them have ended."""
+    situation, why = draft.situation, "the number of workers changes"
     pods = _of_the_group(situation)
-    away = [Delete.of(pod, why) for pod in pods if not deleting(pod)]
+    draft.do(Delete.of(pod, why) for pod in pods if not deleting(pod))
     workers = situation.status.workers
     assert workers is not None
     assert workers.resizing is not None
     message = f"{workers.resizing.message}: the group of {_counted(workers.replicas)} saves and ends"
     status = set_phase(situation.status, Phase.RESTARTING, RESIZING, message, situation.now)
     status = set_condition(status, BLOCKED, False, RESIZING, "", situation.now)  # nothing is made until all have ended
-    status = count_tasks(status, situation.views).remembering(all_created=False)
-    return situation.with_status(status), away, _lost(pods)
+    draft.status = count_tasks(status, situation.views).remembering(all_created=False)
+    draft.look_again(*(lost_at(pod) for pod in pods))
 
 
 def is_over(situation: Situation) -> bool:
@@ -67,8 +66,9 @@ def is_over(situation: Situation) -> bool:
     return all(ended(pod) or is_lost(pod, situation.now) for pod in _of_the_group(situation))
 
 
-def start_group(situation: Situation) -> tuple[Situation, list[Event]]:
-    """The situation with a group of the number that was decided, or of fewer where the spec says so by now."""
+def start_group(draft: Draft) -> None:
+    """Begin a group of the number that was decided, or of fewer where the spec says so by now, and tell users."""
+    situation = draft.situation
     workers = situation.status.workers
     assert workers is not None
     assert workers.resizing is not None
@@ -83,8 +83,8 @@ def start_group(situation: Situation) -> tuple[Situation, list[Event]]:
     status = situation.status.but(workers=situation.status.workers.but(adjusted_time=adjusted))
     if checkpoints_end(situation, replaced):
         status = status.but(checkpoint=None)
-    told = Event("Normal", RESIZED, f"Training goes on with {_counted(to)}{where}")
-    return situation.with_status(status), [told]
+    draft.situation = situation.with_status(status)
+    draft.tell("Normal", RESIZED, f"Training goes on with {_counted(to)}{where}")
 
 
 def with_group_of(situation: Situation, replicas: int) -> Situation:
@@ -171,7 +171,3 @@ def _group(situation: Situation) -> list[TaskView]:
 
 def _of_the_group(situation: Situation) -> list[Manifest]:
     return [pod for view in _group(situation) for pod in view.pods]
-
-
-def _lost(pods: list[Manifest]) -> list[datetime]:
-    return [at for pod in pods if (at := lost_at(pod)) is not None]

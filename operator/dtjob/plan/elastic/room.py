@@ -19,6 +19,7 @@ from dtjob.api.status.status import Status
 from dtjob.api.status.workers import Resizing, Workers
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.placeholder import is_placeholder, placeholder_name
+from dtjob.plan.draft import Draft
 from dtjob.plan.failure.restart import trains_without
 from dtjob.plan.kueue.placement import COUNT as ADMITTED
 from dtjob.plan.kueue.slices import waiting_words
@@ -69,21 +70,23 @@ def goal(situation: Situation, workers: Workers) -> int:
     return workers.desired if admitted is None else min(workers.desired, int(admitted))
 
 
-def note_room(situation: Situation) -> Situation:
-    """The situation with what its status says of room for its workers."""
+def note_room(draft: Draft) -> None:
+    """Say in the status whether there is room for the workers, and why there are fewer than desired."""
+    situation = draft.situation
     workers, now = changing(situation.group_job, situation.status.workers), situation.now
     if workers is None:
-        return situation
+        return
     since = (workers.unschedulable_since or whole(now)) if _waits_for_room(situation) else None
     # A clock that was set back must not hold it back for long.
     since, adjusted = (min(one, whole(now)) if one else None for one in (since, workers.adjusted_time))
     workers = workers.but(unschedulable_since=since, adjusted_time=adjusted)
     if room(situation).refused:  # somebody else was faster; to try it over and over would disturb others for nothing
         workers = workers.but(adjusted_time=whole(now))
-    situation = situation.with_status(situation.status.but(workers=workers))
+    draft.status = draft.status.but(workers=workers)
+    situation = draft.situation
     reason, message = _words(situation, workers)
     workers = workers.but(reason=reason, message=cut(message, LONGEST_MESSAGE))
-    return situation.with_status(situation.status.but(workers=workers))
+    draft.status = draft.status.but(workers=workers)
 
 
 def at_rest(job: Job, status: Status) -> Status:

@@ -6,11 +6,10 @@ No pod shows them. The chief's supervisor tells of those of all its group, and e
 from __future__ import annotations
 
 from dtjob.api.status.internal import Crashes
-from dtjob.plan.actions import Event
+from dtjob.plan.draft import Draft
 from dtjob.plan.record.failure import Cause
 from dtjob.plan.record.status import count_restart
 from dtjob.plan.seen.report_types import of_the_contract
-from dtjob.plan.seen.situation import Situation
 
 CRASHED = "Crashed"
 """The reason of the event."""
@@ -18,8 +17,9 @@ MOST_AT_ONCE = 100
 """What is counted of one look: a chief may say what it likes, and the operator's metrics are all its users'."""
 
 
-def note_crashes(situation: Situation) -> tuple[Situation, list[Event]]:
+def note_crashes(draft: Draft) -> None:
     """Count the crashes that the chief tells of and that were not counted yet, and tell of them."""
+    situation = draft.situation
     report = of_the_contract(situation.reports.get(situation.chief.task.id, {}))
     told, status = report.get("crashes", {}), situation.status
     attempt = situation.chief.attempt
@@ -27,10 +27,10 @@ def note_crashes(situation: Situation) -> tuple[Situation, list[Event]]:
     before = known.count if known is not None and known.attempt == attempt else 0
     new = min(told.get("count", 0) - before, MOST_AT_ONCE)
     if new <= 0:
-        return situation, []
+        return
     status = count_restart(status, Cause.SIGNAL, number=new)
-    status = status.remembering(crashes=Crashes(attempt=attempt, count=told["count"]))
-    return situation.with_status(status), [Event("Warning", CRASHED, _words(told, new))]
+    draft.status = status.remembering(crashes=Crashes(attempt=attempt, count=told["count"]))
+    draft.tell("Warning", CRASHED, _words(told, new))
 
 
 def _words(told: dict[str, object], new: int) -> str:

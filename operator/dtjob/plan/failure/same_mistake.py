@@ -21,6 +21,7 @@ from dtjob.api.status.block import whole
 from dtjob.api.status.incident import Mistake
 from dtjob.api.status.internal import ProcessStart
 from dtjob.objects.exit_codes import COULD_NOT_KILL, RESTARTED_IN_VAIN, signal_of
+from dtjob.plan.draft import Draft
 from dtjob.plan.failure.cause import end_of
 from dtjob.plan.failure.decisions import GiveUp, Wait
 from dtjob.plan.failure.lost_peers import wait_for_word
@@ -79,11 +80,10 @@ def mistake_of(situation: Situation, first: Failure) -> Mistake | None:
     return Mistake(exit_code=first.exit_code, exception=first.end.abort if aborted else first.end.alike)
 
 
-def note_first_step(situation: Situation) -> Situation:
+def note_first_step(draft: Draft) -> None:
     """Note that the job has done a step, where that shows for the first time. It is known for good."""
-    if situation.status.first_step_time or not _has_stepped(situation):
-        return situation
-    return situation.with_status(situation.status.but(first_step_time=whole(situation.now)))
+    if not draft.status.first_step_time and _has_stepped(draft.situation):
+        draft.status = draft.status.but(first_step_time=whole(draft.now))
 
 
 def _may_be_the_programs(situation: Situation, first: Failure) -> bool:

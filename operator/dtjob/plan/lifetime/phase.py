@@ -7,11 +7,17 @@ from typing import NamedTuple
 from dtjob import times
 from dtjob.api.phase import Phase
 from dtjob.api.status.status import Status
+from dtjob.objects.placeholder import is_placeholder
+from dtjob.plan.draft import Draft
 from dtjob.plan.elastic.resize import RESIZED, was_resized_last
 from dtjob.plan.failure.budget import restarts
 from dtjob.plan.failure.restart import trains_without
+from dtjob.plan.lifetime.deadlines import note_all_ran
 from dtjob.plan.pods.one_chief import why_the_chief_waits
-from dtjob.plan.record.status import ran_before
+from dtjob.plan.record.conditions import BLOCKED, CANNOT_CREATE, CREATED
+from dtjob.plan.record.status import ran_before, say_instead, set_condition, set_phase
+from dtjob.plan.seen.children import PodState
+from dtjob.plan.seen.counts import count_tasks
 from dtjob.plan.seen.situation import Situation
 from dtjob.plan.telling.pending import waiting_reason
 from dtjob.plan.telling.slow_start import slow_start
@@ -48,6 +54,25 @@ def standing(situation: Situation) -> Standing:
     if ran or restarts(status, situation.now):
         return Standing(Phase.RESTARTING, _cause_word(status), waits or _cause(situation))
     return Standing(Phase.PENDING, "WaitingForPods", waits)
+
+
+def note_phase(draft: Draft, *, settles: bool) -> None:
+    """Set phase, conditions and counts; the event is for a job that has just become blocked. `settles`: something has
+    just failed, and what to do is decided in a moment."""
+    situation, now, status = draft.situation, draft.now, draft.status
+    problems = {what: why for what, why in situation.children.problems.items() if not is_placeholder(what)}
+    blocked = "; ".join(f"{what}: {why}" for what, why in sorted(problems.items())[:3])
+    # What has just failed is judged by how long all ran before it, which the phase still says.
+    if not (settles and status.phase is Phase.RUNNING):
+        status = note_all_ran(situation, set_phase(status, *standing(situation), now))
+    status = set_condition(status, BLOCKED, bool(blocked), CANNOT_CREATE if blocked else CREATED, blocked, now)
+    all_created = all(view.state is not PodState.MISSING for view in situation.views)
+    status = count_tasks(status, situation.views)
+    if all_created is not status.internal.all_created:
+        status = status.remembering(all_created=all_created)
+    if blocked and draft.status.reason != CANNOT_CREATE:
+        draft.tell("Warning", BLOCKED, blocked)
+    draft.status = say_instead(status, CANNOT_CREATE, blocked) if blocked else status
 
 
 def _cause_word(status: Status) -> str:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dtjob.api.phase import Phase
 from dtjob.api.spec.replica_specs import Role
 from dtjob.api.spec.success_policy import SuccessPolicy
 from dtjob.api.status.internal import ProcessStart
 from dtjob.plan.actions import Event
+from dtjob.plan.draft import Draft
+from dtjob.plan.record.status import set_phase
 from dtjob.plan.seen.children import PodState
 from dtjob.plan.seen.report_types import of_the_contract
 from dtjob.plan.seen.situation import Situation
@@ -29,7 +32,15 @@ def succeeded(situation: Situation) -> bool:
     return all(view.state is PodState.SUCCEEDED for view in needed)
 
 
-def words_of_success(situation: Situation) -> tuple[str, list[Event]]:
+def succeed(draft: Draft) -> None:
+    """End the job well. Users are told, too, if it has trained nothing or if its weights are no numbers."""
+    message, warned = _words_of_success(draft.situation)
+    draft.status = set_phase(draft.status, Phase.SUCCEEDED, "Completed", message, draft.now)
+    draft.tell("Normal", Phase.SUCCEEDED.value, "Training has ended")
+    draft.events += warned
+
+
+def _words_of_success(situation: Situation) -> tuple[str, list[Event]]:
     """The message of a job that succeeds, and an event if it has trained nothing, or if the chief reports that its
     weights are no numbers."""
     report = of_the_contract(situation.reports.get(situation.chief.task.id, {}))

@@ -15,7 +15,8 @@ from dtjob.api.spec.replica_specs import Role
 from dtjob.api.status.activity import Activity
 from dtjob.api.status.status import Status
 from dtjob.objects.topology import Task
-from dtjob.plan.actions import Delete, Event
+from dtjob.plan.actions import Delete
+from dtjob.plan.draft import Draft
 from dtjob.plan.elastic.resize import go_on_as_desired, strays
 from dtjob.plan.failure.restart import replacement_group
 from dtjob.plan.lifetime.success import succeeded
@@ -54,12 +55,13 @@ def is_suspended(situation: Situation) -> bool:
     return situation.group_job.spec.suspend and not situation.status.ended and not succeeded(situation)
 
 
-def suspend(situation: Situation, pause: Pause = BY_USER) -> tuple[Situation, list[Delete], list[Event]]:
-    """The situation with the status of a suspended job, the pods that go, and what users are told."""
-    now, before = situation.now, situation.status
+def suspend(draft: Draft, pause: Pause = BY_USER) -> None:
+    """Delete the pods of a job that is to have none, and say so in its status and to users."""
+    situation, now, before = draft.situation, draft.now, draft.status
     why = f"the job is suspended ({pause.cause})"
     pods = [pod for view in situation.views for pod in view.pods]
-    away = [Delete.of(pod, why) for pod in pods if not deleting(pod)]
+    draft.do(Delete.of(pod, why) for pod in pods if not deleting(pod))
+    draft.do(strays(situation))
     message = f"{pause.cause}: {_SAVING}" if any(not ended(pod) for pod in pods) else pause.message
     status = set_phase(before, Phase.SUSPENDED, pause.reason, message, now)
     status = set_condition(status, BLOCKED, False, pause.reason, "", now)
@@ -71,31 +73,36 @@ def suspend(situation: Situation, pause: Pause = BY_USER) -> tuple[Situation, li
     )
     if before.internal.all_created:
         status = status.remembering(all_created=False)
-    away += strays(situation)
-    told = [] if holds(before.conditions, SUSPENDED) else [Event("Normal", SUSPENDED, pause.told)]
-    return situation.with_status(status), away, told
+    draft.status = status
+    if not holds(before.conditions, SUSPENDED):
+        draft.tell("Normal", SUSPENDED, pause.told)
 
 
-def go_on(situation: Situation) -> tuple[Situation, list[Event]]:
-    """The situation of a job that is to be active: of one that was suspended until now, with new attempts."""
-    now, before = situation.now, situation.status
+def go_on(draft: Draft) -> None:
+    """Note that the job is active. One that was suspended until now gets new attempts, and users are told."""
+    situation, now, before = draft.situation, draft.now, draft.status
     active = _activity(before)
     status = before.but(active=(active or Activity()).begun(now))
     if not holds(before.conditions, SUSPENDED):
-        return situation.with_status(status), []
+        draft.status = status
+        return
     status = set_condition(status, SUSPENDED, False, JOB_RESUMED, "Job resumed", now)
     everyone = [view.task for view in situation.views]
     if succeeded(situation):  # by what its pods did last; its evaluator may have been told to end half-way
         left = [view.task for view in situation.views if view.evaluates and view.state is not PodState.SUCCEEDED]
-        return situation.with_status(bump_attempts(status, left, everyone) if left else status), []
+        draft.status = bump_attempts(status, left, everyone) if left else status
+        return
     if active is None:  # it never had a pod
-        return go_on_as_desired(situation.with_status(status)), [Event("Normal", RESUMED, "Job resumed")]
+        draft.situation = go_on_as_desired(situation.with_status(status))
+        draft.tell("Normal", RESUMED, "Job resumed")
+        return
     tasks, step = _begin_anew(situation), before.checkpoint_step
     status = bump_attempts(status, tasks, everyone)
     if checkpoints_end(situation, tasks):
         status = status.but(checkpoint=None)
     where = f"; training goes on{goes_on_from(situation, tasks, step, saves=True)}" if step >= 0 else ""
-    return go_on_as_desired(situation.with_status(status)), [Event("Normal", RESUMED, f"Job resumed{where}")]
+    draft.situation = go_on_as_desired(situation.with_status(status))
+    draft.tell("Normal", RESUMED, f"Job resumed{where}")
 
 
 def _activity(status: Status) -> Activity | None:

@@ -14,7 +14,8 @@ from functools import partial
 from dtjob.api.status.placement import Gang
 from dtjob.objects import drift, gangs, topology
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.actions import Create, Delete, Event, Mend
+from dtjob.plan.actions import Create, Delete, Mend
+from dtjob.plan.draft import Draft
 from dtjob.plan.seen.children import PodState, TaskView, deleting, node_of
 from dtjob.plan.seen.situation import Situation
 from dtjob.plan.seen.workers import sized
@@ -24,29 +25,32 @@ REPLACED = "PodGroupReplaced"
 _WAITING = (PodState.MISSING, PodState.PENDING)
 
 
-def note_gang(situation: Situation) -> tuple[Situation, list[Event]]:
+def note_gang(draft: Draft) -> None:
     """Say in the status whose gang it is: that of the provider that it began with. The event is for a job that begins
     and whose templates name another gang."""
-    job, status = situation.group_job, situation.status
-    provider = gangs.provider_of(job, situation.defaults)
+    job, status = draft.situation.group_job, draft.status
+    provider = gangs.provider_of(job, draft.situation.defaults)
     if provider is None:
-        return (situation if status.gang is None else situation.with_status(status.but(gang=None))), []
+        draft.status = status if status.gang is None else status.but(gang=None)
+        return
     gang = status.gang or Gang(provider=provider.value, min_available=0)
     said = gang.but(provider=provider.value, min_available=gangs.min_available(job))
     if status.gang == said:
-        return situation, []
-    told = [] if status.gang is not None else _tell_overruled(situation)
-    return situation.with_status(status.but(gang=said)), told
+        return
+    if status.gang is None:
+        _tell_overruled(draft)
+    draft.status = status.but(gang=said)
 
 
-def _tell_overruled(situation: Situation) -> list[Event]:
-    gang = gangs.membership(situation.group_job, situation.defaults)
-    overruled = gangs.overruled(situation.group_job, gang) if gang else []
+def _tell_overruled(draft: Draft) -> None:
+    job = draft.situation.group_job
+    gang = gangs.membership(job, draft.situation.defaults)
+    overruled = gangs.overruled(job, gang) if gang else []
     if not overruled or gang is None:
-        return []
+        return
     own = f"scheduling.gang replaces it by the job's own, PodGroup {gang.group}"
     mend = "Remove these fields, or remove scheduling.gang to use your own group"
-    return [Event("Warning", REPLACED, f"{', '.join(overruled)}: {own}. {mend}")]
+    draft.tell("Warning", REPLACED, f"{', '.join(overruled)}: {own}. {mend}")
 
 
 def keep_gang(situation: Situation) -> list[Create | Mend]:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from dtjob.objects import labels, topology
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.actions import Event, Relabel
+from dtjob.plan.actions import Relabel
+from dtjob.plan.draft import Draft
 from dtjob.plan.seen.children import TaskView
 from dtjob.plan.seen.pod_facts import facts_of
-from dtjob.plan.seen.situation import Situation
 
 NAMED = 3
 """How many pods an event names before it counts the rest."""
 
 
-def lost_labels(situation: Situation) -> tuple[list[Relabel], list[Event]]:
-    """The labels to put back, and what users are told."""
+def restore_labels(draft: Draft) -> None:
+    """Put back the labels that our pods have lost, and tell users."""
+    situation = draft.situation
     name, uid = situation.group_job.metadata.name, situation.group_job.metadata.uid
     found = [
         Relabel(pod["metadata"]["name"], pod["metadata"]["uid"], _lost(name, uid, view, pod))
@@ -23,12 +24,13 @@ def lost_labels(situation: Situation) -> tuple[list[Relabel], list[Event]]:
         if not (facts := facts_of(pod)).labelled or (pod is view.pod and facts.serves != uid)
     ]
     if not found:
-        return [], []
+        return
     names = ", ".join(one.name for one in found[:NAMED])
     more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
     changed = ", ".join(sorted(found[0].labels))
+    draft.do(found)
     told = f"Somebody changed labels by which dtjob finds its pods ({changed}); they are put back on {names}{more}"
-    return found, [Event("Warning", "LabelsRestored", told)]
+    draft.tell("Warning", "LabelsRestored", told)
 
 
 def _lost(name: str, uid: str, view: TaskView, pod: Manifest) -> dict[str, str]:

@@ -17,6 +17,7 @@ from dtjob.api.status.placement import QueueEntry
 from dtjob.api.status.status import Status
 from dtjob.objects import kueue, labels, shared
 from dtjob.plan.actions import Create, Delete, Event
+from dtjob.plan.draft import Draft
 from dtjob.plan.kueue.placement import Conflict, pod_sets
 from dtjob.plan.kueue.slices import Slices, slices_of
 from dtjob.plan.kueue.words import ABSENT, FORBIDDEN, changed_queue, evicted, ignored_label, queued, waits_for_prebuilt
@@ -54,16 +55,17 @@ ADMITTED_EVENT = "Admitted"
 EVICTED_EVENT = "Evicted"
 
 
-def queueing(situation: Situation) -> Step:
-    """The situation with the job's place in its queue in its status, and what that means for it. Raises Unread."""
-    situation, unseen = looked_for(situation)
+def queueing(draft: Draft) -> Queueing:
+    """Write the job's place in its queue into its status; what that means for the job. Raises Unread."""
+    situation, unseen = looked_for(draft.situation)
     slices = slices_of(situation)
     situation, found = _queueing(situation, slices)
+    draft.situation = situation
     entry, more = situation.status.queue, surplus(slices.others)
     if situation.status.ended or entry is None or not entry.runs:
         more = (*without_successor(situation, slices), *more)
     found = replace(found, actions=(*found.actions, *more)) if more else found
-    return situation, labelled(situation, unseen, found) if unseen else found
+    return labelled(situation, unseen, found) if unseen else found
 
 
 def _queueing(situation: Situation, slices: Slices) -> Step:

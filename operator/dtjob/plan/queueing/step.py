@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 
-from dtjob.api.phase import ENDED
-from dtjob.plan.actions import Action, Create, Event, Plan
+from dtjob.plan.actions import Action, Create, Event
+from dtjob.plan.draft import Draft
 from dtjob.plan.lifetime.suspension import Pause
 from dtjob.plan.seen.situation import Situation
 
@@ -26,19 +26,13 @@ Step = tuple[Situation, Queueing]
 FREE = Queueing()  # the queue has nothing to say
 
 
-def joined(decided: Plan, queued: Queueing, situation: Situation) -> Plan:
-    """The plan with what the queue asks for, last: a Kueue that does not answer holds nothing else up.
+def ask_queue(draft: Draft, queued: Queueing) -> None:
+    """Add what the queue asks for, last: a Kueue that does not answer holds nothing else up.
 
-    Of a job that has ended just now nothing is made any more, and its Workload is told next, for which nothing else
-    need happen.
+    For a job that has just ended nothing is made any more. Its Workload is told in the next plan, which comes at once.
     """
-    ends = not situation.status.ended and (decided.status or {}).get("phase") in ENDED
-    next_step = situation.now if ends and situation.status.queue is not None else None
-    due = [one for one in (decided.look_again_at, queued.look_again_at, next_step) if one is not None]
-    asked = (one for one in queued.actions if not (ends and isinstance(one, Create)))
-    return replace(
-        decided,
-        actions=(*decided.actions, *asked),
-        events=(*decided.events, *queued.events),
-        look_again_at=min(due, default=None),
-    )
+    ends = draft.status.ended and not draft.situation.written.ended
+    draft.do(one for one in queued.actions if not (ends and isinstance(one, Create)))
+    draft.events += queued.events
+    draft.look_again(queued.look_again_at)
+    draft.at_once = ends and draft.status.queue is not None

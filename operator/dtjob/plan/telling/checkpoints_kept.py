@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from dtjob.objects.pod.keeping import keeping
 from dtjob.objects.topology import Task
-from dtjob.plan.actions import Event
+from dtjob.plan.draft import Draft
 from dtjob.plan.record.conditions import CHECKPOINTS_KEPT, condition
 from dtjob.plan.record.status import set_condition
 from dtjob.plan.seen.situation import Situation
@@ -15,17 +15,17 @@ NOT_KEPT = "CheckpointsNotKept"
 """Reason of the event."""
 
 
-def say_whether_checkpoints_are_kept(situation: Situation) -> tuple[Situation, list[Event]]:
+def say_whether_checkpoints_are_kept(draft: Draft) -> None:
     """Set the condition; the event is for a job of which it was not said yet."""
-    found = keeping(situation.group_job, situation.defaults)
+    found = keeping(draft.situation.group_job, draft.situation.defaults)
     if found is None:
-        return situation, []
+        return
     reason, message = found.reason, found.message
-    known = condition(situation.status.conditions, CHECKPOINTS_KEPT)
+    known = condition(draft.status.conditions, CHECKPOINTS_KEPT)
     told = found.kept is True or (known is not None and known.reason == reason)
-    events = [] if told else [Event("Warning", NOT_KEPT, message)]
-    status = set_condition(situation.status, CHECKPOINTS_KEPT, found.kept, reason, message, situation.now, always=True)
-    return situation.with_status(status), events
+    if not told:
+        draft.tell("Warning", NOT_KEPT, message)
+    draft.status = set_condition(draft.status, CHECKPOINTS_KEPT, found.kept, reason, message, draft.now, always=True)
 
 
 def checkpoints_end(situation: Situation, replaced: Collection[Task]) -> bool:

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from dtjob import times
 from dtjob.api.status.status import Status
-from dtjob.plan.actions import Event
+from dtjob.plan.draft import Draft
 from dtjob.plan.record.conditions import condition
 from dtjob.plan.record.status import set_condition
 from dtjob.plan.seen.children import PodState, Silence
@@ -22,22 +22,23 @@ SAID_AFTER = timedelta(seconds=60)
 """A supervisor that starts, and a node that is busy, are silent for shorter."""
 
 
-def say_reachability(situation: Situation) -> tuple[Situation, list[Event]]:
+def say_reachability(draft: Draft) -> None:
     """Set the condition where it is to change; the event is for a status that has just become unreachable."""
-    status, silence = situation.status, _silence(situation)
+    situation, status, silence = draft.situation, draft.status, _silence(draft.situation)
     said = condition(status.conditions, STATUS_REACHABLE)
     known = said.status if said else None
     if silence is None:
         if known in ("False", "Unknown") and _answers(situation):
-            return _with(situation, True, "Answers", ""), []
-        return situation, []
+            _set(draft, True, "Answers", "")
+        return
     if situation.now < silence.since + SAID_AFTER:
-        return situation, []
+        return
     message = _message(situation, silence)
     if known is None:  # conditions that never held are left out, and this one begins by not holding
-        situation = _with(situation, True, "Answers", "")
-    events = [] if known == "False" else [Event("Warning", "StatusUnreachable", message)]
-    return _with(situation, False, silence.reason, message), events
+        _set(draft, True, "Answers", "")
+    if known != "False":
+        draft.tell("Warning", "StatusUnreachable", message)
+    _set(draft, False, silence.reason, message)
 
 
 def nothing_to_reach(status: Status, reason: str, now: datetime) -> Status:
@@ -68,10 +69,8 @@ def _answers(situation: Situation) -> bool:
     return task in situation.children.reports and task not in situation.children.silences
 
 
-def _with(situation: Situation, holds: bool, reason: str, message: str) -> Situation:
-    return situation.with_status(
-        set_condition(situation.status, STATUS_REACHABLE, holds, reason, message, situation.now)
-    )
+def _set(draft: Draft, holds: bool, reason: str, message: str) -> None:
+    draft.status = set_condition(draft.status, STATUS_REACHABLE, holds, reason, message, draft.now)
 
 
 def _message(situation: Situation, silence: Silence) -> str:

@@ -10,6 +10,7 @@ from dtjob.api.status.internal import ProcessStart
 from dtjob.api.status.progress import Restored
 from dtjob.objects.pod.keeping import keeping
 from dtjob.plan.actions import Event
+from dtjob.plan.draft import Draft
 from dtjob.plan.seen.progress import saved_checkpoint
 from dtjob.plan.seen.report_types import of_the_contract
 from dtjob.plan.seen.situation import Situation
@@ -18,25 +19,28 @@ RESUMED, STARTED_OVER = "Resumed", "StartedOver"
 """Reasons of the events."""
 
 
-def note_restored(situation: Situation) -> tuple[Situation, list[Event]]:
+def note_restored(draft: Draft) -> None:
     """Note what the chief's newest training process has restored, and tell it where that is news.
 
     What it did not find is no checkpoint any more, whatever was reported earlier.
     """
+    situation = draft.situation
     report = of_the_contract(situation.reports.get(situation.chief.task.id, {}))
     step, start = report.get("restoredStep"), start_of(report)
     status, known = situation.status, situation.status.internal.chief_start
     begins = start == ProcessStart() and known is None and step == 0
     if step is None or start == known or begins:
-        return situation, []
+        return
     noted = status.remembering(chief_start=start)
     if known is None and status.restored is not None and status.restored.step == step:
-        return situation.with_status(noted), []  # what was remembered of it is lost: what was saved since is no loss
+        draft.status = noted  # what was remembered of it is lost: what was saved since is no loss
+        return
     before = situation.written
     nothing_lost = not step and before.checkpoint_step < 0 and not before.step
-    told = [] if nothing_lost else [_event(situation, step, before.checkpoint_step)]
+    if not nothing_lost:
+        draft.events.append(_event(situation, step, before.checkpoint_step))
     restored = (status.restored or Restored(step=step, time=situation.now)).but(step=step, time=whole(situation.now))
-    return situation.with_status(noted.but(restored=restored, checkpoint=saved_checkpoint(report))), told
+    draft.status = noted.but(restored=restored, checkpoint=saved_checkpoint(report))
 
 
 def start_of(report: Mapping[str, Any]) -> ProcessStart:

@@ -13,7 +13,7 @@ from typing import Any
 from dtjob import times
 from dtjob.api.job import Job
 from dtjob.objects import topology
-from dtjob.plan.actions import Event
+from dtjob.plan.draft import Draft
 from dtjob.plan.record.conditions import RUNNING, condition
 from dtjob.plan.seen.children import Children, PodState, TaskView, container_status, created_at
 from dtjob.plan.seen.situation import Situation
@@ -45,12 +45,11 @@ def why_unreached(situation: Situation) -> str:
     )
 
 
-def tell_unreached(situation: Situation) -> list[Event]:
-    """The event for a job of which it has just shown that its tasks cannot reach each other."""
-    said, before = (condition(status.conditions, RUNNING) for status in (situation.status, situation.written))
-    if said is None or said.reason != UNREACHABLE or (before is not None and before.reason == UNREACHABLE):
-        return []
-    return [Event("Warning", UNREACHABLE, said.message)]
+def tell_unreached(draft: Draft) -> None:
+    """Tell users of a job whose tasks have just turned out not to reach each other."""
+    said, before = (condition(one.conditions, RUNNING) for one in (draft.status, draft.situation.written))
+    if said is not None and said.reason == UNREACHABLE and (before is None or before.reason != UNREACHABLE):
+        draft.tell("Warning", UNREACHABLE, said.message)
 
 
 def unreached_changes_at(situation: Situation) -> datetime | None:

@@ -12,6 +12,7 @@ import pytest
 from dtjob.api.job import Job
 from dtjob.api.status.incident import Incident
 from dtjob.api.status.status import Status
+from dtjob.plan.draft import Draft
 from dtjob.plan.failure.decisions import GiveUp
 from dtjob.plan.failure.restart import failures
 from dtjob.plan.failure.same_mistake import REASON, mistake_of, note_first_step, program_failed
@@ -364,7 +365,9 @@ def test_the_rule_is_a_function_that_others_can_go_before():
     assert program_failed(situation, first) is None
     stepped = builders.situation(job, pod, incident=incident, first_step_time=NOW)
     assert program_failed(stepped, first) is None
-    assert note_first_step(stepped) is stepped
+    draft = Draft(stepped)
+    note_first_step(draft)
+    assert draft.situation is stepped
     assert Incident.model_validate(incident.to_json()).mistake == mistake
 
 

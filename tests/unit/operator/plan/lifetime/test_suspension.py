@@ -231,7 +231,8 @@ def test_who_has_finished_is_needed_again_where_its_peers_wait_for_it(strategy: 
         **builders.remembered(finished=[{"role": "worker", "attempt": 0, "indexes": "0"}]),
     }
     job = builders.job(strategy, program=False, status=status)
-    found, _ = go_on(builders.situation(job))
+    found = builders.draft(job)
+    go_on(found)
     assert sorted(found.status.internal.attempts.exceptions) == again
 
 
@@ -245,13 +246,15 @@ def test_new_parameter_servers_need_worker_0_again_where_there_is_no_chief() -> 
     job = builders.job(
         "ParameterServer", chief=False, workers=3, ps=2, program=False, status=status, successPolicy="AllWorkers"
     )
-    found, _ = go_on(builders.situation(job))
+    found = builders.draft(job)
+    go_on(found)
     assert sorted(found.status.internal.attempts.exceptions) == ["ps-0", "ps-1", "worker-0", "worker-1"]
 
 
 def test_of_a_job_whose_activity_is_not_known_the_time_since_its_start_counts() -> None:
     job = builders.job(suspend=True, status={"startTime": "2026-11-21T10:00:00Z", "phase": "Running"})
-    found, _, _ = suspend(builders.situation(job, now=at(90)))
+    found = builders.draft(job, now=at(90))
+    suspend(found)
     assert found.status.active is not None
     assert found.status.active.seconds == 90
 

@@ -11,19 +11,16 @@ from dtjob.api.phase import Phase
 from dtjob.api.status.incident import Incident
 from dtjob.api.status.status import Status
 from dtjob.objects.topology import Task
-from dtjob.plan.actions import Event
+from dtjob.plan.draft import Draft
 from dtjob.plan.failure.budget import ran_for_long
 from dtjob.plan.failure.decisions import (
     Begin,
     EvaluatorDecision,
     Explain,
     FollowChief,
-    GiveUp,
     GiveUpEvaluation,
     Join,
     LeaveChief,
-    Nothing,
-    Recall,
     ReplaceEvaluator,
     TrainingDecision,
     Wait,
@@ -36,49 +33,46 @@ from dtjob.plan.record.status import bump_attempts, count_restart, set_condition
 from dtjob.plan.seen.situation import Situation
 from dtjob.plan.telling.checkpoints_kept import checkpoints_end, goes_on_from
 
-Written = tuple[Situation, list[Event]]
 
-
-def write_ahead(situation: Situation, decision: TrainingDecision | EvaluatorDecision) -> Written:
-    """The situation with the new attempts, counts and cause in its status, and what users are told."""
-    status = situation.status
+def write_ahead(draft: Draft, decision: TrainingDecision | EvaluatorDecision) -> None:
+    """Write new attempts, counts and the cause into the status, and tell users. A wait is a time to look again."""
+    situation, status = draft.situation, draft.status
     if tasks := replaced(decision):
         status = bump_attempts(status, tasks, (view.task for view in situation.views))
     match decision:
         case Begin() | Join() | Explain():
-            return _counted(situation, status, decision)
+            status = _counted(draft, status, decision)
         case Wait(over=Failure() as first):
             status = status.but(first_failure=first.in_status()).remembering(incident=_row_ended(situation))
-            return situation.with_status(status), []
-        case Recall() | Wait() | GiveUp() | Nothing():
-            return situation.with_status(status), []
-        case _:
-            return _of_the_evaluator(situation, status, decision)
+        case ReplaceEvaluator() | FollowChief() | LeaveChief() | GiveUpEvaluation():
+            status = _of_the_evaluator(draft, status, decision)
+    if isinstance(decision, Wait):
+        draft.look_again(decision.until)
+    draft.status = status
 
 
 def _of_the_evaluator(
-    situation: Situation, status: Status, decision: ReplaceEvaluator | FollowChief | LeaveChief | GiveUpEvaluation
-) -> Written:
+    draft: Draft, status: Status, decision: ReplaceEvaluator | FollowChief | LeaveChief | GiveUpEvaluation
+) -> Status:
     match decision:
         case ReplaceEvaluator(failure=failure):
             status = status.but(restarts=status.restarts.but(evaluator=status.restarts.evaluator + 1))
             goes_on = "what was saved last is still to be evaluated" if status.ended else "training goes on"
-            told = Event("Warning", "EvaluatorRestarting", f"{failure.sentence()}; {goes_on}")
-            return situation.with_status(status), [told]
+            draft.tell("Warning", "EvaluatorRestarting", f"{failure.sentence()}; {goes_on}")
         case FollowChief():
-            told = Event("Normal", "EvaluatorRestarting", "The evaluator moves with the chief, whose volume it mounts")
-            return situation.with_status(status), [told]
+            draft.tell("Normal", "EvaluatorRestarting", "The evaluator moves with the chief, whose volume it mounts")
         case LeaveChief():
-            told = Event("Normal", "EvaluatorRestarting", "The evaluator need not wait for a place beside the chief")
-            return situation.with_status(status), [told]
+            draft.tell("Normal", "EvaluatorRestarting", "The evaluator need not wait for a place beside the chief")
         case GiveUpEvaluation(why=why):
-            new = not holds(status.conditions, EVALUATION_GIVEN_UP)
-            status = set_condition(status, EVALUATION_GIVEN_UP, True, EVALUATION_GIVEN_UP, why, situation.now)
-            return situation.with_status(status), [Event("Warning", EVALUATION_GIVEN_UP, why)] if new else []
+            if not holds(status.conditions, EVALUATION_GIVEN_UP):
+                draft.tell("Warning", EVALUATION_GIVEN_UP, why)
+            status = set_condition(status, EVALUATION_GIVEN_UP, True, EVALUATION_GIVEN_UP, why, draft.now)
+    return status
 
 
-def _counted(situation: Situation, status: Status, decision: Begin | Join | Explain) -> Written:
+def _counted(draft: Draft, status: Status, decision: Begin | Join | Explain) -> Status:
     """With the incident, counted once, and its cause where that is a new one."""
+    situation = draft.situation
     incident, first, before = decision.incident, decision.first, status.first_failure
     counted_as = None if isinstance(decision, Begin) else decision.counted_as
     restarts = decision.restarts if isinstance(decision, Explain) else 1
@@ -88,13 +82,14 @@ def _counted(situation: Situation, status: Status, decision: Begin | Join | Expl
     if isinstance(decision, Join) and incident.cause == decision.counted_as:
         of = f"the failure of {before.task}" if before is not None else "the failure before it"
         text = f"{first.with_rule()}; it is replaced, and not counted apart from {of}"
-        return situation.with_status(status), [Event("Normal", Phase.RESTARTING.value, text)]
+        draft.tell("Normal", Phase.RESTARTING.value, text)
+        return status
     if isinstance(decision, Explain):
-        told = Event("Normal", Phase.RESTARTING.value, f"{first.with_rule()}: that is why training restarted")
+        draft.tell("Normal", Phase.RESTARTING.value, f"{first.with_rule()}: that is why training restarted")
     else:
         consequence = _consequence(situation, decision.tasks)
-        told = Event("Warning", Phase.RESTARTING.value, f"{first.with_rule()}; {consequence}")
-    return situation.with_status(status.but(first_failure=first.in_status())), [told]
+        draft.tell("Warning", Phase.RESTARTING.value, f"{first.with_rule()}; {consequence}")
+    return status.but(first_failure=first.in_status())
 
 
 def _row_ended(situation: Situation) -> Incident | None:

@@ -24,8 +24,8 @@ from dtjob.plan.failure.decisions import (
     TrainingDecision,
     Wait,
 )
+from dtjob.plan.failure.write_ahead import write_ahead
 from dtjob.plan.record.failure import Cause, Failure
-from dtjob.plan.write_ahead import write_ahead
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
 
@@ -44,7 +44,9 @@ def write(
     decision: TrainingDecision | EvaluatorDecision, strategy: str = "MultiWorkerMirrored", **status: Any
 ) -> tuple[Status, list[str]]:
     job = builders.job(strategy, evaluator=True, ps=strategy == "ParameterServer")
-    after, told = write_ahead(builders.situation(job, **{**RUNNING, **status}), decision)
+    draft = builders.draft(job, **{**RUNNING, **status})
+    write_ahead(draft, decision)
+    after, told = draft.situation, draft.events
     return after.status, [f"{event.type} {event.reason}: {event.message}" for event in told]
 
 
