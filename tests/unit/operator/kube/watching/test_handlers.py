@@ -184,7 +184,7 @@ def test_nothing_is_written_to_jobs_and_nothing_of_them_copied() -> None:
     assert (diffbase.build(body=body), diffbase.fetch(body=body)) == ({}, None)
     assert (chosen.scanning.disabled, chosen.posting.enabled) == (True, False)
     assert chosen.process.ultimate_exiting_timeout is None  # else it kills the process 10 min after watches ended
-    assert 0 < (chosen.job_watches.chunk_size or 0) <= 200  # else it lists everything at once
+    assert 0 < (chosen.watching.chunk_size or 0) <= 200  # else it lists everything at once
 
 
 def test_kopf_waits_for_nothing_longer_than_seconds() -> None:

@@ -13,7 +13,7 @@ from dtjob.local.processes.inherited import inherited
 
 SHOW_WHAT_IS_IMPORTED = """
 import sys
-from dtjob.local import ahead, launcher
+from dtjob.local.processes import ahead, launcher
 
 class Shown:
     def __init__(self, environment):
