@@ -29,30 +29,17 @@ _MANIFEST_SCHEMA = {
 def problems(manifest: Value | Job, old: Value | None = None) -> list[Problem]:
     """Everything that an API server would refuse in this manifest or in its pods; empty where it is fine.
 
-    With `old`, the manifest is a change of that one.
+    With `old`, the manifest is a change of that one. Rules between fields are looked at once each field by itself is
+    right.
     """
-    manifest, found = _read(manifest, old)
-    return found or pod_problems(manifest)
-
-
-def job_problems(manifest: Value | Job, old: Value | None = None) -> list[Problem]:
-    """Those that the definition refuses, in the order of the manifest.
-
-    Rules between fields are looked at once each field by itself is right.
-    """
-    return _read(manifest, old)[1]
-
-
-def _read(manifest: Value | Job, old: Value | None) -> tuple[Value, list[Problem]]:
-    """The manifest as the API server reads it, with what the definition refuses in it."""
     if isinstance(manifest, Job):
         manifest = manifest.model_dump(mode="json", by_alias=True, exclude_unset=True)
     try:
         text = json.dumps(manifest, default=str)  # as kubectl reads YAML: a bare date is text
     except (TypeError, ValueError) as error:
-        return manifest, [Problem("", f"is not a manifest: {error}")]
+        return [Problem("", f"is not a manifest: {error}")]
     manifest = without_empty_fields(json.loads(text), _MANIFEST_SCHEMA)
-    return manifest, _kind_problems(manifest) or _of_definition(manifest, old)
+    return _kind_problems(manifest) or _of_definition(manifest, old) or pod_problems(manifest)
 
 
 def _of_definition(manifest: Value, old: Value | None) -> list[Problem]:

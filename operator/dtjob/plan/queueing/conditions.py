@@ -2,54 +2,45 @@
 
 from __future__ import annotations
 
+from dtjob.plan.draft import Draft
 from dtjob.plan.record.conditions import ADMITTED, QUEUE_IGNORED, QUOTA_RESERVED, holds
 from dtjob.plan.record.status import set_condition
-from dtjob.plan.seen.situation import Situation
 from dtjob.plan.seen.workload import Workload
 
 
-def mirrored(situation: Situation, workload: Workload) -> Situation:
-    """The situation with the Workload's conditions as the job's."""
-    status = situation.status
+def mirror(draft: Draft, workload: Workload) -> None:
+    """Set the Workload's conditions as the job's."""
     for type_ in (QUOTA_RESERVED, ADMITTED):
         said = workload.condition(type_)
         there = (said.get("status") == "True", said.get("reason", "Pending"), said.get("message", ""))
-        status = set_condition(status, type_, *there, situation.now, always=True)
-    return situation.with_status(status)
+        draft.status = set_condition(draft.status, type_, *there, draft.now, always=True)
 
 
-def unreserved(situation: Situation, why: str) -> Situation:
-    """The situation of a job that has no Workload."""
-    status = situation.status
+def note_no_workload(draft: Draft, why: str) -> None:
+    """Say of a job in a queue that it has no Workload."""
     for type_ in (QUOTA_RESERVED, ADMITTED):
-        status = set_condition(status, type_, False, "NoWorkload", why, situation.now, always=True)
-    return situation.with_status(status)
+        draft.status = set_condition(draft.status, type_, False, "NoWorkload", why, draft.now, always=True)
 
 
-def say_ignored(situation: Situation, why: str) -> Situation:
-    """The situation, with why the job's label does nothing yet; empty: it does."""
+def say_ignored(draft: Draft, why: str) -> None:
+    """Say why the job's label does nothing yet; empty: it does."""
     reason = "JobRuns" if why else "QueueName"
-    return situation.with_status(set_condition(situation.status, QUEUE_IGNORED, bool(why), reason, why, situation.now))
+    draft.status = set_condition(draft.status, QUEUE_IGNORED, bool(why), reason, why, draft.now)
 
 
-def ended(situation: Situation) -> Situation:
-    """The situation of a job that has ended: there is no next start for which its label could count."""
-    status = situation.status
-    if not holds(status.conditions, QUEUE_IGNORED):
-        return situation
-    return situation.with_status(set_condition(status, QUEUE_IGNORED, False, "JobEnded", "", situation.now))
+def note_end(draft: Draft) -> None:
+    """The job has ended: there is no next start for which its label could count."""
+    if holds(draft.status.conditions, QUEUE_IGNORED):
+        draft.status = set_condition(draft.status, QUEUE_IGNORED, False, "JobEnded", "", draft.now)
 
 
-def without_entry(situation: Situation, ignored: str = "") -> Situation:
-    """The situation of a job in no queue. Conditions of the time when it was in one turn False."""
-    status = situation.status
+def note_no_queue(draft: Draft, ignored: str = "") -> None:
+    """The job is in no queue. Conditions of the time when it was in one turn False."""
+    before = draft.status
     for type_ in (QUOTA_RESERVED, ADMITTED):
-        if holds(status.conditions, type_):
-            status = set_condition(status, type_, False, "NoWorkload", "", situation.now)
-    if status.queue is not None:
-        status = status.but(queue=None)
-    if status is not situation.status:
-        situation = situation.with_status(status)
-    if ignored or holds(status.conditions, QUEUE_IGNORED):
-        return say_ignored(situation, ignored)
-    return situation
+        if holds(before.conditions, type_):
+            draft.status = set_condition(draft.status, type_, False, "NoWorkload", "", draft.now)
+    if before.queue is not None:
+        draft.status = draft.status.but(queue=None)
+    if ignored or holds(before.conditions, QUEUE_IGNORED):
+        say_ignored(draft, ignored)

@@ -17,8 +17,8 @@ from dtjob.objects import kueue
 from dtjob.objects.defaults import Defaults
 from dtjob.plan.actions import Create, Plan
 from dtjob.plan.kueue.slices import slices_of
-from dtjob.plan.queueing.priority import priority
-from dtjob.plan.queueing.wait import while_it_waits
+from dtjob.plan.queueing.lookups import priority
+from dtjob.plan.queueing.waiting import while_it_waits
 from dtjob.plan.seen.children import Children
 from dtjob.plan.seen.situation import Situation
 from dtjob.plan.seen.workload import Kueue, Workload

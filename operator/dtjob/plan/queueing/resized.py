@@ -12,13 +12,12 @@ from dtjob.api.job import Job
 from dtjob.api.spec.replica_specs import Role
 from dtjob.api.status.placement import QueueEntry
 from dtjob.objects import kueue
-from dtjob.objects.manifest import Manifest
 from dtjob.objects.placeholder import placeholder_name
 from dtjob.plan.actions import Action, Create
 from dtjob.plan.elastic.room import placeholders
-from dtjob.plan.kueue.placement import COUNT, Conflict, flavours_of, pod_sets
+from dtjob.plan.kueue.placement import COUNT, Conflict, pod_sets
 from dtjob.plan.kueue.slices import Slices
-from dtjob.plan.queueing.priority import priority, priority_changes
+from dtjob.plan.queueing.lookups import priority, priority_changes, read_flavours
 from dtjob.plan.queueing.quota_use import pods_left
 from dtjob.plan.seen.children import is_lost
 from dtjob.plan.seen.situation import Situation
@@ -37,13 +36,6 @@ def only_resized(job: Job, workload: Workload) -> bool:
     if (policy.min_replicas or 1) > workload.counts().get(WORKER, 0) or replica.replicas < (least or 1):
         return False
     return workload.kind == kueue.kind_of(job)
-
-
-def read_flavours(situation: Situation, workload: Workload) -> tuple[dict[str, Manifest], list[str]]:
-    """The flavours of what this Workload was admitted to, and the names of those that are not there. Raises Unread."""
-    names = flavours_of(workload)
-    found = dict(zip(names, situation.children.found(*(("ResourceFlavor", name) for name in names)), strict=True))
-    return {name: one for name, one in found.items() if one is not None}, [name for name in names if not found[name]]
 
 
 def taken_over(situation: Situation, workload: Workload, entry: QueueEntry) -> QueueEntry:

@@ -8,7 +8,6 @@ from datetime import datetime
 from dtjob.plan.actions import Action, Create, Event
 from dtjob.plan.draft import Draft
 from dtjob.plan.lifetime.suspension import Pause
-from dtjob.plan.seen.situation import Situation
 
 
 @dataclass(frozen=True)
@@ -22,7 +21,6 @@ class Queueing:
     look_again_at: datetime | None = None
 
 
-Step = tuple[Situation, Queueing]
 FREE = Queueing()  # the queue has nothing to say
 
 
