@@ -16,7 +16,6 @@ from dtjob.api.job import KIND, Job
 from dtjob.controller.kept import LAST_APPLIED, kept
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Create
-from dtjob.plan.plan import plan
 from dtjob.plan.seen.children import Children
 from tests.unit.operator import builders
 from tests.unit.operator.plan.test_plan_properties import observed
@@ -110,7 +109,9 @@ def test_of_a_config_map_only_stays_that_it_is_there():
 def test_a_plan_is_the_same_on_what_is_kept(seen: tuple[Job, Children], seconds: int) -> None:
     job, children = seen
     less = replace(children, objects=tuple(guarded(one) for one in children.objects))
-    made, wanted = plan(job, less, builders.at(seconds)), plan(job, children, builders.at(seconds))
+    now = builders.at(seconds)
+    assert builders.asked(job, less, now) == builders.asked(job, children, now)
+    made, wanted = builders.plan_answered(job, less, now), builders.plan_answered(job, children, now)
     assert made == wanted
     for one, other in zip(made.actions, wanted.actions, strict=True):
         if isinstance(one, Create) and isinstance(other, Create):
@@ -119,7 +120,7 @@ def test_a_plan_is_the_same_on_what_is_kept(seen: tuple[Job, Children], seconds:
 
 def test_a_field_that_is_read_and_not_kept_fails():
     pod = guarded(as_an_api_server_gives_it())
-    with pytest.raises(AssertionError, match=r"Pod\.spec\.volumes is read, and objects/kept\.py does not keep it"):
+    with pytest.raises(AssertionError, match=r"Pod\.spec\.volumes is read, and controller/kept\.py does not keep it"):
         pod["spec"].get("volumes")
     with pytest.raises(AssertionError, match=r"Pod\.metadata\.annotations"):
         assert "annotations" in pod["metadata"]
