@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -59,6 +60,7 @@ class FitLoop(TrainingRun):
         self._history: dict[str, list[Any]] = {}
         self._last_logs: dict[str, Any] = {}
         """What the last epoch's end was told, without what callbacks added to it."""
+        self._warn = functools.cache(here.warn)
         self._looked_at_step = False
         """Whether what a step uses was held against what a checkpoint keeps."""
         self._exact = epochs.source.exact and callbacks.exact and engine.trained.exact and engine.exact
@@ -241,6 +243,11 @@ class FitLoop(TrainingRun):
         self._here.progress.update(step=self._steps_done(), epoch=self._epochs.ended, **loss, **pace)
 
     def _kept(self) -> Mapping[str, Any]:
+        if self._exact and not self._callbacks.exact:  # one has got an attribute that no checkpoint can hold
+            self._exact = False
+            self._here.progress.report(resume="approximate")
+        for why in self._callbacks.files_left_out():
+            self._warn(why)
         return {
             "epochsEnded": self._epochs.ended,
             "data": self._epochs.kept(self._step),
