@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from dtjob.crd import other_words
+from dtjob.crd.answers import other_words
 from tests.refusals.failure_rules import codes, on, ruled
 from tests.refusals.manifests import CHECKPOINT, Bad, Manifest, bad, job
 

@@ -73,7 +73,9 @@ def test_a_script_without_dtjob_comes_to_one_devices_numbers(
 def test_a_batch_at_a_time_has_one_devices_numbers(tmp_path: Path, strategy: str, package: str) -> None:
     numbers = []
     for name, options in (("Default", {}), (strategy, TWO)):
-        with Cluster(tmp_path / name, name, {"chief": 1}, "on_batch.py", f"--package={package}", options=options) as run:
+        with Cluster(
+            tmp_path / name, name, {"chief": 1}, "on_batch.py", f"--package={package}", options=options
+        ) as run:
             run.start()
             run.expect_success()
             numbers.append(found(run["chief-0"].output()))

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from dtjob.api.conditions import CONDITIONS, PHASES, REASONS_OF_PHASES
 from dtjob.api.phase import Phase
-from dtjob.plan.conditions import CONDITION_OF, Said, in_phase
-from dtjob.plan.decisions import GiveUp
-from dtjob.plan.failure import Cause
+from dtjob.plan.failure.decisions import GiveUp
+from dtjob.plan.record.conditions import CONDITION_OF, Said, in_phase
+from dtjob.plan.record.failure import Cause
 from tests.unit.operator.builders import NOW
 from tests.unit.reasons import Call, NotNamedHere, calls
 
@@ -26,7 +26,7 @@ PASSED_ON = {
     "status.py: type_",  # set_condition
     "conditions.py: *words",  # in_phase, asked below
     "checkpoints_kept.py: reason",  # Keeping
-    "queue_conditions.py: *there",  # Kueue's own reasons
+    "conditions.py: *there",  # Kueue's own reasons
     "reachability.py: reason",  # _with and nothing_to_reach
     "reachability.py: silence.reason",  # the name of an error
 }

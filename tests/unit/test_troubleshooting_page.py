@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from dtjob.api.conditions import REASONS_OF_PHASES
-from dtjob.controller.patience import MOST_FIRST_SECONDS
-from dtjob.plan.failure import Cause
-from dtjob.plan.policies.deadlines import DEADLINE_EXCEEDED, START_DEADLINE_EXCEEDED
+from dtjob.controller.pace.patience import MOST_FIRST_SECONDS
+from dtjob.plan.lifetime.deadlines import DEADLINE_EXCEEDED, START_DEADLINE_EXCEEDED
+from dtjob.plan.record.failure import Cause
 from tests.unit.reasons import NotNamedHere, calls
 
 ROOT = Path(__file__).parents[2]

@@ -8,8 +8,8 @@ from dtjob.api.job import KIND
 from dtjob.cli.bad_input import BadInput
 from dtjob.cli.kubeconfig_option import check_kubeconfig
 from dtjob.controller.cluster import ClusterError
-from dtjob.kube import client
-from dtjob.kube.kubeconfig import NoCluster
+from dtjob.kube.calls import client
+from dtjob.kube.calls.kubeconfig import NoCluster
 
 
 def run(kubeconfig: str | None, namespace: str | None) -> str:

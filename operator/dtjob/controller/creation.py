@@ -16,19 +16,17 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeVar
 
-from dtjob.controller.built import built
 from dtjob.controller.cluster import AlreadyExists, Cluster, ClusterError, JobKey, Refused, Stale
-from dtjob.controller.existing import is_of_an_earlier_job, is_ours, lost_labels
-from dtjob.controller.holds import Holds
-from dtjob.controller.mending import Mending
-from dtjob.controller.put_back import put_back
-from dtjob.controller.slots import CALLS_OF_A_JOB, Slots
+from dtjob.controller.existing import is_of_an_earlier_job, is_ours, lost_labels, put_back
+from dtjob.controller.pace.holds import Holds
+from dtjob.controller.pace.mending import Mending
+from dtjob.controller.pace.slots import CALLS_OF_A_JOB, Slots
+from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.controller.store import Store
-from dtjob.controller.workqueue import WorkQueue
 from dtjob.objects import drift, kueue, labels
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Create, Mend
-from dtjob.plan.children import deleting
+from dtjob.plan.seen.children import deleting
 
 Item = TypeVar("Item")
 Made = TypeVar("Made", bound="Create | Mend")
@@ -343,3 +341,17 @@ def what_of(create: Make) -> str:
 
 def _now() -> float:
     return asyncio.get_running_loop().time()
+
+
+logger = logging.getLogger(__name__)
+
+
+def built(create: Create) -> Manifest:
+    """The object that is to be made. Raises Refused where its template has a value over which its builder stumbles:
+    nothing but another template helps, as with one that the API server refuses."""
+    try:
+        return create.manifest
+    except Exception as error:
+        logger.exception("%s %s cannot be built", create.kind, create.name)
+        said = f"{type(error).__name__}: {str(error)[:200]}"
+        raise Refused(f"the pod template has a value of another form than a pod's ({said})") from error

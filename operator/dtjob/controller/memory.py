@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from dtjob.controller.holds import Holds
+from dtjob.controller.pace.holds import Holds
 from dtjob.controller.tally import Tally
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Event
-from dtjob.plan.pod_event import PodEvent
-from dtjob.plan.silence import Silence
+from dtjob.plan.seen.children import PodEvent, Silence
 
 
 @dataclass(frozen=True)

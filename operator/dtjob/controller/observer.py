@@ -1,4 +1,4 @@
-"""Who hears of the operator's work: this one keeps nothing, `kube/metrics.py` counts."""
+"""Who hears of the operator's work: this one keeps nothing, `kube/endpoints/metrics.py` counts."""
 
 from __future__ import annotations
 

@@ -11,31 +11,30 @@ from datetime import UTC, datetime
 
 from pydantic import ValidationError
 
-from dtjob.api.job import Job
+from dtjob.api.job import Job, is_ours
 from dtjob.api.stored_job import stored_job
 from dtjob.controller.cluster import Cluster, ClusterError, Gone, JobKey, Stale
 from dtjob.controller.creation import TRIES_BEFORE_SAID, Creation, what_of
 from dtjob.controller.invalid import BUG, BUGS_BEFORE_SAID, say_invalid, words_of, words_of_bug
-from dtjob.controller.look import look, read
-from dtjob.controller.mending import Mending
+from dtjob.controller.look import look
 from dtjob.controller.nesting import TOO_DEEP, TOO_DEEP_MESSAGE
 from dtjob.controller.observer import NOBODY, Observer, Result
-from dtjob.controller.pace import progress_every
-from dtjob.controller.patience import Patience
-from dtjob.controller.slots import CALLS_OF_A_JOB, Slots
+from dtjob.controller.pace.mending import Mending
+from dtjob.controller.pace.pace import progress_every
+from dtjob.controller.pace.patience import Patience
+from dtjob.controller.pace.slots import CALLS_OF_A_JOB, Slots
+from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.controller.status_writer import StatusWriter
 from dtjob.controller.store import Store
 from dtjob.controller.tally import Tally
-from dtjob.controller.workqueue import WorkQueue
 from dtjob.objects import kueue, topology
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Action, Create, Delete, Event, Mend, PatchWorkload, Plan, Relabel, StopServing
-from dtjob.plan.children import Children
 from dtjob.plan.plan import plan
-from dtjob.plan.pod_event import PodEvent
-from dtjob.plan.policies.managed_by import is_ours
-from dtjob.plan.policies.queue_remote import runs_elsewhere
+from dtjob.plan.queueing.remote import runs_elsewhere
+from dtjob.plan.seen.children import Children, PodEvent
+from dtjob.plan.seen.unread import Unread
 from dtjob.plan.urgency import begins
 
 logger = logging.getLogger(__name__)
@@ -199,18 +198,14 @@ class Reconciler:
         self._queue.add(key)
 
     async def _decide(self, key: JobKey, job: Job, now: datetime) -> tuple[Plan, Children]:
-        """Plan, with what the cluster answers where the plan asks for it, and what the plan was made from. It asks for
-        each pod once."""
+        """The plan, and what it was made from: what it has to know besides is read first, each object once."""
         children = self._store.children(key)
         defaults = replace(self._defaults, progress_every=progress_every(self._store.jobs_going_on()))
-        decided = plan(job, children, now, defaults)
-        while decided.ask_for or decided.read:
-            if decided.ask_for:
-                children = await look(self._cluster, self._slots, job, children, decided.ask_for)
-            else:
-                children = await read(self._cluster, self._slots, job, children, decided.read)
-            decided = plan(job, children, now, defaults)
-        return decided, children
+        while True:
+            try:
+                return plan(job, children, now, defaults), children
+            except Unread as unread:
+                children = await look(self._cluster, self._slots, job, children, unread)
 
     def _put_off(self, key: JobKey, job: Job, decided: Plan) -> bool:
         """Whether the status is left to a later look, which is asked for here."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from dtjob.api.job import Job
 from dtjob.api.phase import Phase
-from dtjob.api.replica_specs import Role
+from dtjob.api.spec.replica_specs import Role
 from dtjob.api.status.status import Status
 from dtjob.plan.actions import Create, Plan
-from dtjob.plan.children import Children
+from dtjob.plan.seen.children import Children
 
 MOST_BEFORE_A_WORD = 8
 """Objects that a new job is given before its first status: three shared ones and the pods of a small job, in three or

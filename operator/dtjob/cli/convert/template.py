@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dtjob.api.job import GROUP, MANAGED_BY_LABEL
-from dtjob.api.pod_template import TRAINING_CONTAINER
+from dtjob.api.spec.pod_template import TRAINING_CONTAINER
 from dtjob.cli.convert.containers import with_own_environment, with_text_quantities
 from dtjob.cli.convert.fields import Fields, items, mapping, warn_of_others
 from dtjob.cli.convert.findings import CannotConvert, Findings

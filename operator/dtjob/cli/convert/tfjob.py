@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from dtjob.api.job import API_VERSION, KIND
-from dtjob.api.network import Network
-from dtjob.api.replica_specs import Role
+from dtjob.api.spec.network import Network
+from dtjob.api.spec.replica_specs import Role
 from dtjob.cli.convert.containers import command, port_of, sets_tf_config, without_our_ports, without_tf_config
 from dtjob.cli.convert.fields import Fields, choice, mapping, warn_of_others, without_nulls
 from dtjob.cli.convert.findings import CannotConvert, Finding, Findings
@@ -19,7 +19,7 @@ from dtjob.cli.convert.run_policy import Written, life_of, success_policy
 from dtjob.cli.convert.scheduling import scheduling
 from dtjob.cli.convert.template import Template, read_template
 from dtjob.cli.generated_name import with_a_name
-from dtjob.crd.problems import problems
+from dtjob.crd.answers.problems import problems
 
 TFJOB = "TFJob"
 TFJOB_VERSION = "kubeflow.org/v1"

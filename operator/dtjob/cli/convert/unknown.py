@@ -6,8 +6,8 @@ from typing import Any
 
 from dtjob.cli.convert.fields import PRUNED, Fields
 from dtjob.cli.convert.findings import CannotConvert, Findings
-from dtjob.crd.field_errors import open_block_errors
-from dtjob.crd.pod_schema import pod_spec_schema
+from dtjob.crd.answers.field_errors import open_block_errors
+from dtjob.crd.answers.pod_schema import pod_spec_schema
 from dtjob.crd.schema import PRESERVE, Schema
 
 

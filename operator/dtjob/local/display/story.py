@@ -9,8 +9,8 @@ from dtjob.api.phase import Phase
 from dtjob.controller.tally import CREATED, DELETED, REFUSED
 from dtjob.local.display.snapshot import Snapshot
 from dtjob.plan.actions import Event
-from dtjob.plan.policies.restored import RESUMED, STARTED_OVER
-from dtjob.plan.progress import duration
+from dtjob.plan.seen.progress import duration
+from dtjob.plan.telling.restored import RESUMED, STARTED_OVER
 
 BY_PLAN_ONLY = (Phase.SUCCEEDED.value, CREATED, DELETED, REFUSED, RESUMED, STARTED_OVER)
 """Events that say no more than the summary does, the lines about processes, those made from the chief's report, or the

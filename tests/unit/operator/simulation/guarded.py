@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dtjob.objects import kept
+from dtjob.controller import kept
 from dtjob.objects.manifest import Manifest
 
 
@@ -17,7 +17,7 @@ class Guarded(dict[str, Any]):
         self._fields, self._path = fields, path
 
     def _check(self, name: object) -> None:
-        assert name in self._fields, f"{self._path}.{name} is read, and objects/kept.py does not keep it"
+        assert name in self._fields, f"{self._path}.{name} is read, and controller/kept.py does not keep it"
 
     def __getitem__(self, name: str) -> Any:
         self._check(name)
