@@ -19,21 +19,21 @@ PHASE_AT = {"Standing": 0, "set_phase": 1}
 PHASE_OF = {"Pause": Phase.SUSPENDED, "replace": Phase.SUSPENDED, "GiveUp": Phase.FAILED, "Overdue": Phase.FAILED}
 PASSED_ON = {
     "phase.py: _cause_word(status)",  # a cause, or the name of the phase
-    "plan.py: decision.reason",  # GiveUp
-    "plan.py: late.reason",  # Overdue
-    "plan.py: *standing(situation)",  # Standing
+    "ending.py: decision.reason",  # GiveUp
+    "ending.py: late.reason",  # Overdue
+    "phase.py: *standing(situation)",  # Standing
     "suspension.py: pause.reason",  # Pause
     "status.py: type_",  # set_condition
     "conditions.py: *words",  # in_phase, asked below
     "checkpoints_kept.py: reason",  # Keeping
     "conditions.py: *there",  # Kueue's own reasons
-    "reachability.py: reason",  # _with and nothing_to_reach
+    "reachability.py: reason",  # _set_reachable and nothing_to_reach
     "reachability.py: silence.reason",  # the name of an error
 }
 """Arguments whose values come from elsewhere, and from where."""
 OF_CONDITIONS = {"set_condition": 3, "with_condition": 3}
 OF_ONE_CONDITION = {
-    "_with": ("StatusReachable", 2),
+    "_set_reachable": ("StatusReachable", 2),
     "nothing_to_reach": ("StatusReachable", 1),
     "Keeping": ("CheckpointsKept", 1),
 }

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from dtjob.api.job import KIND
-from dtjob.cli.bad_input import BadInput
-from dtjob.cli.kubeconfig_option import check_kubeconfig
+from dtjob.cli.bad_input import BadInput, check_kubeconfig
 from dtjob.controller.cluster import ClusterError
 from dtjob.kube.calls import client
 from dtjob.kube.calls.kubeconfig import NoCluster

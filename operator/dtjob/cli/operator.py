@@ -6,8 +6,7 @@ import asyncio
 import logging
 from pathlib import Path
 
-from dtjob.cli.bad_input import BadInput
-from dtjob.cli.kubeconfig_option import check_kubeconfig
+from dtjob.cli.bad_input import BadInput, check_kubeconfig
 from dtjob.kube import process
 from dtjob.kube.calls.kubeconfig import NoCluster
 from dtjob.kube.election.leader import Election

@@ -29,16 +29,16 @@ def say_reachability(draft: Draft) -> None:
     known = said.status if said else None
     if silence is None:
         if known in ("False", "Unknown") and _answers(situation):
-            _set(draft, True, "Answers", "")
+            _set_reachable(draft, True, "Answers", "")
         return
     if situation.now < silence.since + SAID_AFTER:
         return
     message = _message(situation, silence)
     if known is None:  # conditions that never held are left out, and this one begins by not holding
-        _set(draft, True, "Answers", "")
+        _set_reachable(draft, True, "Answers", "")
     if known != "False":
         draft.tell("Warning", "StatusUnreachable", message)
-    _set(draft, False, silence.reason, message)
+    _set_reachable(draft, False, silence.reason, message)
 
 
 def nothing_to_reach(status: Status, reason: str, now: datetime) -> Status:
@@ -69,7 +69,7 @@ def _answers(situation: Situation) -> bool:
     return task in situation.children.reports and task not in situation.children.silences
 
 
-def _set(draft: Draft, holds: bool, reason: str, message: str) -> None:
+def _set_reachable(draft: Draft, holds: bool, reason: str, message: str) -> None:
     draft.status = set_condition(draft.status, STATUS_REACHABLE, holds, reason, message, draft.now)
 
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dtjob.cli.bad_input import BadInput
-from dtjob.cli.kubeconfig_option import check_kubeconfig
+from dtjob.cli.bad_input import BadInput, check_kubeconfig
 
 
 @pytest.mark.parametrize("command", ["check", "operator"])
