@@ -10,6 +10,7 @@ parser = argparse.ArgumentParser()
 parser.add_argument("--package", choices=["keras", "tf_keras"], default="keras")
 parser.add_argument("--strategy", default="MirroredStrategy")
 parser.add_argument("--legacy", choices=["SGD", "Adam", "RMSprop"], help="an older optimizer of tf_keras")
+parser.add_argument("--clipnorm", type=float)
 parser.add_argument("--epochs", type=int, default=2)
 options = parser.parse_args()
 keras = importlib.import_module(options.package)
@@ -31,7 +32,7 @@ with strategy.scope():
     model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(1, kernel_initializer="ones")])
     optimizer = keras.optimizers.SGD(0.05)
     if options.legacy:
-        optimizer = getattr(keras.optimizers.legacy, options.legacy)(0.05, clipnorm=0.5)
+        optimizer = getattr(keras.optimizers.legacy, options.legacy)(0.05, clipnorm=options.clipnorm)
     model.compile(optimizer, "mse", metrics=["mae"])
 if shards:
     assert len(model.layers[0].kernel.value.variables) == 2
