@@ -20,7 +20,7 @@ MUCH = 3
 these at a time."""
 
 
-class Patience:
+class StatusDelay:
     """Remembers since when each job's status waits. `now` is in seconds of one clock throughout. With `longest` 0
     none waits."""
 

@@ -17,7 +17,7 @@ FORGOTTEN_AFTER = timedelta(minutes=15)
 REMEMBERED = 10_000
 
 
-class Mending:
+class RepairLimit:
     """Remembers what was mended lately."""
 
     def __init__(self) -> None:

@@ -18,7 +18,7 @@ NAMED = 3
 """Pods that an event names; of the others it gives the number."""
 
 
-class Tally:
+class CallSummary:
     """Collects what was done for one job; `events` says it."""
 
     def __init__(self) -> None:
