@@ -1,4 +1,4 @@
-"""What carrying out one plan came to, as events: one for all pods that were created, one for all that were deleted.
+"""Call summary: the calls of one plan as Events: one for all pods that were created, and one for all that were deleted.
 
 The reasons are those of Kubernetes' own controllers, so that who looks for these finds them on a job too.
 """

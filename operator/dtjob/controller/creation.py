@@ -1,4 +1,4 @@
-"""Creates in three groups: what pods need, then pods, then what may fail alone.
+"""Creation: creates in three groups: what pods need, then pods, then what may fail alone.
 
 Pods of each role are made in batches of 1, 2, 4, …, as the Job controller makes them. Alone are repairs of objects that
 are there, and Workloads of Kueue: where one is refused, the others and all pods are made.

@@ -1,4 +1,5 @@
-"""Queue → plan → calls. Decides nothing: order, concurrency and what a failed call means are all that lives here."""
+"""Reconciler: takes jobs from the queue, plans, and makes the calls of each plan. It decides the order of calls and
+nothing else."""
 
 from __future__ import annotations
 

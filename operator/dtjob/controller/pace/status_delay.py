@@ -1,4 +1,4 @@
-"""How long a status that may wait waits until it is written (`plan/urgency.py` says which may)."""
+"""Status delay: how long a status waits that is not urgent (`plan/urgency.py`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Incidents: failures that belong together, the restart budget they use up, and the wait before the next start."""
+"""Incidents: failures that belong together, the budget of restarts that they use up, and the backoff."""
 
 from __future__ import annotations
 

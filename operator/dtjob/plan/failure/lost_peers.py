@@ -1,4 +1,4 @@
-"""Collateral: errors that tasks have only because a peer was taken from them, and what shows late of any failure.
+"""Lost peers: tasks that fail only because another task was taken from them, and causes that show late.
 
 Under our supervisor the loss of a peer never ends a container, save after several restarts in vain; an image of the
 user's own ends with whatever code its program has for it.

@@ -1,4 +1,4 @@
-"""Restarts: which tasks get a new attempt, what that costs, and when the job has failed for good."""
+"""Restarts: which tasks get a new attempt, which budget that uses up, and when the job fails for good."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Phase: where a job that has not ended stands, from what its tasks do and say."""
+"""Phase: the phase of a job that has not ended, with its reason and message."""
 
 from __future__ import annotations
 

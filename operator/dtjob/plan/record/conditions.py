@@ -1,4 +1,4 @@
-"""What is said by the conditions of a job, and how they change."""
+"""Conditions: which ones a job has, and how they change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a job's status changes: its phase and conditions, its counts, and the attempts of its tasks."""
+"""Changes of the status: phase, conditions, counts of restarts, and attempts."""
 
 from __future__ import annotations
 
