@@ -52,6 +52,8 @@ class FitLoop(TrainingRun):
             engine.trained.scale_learning_rate(engine.group.replicas)
         self._epoch_logs: dict[str, Any] | None = None
         """Training's logs of an epoch whose steps are done, while its validation is not."""
+        self._has_loss = False
+        """Whether a step told its loss at the last agreement."""
         self._stopped = False
         """A callback has stopped the training."""
         self._asked_to_leave = False
@@ -94,7 +96,9 @@ class FitLoop(TrainingRun):
         self._engine.wait()
 
     def _loss(self) -> float | None:
-        return self._engine.loss()
+        mine = self._engine.loss()
+        self._has_loss = mine is not None
+        return mine
 
     def _steps_done(self) -> int:
         return self._step - self._engine.outstanding()
@@ -238,7 +242,7 @@ class FitLoop(TrainingRun):
         self._asked_to_leave = bool(votes[1] > 0)
 
     def _tell(self, agreement: Agreement) -> None:
-        loss = {} if self._engine.loss() is None else {"loss": agreement.loss}
+        loss = {"loss": agreement.loss} if self._has_loss else {}
         pace = self._pace_at(agreement.steps_per_second)
         self._here.progress.update(step=self._steps_done(), epoch=self._epochs.ended, **loss, **pace)
 
