@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dtjob.api.conditions import REASONS_OF_PHASES
-from dtjob.controller.pace.patience import MOST_FIRST_SECONDS
+from dtjob.controller.pace.status_delay import MOST_FIRST_SECONDS
 from dtjob.plan.lifetime.deadlines import DEADLINE_EXCEEDED, START_DEADLINE_EXCEEDED
 from dtjob.plan.record.failure import Cause
 from tests.unit.reasons import NotNamedHere, calls

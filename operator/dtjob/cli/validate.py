@@ -8,7 +8,7 @@ from pathlib import Path
 from dtjob.cli.bad_input import BadInput
 from dtjob.cli.generated_name import hint
 from dtjob.cli.job_file import read_job
-from dtjob.crd.answers.other_words import of_managed_by
+from dtjob.crd.answers.hints import of_managed_by
 from dtjob.objects.defaults import NO_DEFAULTS, lacks_image
 
 

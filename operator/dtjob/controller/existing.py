@@ -11,7 +11,7 @@ from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import PatchWorkload
 
 
-async def put_back(cluster: Cluster, there: Manifest, lost: Mapping[str, str]) -> Manifest:
+async def restore_labels(cluster: Cluster, there: Manifest, lost: Mapping[str, str]) -> Manifest:
     """Give a pod or Workload that is `there` the labels that it has `lost`; the object as stored then, in a version
     later than that in which the watch saw it go. Raises ClusterError where it has gone meanwhile, or the cluster did
     not answer."""

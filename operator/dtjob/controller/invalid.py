@@ -1,4 +1,4 @@
-"""Jobs that this version cannot run.
+"""Invalid jobs: a job whose spec cannot be read, and what its status says then.
 
 If a stored spec cannot be read, the job's status says so once, and the job is left alone. If the operator stumbles over
 a job, it tries again, which an event says.

@@ -1,4 +1,4 @@
-"""Asking the cluster for pods by name, where the watch may have lost sight of them, and for what nobody watches."""
+"""Look: asks the cluster for what a plan has to know and no watch shows."""
 
 from __future__ import annotations
 

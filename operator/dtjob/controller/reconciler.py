@@ -1,4 +1,5 @@
-"""Queue → plan → calls. Decides nothing: order, concurrency and what a failed call means are all that lives here."""
+"""Reconciler: takes jobs from the queue, plans, and makes the calls of each plan. It decides the order of calls and
+nothing else."""
 
 from __future__ import annotations
 
@@ -13,20 +14,20 @@ from pydantic import ValidationError
 
 from dtjob.api.job import Job, is_ours
 from dtjob.api.stored_job import stored_job
+from dtjob.controller.call_summary import CallSummary
 from dtjob.controller.cluster import Cluster, ClusterError, Gone, JobKey, Stale
 from dtjob.controller.creation import TRIES_BEFORE_SAID, Creation, what_of
 from dtjob.controller.invalid import BUG, BUGS_BEFORE_SAID, say_invalid, words_of, words_of_bug
 from dtjob.controller.look import look
 from dtjob.controller.nesting import TOO_DEEP, TOO_DEEP_MESSAGE
 from dtjob.controller.observer import NOBODY, Observer, Result
-from dtjob.controller.pace.mending import Mending
 from dtjob.controller.pace.pace import progress_every
-from dtjob.controller.pace.patience import Patience
+from dtjob.controller.pace.repair_limit import RepairLimit
 from dtjob.controller.pace.slots import CALLS_OF_A_JOB, Slots
+from dtjob.controller.pace.status_delay import StatusDelay
 from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.controller.status_writer import StatusWriter
 from dtjob.controller.store import Store
-from dtjob.controller.tally import Tally
 from dtjob.objects import kueue, topology
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
 from dtjob.objects.manifest import Manifest
@@ -59,7 +60,7 @@ class Reconciler:
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         defaults: Defaults = NO_DEFAULTS,
         observer: Observer = NOBODY,
-        patience: Patience | None = None,
+        status_delay: StatusDelay | None = None,
     ) -> None:
         self._cluster = cluster
         self._statuses = StatusWriter(cluster, observer)
@@ -69,7 +70,7 @@ class Reconciler:
         self._defaults = defaults
         self._observer = observer
         self._slots = Slots()
-        self._relabelled, self._patience = Mending(), patience or Patience()
+        self._label_repairs, self._status_delay = RepairLimit(), status_delay or StatusDelay()
         self._creation = Creation(cluster, store, queue, self._slots, clock)
 
     async def run(self, workers: int = 20) -> None:
@@ -121,7 +122,7 @@ class Reconciler:
         """
         manifest = self._store.job(key)
         if manifest is None or "deletionTimestamp" in manifest["metadata"]:
-            self._patience.forget(key)
+            self._status_delay.forget(key)
             self._store.forget(key)
             return None
         try:
@@ -210,16 +211,16 @@ class Reconciler:
     def _put_off(self, key: JobKey, job: Job, decided: Plan) -> bool:
         """Whether the status is left to a later look, which is asked for here."""
         now, first = asyncio.get_running_loop().time(), not job.status.get("phase")
-        wait = self._patience.wait(key, now, self._queue.at_hand, first)
+        wait = self._status_delay.wait(key, now, self._queue.at_hand, first)
         if decided.may_wait and wait:
             self._queue.add_after(key, wait)
             return True
-        self._patience.forget(key)
+        self._status_delay.forget(key)
         return False
 
     async def _act(self, key: JobKey, job: Job, manifest: Manifest, decided: Plan) -> None:
         """Carry the plan out, and tell what was done, however far it came."""
-        self._store.memory(key).tally = Tally()
+        self._store.memory(key).summary = CallSummary()
         try:
             await self._carry_out(key, job, decided.actions)
         except ClusterError:
@@ -228,7 +229,7 @@ class Reconciler:
         await self._tell(key, manifest)
 
     async def _tell(self, key: JobKey, manifest: Manifest) -> None:
-        for event in self._store.memory(key).tally.events():
+        for event in self._store.memory(key).summary.events():
             await self._cluster.emit(manifest, event)
 
     async def _carry_out(self, key: JobKey, job: Job, actions: Iterable[Action]) -> None:
@@ -283,7 +284,7 @@ class Reconciler:
                     self._queue.add(key)
                 if action.kind == kueue.KIND:  # at once: nothing may begin with the admission of one that is gone
                     self._forget(key, action.uid)
-                self._store.memory(key).tally.deleted(action.kind, action.name)
+                self._store.memory(key).summary.deleted(action.kind, action.name)
                 self._store.forget_unwatched(key, action.kind, action.uid)
             elif isinstance(action, Relabel):
                 await self._relabel(key, action)
@@ -313,12 +314,12 @@ class Reconciler:
         """Put the labels back, unless that was done too often lately. The watch may have said that the pod is gone:
         what is stored now is newer than that."""
         now = self._clock()
-        if wait := self._relabelled.wait(action.uid, now):
+        if wait := self._label_repairs.wait(action.uid, now):
             self._queue.add_after(key, wait.total_seconds())
             return
         logger.info("%s/%s: putting labels back on Pod %s: %s", *key, action.name, ", ".join(sorted(action.labels)))
         stored = await self._cluster.relabel(key[0], action.name, action.uid, action.labels)
-        self._relabelled.note(action.uid, now)
+        self._label_repairs.note(action.uid, now)
         if stored is None:  # of a pod that was asked for by name no watch tells that it has gone
             self._queue.add_after(key, LOOK_AGAIN_SECONDS)
             return

@@ -1,6 +1,6 @@
-"""What we believe: the last known version of every job and child, from watches, lists and our own calls.
+"""Store: the last known version of every job and child, from watches, lists and our own calls.
 
-Of each object only what is read is held (`controller/kept.py`), whoever brings it.
+Of each object only what is read is held (`controller/stored_fields.py`), whoever brings it.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Any
 from dtjob.api.job import KIND
 from dtjob.api.phase import ENDED
 from dtjob.controller.cluster import JobKey
-from dtjob.controller.kept import kept
 from dtjob.controller.memory import Memory
 from dtjob.controller.nesting import shallow
+from dtjob.controller.stored_fields import kept
 from dtjob.objects import gangs, labels
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.seen.children import Children, PodEvent, Silence

@@ -14,7 +14,7 @@ from typing import Any
 from dtjob.api.job import Job
 from dtjob.api.phase import ENDED, Phase
 from dtjob.controller.cluster import ClusterError, JobKey
-from dtjob.controller.pace.patience import Patience
+from dtjob.controller.pace.status_delay import StatusDelay
 from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.controller.reconciler import Reconciler
 from dtjob.controller.store import Store
@@ -83,7 +83,9 @@ class Engine:
         # A dtjob that was killed leaves supervisors that still save: two writers must not meet in one directory.
         await leftovers.kill({"DTJOB_UID": self.job.metadata.uid})
         reconciling = asyncio.create_task(
-            Reconciler(self._cluster, self._store, self._queue, defaults=DEFAULTS, patience=Patience(0)).run(workers=1)
+            Reconciler(self._cluster, self._store, self._queue, defaults=DEFAULTS, status_delay=StatusDelay(0)).run(
+                workers=1
+            )
         )
         polling = asyncio.create_task(self._poll_forever())
         waits = [asyncio.create_task(self._over.wait()), asyncio.create_task(self._stop.wait())]

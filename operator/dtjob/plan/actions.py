@@ -1,4 +1,4 @@
-"""What a plan may ask for: the few things that dtjob ever does to a cluster."""
+"""Actions: all that a plan can ask for."""
 
 from __future__ import annotations
 

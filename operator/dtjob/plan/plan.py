@@ -34,7 +34,7 @@ from dtjob.plan.pods.convergence import converge
 from dtjob.plan.pods.gang import note_gang, release_gang, release_outgrown
 from dtjob.plan.pods.one_chief import when_its_node_counts_as_lost
 from dtjob.plan.pods.relabel import restore_labels
-from dtjob.plan.pods.unseen import find_earlier_chiefs, find_vanished
+from dtjob.plan.pods.vanished import find_earlier_chiefs, find_vanished
 from dtjob.plan.queueing.queueing import queueing
 from dtjob.plan.queueing.remote import keep_workload
 from dtjob.plan.queueing.step import ask_queue

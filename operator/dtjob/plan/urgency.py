@@ -1,4 +1,4 @@
-"""What of a job is urgent: which change of a status may wait a little, and where pods may come before any word of them.
+"""Urgency: which changes of a status may be written a little later, and when pods are made before the first status.
 
 Pods of a job start one after another, and end so. Were each of them written, a job of four pods would be written twice
 as often as anything happens to it; a count that is a second old misleads nobody. And what a new job waits for are its

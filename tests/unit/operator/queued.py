@@ -9,7 +9,7 @@ from typing import Any
 
 from dtjob import times
 from dtjob.api.job import Job
-from dtjob.controller.kept import kept
+from dtjob.controller.stored_fields import kept
 from dtjob.objects import kueue
 from dtjob.objects.defaults import NO_DEFAULTS
 from dtjob.objects.manifest import Manifest

@@ -1,4 +1,4 @@
-"""Asking: which supervisor is asked for its status when, so that silent ones starve nobody. Pure: takes `now`.
+"""Asking: which supervisor is asked for its status, and when. Silent ones do not delay the others.
 
 A chief that accepts a connection and never answers costs a slot for seconds. So no namespace has more than a share of
 the slots; those that did not answer last time, or were never asked, share half of them; and who stays silent is asked

@@ -1,4 +1,4 @@
-"""How many calls a large job has under way while smaller ones make theirs: as many as hardly slow the answers.
+"""Giving way: how many calls of a large job are under way while small jobs make theirs.
 
 Calls in turn (`slots.py`) do not help a small job where a large one's calls keep the whole API server busy: each of its
 few then takes ten times as long as on a quiet one, and so do everybody else's. So while small jobs make calls, large

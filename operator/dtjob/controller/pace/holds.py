@@ -1,4 +1,4 @@
-"""Creates that were refused, and when each may be tried again: not at every event of the job."""
+"""Holds: creates that were refused, and when each may be tried again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often to look at a job, and to write how far it is: less often the more there is to look at."""
+"""Pace: how long events are gathered, and how often progress is written. Both grow with the number of objects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is due: a work queue with client-go's semantics (tools: util/workqueue).
+"""Work queue: which job is due, with the semantics of client-go's util/workqueue.
 
 A key is in the queue at most once, and is never given to two workers at a time: a key that is added while a worker
 has it is queued again when the worker is done. Without the second rule every pod would be created several times.

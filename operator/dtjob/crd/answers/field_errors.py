@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dtjob.api.quantity import is_quantity
-from dtjob.crd.answers import other_words
+from dtjob.crd.answers import hints
 from dtjob.crd.schema import INT_OR_STRING, PRESERVE, Schema
 
 
@@ -34,7 +34,7 @@ def dotted(location: tuple[str | int, ...]) -> str:
 def sentences(error: Mapping[str, Any], schema: Schema) -> Iterator[Problem]:
     """One of pydantic's errors as problems: several of an unknown block in which we know words of other APIs."""
     if error["type"] == "extra_forbidden":
-        found = list(other_words.answers(dotted(error["loc"]), error.get("input")))
+        found = list(hints.answers(dotted(error["loc"]), error.get("input")))
         if found:
             yield from (Problem(path, f"is an unknown field; {mend}") for path, mend in found)
             return
@@ -51,7 +51,7 @@ def sentence(error: Mapping[str, Any], schema: Schema) -> Problem:
         message = f"is an unknown field; {_instead(location, schema)}"
     elif kind in _MESSAGES:
         message = _MESSAGES[kind](error.get("input"), error.get("ctx") or {})
-        mend = other_words.of_value(dotted(location), error.get("input")) if kind == "enum" else None
+        mend = hints.of_value(dotted(location), error.get("input")) if kind == "enum" else None
         message += f": {mend}" if mend else ""
     else:
         message = str(error["msg"])

@@ -11,7 +11,7 @@ import json
 from pydantic import ValidationError
 
 from dtjob.api.job import API_VERSION, KIND, Job, Spec
-from dtjob.crd.answers import other_words
+from dtjob.crd.answers import hints
 from dtjob.crd.answers.field_errors import Problem, open_block_errors, sentences, without_empty_fields
 from dtjob.crd.answers.keyed_lists import repeated_entries
 from dtjob.crd.answers.metadata import metadata_problems, metadata_schema
@@ -98,7 +98,7 @@ def _kind_problems(manifest: Value) -> list[Problem]:
     if not isinstance(manifest, dict):
         return [Problem("", "is not a manifest: the top must be a mapping with apiVersion, kind, metadata and spec")]
     return [
-        Problem(field, f"must be {wanted}, not {manifest.get(field)!r}{other_words.of_kind(manifest.get(field))}")
+        Problem(field, f"must be {wanted}, not {manifest.get(field)!r}{hints.of_kind(manifest.get(field))}")
         for field, wanted in (("apiVersion", API_VERSION), ("kind", KIND))
         if manifest.get(field) != wanted
     ]

@@ -1,4 +1,4 @@
-"""The only file that calls the API server: plain JSON, where the `kubernetes` client's configuration says.
+"""The client: the only file that calls the API server. It sends and reads plain JSON.
 
 Its typed methods cost 0.45 ms a call against 0.1 to 0.25 ms for a plain transport, and its models refuse unknown
 fields.

@@ -1,4 +1,4 @@
-"""Which cluster: the one of a kubeconfig, or the one in whose pod this runs."""
+"""Which cluster: that of a kubeconfig, or that of the pod in which the operator runs."""
 
 from __future__ import annotations
 

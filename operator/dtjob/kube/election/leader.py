@@ -1,4 +1,4 @@
-"""Leader election: of several operators, one works. `lease.py` decides; here are the calls, the clock and the end.
+"""Leader election: of several operators, one works. `lease.py` decides. This file has the calls, the clock and the end.
 
 Why not `kubernetes.aio.leaderelection` (37.0): a refused connection is no ApiException and escapes its renew loop,
 which leaves its work running without a lease; a call that hangs outlasts its renew deadline, for that is looked at

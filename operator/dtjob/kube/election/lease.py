@@ -1,4 +1,4 @@
-"""Who leads: what one candidate concludes from a coordination.k8s.io Lease. No I/O here, and every time is an argument.
+"""Lease: what one candidate concludes from a coordination.k8s.io Lease. It does no I/O, and each time is an argument.
 
 As in client-go, nobody compares two machines' clocks. A standby takes a lease over only after having seen it unchanged
 for its whole duration on its own clock; the leader stops after two thirds of that, counted from the moment that it

@@ -1,5 +1,4 @@
-"""Reports: asks the supervisors of running jobs for their `/status`, which is where steps and checkpoints come
-from. Who is asked when is decided in `controller/pace/asking.py`."""
+"""Reports: reads `/status` of the supervisors of running jobs. `controller/pace/asking.py` decides whose, and when."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which events are repetitions of earlier ones, so that a job's list of them stays short: client-go's rules.
+"""Correlator: which Events repeat earlier ones. It has the rules of client-go's EventCorrelator.
 
 The same event again within ten minutes is the one that is there, counted once more. Of one reason, at most ten
 different events are told within ten minutes; what comes then is counted as one.

@@ -1,4 +1,4 @@
-"""Events that are yet to be recorded: whoever tells one goes on at once, as with client-go's broadcaster.
+"""Outbox: Events that are to be recorded. Nobody waits until they are.
 
 An event is a call like any other. Were it waited for, the pods of a new job would come a call later, of many new jobs
 each as much later as their events take the API server.

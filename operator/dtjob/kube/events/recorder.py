@@ -1,4 +1,4 @@
-"""Events on jobs, recorded in the API server: new ones by POST, repetitions of earlier ones by PATCH."""
+"""Recorder: writes Events to the API server. New ones are created, and repetitions patch the earlier one."""
 
 from __future__ import annotations
 

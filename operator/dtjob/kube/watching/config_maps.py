@@ -1,4 +1,4 @@
-"""The jobs' ConfigMaps that an operator finds when it starts, asked for by name.
+"""ConfigMaps of jobs that exist when the operator starts: they are read by name.
 
 Kubernetes cannot hold a right to list or watch to a label, so watching these would take the right to read every
 ConfigMap of the cluster. Their names are known. What they hold is never read.

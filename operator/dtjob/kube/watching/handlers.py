@@ -1,4 +1,4 @@
-"""kopf's handlers: it logs in as the operator's own connection does, and tells what happens to jobs.
+"""Handlers of kopf: it logs in as the operator's own connection does, and passes events of jobs on.
 
 All other kinds have `informer.py`: kopf gives each event a task, a queue and a look for what has changed. That is
 little for a job's events, and most of what the events of thousands of pods would cost.

@@ -1,4 +1,4 @@
-"""The store's objects of one kind, kept up to date: a LIST in pages, then a watch from its version on.
+"""Informer: keeps the objects of one kind in the store up to date, with a LIST in pages and a watch from its version.
 
 Each namespace has a LIST and a watch of its own. A watch that ends continues from the last version that it named, in an
 event or in a bookmark. If the API server no longer knows what came after that version (410), the namespace is listed

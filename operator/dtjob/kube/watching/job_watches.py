@@ -1,4 +1,4 @@
-"""kopf at work: it watches jobs for as long as the operator runs, in the namespaces that may be watched now.
+"""Job watches: kopf watches jobs as long as the operator runs, in the namespaces that may be watched.
 
 kopf watches a set of namespaces that is fixed when it starts, and ends as a whole if one watch is refused. So it is
 started again whenever other namespaces are to be watched, and whenever it ended: its first LIST finds what was missed.

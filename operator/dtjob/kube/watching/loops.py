@@ -1,4 +1,4 @@
-"""The loops of the operator's process, each begun again where it ends: no object of one tenant's may stop the rest."""
+"""Loops of the process: each is started again when it ends, so that one broken object does not stop the others."""
 
 from __future__ import annotations
 

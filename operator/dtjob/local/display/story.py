@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from dtjob.api.phase import Phase
-from dtjob.controller.tally import CREATED, DELETED, REFUSED
+from dtjob.controller.call_summary import CREATED, DELETED, REFUSED
 from dtjob.local.display.snapshot import Snapshot
 from dtjob.plan.actions import Event
 from dtjob.plan.seen.progress import duration

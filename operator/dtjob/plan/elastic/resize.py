@@ -1,4 +1,4 @@
-"""Resize: a group of another number of workers goes on at the last checkpoint of the one before.
+"""Resize: a group ends, and one with another number of workers continues at its last checkpoint.
 
 A cluster spec cannot change in a container that runs, so all that train are made anew: told to end, which saves as a
 suspension does, and made when all have ended. Both halves are written ahead. Nothing is counted or charged for it.

@@ -1,4 +1,4 @@
-"""Elastic: when the number of workers that train together changes, and to what.
+"""Room: when the number of workers that train together changes, and to what.
 
 A lower `count` is followed at once; a higher one, and one that there was no room for, when placeholders have found
 room: so training never stops for workers that do not come. `resize.py` carries a change out.

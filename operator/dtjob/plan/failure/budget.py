@@ -1,4 +1,4 @@
-"""Incidents: failures that belong together, the restart budget they use up, and the wait before the next start."""
+"""Incidents: failures that belong together, the budget of restarts that they use up, and the backoff."""
 
 from __future__ import annotations
 
@@ -122,7 +122,9 @@ def next_incident(
     )
 
 
-def joined(incident: Incident, cause: Cause, action: RuleAction | None = None, charges: int = 1) -> Incident:
+def with_another_failure(
+    incident: Incident, cause: Cause, action: RuleAction | None = None, charges: int = 1
+) -> Incident:
     """The incident with one more failure in it, about which a rule may say `action`. A stronger cause takes over: what
     is not charged gives the charge back, and those of as many incidents before it as make `charges` with it; and what
     is charged where the incident was not, as only rules say, is charged now."""

@@ -1,4 +1,4 @@
-"""Why a pod failed, and whether that is the job's own doing."""
+"""The cause of a failure: what ended the pod, and whether the job itself did it."""
 
 from __future__ import annotations
 

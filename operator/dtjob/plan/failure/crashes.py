@@ -1,4 +1,4 @@
-"""Crashes: training processes that a signal ended and that their supervisors started again, in the pods that they had.
+"""Crashes: training processes that a signal ended, and that their supervisors started again in the same pods.
 
 No pod shows them. The chief's supervisor tells of those of all its group, and each is counted and told once.
 """

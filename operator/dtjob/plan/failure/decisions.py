@@ -1,4 +1,4 @@
-"""Decisions: what may be done about tasks whose pods have ended or are gone. `write_ahead.py` says what each means."""
+"""Decisions about tasks whose pods have ended or are gone. `write_ahead.py` writes each into the status."""
 
 from __future__ import annotations
 

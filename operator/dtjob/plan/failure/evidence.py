@@ -1,4 +1,4 @@
-"""Evidence: what a pod shows of its failure, as rules ask for it. Nobody's guess at why it failed is in it."""
+"""Evidence: what a pod shows of its failure, as the matchers of rules read it."""
 
 from __future__ import annotations
 

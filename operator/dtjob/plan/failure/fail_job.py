@@ -1,4 +1,4 @@
-"""FailJob: failures over which a rule of the user's ends the job at once."""
+"""FailJob: a rule of failurePolicy.rules ends the job at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Collateral: errors that tasks have only because a peer was taken from them, and what shows late of any failure.
+"""Lost peers: tasks that fail only because another task was taken from them, and causes that show late.
 
 Under our supervisor the loss of a peer never ends a container, save after several restarts in vain; an image of the
 user's own ends with whatever code its program has for it.
@@ -19,7 +19,7 @@ from dtjob.objects import topology
 from dtjob.objects.exit_codes import RESTARTED_IN_VAIN
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.topology import Task
-from dtjob.plan.failure.budget import joined
+from dtjob.plan.failure.budget import with_another_failure
 from dtjob.plan.failure.cause import disruption_of, failure_of
 from dtjob.plan.failure.decisions import Explain, Nothing, Wait
 from dtjob.plan.failure.rules import ruled
@@ -75,7 +75,7 @@ def first_cause(situation: Situation, failure: Failure) -> Failure:
     return failure
 
 
-def row_of_errors(situation: Situation, incident: Incident, first: Failure) -> Errors | None:
+def repeated_errors(situation: Situation, incident: Incident, first: Failure) -> Errors | None:
     """The row of errors that the incident, which begins now over `first`, ends; None where no peer can be the cause.
 
     Until a lost node is missed it gets the replacement of the pod that was lost with it, and the group fails again, as
@@ -120,7 +120,7 @@ def explain(situation: Situation) -> Explain | Nothing:
             # What happened while the job was suspended is held against nobody; when it did, nobody can tell apart.
             if verdict.action is not RuleAction.RESTART_AND_IGNORE_MAX_RESTARTS and suspended:
                 continue
-            incident = joined(incident, found.cause, verdict.of_a_rule, max(row, 1))
+            incident = with_another_failure(incident, found.cause, verdict.of_a_rule, max(row, 1))
             return Explain(incident, was, found, max(row, 1), verdict.action)
     return Nothing()
 

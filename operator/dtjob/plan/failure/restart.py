@@ -1,4 +1,4 @@
-"""Restarts: which tasks get a new attempt, what that costs, and when the job has failed for good."""
+"""Restarts: which tasks get a new attempt, which budget that uses up, and when the job fails for good."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dtjob.api.spec.strategy import Strategy
 from dtjob.api.status.incident import Incident
 from dtjob.objects import topology
 from dtjob.objects.topology import Task
-from dtjob.plan.failure.budget import joined, next_incident, wait_before
+from dtjob.plan.failure.budget import next_incident, wait_before, with_another_failure
 from dtjob.plan.failure.cause import failure_of, vanished
 from dtjob.plan.failure.decisions import (
     Begin,
@@ -31,7 +31,7 @@ from dtjob.plan.failure.decisions import (
     Wait,
 )
 from dtjob.plan.failure.fail_job import fail_job, give_up
-from dtjob.plan.failure.lost_peers import first_cause, row_of_errors, wait_for_word
+from dtjob.plan.failure.lost_peers import first_cause, repeated_errors, wait_for_word
 from dtjob.plan.failure.rules import cannot_start, ruled
 from dtjob.plan.failure.same_mistake import failed_for_good, mistake_of, program_failed
 from dtjob.plan.failure.stalled import silent_stragglers, silent_tasks
@@ -89,7 +89,7 @@ def _more_of(situation: Situation, incident: Incident, tasks: tuple[Task, ...], 
     """More has failed of the incident. What fails long after its beginning follows from it, and is not its cause."""
     first, verdict = ruled(situation, first)
     known = shows_its_cause(incident, situation.now)
-    now_is = joined(incident, first.cause, verdict.of_a_rule) if known else incident
+    now_is = with_another_failure(incident, first.cause, verdict.of_a_rule) if known else incident
     if (end := over_budget(situation, now_is, first)) is not None:
         return end
     return Join(tasks, now_is, incident.cause, first)
@@ -111,7 +111,7 @@ def _new_incident(situation: Situation, tasks: tuple[Task, ...], first: Failure)
         return wait_for_word(situation, first) or GiveUp(first, f"{first.with_rule()}; {used_up}")
     if not verdict.charged and incident.uncharged > policy.max_disruptions_without_progress:
         return GiveUp(first, _disrupted_too_often(situation.group_job, first, step), "MaxDisruptionsExceeded")
-    errors = row_of_errors(situation, incident, first) if verdict.charged else None
+    errors = repeated_errors(situation, incident, first) if verdict.charged else None
     return Begin(tasks, incident.but(errors=errors, mistake=mistake_of(situation, first)), first)
 
 

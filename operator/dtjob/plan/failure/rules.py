@@ -1,5 +1,5 @@
-"""Failure rules: what is done about a failure. The first of failurePolicy.rules that matches says it, and where none
-does the built-in ones below."""
+"""Failure rules: what is done about a failure. The first of failurePolicy.rules that matches decides. If none matches,
+the built-in rules below decide."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A program that fails before its first step, twice alike: it has a mistake in it, and no restart mends that.
+"""A program that fails twice in the same way before its first step has a mistake. A restart does not help.
 
 An error of the trainer's own that only another program mends ends the job at once, whenever it comes: its supervisor
 says so (`ProgramEnd.permanent`). Examples are an argument of `fit` or a call that is refused after training.

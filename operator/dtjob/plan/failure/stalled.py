@@ -1,4 +1,4 @@
-"""Stalled: tasks that cannot end their containers, as their supervisors are silent, and for which others wait.
+"""Stalled tasks whose supervisors are silent: they cannot end their containers, and their group waits for them.
 
 That training stands still is always the word of a supervisor that was heard: of one that waits for another in the
 rendezvous, or has ended its own container over it. That a status cannot be read is no stall. Of the chief's silence

@@ -1,4 +1,4 @@
-"""Write-ahead: what a decision means for the status, which is written before anything is done about it.
+"""Write-ahead: a decision changes the status, and the status is written before any call is made.
 
 A crash after that costs nothing: the next plan finds tasks at attempts that have no pods yet, and makes those.
 """

@@ -1,4 +1,4 @@
-"""Where the pods of an admitted job go: what Kueue has decided beside the number of them, by role.
+"""Where Kueue lets the pods of an admitted job run, by role.
 
 The labels and tolerations of its flavours (which kind of nodes the quota is for), and what admission checks add, such
 as the nodes that were just made for this job. It is written into the job's status when the job is admitted, and every

@@ -1,5 +1,4 @@
-"""The Workloads of one job: the one that counts, and, while the job asks for more workers than it has quota for, the
-one that is to take its place.
+"""The Workloads of one job: the current one, and the one that is to replace it when the job asks for more workers.
 
 Kueue calls them slices of an elastic workload (v0.19, pkg/workloadslicing): when it admits the second, it finishes the
 first in the same step, so that the job's pods have quota at every moment.

@@ -1,4 +1,4 @@
-"""What a job in a queue waits for, in words for its status."""
+"""Messages about a job in a queue: what it waits for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cleanup: which pods go when the job has ended."""
+"""Cleanup: which pods are deleted when the job has ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Deadlines: how long a job may be active, and how long its tasks may take to run all at once.
+"""Deadlines: how long a job may be active, and how long its tasks may take until all of them run.
 
 They are the job's own, and end it whether or not anything happens to it.
 """

@@ -1,4 +1,4 @@
-"""Ending: how a job fails for good, and what is left to do for a job that has ended."""
+"""The end of a job: how it fails for good, and what is left to do afterwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Image: a job without an image, of an operator without a default one, waits for one."""
+"""Image: if neither the job nor the operator names an image, the job waits for one."""
 
 from __future__ import annotations
 

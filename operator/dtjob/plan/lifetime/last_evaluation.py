@@ -1,4 +1,4 @@
-"""The last evaluation: an evaluator that is not at work when training succeeds still gets to what was saved last.
+"""The last evaluation: after training has succeeded, the evaluator still evaluates the last checkpoint.
 
 Only one with our supervisor, which ends when it has evaluated that; of another image's nobody knows whether it ends.
 """

@@ -1,8 +1,6 @@
-"""Phase: where a job that has not ended stands, from what its tasks do and say."""
+"""Phase: the phase of a job that has not ended, with its reason and message."""
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 from dtjob import times
 from dtjob.api.phase import Phase
@@ -14,7 +12,7 @@ from dtjob.plan.failure.budget import restarts
 from dtjob.plan.failure.restart import trains_without
 from dtjob.plan.lifetime.deadlines import note_all_ran
 from dtjob.plan.pods.one_chief import why_the_chief_waits
-from dtjob.plan.record.conditions import BLOCKED, CANNOT_CREATE, CREATED
+from dtjob.plan.record.conditions import BLOCKED, CANNOT_CREATE, CREATED, PhaseStatus
 from dtjob.plan.record.status import ran_before, say_instead, set_condition, set_phase
 from dtjob.plan.seen.children import PodState
 from dtjob.plan.seen.counts import count_tasks
@@ -28,32 +26,24 @@ ALL_RUNNING, WORKERS_MISSING = "AllTasksRunning", "WorkersMissing"
 workers."""
 
 
-class Standing(NamedTuple):
-    """A phase with its reason, in one word and in words."""
-
-    phase: Phase
-    reason: str
-    message: str
-
-
-def standing(situation: Situation) -> Standing:
+def current_phase(situation: Situation) -> PhaseStatus:
     """Running, where all that training needs is up; before that Pending; and Restarting where it is so no longer."""
     status, waits = situation.status, why_the_chief_waits(situation) or waiting_reason(situation.views, with_place=True)
     waits = waits or slow_start(situation)
     absent = [view.task for view in situation.training if not view.up]
     ran = ran_before(status)
     if not absent and (unreached := why_unreached(situation)):
-        return Standing(Phase.RUNNING, UNREACHABLE, unreached)
+        return PhaseStatus(Phase.RUNNING, UNREACHABLE, unreached)
     if not absent:
-        return Standing(Phase.RUNNING, ALL_RUNNING, waits or why_the_start_waits(situation))
+        return PhaseStatus(Phase.RUNNING, ALL_RUNNING, waits or why_the_start_waits(situation))
     if ran and trains_without(situation.group_job, absent):
-        return Standing(Phase.RUNNING, WORKERS_MISSING, waits)
+        return PhaseStatus(Phase.RUNNING, WORKERS_MISSING, waits)
     if ran and was_resized_last(status):
         what = "1 task of the new group does" if len(absent) == 1 else f"{len(absent)} tasks of the new group do"
-        return Standing(Phase.RESTARTING, RESIZED, waits or f"{what} not run yet")
+        return PhaseStatus(Phase.RESTARTING, RESIZED, waits or f"{what} not run yet")
     if ran or restarts(status, situation.now):
-        return Standing(Phase.RESTARTING, _cause_word(status), waits or _cause(situation))
-    return Standing(Phase.PENDING, "WaitingForPods", waits)
+        return PhaseStatus(Phase.RESTARTING, _cause_word(status), waits or _cause(situation))
+    return PhaseStatus(Phase.PENDING, "WaitingForPods", waits)
 
 
 def note_phase(draft: Draft, *, settles: bool) -> None:
@@ -64,7 +54,7 @@ def note_phase(draft: Draft, *, settles: bool) -> None:
     blocked = "; ".join(f"{what}: {why}" for what, why in sorted(problems.items())[:3])
     # What has just failed is judged by how long all ran before it, which the phase still says.
     if not (settles and status.phase is Phase.RUNNING):
-        status = note_all_ran(situation, set_phase(status, *standing(situation), now))
+        status = note_all_ran(situation, set_phase(status, *current_phase(situation), now))
     status = set_condition(status, BLOCKED, bool(blocked), CANNOT_CREATE if blocked else CREATED, blocked, now)
     all_created = all(view.state is not PodState.MISSING for view in situation.views)
     status = count_tasks(status, situation.views)

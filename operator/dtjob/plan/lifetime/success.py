@@ -1,4 +1,4 @@
-"""Success: the chief task's exit 0 ends the job, whatever the others do; or that of the chief and all workers."""
+"""Success: the chief task exits with 0, or under AllWorkers the chief and all workers do."""
 
 from __future__ import annotations
 

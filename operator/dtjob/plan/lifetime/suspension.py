@@ -1,4 +1,4 @@
-"""Suspension: a job that is to have no pods for now gives them back, and goes on at its last checkpoint afterwards.
+"""Suspension: a job gives up its pods, and later continues at its last checkpoint.
 
 In the words of batch/v1. Pods are deleted, which is SIGTERM to all at once, and within their grace period they save
 (docs/contract.md). They keep their Service meanwhile, as they save together. Nothing is counted or charged for it: what

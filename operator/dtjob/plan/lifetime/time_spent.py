@@ -1,4 +1,4 @@
-"""Goodput: counts what a job's time goes into, from what its pods do and what the chief task's supervisor tells.
+"""Time spent: counts what the time of a job goes into, from its pods and the reports of its chief task.
 
 Time counts from when all tasks that train first ran until the job has ended, without that in which it is suspended. It
 is counted whenever the status is written for another reason, and never a reason itself; so it is true as of the write,

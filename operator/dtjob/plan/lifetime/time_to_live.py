@@ -1,4 +1,4 @@
-"""Time to live: when an ended job is deleted, with all that belongs to it."""
+"""Time to live: when a job that has ended is deleted."""
 
 from __future__ import annotations
 

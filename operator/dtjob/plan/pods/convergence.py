@@ -1,4 +1,4 @@
-"""Convergence: the calls that bring a job's objects to what its status says, earlier attempts away first."""
+"""Convergence: the calls that make and delete pods until they are those of the status."""
 
 from __future__ import annotations
 

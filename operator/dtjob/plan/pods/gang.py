@@ -1,4 +1,4 @@
-"""Gang: the PodGroup of a job that has one is there before its pods, and while it has any.
+"""Gang: a job with a gang has its PodGroup before its pods, and as long as it has pods.
 
 A suspended or ended job gives it up, as a PodGroup may hold a queue's room by itself, and begins with a new one. A pod
 that replaces another joins its gang and is bound as soon as there is a node for it, as those beside it are bound. What

@@ -1,4 +1,4 @@
-"""One chief: the task that writes checkpoints is not started while another pod may still be writing them."""
+"""One chief: the task that writes checkpoints starts only when no other pod can write them any more."""
 
 from __future__ import annotations
 

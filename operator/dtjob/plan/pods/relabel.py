@@ -1,4 +1,4 @@
-"""Labels that somebody took from our pods are put back: Service, NetworkPolicy, watch and `kubectl -l` go by them."""
+"""Labels of pods: one that somebody removed or changed is restored. Service, NetworkPolicy and watch select by them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shared objects: a job's Service, ConfigMap and NetworkPolicy are there, and say what dtjob says."""
+"""Shared objects: the job's Service, ConfigMap and NetworkPolicy exist and are as dtjob makes them."""
 
 from __future__ import annotations
 

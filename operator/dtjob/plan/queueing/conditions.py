@@ -1,4 +1,4 @@
-"""The conditions of a job in a queue: QuotaReserved and Admitted as its Workload has them, and QueueNameIgnored."""
+"""The conditions of a job in a queue: QuotaReserved and Admitted of its Workload, and QueueNameIgnored."""
 
 from __future__ import annotations
 

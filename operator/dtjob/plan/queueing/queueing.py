@@ -22,7 +22,7 @@ from dtjob.plan.kueue.placement import Conflict, pod_sets
 from dtjob.plan.kueue.slices import Slices, slices_of
 from dtjob.plan.kueue.words import ABSENT, FORBIDDEN, changed_queue, evicted, ignored_label, queued, waits_for_prebuilt
 from dtjob.plan.lifetime.last_evaluation import evaluator_left
-from dtjob.plan.lifetime.phase import standing
+from dtjob.plan.lifetime.phase import current_phase
 from dtjob.plan.lifetime.suspension import Pause, is_suspended
 from dtjob.plan.queueing.conditions import mirror, note_end, note_no_queue, note_no_workload, say_ignored
 from dtjob.plan.queueing.lookups import places_pods, priority, priority_changes, read_flavours
@@ -37,7 +37,7 @@ from dtjob.plan.queueing.resized import (
     without_successor,
 )
 from dtjob.plan.queueing.step import FREE, Queueing
-from dtjob.plan.queueing.unseen import labelled, looked_for
+from dtjob.plan.queueing.vanished import labelled, looked_for
 from dtjob.plan.queueing.waiting import pause_of, resized, told, while_it_waits
 from dtjob.plan.record.conditions import ADMITTED, SUSPENDED, holds
 from dtjob.plan.seen.children import deleting
@@ -206,7 +206,7 @@ def _runs(draft: Draft, workload: Workload, slices: Slices, entry: QueueEntry, n
     changes = priority_changes(situation, workload)
     if slices.covers:  # it is over, and holds nothing that anybody would be told of
         return FREE
-    ready = standing(situation).phase is Phase.RUNNING
+    ready = current_phase(situation).phase is Phase.RUNNING
     kept = None if changes else workload.keep(ready, done(situation), situation.now)
     return Queueing(actions=(*changes, *((kept,) if kept else ()), *asked_for(situation, slices)))
 

@@ -1,4 +1,4 @@
-"""Which of a job's pods use the quota that it has in a queue of Kueue, and which never will again."""
+"""Which pods of a job use the quota that it has in a queue of Kueue, and which tasks need none any more."""
 
 from __future__ import annotations
 

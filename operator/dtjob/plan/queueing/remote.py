@@ -1,4 +1,4 @@
-"""A job that MultiKueue runs in another cluster: here dtjob keeps its Workload, and nothing else.
+"""A job that MultiKueue runs in another cluster: dtjob keeps only its Workload here.
 
 Kueue makes the Workloads of the kinds that it knows; of others, their own operator does, in the cluster where the user
 makes the job. MultiKueue then copies the job and the Workload to a cluster with quota, where that one's operator takes

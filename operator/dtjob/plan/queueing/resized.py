@@ -1,4 +1,4 @@
-"""Another number of elastic workers while the job runs in a queue: it trains on with what it has.
+"""Elastic workers in a queue: the number changes while the job runs, and training goes on with what was admitted.
 
 More: a second Workload asks for all that is needed, and takes the place of the first when there is quota; only then the
 group grows. Fewer: the group shrinks, and when the others have ended their quota is given back. Kueue does both in one

@@ -1,4 +1,4 @@
-"""What one look at a job's queue comes to."""
+"""What the queue of a job asks for in one plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said by the conditions of a job, and how they change."""
+"""Conditions: which ones a job has, and how they change."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from dtjob.api.phase import ENDED, Phase
+from dtjob.api.phase import Phase
 from dtjob.api.status.block import LONGEST_MESSAGE, cut, whole
 from dtjob.api.status.condition import Condition, Conditions, valid_reason
 
@@ -40,7 +40,7 @@ NOT_FINISHED, NOT_SUSPENDED = "NotFinished", "NotSuspended"
 """Why a job is neither complete nor failed, and why it is not suspended."""
 
 
-class Said(NamedTuple):
+class PhaseStatus(NamedTuple):
     """What a job's phase is, and why: in one word, and in words."""
 
     phase: Phase
@@ -106,7 +106,9 @@ def with_condition(
     return tuple(said if one is old else one for one in conditions)
 
 
-def in_phase(conditions: Iterable[Condition], said: Said, now: datetime, generation: int | None = None) -> Conditions:
+def in_phase(
+    conditions: Iterable[Condition], said: PhaseStatus, now: datetime, generation: int | None = None
+) -> Conditions:
     """The conditions of a job in this phase: the phase's own holds, with its reason and message, and those of other
     phases do not. Running says why it does not hold; so a phase without a condition can be told from it."""
     phase, reason, message = said
@@ -130,19 +132,6 @@ def _why_not(conditions: Conditions, type_: str, reason: str) -> tuple[str, str]
     if old is None:
         return (NOT_SUSPENDED if type_ == SUSPENDED else NOT_FINISHED), ""
     return (reason, "") if old.holds else (old.reason, old.message)
-
-
-def phase_said_by(conditions: Iterable[Condition]) -> Said:
-    """The phase with its reason and message, as the conditions say it."""
-    there = {one.type: one for one in conditions}
-    phase = next((phase for phase, type_ in CONDITION_OF.items() if type_ in there and there[type_].holds), None)
-    source = there.get(CONDITION_OF[phase] if phase else RUNNING)
-    words = (source.reason, source.message) if source else ("", "")
-    if (blocked := there.get(BLOCKED)) and blocked.holds:
-        words = (blocked.reason, blocked.message)
-    if (accepted := there.get(SPEC_ACCEPTED)) and accepted.status == "False" and phase not in ENDED:
-        words = (accepted.reason, accepted.message)
-    return Said(phase or Phase.PENDING, *words)
 
 
 def running_since(conditions: Iterable[Condition]) -> datetime | None:

@@ -1,4 +1,4 @@
-"""A failure: which task, from which kind of cause, and in which words, as `status.firstFailure` keeps it."""
+"""A failure: its task, its cause and its words, as `status.firstFailure` keeps it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Goodput: what the time of a job has gone into since all of its tasks first ran, as it is counted.
+"""Goodput: the seconds and steps of a job, as they are counted since all of its tasks first ran.
 
 Every second that is counted stands under exactly one of `seconds`; which one, `lifetime/time_spent.py` decides.
 """

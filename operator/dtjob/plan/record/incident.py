@@ -1,4 +1,4 @@
-"""What is decided by an incident as `status.internal.incident` keeps it between two looks at a job."""
+"""An incident as `status.internal.incident` keeps it: whether it is charged, is over, and what belongs to it."""
 
 from __future__ import annotations
 

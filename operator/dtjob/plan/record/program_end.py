@@ -1,4 +1,4 @@
-"""What a supervisor tells of the end of a training process, where its container has failed (docs/contract.md).
+"""The end of a training process, as its supervisor reports it when the container fails (docs/contract.md).
 
 It rides in the container's termination message: in the supervisor's last log line there, or, where it was killed with
 the container before a first step, in the words that it had left for that.

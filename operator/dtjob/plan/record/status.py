@@ -1,4 +1,4 @@
-"""How a job's status changes: its phase and conditions, its counts, and the attempts of its tasks."""
+"""Changes of the status: phase, conditions, counts of restarts, and attempts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dtjob.plan.record.conditions import (
     RESTARTING,
     RUNNING,
     SPEC_ACCEPTED,
-    Said,
+    PhaseStatus,
     condition,
     holds,
     in_phase,
@@ -33,7 +33,7 @@ def set_phase(status: Status, phase: Phase, reason: str, message: str, now: date
         phase=phase,
         reason=reason,
         message=message,
-        conditions=in_phase(status.conditions, Said(phase, reason, message), now, status.observed_generation),
+        conditions=in_phase(status.conditions, PhaseStatus(phase, reason, message), now, status.observed_generation),
         start_time=status.start_time or whole(now),
         completion_time=whole(now) if phase in ENDED else status.completion_time,
     )

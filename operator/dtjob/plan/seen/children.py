@@ -1,4 +1,4 @@
-"""What is observed of one job: its objects, reports, silent supervisors, pods' events, and the state of each task."""
+"""What is observed of one job: objects, reports, silent supervisors, Events of pods, and the state of each task."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many tasks of a job are up, and how many of each role are in which state."""
+"""Counts: how many tasks of a job are up, and how many of each role are in each state."""
 
 from __future__ import annotations
 

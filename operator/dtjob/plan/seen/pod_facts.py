@@ -1,4 +1,4 @@
-"""What a pod says that plans ask for: read once, when the pod is first looked at, and kept beside it.
+"""Facts of a pod: what plans ask of it, read when the pod is first looked at, and kept beside it.
 
 A job of 4,000 pods is planned for at nearly every event of one of them, and walking through the JSON of the others is
 most of what that would cost. All of it depends on the pod alone and not on the time.

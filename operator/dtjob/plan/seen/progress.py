@@ -1,4 +1,4 @@
-"""Progress: from what supervisors report to the status' blocks `progress`, `checkpoint` and `evaluation`."""
+"""Progress: the blocks `progress`, `checkpoint` and `evaluation` of the status, from reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a supervisor's report may bring: bounded, as it is the tenant's word and goes into a status that all must hold.
+"""Bounds of a report: tenants write it, and every status must have room for it.
 
 A metric that is a list (a confusion matrix of 300 × 300) would make the status larger than the API server takes.
 """

@@ -1,4 +1,4 @@
-"""What a supervisor's report may bring into the status: values of the types that docs/contract.md says, and no others.
+"""Types of a report: values of the types in docs/contract.md enter the status, and no others.
 
 Whatever listens on a tenant's status port may answer anything, and an API server refuses a whole status for one value
 that its schema does not take.

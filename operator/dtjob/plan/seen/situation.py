@@ -1,4 +1,4 @@
-"""Situation: all that a decision about one job rests on, gathered once a plan, as the Job controller's syncJobCtx."""
+"""Situation: all that is observed of one job, gathered once for each plan, as in the Job controller's syncJobCtx."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many workers a job is to have and how many train together, as `status.workers` keeps it.
+"""Workers: how many the spec asks for and how many train together, as `status.workers` has it.
 
 Everything else goes by the number of the group that is there: `sized` gives the job with that, and with it its tasks,
 their cluster spec and their ConfigMap.

@@ -1,4 +1,4 @@
-"""What a job's Workload says, and what dtjob writes into it.
+"""The Workload of a job: what it says, and what dtjob writes into it.
 
 Kueue and dtjob both write a Workload's status: what is written here is a patch against the version that was read, so
 nobody's change is overwritten. What each step writes is what Kueue's own controllers of jobs write (v0.19,

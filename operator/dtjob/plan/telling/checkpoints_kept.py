@@ -1,4 +1,4 @@
-"""Checkpoints kept: says from the start where checkpoints would not outlive the chief's pod, and promises none then."""
+"""Checkpoints kept: a condition says whether checkpoints outlive the chief's pod."""
 
 from __future__ import annotations
 

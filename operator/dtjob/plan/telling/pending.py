@@ -1,4 +1,4 @@
-"""Pending: why a pod does not run, in words for the status."""
+"""Pending: the message that says why a pod does not run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reachability: says so where the chief task runs and its status cannot be read for some time.
+"""Reachability: a condition says that the chief task runs and its status cannot be read for some time.
 
 Without it a user sees a job that runs and no step, no checkpoint, and no word about why: a NetworkPolicy or a service
 mesh stands between the operator and the pod. Nothing follows from it for the training itself.

@@ -1,4 +1,4 @@
-"""Restored: says from which step training really went on, once the chief has told it."""
+"""Restored: from which step training really continued, as the chief reports it."""
 
 from __future__ import annotations
 

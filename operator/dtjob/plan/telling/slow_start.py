@@ -1,4 +1,4 @@
-"""Slow starts: which pod does not start for longer than usual, in which state, where and since when.
+"""Slow starts: the message about a pod that takes longer than usual to start.
 
 Such a pod waits for a volume, a ConfigMap, an image or an init container. Its status does not say for which, and the
 events of its kubelet do. They are read for one pod of a job, now and then.

@@ -1,4 +1,4 @@
-"""Unreached: says so where all tasks run and some cannot reach each other, so that training does not begin.
+"""Unreached: all tasks run, and some cannot reach each other, so that training does not begin.
 
 The chief's supervisor names the tasks that its group waits for and has not heard for 30 s (docs/contract.md:
 `unreached`). It cannot know whether their pods run. The operator knows that.

@@ -11,7 +11,7 @@ import pytest
 from dtjob.api.job import KIND, Job
 from dtjob.controller import reconciler
 from dtjob.controller.cluster import ClusterError, Refused
-from dtjob.controller.pace.mending import AT_ONCE, WAIT
+from dtjob.controller.pace.repair_limit import AT_ONCE, WAIT
 from dtjob.objects import drift, labels, shared
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.pods import convergence

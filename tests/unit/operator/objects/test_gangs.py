@@ -9,7 +9,7 @@ import pytest
 
 from dtjob.api.job import Job
 from dtjob.api.spec.scheduling import GangProvider
-from dtjob.controller.kept import kept
+from dtjob.controller.stored_fields import kept
 from dtjob.objects import drift, gangs, labels
 from dtjob.objects.defaults import NO_DEFAULTS
 from dtjob.objects.manifest import Manifest

@@ -15,12 +15,12 @@ from dtjob.api.status.status import Status
 from dtjob.plan.failure.budget import (
     A_WHILE,
     LONG_RUN,
-    joined,
     long_run,
     next_incident,
     note_end,
     only_the_end_differs,
     wait_before,
+    with_another_failure,
 )
 from dtjob.plan.record.failure import Cause
 from tests.unit.operator import builders
@@ -99,11 +99,11 @@ def test_what_is_not_charged_is_counted_apart():
 
 
 def test_a_stronger_cause_takes_over_and_an_uncharged_one_refunds():
-    assert joined(FIRST, Cause.OOM_KILLED).charged == 1
-    disrupted = joined(FIRST, Cause.DISRUPTION)
+    assert with_another_failure(FIRST, Cause.OOM_KILLED).charged == 1
+    disrupted = with_another_failure(FIRST, Cause.DISRUPTION)
     assert (disrupted.charged, disrupted.uncharged) == (0, 1)
     evicted = next_incident(None, Cause.DISRUPTION, -1, NOBODY, BACKOFF, NOW, None)
-    assert joined(evicted, Cause.ERROR) == evicted
+    assert with_another_failure(evicted, Cause.ERROR) == evicted
 
 
 def after(

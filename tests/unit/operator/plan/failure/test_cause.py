@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from dtjob import times
-from dtjob.controller.kept import kept
+from dtjob.controller.stored_fields import kept
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.failure.cause import failure_of, vanished
 from dtjob.plan.record.failure import Cause, Failure

@@ -11,8 +11,9 @@ from dtjob.api.status.activity import Activity
 from dtjob.api.status.incident import Incident
 from dtjob.api.status.restarts import FirstFailure
 from dtjob.objects.shared import shared_objects
-from dtjob.plan.lifetime.phase import Standing, standing
+from dtjob.plan.lifetime.phase import current_phase
 from dtjob.plan.plan import plan
+from dtjob.plan.record.conditions import PhaseStatus
 from dtjob.plan.record.failure import Cause
 from dtjob.plan.seen.children import Children
 from tests.unit.operator import builders
@@ -22,25 +23,25 @@ RAN = {"active": Activity(since=NOW, all_ran_time=NOW)}
 FAILED = FirstFailure(task="worker-1", cause="OOMKilled", reason="ran out of memory (OOMKilled)")
 
 
-def stand(strategy: str = "MultiWorkerMirrored", *, without: tuple[str, ...] = (), **status: Any) -> Standing:
-    """The standing of a job whose tasks all run, but for those without a pod."""
+def stand(strategy: str = "MultiWorkerMirrored", *, without: tuple[str, ...] = (), **status: Any) -> PhaseStatus:
+    """The phase of a job whose tasks all run, but for those without a pod."""
     job = builders.job(strategy, evaluator=True, ps=strategy == "ParameterServer")
     pods = builders.all_pods(job)
     for one in without:
         del pods[one]
-    return standing(builders.situation(job, *pods.values(), **status))
+    return current_phase(builders.situation(job, *pods.values(), **status))
 
 
 def test_a_job_whose_pods_were_never_all_up_is_pending():
-    assert stand(without=("worker-0",)) == Standing(Phase.PENDING, "WaitingForPods", "")
+    assert stand(without=("worker-0",)) == PhaseStatus(Phase.PENDING, "WaitingForPods", "")
 
 
 def test_a_job_runs_when_all_that_train_are_up_or_done():
-    assert stand() == Standing(Phase.RUNNING, "AllTasksRunning", "")
+    assert stand() == PhaseStatus(Phase.RUNNING, "AllTasksRunning", "")
     job = builders.job()
     pods = builders.all_pods(job)
     pods["worker-1"]["status"] = builders.ended(0)
-    assert standing(builders.situation(job, *pods.values())).phase is Phase.RUNNING
+    assert current_phase(builders.situation(job, *pods.values())).phase is Phase.RUNNING
 
 
 def test_training_does_not_wait_for_an_evaluator():
@@ -66,14 +67,14 @@ def test_without_a_chief_nothing_goes_on_without_worker_0(without: str, phase: P
     job = builders.job("ParameterServer", chief=False, ps=1, program=False)
     pods = builders.all_pods(job)
     del pods[without]
-    assert standing(builders.situation(job, *pods.values(), **RAN)).phase is phase
+    assert current_phase(builders.situation(job, *pods.values(), **RAN)).phase is phase
 
 
 def test_a_restart_says_what_failed_first():
-    assert stand(without=("worker-1",), first_failure=FAILED, **RAN) == Standing(
+    assert stand(without=("worker-1",), first_failure=FAILED, **RAN) == PhaseStatus(
         Phase.RESTARTING, "OOMKilled", "worker-1 ran out of memory (OOMKilled)"
     )
-    assert stand(without=("worker-1",), **RAN) == Standing(Phase.RESTARTING, "Restarting", "a task failed")
+    assert stand(without=("worker-1",), **RAN) == PhaseStatus(Phase.RESTARTING, "Restarting", "a task failed")
 
 
 def test_a_restart_before_the_first_run_is_one_too_and_names_the_wait():
@@ -90,8 +91,8 @@ def test_what_a_pod_waits_for_is_said_first():
     pods = builders.all_pods(job)
     pods["worker-1"]["status"] = builders.unschedulable("no GPU")
     words = "worker-1 waits: Unschedulable: no GPU"
-    assert standing(builders.situation(job, *pods.values(), first_failure=FAILED, **RAN)).message == words
-    assert standing(builders.situation(job, *pods.values())).message == words
+    assert current_phase(builders.situation(job, *pods.values(), first_failure=FAILED, **RAN)).message == words
+    assert current_phase(builders.situation(job, *pods.values())).message == words
 
 
 JOB = builders.job()

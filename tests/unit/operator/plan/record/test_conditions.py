@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 
-from dtjob.api.phase import Phase
+from dtjob.api.phase import ENDED, Phase
+from dtjob.api.status.condition import Condition
 from dtjob.plan.record.conditions import (
     BLOCKED,
+    CONDITION_OF,
     RUNNING,
     SPEC_ACCEPTED,
-    Said,
+    PhaseStatus,
     condition,
     holds,
     in_phase,
-    phase_said_by,
     running_since,
     stopped_running,
     with_condition,
@@ -79,19 +82,32 @@ def test_one_that_held_once_holds_no_more():
 
 
 LIFE = (
-    Said(Phase.PENDING, "WaitingForPods", "chief-0 waits"),
-    Said(Phase.RUNNING, "AllTasksRunning", ""),
-    Said(Phase.RESTARTING, "Error", "worker-1 failed"),
-    Said(Phase.RUNNING, "WorkersMissing", ""),
-    Said(Phase.SUSPENDED, "JobSuspended", "spec.suspend is true"),
-    Said(Phase.PENDING, "WaitingForPods", ""),
+    PhaseStatus(Phase.PENDING, "WaitingForPods", "chief-0 waits"),
+    PhaseStatus(Phase.RUNNING, "AllTasksRunning", ""),
+    PhaseStatus(Phase.RESTARTING, "Error", "worker-1 failed"),
+    PhaseStatus(Phase.RUNNING, "WorkersMissing", ""),
+    PhaseStatus(Phase.SUSPENDED, "JobSuspended", "spec.suspend is true"),
+    PhaseStatus(Phase.PENDING, "WaitingForPods", ""),
 )
+
+
+def phase_said_by(conditions: Iterable[Condition]) -> PhaseStatus:
+    """The phase with its reason and message, as the conditions say it."""
+    there = {one.type: one for one in conditions}
+    phase = next((phase for phase, type_ in CONDITION_OF.items() if type_ in there and there[type_].holds), None)
+    source = there.get(CONDITION_OF[phase] if phase else RUNNING)
+    words = (source.reason, source.message) if source else ("", "")
+    if (blocked := there.get(BLOCKED)) and blocked.holds:
+        words = (blocked.reason, blocked.message)
+    if (accepted := there.get(SPEC_ACCEPTED)) and accepted.status == "False" and phase not in ENDED:
+        words = (accepted.reason, accepted.message)
+    return PhaseStatus(phase or Phase.PENDING, *words)
 
 
 @pytest.mark.parametrize(
-    "end", [Said(Phase.SUCCEEDED, "Completed", "training has ended"), Said(Phase.FAILED, "No", "")]
+    "end", [PhaseStatus(Phase.SUCCEEDED, "Completed", "training has ended"), PhaseStatus(Phase.FAILED, "No", "")]
 )
-def test_the_phase_and_its_reason_follow_from_the_conditions(end: Said):
+def test_the_phase_and_its_reason_follow_from_the_conditions(end: PhaseStatus):
     conditions = in_phase((), LIFE[0], NOW)
     for number, said in enumerate((*LIFE, end)):
         conditions = in_phase(conditions, said, at(number), 1)

@@ -10,7 +10,7 @@ from dtjob.api.spec.failure_policy import Backoff
 from dtjob.api.spec.failure_rules import RuleAction
 from dtjob.api.status.attempts import Attempts
 from dtjob.api.status.incident import Errors, Incident
-from dtjob.plan.failure.budget import joined, next_incident
+from dtjob.plan.failure.budget import next_incident, with_another_failure
 from dtjob.plan.record.failure import Cause
 from dtjob.plan.record.incident import belongs, counts, is_over, shows_its_cause
 from tests.unit.operator.builders import NOW, at
@@ -67,12 +67,12 @@ def test_it_survives_the_status(incident: Incident):
 def test_a_cause_that_this_version_does_not_know_stays():
     other = FIRST.but(cause="NodeMelted")
     assert not counts(other)
-    assert joined(other, Cause.DISRUPTION) is other  # it knew better
+    assert with_another_failure(other, Cause.DISRUPTION) is other  # it knew better
 
 
 def test_a_rule_says_what_counts():
     assert counts(FIRST)
     spared = FIRST.but(action="RestartAndIgnoreMaxRestarts", charged=2, uncharged=1)
     assert not counts(spared)
-    ruled = joined(spared, Cause.OOM_KILLED, RuleAction.RESTART)
+    ruled = with_another_failure(spared, Cause.OOM_KILLED, RuleAction.RESTART)
     assert (ruled.charged, ruled.uncharged, ruled.action) == (3, 0, "Restart")

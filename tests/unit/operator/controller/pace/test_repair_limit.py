@@ -4,28 +4,28 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from dtjob.controller.pace.mending import AT_ONCE, FORGOTTEN_AFTER, REMEMBERED, WAIT, Mending
+from dtjob.controller.pace.repair_limit import AT_ONCE, FORGOTTEN_AFTER, REMEMBERED, WAIT, RepairLimit
 from tests.unit.operator.builders import NOW
 
 
 def test_first_at_once_then_ever_later():
-    mending, now, waits = Mending(), NOW, []
+    limit, now, waits = RepairLimit(), NOW, []
     for _ in range(AT_ONCE + 12):
-        wait = mending.wait("a", now)
+        wait = limit.wait("a", now)
         waits.append(wait)
         now += wait
-        assert not mending.wait("a", now)
-        mending.note("a", now)
+        assert not limit.wait("a", now)
+        limit.note("a", now)
     assert waits[:AT_ONCE] == [timedelta()] * AT_ONCE
     assert waits[AT_ONCE : AT_ONCE + 3] == [timedelta(seconds=seconds) for seconds in (2, 4, 8)]
     assert waits[-1] == timedelta(seconds=WAIT.longest)
-    assert not mending.wait("b", now)
-    assert mending.wait("a", now)
-    assert not mending.wait("a", now + FORGOTTEN_AFTER + timedelta(seconds=1))
+    assert not limit.wait("b", now)
+    assert limit.wait("a", now)
+    assert not limit.wait("a", now + FORGOTTEN_AFTER + timedelta(seconds=1))
 
 
 def test_what_is_remembered_is_bounded():
-    mending = Mending()
+    limit = RepairLimit()
     for number in range(REMEMBERED + 50):
-        mending.note(number, NOW)
-    assert len(mending._mended) == REMEMBERED
+        limit.note(number, NOW)
+    assert len(limit._mended) == REMEMBERED

@@ -1,4 +1,4 @@
-"""What carrying out one plan came to, as events: one for all pods that were created, one for all that were deleted.
+"""Call summary: the calls of one plan as Events: one for all pods that were created, and one for all that were deleted.
 
 The reasons are those of Kubernetes' own controllers, so that who looks for these finds them on a job too.
 """
@@ -18,7 +18,7 @@ NAMED = 3
 """Pods that an event names; of the others it gives the number."""
 
 
-class Tally:
+class CallSummary:
     """Collects what was done for one job; `events` says it."""
 
     def __init__(self) -> None:

@@ -12,7 +12,7 @@ from dtjob.objects import kueue, labels
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import PatchWorkload, Plan
 from dtjob.plan.plan import plan
-from dtjob.plan.queueing.unseen import LABELLED_AT, LEFT_ALONE
+from dtjob.plan.queueing.vanished import LABELLED_AT, LEFT_ALONE
 from dtjob.plan.seen.workload import Kueue
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at

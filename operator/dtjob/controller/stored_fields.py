@@ -1,7 +1,7 @@
-"""What is kept of an object in memory: the fields that are read, and nothing else.
+"""The fields of an object that the store keeps in memory: those that are read.
 
 An API server gives 9 KB of JSON for a pod, which are 50 KB as Python objects. Whoever begins to read another field of
-a child adds it here; `tests/unit/operator/controller/test_kept.py` fails at a field that is read and not kept.
+a child adds it here; `tests/unit/operator/controller/test_stored_fields.py` fails at a field that is read and not kept.
 """
 
 from __future__ import annotations

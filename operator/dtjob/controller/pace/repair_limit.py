@@ -1,5 +1,4 @@
-"""How often an object may be mended or labelled: others may want it otherwise, such as an admission webhook or a GitOps
-tool."""
+"""Repair limit: how often an object is repaired. Somebody else may change it back each time, such as a GitOps tool."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ FORGOTTEN_AFTER = timedelta(minutes=15)
 REMEMBERED = 10_000
 
 
-class Mending:
+class RepairLimit:
     """Remembers what was mended lately."""
 
     def __init__(self) -> None:

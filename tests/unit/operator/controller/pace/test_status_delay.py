@@ -6,14 +6,14 @@ import pytest
 
 from dtjob import times
 from dtjob.api.job import KIND
-from dtjob.controller.pace.patience import (
+from dtjob.controller.pace.status_delay import (
     FIRST_SECONDS_A_JOB,
     LONGEST_FIRST_SECONDS,
     LONGEST_SECONDS,
     MOST_FIRST_SECONDS,
     MUCH,
     SHORTEST_SECONDS,
-    Patience,
+    StatusDelay,
 )
 from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.objects.shared import shared_objects
@@ -28,33 +28,33 @@ KEY = ("default", "digits")
     ("jobs", "longest"), [(1, SHORTEST_SECONDS), (MUCH, SHORTEST_SECONDS), (MUCH + 1, LONGEST_SECONDS)]
 )
 def test_it_waits_from_its_first_look_on_and_no_longer_than_that(jobs: int, longest: float) -> None:
-    patience, now = Patience(), 1000.0
-    while wait := patience.wait(KEY, now, jobs):
+    status_delay, now = StatusDelay(), 1000.0
+    while wait := status_delay.wait(KEY, now, jobs):
         assert wait >= SHORTEST_SECONDS / 2
         now += wait
     assert 1000 + longest <= now < 1000 + longest + SHORTEST_SECONDS
-    patience.forget(KEY)
-    assert patience.wait(KEY, now, jobs)
+    status_delay.forget(KEY)
+    assert status_delay.wait(KEY, now, jobs)
 
 
 def test_a_first_one_waits_for_other_jobs_alone() -> None:
-    assert not Patience().wait(KEY, 0.0, 1, first=True)
-    assert Patience().wait(KEY, 0.0, MUCH + 1, first=True)
-    assert not Patience(0).wait(KEY, 0.0, MUCH + 1, first=True)
-    patience = Patience()
-    assert patience.wait(KEY, 0.0, MUCH + 1, first=True) == LONGEST_FIRST_SECONDS
-    assert not patience.wait(KEY, 1.0, MUCH, first=True)
+    assert not StatusDelay().wait(KEY, 0.0, 1, first=True)
+    assert StatusDelay().wait(KEY, 0.0, MUCH + 1, first=True)
+    assert not StatusDelay(0).wait(KEY, 0.0, MUCH + 1, first=True)
+    status_delay = StatusDelay()
+    assert status_delay.wait(KEY, 0.0, MUCH + 1, first=True) == LONGEST_FIRST_SECONDS
+    assert not status_delay.wait(KEY, 1.0, MUCH, first=True)
 
 
-def crowd(patience: Patience, jobs: int) -> None:
+def crowd(status_delay: StatusDelay, jobs: int) -> None:
     for number in range(jobs):
-        patience.wait(("default", f"other-{number}"), 0.0, MUCH + 1, first=True)
+        status_delay.wait(("default", f"other-{number}"), 0.0, MUCH + 1, first=True)
 
 
-def waits(patience: Patience, jobs: int = MUCH + 1) -> float:
+def waits(status_delay: StatusDelay, jobs: int = MUCH + 1) -> float:
     """Seconds until the first status of KEY is written, from 0 on."""
     now = 0.0
-    while wait := patience.wait(KEY, now, jobs, first=True):
+    while wait := status_delay.wait(KEY, now, jobs, first=True):
         now += wait
     return now
 
@@ -65,42 +65,42 @@ def waits(patience: Patience, jobs: int = MUCH + 1) -> float:
      (5000, MOST_FIRST_SECONDS)],
 )  # fmt: skip
 def test_the_more_wait_for_their_first_the_longer_they_do(jobs: float, longest: float) -> None:
-    patience = Patience()
-    crowd(patience, int(jobs) - 1)
-    assert waits(patience) == pytest.approx(longest)
+    status_delay = StatusDelay()
+    crowd(status_delay, int(jobs) - 1)
+    assert waits(status_delay) == pytest.approx(longest)
 
 
 def test_who_came_last_into_a_crowd_waits_as_long_once_the_others_are_gone() -> None:
-    patience = Patience()
-    crowd(patience, 199)
-    patience.wait(KEY, 0.0, MUCH + 1, first=True)
+    status_delay = StatusDelay()
+    crowd(status_delay, 199)
+    status_delay.wait(KEY, 0.0, MUCH + 1, first=True)
     for number in range(199):  # one that was written, or says more than that it waits, is none of them any more
         key = ("default", f"other-{number}")
-        patience.forget(key) if number % 2 else patience.wait(key, 0.0, MUCH + 1)
-    assert waits(patience) == pytest.approx(200 * FIRST_SECONDS_A_JOB)
-    patience.forget(KEY)
-    assert waits(patience) == LONGEST_FIRST_SECONDS
+        status_delay.forget(key) if number % 2 else status_delay.wait(key, 0.0, MUCH + 1)
+    assert waits(status_delay) == pytest.approx(200 * FIRST_SECONDS_A_JOB)
+    status_delay.forget(KEY)
+    assert waits(status_delay) == LONGEST_FIRST_SECONDS
 
 
 def test_a_first_one_waits_for_its_crowd_however_little_there_is_to_do_at_the_moment() -> None:
-    patience = Patience()
-    crowd(patience, MUCH - 1)
-    assert waits(patience, 1) == 0
-    crowd(patience, 149)
-    assert waits(patience, 1) == pytest.approx(150 * FIRST_SECONDS_A_JOB)
+    status_delay = StatusDelay()
+    crowd(status_delay, MUCH - 1)
+    assert waits(status_delay, 1) == 0
+    crowd(status_delay, 149)
+    assert waits(status_delay, 1) == pytest.approx(150 * FIRST_SECONDS_A_JOB)
 
 
 def test_a_few_are_written_as_soon_as_there_is_less_to_do() -> None:
-    patience = Patience()
-    wait = patience.wait(KEY, 0.0, MUCH + 1, first=True)
-    assert not patience.wait(KEY, wait / 2, MUCH, first=True)
+    status_delay = StatusDelay()
+    wait = status_delay.wait(KEY, 0.0, MUCH + 1, first=True)
+    assert not status_delay.wait(KEY, wait / 2, MUCH, first=True)
 
 
 def test_jobs_wait_each_for_itself() -> None:
-    patience = Patience()
-    assert patience.wait(KEY, 0.0, 1)
-    assert patience.wait(("default", "other"), 0.5, 1) == SHORTEST_SECONDS
-    assert not patience.wait(KEY, SHORTEST_SECONDS, 1)
+    status_delay = StatusDelay()
+    assert status_delay.wait(KEY, 0.0, 1)
+    assert status_delay.wait(("default", "other"), 0.5, 1) == SHORTEST_SECONDS
+    assert not status_delay.wait(KEY, SHORTEST_SECONDS, 1)
 
 
 def test_a_small_job_is_written_three_times_from_its_beginning_to_its_end() -> None:

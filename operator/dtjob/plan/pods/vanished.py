@@ -1,4 +1,4 @@
-"""Unseen pods: those that the watch has lost sight of, and which may be running all the same.
+"""Pods that the watch does not show any more, and which may still run.
 
 A watch by label says DELETED of an object whose label somebody has removed. Before such a pod is replaced, the API
 server is asked for it by name, which nobody can change.

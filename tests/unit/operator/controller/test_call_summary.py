@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dtjob.controller.tally import Tally
+from dtjob.controller.call_summary import CallSummary
 from dtjob.plan.actions import Event
 
 
 def test_one_event_for_all_pods_in_their_order():
-    tally = Tally()
-    tally.created("Service", "digits")
+    summary = CallSummary()
+    summary.created("Service", "digits")
     for number in (10, 9, 0, 2):
-        tally.created("Pod", f"digits-worker-{number}-0")
-    tally.deleted("Pod", "digits-chief-0-0")
-    assert tally.events() == [
+        summary.created("Pod", f"digits-worker-{number}-0")
+    summary.deleted("Pod", "digits-chief-0-0")
+    assert summary.events() == [
         Event("Normal", "SuccessfulDelete", "Deleted pod: digits-chief-0-0"),
         Event(
             "Normal",
@@ -23,21 +23,21 @@ def test_one_event_for_all_pods_in_their_order():
 
 
 def test_a_refusal_is_told_once_with_one_pods_words():
-    tally = Tally()
+    summary = CallSummary()
     for number in (10, 9):
-        tally.refused("Pod", f"digits-worker-{number}-0", f"no room for {number}")
-    tally.refused("Service", "digits", "not ours")
+        summary.refused("Pod", f"digits-worker-{number}-0", f"no room for {number}")
+    summary.refused("Service", "digits", "not ours")
     told = "Error creating 2 pods: digits-worker-9-0, digits-worker-10-0: no room for 9"
-    assert tally.events() == [Event("Warning", "FailedCreate", told)]
+    assert summary.events() == [Event("Warning", "FailedCreate", told)]
 
 
 def test_what_somebody_has_deleted_is_told_of_when_it_is_there_again():
-    tally = Tally()
-    tally.created("NetworkPolicy", "digits", again=True)
-    tally.created("Service", "digits")
+    summary = CallSummary()
+    summary.created("NetworkPolicy", "digits", again=True)
+    summary.created("Service", "digits")
     told = "NetworkPolicy digits was missing and has been created again"
-    assert tally.events() == [Event("Normal", "Mended", told)]
+    assert summary.events() == [Event("Normal", "Mended", told)]
 
 
 def test_nothing_done_is_nothing_said():
-    assert Tally().events() == []
+    assert CallSummary().events() == []

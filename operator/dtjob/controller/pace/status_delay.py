@@ -1,4 +1,4 @@
-"""How long a status that may wait waits until it is written (`plan/urgency.py` says which may)."""
+"""Status delay: how long a status waits that is not urgent (`plan/urgency.py`)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MUCH = 3
 these at a time."""
 
 
-class Patience:
+class StatusDelay:
     """Remembers since when each job's status waits. `now` is in seconds of one clock throughout. With `longest` 0
     none waits."""
 

@@ -13,7 +13,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from dtjob.api.job import KIND, Job
-from dtjob.controller.kept import LAST_APPLIED, kept
+from dtjob.controller.stored_fields import LAST_APPLIED, kept
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Create
 from dtjob.plan.seen.children import Children
@@ -128,4 +128,4 @@ def test_a_field_that_is_read_and_not_kept_fails():
 
 def test_only_children_have_fields_that_go():
     assert kept({"kind": "Lease", "metadata": {}, "spec": {"a": 1}})["spec"] == {"a": 1}
-    assert KIND not in sys.modules["dtjob.controller.kept"].FIELDS
+    assert KIND not in sys.modules["dtjob.controller.stored_fields"].FIELDS

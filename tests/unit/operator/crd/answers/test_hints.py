@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dtjob.crd.answers import other_words
+from dtjob.crd.answers import hints
 from dtjob.crd.answers.problems import problems
 from dtjob.crd.schema import spec_schema
 from tests.refusals.manifests import job
@@ -28,10 +28,10 @@ def part(path: str) -> dict[str, Any] | None:
     return found
 
 
-@pytest.mark.parametrize("word", other_words._MENDS)
+@pytest.mark.parametrize("word", hints._MENDS)
 def test_a_word_is_no_field_of_ours_and_its_mend_is_one(word: str) -> None:
     assert part(word) is None
-    mend = other_words.instead(word.replace("*", "worker")) or ""
+    mend = hints.instead(word.replace("*", "worker")) or ""
     found = _FIELD.findall(mend)
     assert (
         found
@@ -46,18 +46,18 @@ def test_a_word_is_no_field_of_ours_and_its_mend_is_one(word: str) -> None:
     "path", ["spec.replica", "spec.replicaSpecs.chief.counts", "spec", "", "spec.replicas.chief.a.b"]
 )
 def test_a_field_that_no_other_api_has_gets_no_answer(path: str) -> None:
-    assert other_words.instead(path) is None
+    assert hints.instead(path) is None
 
 
 def test_a_word_is_answered_in_every_role_and_in_every_rule() -> None:
-    assert other_words.instead("spec.replicaSpecs.ps.count") == "write replicaSpecs.ps.replicas"
-    assert other_words.instead("spec.failurePolicy.rules[17].targetReplicatedJobs") == "write roles"
+    assert hints.instead("spec.replicaSpecs.ps.count") == "write replicaSpecs.ps.replicas"
+    assert hints.instead("spec.failurePolicy.rules[17].targetReplicatedJobs") == "write roles"
 
 
 @pytest.mark.parametrize("role", ["chief", "evaluator"])
 def test_the_number_of_a_role_of_one_task_is_to_be_removed(role: str) -> None:
     for word in ("spec.replicas.{}.count", "spec.replicaSpecs.{}.count", "spec.replicaSpecs.{}.replicas"):
-        assert other_words.instead(word.format(role)) == f"remove it: there is always one {role}"
+        assert hints.instead(word.format(role)) == f"remove it: there is always one {role}"
 
 
 def test_each_word_within_an_unknown_block_is_answered_and_others_are_not() -> None:

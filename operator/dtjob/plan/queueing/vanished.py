@@ -1,4 +1,4 @@
-"""Unseen Workloads: those that the watch has lost sight of, and which may hold quota all the same.
+"""Workloads that the watch does not show any more, and which may still hold quota.
 
 A watch by label says DELETED of an object whose label somebody has removed. Before a job is told to stop for that, or
 its end is told to nobody, the API server is asked for its Workload by name, which nobody can change; what is found
