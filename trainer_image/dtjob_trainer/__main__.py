@@ -14,12 +14,12 @@ import resource
 import sys
 from typing import NoReturn
 
-from dtjob_trainer.contract import exit_codes, log_line
+from dtjob_trainer.contract import exit_codes, log_line, source
 from dtjob_trainer.contract.parent import die_with_parent
 from dtjob_trainer.contract.task import Task
 from dtjob_trainer.contract.template import Template
 from dtjob_trainer.errors import TaskError
-from dtjob_trainer.supervisor import reaper, source
+from dtjob_trainer.supervisor import reaper
 from dtjob_trainer.supervisor.supervisor import Supervisor
 
 MOST_FILES = 1 << 16

@@ -40,7 +40,7 @@ readOnlyRootFilesystem: true
 capabilities: {drop: [ALL]}
 {{- end }}
 
-{{- /* Exactly the calls that operator/dtjob/kube/client.py and kopf make. */ -}}
+{{- /* Exactly the calls that operator/dtjob/kube/calls/client.py and kopf make. */ -}}
 {{- define "dtjob.rules" -}}
 - apiGroups: [training.dtjob.dev]
   resources: [distributedtrainingjobs]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dtjob.api.scheduling import GangProvider
+from dtjob.api.spec.scheduling import GangProvider
 from dtjob.cli.bad_input import BadInput
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults, parse_label
 

@@ -97,7 +97,7 @@ def run_command(
         return
     if output is RunOutput.YAML:
         raise BadInput("--output yaml: it prints a manifest, so it goes with --dry-run")
-    from dtjob.local.ahead import launcher_ahead
+    from dtjob.local.processes.ahead import launcher_ahead
 
     with launcher_ahead(file) as launcher:
         from dtjob.cli.run import Options, run  # meanwhile: it takes a third of a second
@@ -120,8 +120,8 @@ def explain(
 
     Example: dtjob explain job.yaml
     """
-    from dtjob.cli import explain as explaining
     from dtjob.cli.default_options import defaults
+    from dtjob.cli.explain import explanation as explaining
     from dtjob.cli.job_file import read_job
 
     render = {

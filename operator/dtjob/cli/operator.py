@@ -6,13 +6,12 @@ import asyncio
 import logging
 from pathlib import Path
 
-from dtjob.cli.bad_input import BadInput
-from dtjob.cli.kubeconfig_option import check_kubeconfig
+from dtjob.cli.bad_input import BadInput, check_kubeconfig
 from dtjob.kube import process
-from dtjob.kube.endpoint import Address, EndpointError, parse_endpoint
-from dtjob.kube.informer import VersionsWentBack
-from dtjob.kube.kubeconfig import NoCluster
-from dtjob.kube.leader import Election
+from dtjob.kube.calls.kubeconfig import NoCluster
+from dtjob.kube.election.leader import Election
+from dtjob.kube.endpoints.endpoint import Address, EndpointError, parse_endpoint
+from dtjob.kube.watching.informer import VersionsWentBack
 from dtjob.objects.readers import Readers, parse_scrapers
 
 LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"

@@ -12,10 +12,10 @@ from dtjob.api.job import KIND
 from dtjob.cli.bad_input import BadInput
 from dtjob.cli.generated_name import hint, of_the_begin, with_a_name
 from dtjob.cli.reading.stream import read_documents, read_file
-from dtjob.crd.other_words import of_managed_by
-from dtjob.crd.problems import problems, to_job
+from dtjob.crd.answers.hints import of_managed_by
+from dtjob.crd.answers.problems import problems, to_job
 from dtjob.objects.defaults import NO_DEFAULTS, lacks_image
-from dtjob.objects.keeping import keeping
+from dtjob.objects.pod.keeping import keeping
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def _all(files: Iterable[Path]) -> Iterator[Verdict | BadInput]:
                 raise BadInput(f"{file}: is empty; give one {KIND}")
             jobs = [one for one in found if isinstance(one.content, dict) and one.content.get("kind") == KIND]
             if not jobs and len(found) > 1:
-                raise BadInput(f"{file}: holds {len(found)} documents, none of them a {KIND}")
+                raise BadInput(f"{file}: holds {len(found)} documents, 0 of them a {KIND}; give a file with one")
         except BadInput as error:
             yield error
         else:

@@ -1,4 +1,4 @@
-"""What the reconciler needs of a cluster: `kube/client.py` has it of an API server, `local/cluster.py` of processes."""
+"""What the reconciler needs of a cluster: `kube/calls/client.py` has an API server, `local/cluster.py` processes."""
 
 from __future__ import annotations
 

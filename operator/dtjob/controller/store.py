@@ -1,6 +1,6 @@
-"""What we believe: the last known version of every job and child, from watches, lists and our own calls.
+"""Store: the last known version of every job and child, from watches, lists and our own calls.
 
-Of each object only what is read is held (`objects/kept.py`), whoever brings it.
+Of each object only what is read is held (`controller/stored_fields.py`), whoever brings it.
 """
 
 from __future__ import annotations
@@ -15,14 +15,12 @@ from dtjob.api.phase import ENDED
 from dtjob.controller.cluster import JobKey
 from dtjob.controller.memory import Memory
 from dtjob.controller.nesting import shallow
+from dtjob.controller.stored_fields import kept
 from dtjob.objects import gangs, labels
-from dtjob.objects.kept import kept
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.children import Children
-from dtjob.plan.pod_event import PodEvent
-from dtjob.plan.pod_facts import ObservedPod
-from dtjob.plan.silence import Silence
-from dtjob.plan.workload import Kueue
+from dtjob.plan.seen.children import Children, PodEvent, Silence
+from dtjob.plan.seen.pod_facts import ObservedPod
+from dtjob.plan.seen.workload import Kueue
 
 LISTED_KINDS = ("Pod", "Service", "NetworkPolicy")
 """The kinds of children that are listed and watched. ConfigMaps are asked for by name: who may list them may read them

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from dtjob.api.replica_specs import Role
+from dtjob.api.spec.replica_specs import Role
 from dtjob.objects import labels
 from dtjob.objects.manifest import Manifest
-from dtjob.plan import children
-from dtjob.plan.children import PodState
+from dtjob.plan.seen import children
+from dtjob.plan.seen.children import PodState
 
 Reports = Mapping[str, Mapping[str, Any]]
 

@@ -11,16 +11,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from dtjob.api.job import Job
-from dtjob.api.replica_specs import Role
-from dtjob.api.scheduling import Gang, GangProvider
+from dtjob.api.spec.replica_specs import Role
+from dtjob.api.spec.scheduling import Gang, GangProvider
 from dtjob.objects import labels, quantities, topology
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
 from dtjob.objects.manifest import Manifest
-from dtjob.objects.pod import pod
+from dtjob.objects.pod.pod import pod
 from dtjob.objects.shared import owned_metadata
 from dtjob.objects.topology import Task
 
 POD_GROUP = "PodGroup"
+PLURAL = "podgroups"
 KINDS = {
     GangProvider.KUBERNETES: f"{POD_GROUP}.scheduling.k8s.io",
     GangProvider.VOLCANO: f"{POD_GROUP}.scheduling.volcano.sh",

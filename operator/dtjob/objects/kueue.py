@@ -15,13 +15,13 @@ from typing import Any
 from dtjob.api.job import GROUP as JOB_GROUP
 from dtjob.api.job import KIND as JOB_KIND
 from dtjob.api.job import Job
-from dtjob.api.pod_template import TRAINING_CONTAINER
-from dtjob.api.replica_specs import Role
+from dtjob.api.spec.pod_template import TRAINING_CONTAINER
+from dtjob.api.spec.replica_specs import Role
 from dtjob.objects import labels, quantities, shared
 from dtjob.objects.defaults import Defaults
 from dtjob.objects.manifest import Manifest
-from dtjob.objects.nearness import topology_request
-from dtjob.objects.pod import pod
+from dtjob.objects.pod.nearness import topology_request
+from dtjob.objects.pod.pod import pod
 from dtjob.objects.topology import Task
 
 GROUP = "kueue.x-k8s.io"

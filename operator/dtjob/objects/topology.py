@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
-from dtjob.api.checkpoint import MountOn
 from dtjob.api.job import Job
-from dtjob.api.replica_specs import Role
-from dtjob.api.strategy import Strategy
+from dtjob.api.spec.checkpoint import MountOn
+from dtjob.api.spec.replica_specs import Role
+from dtjob.api.spec.strategy import Strategy
 from dtjob.objects.manifest import Manifest
 
 CONNECTED_ROLES = {

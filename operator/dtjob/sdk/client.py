@@ -16,7 +16,7 @@ from dtjob.cli.submit.submission import Submission
 from dtjob.cli.submit.submitted import made
 from dtjob.client.cluster import Cluster, connect
 from dtjob.client.errors import Conflict
-from dtjob.crd.problems import problems
+from dtjob.crd.answers.problems import problems
 from dtjob.sdk.function import as_script
 from dtjob.sdk.local_job import LocalJob
 from dtjob.sdk.remote_job import RemoteJob

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from typing import Any
 
@@ -9,8 +10,43 @@ import tensorflow as tf
 
 AHEAD = 4
 """Steps for each worker that wait until it is free. Their batches are in the chief's memory."""
+KEPT_SECONDS = 0.1
+"""The least time between two steps whose results are kept."""
 _LOOK_SECONDS = 0.5
 """How often to look whether a step has failed, while none begins. TensorFlow wakes nobody who waits for room."""
+
+
+class Results:
+    """The results of the last steps, to find the newest that is done.
+
+    Not all are kept: TensorFlow calls the worker to free a result that was kept, which takes 2 ms beside steps of 7.
+    """
+
+    def __init__(self, most_not_done: int) -> None:
+        """`most_not_done`: the most steps that are handed out and not done."""
+        self._kept: deque[Any] = deque(maxlen=most_not_done + 1)
+        """In their order. Each keeps its batch in memory. At least one is done if it is full."""
+        self._kept_at = -KEPT_SECONDS
+        self._newest: Any = None
+
+    def add(self, result: Any, now: float) -> None:
+        """Add the result (a RemoteValue) of a step that was handed out at `now` (s)."""
+        self._newest = result
+        if now - self._kept_at < KEPT_SECONDS:
+            return
+        self._kept.append(result)
+        self._kept_at = now
+        while len(self._kept) > 1 and _is_done(self._kept[1]):
+            self._kept.popleft()
+
+    def last_done(self) -> Any:
+        """The result of the last step if that is done, else the newest that is kept and done, else the oldest kept.
+
+        None before the first step.
+        """
+        if self._newest is None:
+            return None
+        return next(filter(_is_done, [self._newest, *reversed(self._kept)]), self._kept[0])
 
 
 class HandedOut:
@@ -25,8 +61,7 @@ class HandedOut:
         self._most = AHEAD * workers
         self._traced: dict[int, Any] = {}
         """By the id of a function that was handed out, what was traced of it."""
-        self._results: deque[Any] = deque(maxlen=self._most + workers + 1)
-        """Of the last steps, in their order. Each keeps its batch in memory. At least one is done if it is full."""
+        self._results = Results(self._most + workers)
 
     def schedule(self, function: Any, args: tuple[Any, ...]) -> None:
         """Have a free worker call `function`, a `tf.function` with an input signature, with `args`.
@@ -38,18 +73,16 @@ class HandedOut:
         result = self._coordinator.schedule(self._traced.get(id(function), function), args=args)
         if id(function) not in self._traced:
             self._traced[id(function)] = function.get_concrete_function()
-        self._results.append(result)
-        while len(self._results) > 1 and _is_done(self._results[1]):
-            self._results.popleft()
+        self._results.add(result, time.monotonic())
 
     def last_done(self) -> Any:
-        """What the newest step that is done returned, as NumPy has it; None if none was handed out.
+        """What a step returned, as NumPy has it, and None if none was handed out: the last one, if it is done.
 
-        Waits only if no step is done. Raises the error of that step.
+        Else it is a step that began up to KEPT_SECONDS before the newest that is done. Waits only if no step is done.
+        Raises the error of that step.
         """
-        if not self._results:
-            return None
-        return next(filter(_is_done, reversed(self._results)), self._results[0]).fetch()
+        result = self._results.last_done()
+        return None if result is None else result.fetch()
 
     def outstanding(self) -> int:
         """How many steps are not done. Any thread may ask. TensorFlow says only whether there are any (`done`)."""

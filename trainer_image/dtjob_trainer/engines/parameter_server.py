@@ -8,6 +8,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from dtjob_trainer.data import elements
 from dtjob_trainer.data.batches import Batch, Source
 from dtjob_trainer.data.stream import Portion
 from dtjob_trainer.engines.engine import Engine, Kind, Work
@@ -63,20 +64,20 @@ class ParameterServerEngine(Engine):
         return step.last_done()
 
     def _make_function(self, kind: Kind, body: Callable[..., Any], source: Source) -> Any:
-        def step(inputs: Any, total: Any) -> Any:
+        def step(inputs: Any) -> Any:
             def replica() -> Any:
+                total = elements.rows_within(inputs)  # counted there: each argument is one more to send
                 return body(Cut(1, total, total, False), *source.decode(*inputs))
 
             strategy = self.group.strategy
             return strategy.experimental_local_results(strategy.run(replica))[0]
 
         # the signature leaves the batch dimension open, so that the last batch is not traced again
-        signature = [source.input_spec(), tf.TensorSpec([], tf.int32)]
-        return tf.function(step, autograph=False, input_signature=signature)
+        return tf.function(step, autograph=False, input_signature=[source.input_spec()])
 
     def _schedule(self, kind: Kind, source: Source, batch: Batch) -> HandedOut:
         parts = tuple(part for part in batch.inputs if part is not None)
         tensors = keras.tree.map_structure(tf.convert_to_tensor, parts)
         steps = self._steps[kind]
-        steps.schedule(self._function(kind, source), args=(tensors, tf.constant(batch.total)))
+        steps.schedule(self._function(kind, source), args=(tensors,))
         return steps

@@ -288,11 +288,14 @@ class KerasModel(TrainedModel):
         if not self._traits.shared_variables:
             yield
             return
-        zeros = [(v, tf.zeros(v.shape, v.dtype)) for v in variables if v.aggregation == "sum"]
-        with keras.StatelessScope(state_mapping=zeros) as scope:
+        zeros = {id(v): tf.zeros(v.shape, v.dtype) for v in variables if v.aggregation == "sum"}
+        mapping = [(v, zeros[id(v)]) for v in variables if id(v) in zeros]
+        with keras.StatelessScope(state_mapping=mapping) as scope:
             yield
         for variable in variables:
             value = scope.get_current_value(variable)
+            if id(variable) in zeros and value is zeros[id(variable)]:
+                continue  # no replica has counted anything: their traces are alike
             if variable.aggregation == "sum":
                 variable.assign_add(cut.counted(value))
             elif value is not None and id(variable) in self._updates.whole_variables():

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from dtjob.api.replica_specs import Role
-from dtjob.api.strategy import Strategy
+from dtjob.api.spec.replica_specs import Role
+from dtjob.api.spec.strategy import Strategy
 from dtjob.cli.convert.fields import Fields, choice, mapping, number, warn_of_others
 from dtjob.cli.convert.findings import CannotConvert, Findings
 

@@ -9,15 +9,15 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dtjob.api.job import API_VERSION, KIND, Job
-from dtjob.api.pod_template import CHECKPOINT_VOLUME, CLUSTER_VOLUME, SHARED_MEMORY_VOLUME, SOURCE_VOLUME
+from dtjob.api.spec.pod_template import CHECKPOINT_VOLUME, CLUSTER_VOLUME, SHARED_MEMORY_VOLUME, SOURCE_VOLUME
 from dtjob.cli.bad_input import BadInput
 from dtjob.cli.watching.pods import container_state, in_order, selector, state_of
 from dtjob.client.changes import changes
 from dtjob.client.cluster import Cluster
 from dtjob.client.errors import ClientError
-from dtjob.crd.problems import to_job
+from dtjob.crd.answers.problems import to_job
 from dtjob.objects import labels, topology
-from dtjob.objects.pod import pod
+from dtjob.objects.pod.pod import pod
 
 Object = dict[str, Any]
 CONTAINER = "helper"

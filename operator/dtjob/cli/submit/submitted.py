@@ -10,7 +10,7 @@ from dtjob.cli.bad_input import BadInput
 from dtjob.cli.script_job import manifest
 from dtjob.cli.submit.package import Package, package
 from dtjob.cli.submit.submission import Submission
-from dtjob.crd.problems import problems, to_job
+from dtjob.crd.answers.problems import problems, to_job
 from dtjob.objects.kueue import QUEUE
 
 GPU = "nvidia.com/gpu"

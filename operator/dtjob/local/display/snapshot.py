@@ -12,7 +12,7 @@ from dtjob.api.status.status import Status
 from dtjob.objects import labels, topology
 from dtjob.objects.exit_codes import TOLD_TO_END
 from dtjob.objects.manifest import Manifest
-from dtjob.plan import children
+from dtjob.plan.seen import children
 
 
 @dataclass(frozen=True)

@@ -94,7 +94,7 @@ def test_streams_lists_folders_and_standard_input(dtjob, tmp_path: Path, monkeyp
     assert (code, out.count("is valid")) == (2, 2)
     assert f"dtjob: {tmp_path / 'b.yml'}: spec.strategy: must be one of" in err
     (tmp_path / "c.yaml").write_text(written([claim, claim]))
-    assert "holds 2 documents, none of them" in dtjob("validate", tmp_path / "c.yaml")[2]
+    assert "holds 2 documents, 0 of them" in dtjob("validate", tmp_path / "c.yaml")[2]
 
 
 def test_json_has_every_verdict(dtjob, good: Path, tmp_path: Path) -> None:

@@ -52,11 +52,13 @@ async def _forward(request: web.Request) -> web.StreamResponse:
 def cluster() -> Iterator[Cluster]:
     started, loop = threading.Event(), asyncio.new_event_loop()
     ports: list[int] = []
+    runners: list[web.AppRunner] = []
 
     async def serve() -> None:
         app = web.Application()
         app.add_routes([web.get(f"{PODS}/a/exec", _exec), web.get(f"{PODS}/a/portforward", _forward)])
-        runner = web.AppRunner(app)
+        runner = web.AppRunner(app, shutdown_timeout=1.0)
+        runners.append(runner)
         await runner.setup()
         site = web.TCPSite(runner, "127.0.0.1", 0)
         await site.start()
@@ -68,8 +70,10 @@ def cluster() -> Iterator[Cluster]:
     started.wait()
     access = Access(f"http://127.0.0.1:{ports[0]}", None, lambda: "Bearer secret", "team")
     yield Cluster(Connection(access), "team")
+    asyncio.run_coroutine_threadsafe(runners[0].cleanup(), loop).result()
     loop.call_soon_threadsafe(loop.stop)
     thread.join()
+    loop.close()
 
 
 def test_the_output_of_a_command_comes_in_pieces(cluster: Cluster) -> None:

@@ -1,13 +1,13 @@
 from __future__ import annotations
 
-from dtjob.api.clean_pod_policy import CleanPodPolicy
-from dtjob.api.replica_specs import Role
+from dtjob.api.spec.clean_pod_policy import CleanPodPolicy
+from dtjob.api.spec.replica_specs import Role
 from dtjob.api.status.activity import Activity
-from dtjob.crd import problems
+from dtjob.crd.answers import problems
 from dtjob.local import pod_status
 from dtjob.local.here import job_here, left_aside, manifest_of, rules_left_aside
-from dtjob.plan.evidence import evidence_of
-from dtjob.plan.policies.failure_rules import match
+from dtjob.plan.failure.evidence import evidence_of
+from dtjob.plan.failure.rules import match
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, job
 from tests.unit.operator.queued import queued_job

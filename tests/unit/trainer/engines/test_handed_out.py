@@ -1,0 +1,53 @@
+"""Which results of steps that are handed out are kept, and which one is the newest that is done."""
+
+from __future__ import annotations
+
+from threading import Event
+from types import SimpleNamespace
+
+from dtjob_trainer.engines.handed_out import KEPT_SECONDS, Results
+
+
+def result(done: bool) -> SimpleNamespace:
+    """What `Results` reads of a RemoteValue."""
+    event = Event()
+    if done:
+        event.set()
+    return SimpleNamespace(_status_available_event=event)
+
+
+def test_before_the_first_step_there_is_no_result() -> None:
+    assert Results(5).last_done() is None
+
+
+def test_the_last_step_is_told_once_it_is_done_however_soon_it_followed() -> None:
+    results, steps = Results(5), [result(True), result(True), result(True)]
+    for step in steps:
+        results.add(step, now=7.0)
+    assert results.last_done() is steps[-1]
+
+
+def test_of_short_steps_one_in_each_tenth_of_a_second_is_kept() -> None:
+    results, steps = Results(50), [result(False) for _ in range(40)]
+    for number, step in enumerate(steps):
+        results.add(step, now=number * KEPT_SECONDS / 10)
+    for step in steps[:35]:
+        step._status_available_event.set()
+    assert 35 - 12 < steps.index(results.last_done()) < 35
+
+
+def test_a_step_that_hangs_does_not_hide_later_ones_that_are_done() -> None:
+    results, hangs = Results(2), result(False)
+    results.add(hangs, now=0.0)
+    for number in range(1, 20):
+        last = result(True)
+        results.add(last, now=float(number))
+    results.add(result(False), now=20.0)
+    assert results.last_done() is last
+
+
+def test_if_no_step_is_done_the_oldest_is_waited_for() -> None:
+    results, steps = Results(5), [result(False), result(False)]
+    for number, step in enumerate(steps):
+        results.add(step, now=float(number))
+    assert results.last_done() is steps[0]
