@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from dtjob.api.job import API_VERSION, GROUP, KIND, PLURAL
+from dtjob.api.names import API_VERSION, GROUP, KIND, PLURAL
 from dtjob.cli.doctor.finding import Finding, good, note, problem, unseen
 from dtjob.client.cluster import Cluster
 from dtjob.client.errors import ApiError, Forbidden, NotFound

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from dtjob.api.job import API_VERSION, KIND
+from dtjob.api.names import API_VERSION, KIND
 from dtjob.cli.bad_input import BadInput
 from dtjob.cli.job_file import checked
 from dtjob.cli.manifest_yaml import written
