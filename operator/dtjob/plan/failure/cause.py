@@ -38,7 +38,7 @@ and neither does it where a node under pressure does not take the pod ("The node
 
 
 def failure_of(view: TaskView, now: datetime) -> Failure | None:
-    """The failure of the task's current attempt, None where it has not failed. A deletionTimestamp alone is no
+    """The failure of the task's current attempt, None if it has not failed. A deletionTimestamp alone is no
     failure."""
     pod = view.pod
     if pod is None or view.state not in (PodState.FAILED, PodState.LOST):

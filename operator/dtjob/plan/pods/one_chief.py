@@ -26,7 +26,7 @@ def writer_left(situation: Situation) -> Manifest | None:
 
 
 def why_the_chief_waits(situation: Situation) -> str:
-    """Which pod the chief waits for, in words; empty where it waits for none."""
+    """Which pod the chief waits for, in words; empty if it waits for none."""
     pod = writer_left(situation)
     if pod is None:
         return ""
