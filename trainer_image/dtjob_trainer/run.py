@@ -198,6 +198,13 @@ def _enter_strategy(here: runtime.Runtime, task: Task) -> None:
 def _run_entrypoint(here: runtime.Runtime, arguments: Sequence[str]) -> None:
     entrypoint = arguments[0]
     sys.argv = list(arguments)
+    if here.task is not None:
+        from dtjob_trainer.program import working_directory
+
+        script = Path(entrypoint).absolute()
+        working_directory.enter_own(here.task)
+        if entrypoint.endswith(".py") and not Path(entrypoint).is_file():
+            entrypoint = str(script)
     if entrypoint.endswith(".py"):
         if not Path(entrypoint).is_file():
             message = f"program.entrypoint {entrypoint!r} is not a file in {Path.cwd()}"

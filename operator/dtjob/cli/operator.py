@@ -36,7 +36,7 @@ def readers(operator_namespace: str | None, scrapers: str) -> Readers:
 
 
 def own_namespace() -> str | None:
-    """The namespace of this pod, None where this is no pod."""
+    """The namespace of this pod, None if this is no pod."""
     return OWN_NAMESPACE.read_text().strip() if OWN_NAMESPACE.is_file() else None
 
 

@@ -283,7 +283,7 @@ class Creation:
         return (job := self._job(key)) is not None and not deleting(job) and not job["spec"].get("suspend")
 
     def _job(self, key: JobKey) -> Manifest | None:
-        """The job that the calls under way are for; None where it is gone, and where another has its name."""
+        """The job that the calls under way are for; None if it is gone, and where another has its name."""
         job = self._store.job(key)
         return job if job is not None and job["metadata"]["uid"] == self._store.memory(key).made_for else None
 

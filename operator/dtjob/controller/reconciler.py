@@ -116,7 +116,7 @@ class Reconciler:
         return "success"
 
     async def reconcile(self, key: JobKey) -> Plan | None:
-        """Plan for one job and carry the plan out; None where there is nothing to plan for.
+        """Plan for one job and carry the plan out; None if there is nothing to plan for.
 
         Raises ClusterError where a call failed in a way that may pass; the caller tries again.
         """

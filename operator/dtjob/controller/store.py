@@ -35,7 +35,7 @@ _ENDED = ("Failed", "Succeeded")
 
 
 class Store:
-    """Jobs and children by job. Every change returns the key of the job that it concerns, None where nothing
+    """Jobs and children by job. Every change returns the key of the job that it concerns, None if nothing
     changed."""
 
     def __init__(self) -> None:
@@ -52,7 +52,7 @@ class Store:
         return list(self._jobs)
 
     def job(self, key: JobKey) -> Manifest | None:
-        """The job as last seen, None where there is none."""
+        """The job as last seen, None if there is none."""
         return self._jobs.get(key)
 
     def jobs_going_on(self) -> int:
@@ -240,7 +240,7 @@ class Store:
             del self._children[key]
 
     def _place(self, manifest: Manifest) -> tuple[dict[Any, Manifest], Any, JobKey] | None:
-        """Shelf, name there and job of an object; None where it names no job."""
+        """Shelf, name there and job of an object; None if it names no job."""
         metadata = manifest["metadata"]
         if manifest["kind"] == KIND:
             key = (metadata["namespace"], metadata["name"])

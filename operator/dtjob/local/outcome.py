@@ -23,7 +23,7 @@ from dtjob.plan.seen.unread import Unread
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run ended. `interrupted` is the number of the signal that stopped it, None where it ended by itself."""
+    """How a run ended. `interrupted` is the number of the signal that stopped it, None if it ended by itself."""
 
     snapshot: Snapshot
     interrupted: int | None
@@ -43,7 +43,7 @@ def is_over(job: Job, status: dict[str, Any], observed: Children, now: datetime)
 
 
 def success_while_stopped(job: Job, status: dict[str, Any], observed: Children, now: datetime) -> dict[str, Any] | None:
-    """The status of a job whose training ended well while it was being stopped; None where it did not.
+    """The status of a job whose training ended well while it was being stopped; None if it did not.
 
     `status` is the last that was written. No plan is carried out any more then, but its judgement of the chief counts;
     that of the others does not, which were told to end.

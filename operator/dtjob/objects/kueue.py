@@ -82,17 +82,17 @@ class Priority:
 
 
 def queue_of(job: Job) -> str | None:
-    """The LocalQueue that the job is to wait in, None where it is in none."""
+    """The LocalQueue that the job is to wait in, None if it is in none."""
     return _label(job, QUEUE)
 
 
 def prebuilt_of(job: Job) -> str | None:
-    """The name of the Workload that somebody else makes for the job, None where dtjob does."""
+    """The name of the Workload that somebody else makes for the job, None if dtjob does."""
     return _metadata(job, "annotations").get(PREBUILT) or _label(job, PREBUILT)
 
 
 def priority_class_of(job: Job) -> tuple[str, str] | None:
-    """Kind and name of the class that the job's place in the queue depends on, None where it names none."""
+    """Kind and name of the class that the job's place in the queue depends on, None if it names none."""
     if name := _label(job, PRIORITY_CLASS):
         return "WorkloadPriorityClass", name
     return ("PriorityClass", name) if (name := job.spec.scheduling.priority_class_name) else None
@@ -190,7 +190,7 @@ def _near(job: Job, sets: list[dict[str, Any]], near: bool) -> list[dict[str, An
 
 
 def min_count(job: Job, role: Role) -> int | None:
-    """With how few of its tasks a role can begin; None where it needs all of them."""
+    """With how few of its tasks a role can begin; None if it needs all of them."""
     replica, policy = job.spec.replica_specs.get(role), job.spec.elastic_policy
     if role is not Role.WORKER or replica is None or policy is None or policy.min_replicas is None:
         return None

@@ -119,7 +119,7 @@ Action = Create | Delete | StopServing | Relabel | Mend | PatchWorkload
 class Plan:
     """What to do for one job now.
 
-    `status` is the whole new status, None where it would not change. It is written before any action, so that a crash
+    `status` is the whole new status, None if it would not change. It is written before any action, so that a crash
     between two lines can only repeat what is safe to repeat; only a new job's first objects may come before
     (`urgency.begins`). `only_counts`: it tells of counts alone.
     `look_again_at` is when time alone can change the plan.

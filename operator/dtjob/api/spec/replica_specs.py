@@ -72,6 +72,6 @@ class ReplicaSpecs(Block):
     says so."""
 
     def get(self, role: Role) -> AnyReplicaSpec | None:
-        """The block of `role`, None where the job has no such tasks."""
+        """The block of `role`, None if the job has no such tasks."""
         found: AnyReplicaSpec | None = getattr(self, role.value)
         return found

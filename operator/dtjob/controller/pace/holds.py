@@ -52,7 +52,7 @@ class Holds:
         return hold.tries if hold else 0
 
     def blocker(self, what: str) -> str | None:
-        """The uid of the object in the way, None where there is none."""
+        """The uid of the object in the way, None if there is none."""
         hold = self._holds.get(what)
         return hold.blocker if hold else None
 
@@ -67,7 +67,7 @@ class Holds:
         return hold is not None and now < hold.until
 
     def next_try(self, now: float) -> float | None:
-        """Seconds until the first of what is held may be tried, None where nothing is. At least the
+        """Seconds until the first of what is held may be tried, None if nothing is. At least the
         shortest wait: what is over by now may be held up by something else, such as a pod by its role."""
         waits = [hold.until - now for hold in self._holds.values()]
         return max(IN_THE_WAY.first, min(waits)) if waits else None

@@ -118,7 +118,7 @@ _ROLE = re.compile(r"^(spec\.replicas|spec\.replicaSpecs)\.(\w+)(?=\.|$)")
 
 
 def instead(path: str) -> str | None:
-    """What to write for the field at this dotted path; None where it is nobody's word that we know."""
+    """What to write for the field at this dotted path; None if it is nobody's word that we know."""
     path = re.sub(r"\[\d+\]", "[]", path)
     if (found := _MENDS.get(path)) is not None:
         return found
@@ -150,7 +150,7 @@ def answers(path: str, value: Any) -> Iterator[tuple[str, str]]:
 
 
 def of_value(path: str, value: Any) -> str | None:
-    """What to write for this value of a field; None where it is nobody's word that we know."""
+    """What to write for this value of a field; None if it is nobody's word that we know."""
     return _VALUES.get((re.sub(r"\[\d+\]", "[]", path), value)) if isinstance(value, str) else None
 
 

@@ -27,7 +27,7 @@ _MANIFEST_SCHEMA = {
 
 
 def problems(manifest: Value | Job, old: Value | None = None) -> list[Problem]:
-    """Everything that an API server would refuse in this manifest or in its pods; empty where it is fine.
+    """Everything that an API server would refuse in this manifest or in its pods; empty if it is fine.
 
     With `old`, the manifest is a change of that one. Rules between fields are looked at once each field by itself is
     right.

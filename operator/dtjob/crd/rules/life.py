@@ -57,7 +57,7 @@ _HAS_HOOK = "has(c.lifecycle) && has(c.lifecycle.preStop)"
 
 
 def _saves(spec: Value, role: str) -> Value:
-    """The pod spec in the role's template, empty where there is none or nothing is saved by a program of ours."""
+    """The pod spec in the role's template, empty if there is none or nothing is saved by a program of ours."""
     if spec.get("program") is None or spec.get("checkpoint") is None:
         return {}
     return ((spec["replicaSpecs"].get(role) or {}).get("template") or {}).get("spec") or {}

@@ -220,7 +220,7 @@ class Kube(workload_calls.WorkloadCalls):
             raise ClusterError(f"it broke ({type(error).__name__}: {error})") from error
 
     async def get(self, kind: str, namespace: str | None, name: str) -> Manifest | None:
-        """The object as etcd has it now, None where there is none; without a namespace one of the cluster's own. A
+        """The object as etcd has it now, None if there is none; without a namespace one of the cluster's own. A
         ConfigMap comes without what it holds, which is nothing to us, whosever it is."""
         return await _if_there(self._get(kind, namespace, name), kind in workload_calls.MAY_BE_HIDDEN)
 

@@ -39,7 +39,7 @@ class Transport:
         self._trusted = api_client.rest_client.ssl_context
         self._timeout = aiohttp.ClientTimeout(total=timeout_seconds, sock_connect=connect_seconds)
         self.proxy: str | None = self._configuration.proxy or _proxy_for(URL(self._configuration.host))
-        """Through which requests go, None where there is none."""
+        """Through which requests go, None if there is none."""
         known = {
             "server_hostname": self._configuration.tls_server_name,
             "proxy": self.proxy,
@@ -93,7 +93,7 @@ class Transport:
 
 
 def _proxy_for(server: URL) -> str | None:
-    """The proxy of the environment for this server (HTTPS_PROXY, NO_PROXY), None where it has none. NO_PROXY may have
+    """The proxy of the environment for this server (HTTPS_PROXY, NO_PROXY), None if it has none. NO_PROXY may have
     networks (`10.96.0.0/12`), as programs in Go read it and clusters set it."""
     proxies = getproxies()
     if server.host is None or proxy_bypass(server.host) or _is_in(server.host, proxies.get("no", "")):

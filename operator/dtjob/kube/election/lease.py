@@ -55,7 +55,7 @@ class Candidate:
         return now < self.leads_until
 
     def wish(self, lease: Manifest | None, now: float, wall: datetime) -> Manifest | None:
-        """The lease to write, None where it is another's. Learns from what it is shown; writing is not leading yet."""
+        """The lease to write, None if it is another's. Learns from what it is shown; writing is not leading yet."""
         if lease is not None and lease.get("spec") != self._seen:
             self._seen, self._changed_at = dict(lease.get("spec") or {}), now
         seen = self._seen or {}
@@ -73,7 +73,7 @@ class Candidate:
         self.leads_until = sent_at + self.renew_within_seconds
 
     def released(self, lease: Manifest | None) -> Manifest | None:
-        """The lease to write so that another may lead at once, None where it is not ours. Leads no more from here."""
+        """The lease to write so that another may lead at once, None if it is not ours. Leads no more from here."""
         self.leads_until = -math.inf
         if lease is None or (lease.get("spec") or {}).get("holderIdentity") != self.identity:
             return None

@@ -51,7 +51,7 @@ def repetition(told: Told, now: datetime) -> dict[str, Any]:
 
 
 def newest_warning(events: Iterable[Manifest]) -> str:
-    """Reason and message of the newest of these events of a pod, in one line; empty where there is none. Not the
+    """Reason and message of the newest of these events of a pod, in one line; empty if there is none. Not the
     scheduler's: a pod that is asked about has a node."""
     others = [one for one in events if one.get("reason") != "FailedScheduling"]
     if not others:

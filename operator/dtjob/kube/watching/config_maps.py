@@ -66,7 +66,7 @@ def going_on(store: Store) -> list[JobKey]:
 
 
 def known(store: Store, key: JobKey) -> Manifest | None:
-    """The ConfigMap of the job as last seen, None where none is known. One of other numbers of workers does not count,
+    """The ConfigMap of the job as last seen, None if none is known. One of other numbers of workers does not count,
     which an elastic job may have too."""
     job = store.job(key)
     mine = [
@@ -81,7 +81,7 @@ def known(store: Store, key: JobKey) -> Manifest | None:
 
 
 def name_of(manifest: Manifest | None) -> str | None:
-    """The name of a job's ConfigMap, None where this version cannot read the job."""
+    """The name of a job's ConfigMap, None if this version cannot read the job."""
     try:
         return None if manifest is None else shared.config_map_name(as_it_is(stored_job(manifest)))
     except ValidationError:

@@ -39,7 +39,7 @@ class Snapshot:
 
     @property
     def evaluation(self) -> Mapping[str, Any]:
-        """The evaluator's latest evaluation, empty where there is none."""
+        """The evaluator's latest evaluation, empty if there is none."""
         found: Mapping[str, Any] = self.reports.get("evaluator-0", {}).get("evaluation") or {}
         return found
 
@@ -51,7 +51,7 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class TaskLine:
-    """One task, as the view shows it. Numbers are None where they are not known."""
+    """One task, as the view shows it. Numbers are None if they are not known."""
 
     task: str
     state: str

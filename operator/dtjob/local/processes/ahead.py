@@ -17,7 +17,7 @@ from dtjob.local.processes.launcher import Launcher
 def launcher_ahead(manifest: Path) -> Iterator[Launcher | None]:
     """A launcher for tasks whose manifest sets no variables, as few do. It is ended with this at the latest.
 
-    None where `manifest` is no file, or this machine cannot run it anyway, which is for others to tell.
+    None if `manifest` is no file, or this machine cannot run it anyway, which is for others to tell.
     """
     launcher = None
     if sys.platform == "linux" and manifest.is_file() and importlib.util.find_spec("dtjob_trainer"):

@@ -83,7 +83,7 @@ class Launcher:
         return self._ours.fileno()
 
     def answers(self) -> bool | None:
-        """Whether it does: None while it imports, False where it never will."""
+        """Whether it does: None while it imports, False if it never will."""
         if self._answers is None:
             try:
                 self._answers = bool(self._ours.recv(64, socket.MSG_DONTWAIT))
@@ -102,7 +102,7 @@ class Launcher:
         return answers
 
     def launch(self, start: Start) -> Adopted | None:
-        """Fork a process, which becomes our child; None where it does not answer: start the process without it."""
+        """Fork a process, which becomes our child; None if it does not answer: start the process without it."""
         with self.adopting():
             if self.ask(start):
                 select([self._ours], [], [], REPLY_SECONDS)
@@ -126,7 +126,7 @@ class Launcher:
         return bool(self._answers)
 
     def reply(self) -> Adopted | None:
-        """The process that was asked for; None where there is no answer: start it without this launcher, which ends."""
+        """The process that was asked for; None if there is no answer: start it without this launcher, which ends."""
         pid = None
         try:
             if self._answers:

@@ -17,7 +17,7 @@ LOOK_AGAIN_SECONDS = 0.02
 
 
 def find(marks: Mapping[str, str]) -> list[int]:
-    """Ids of this user's processes with all of these variables; empty where there is no /proc. Zombies have none."""
+    """Ids of this user's processes with all of these variables; empty if there is no /proc. Zombies have none."""
     wanted = {f"{name}={value}".encode() for name, value in marks.items()}
     found = []
     if not wanted or not PROC.is_dir():

@@ -77,7 +77,7 @@ class Starter:
             launcher.close()
 
     async def _fork(self, command: Command, output: int) -> Process | None:
-        """The process from the launcher of its environment; None where there is none, or it does not answer."""
+        """The process from the launcher of its environment; None if there is none, or it does not answer."""
         if not is_supervisor(command):
             return None
         launcher = self._launchers.get(frozenset(read_by_imports(command.environment).items()))

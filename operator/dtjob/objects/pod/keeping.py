@@ -27,7 +27,7 @@ class Keeping:
 
 
 def keeping(job: Job, defaults: Defaults) -> Keeping | None:
-    """What becomes of the checkpoints when the pod goes that writes them; None where none are written."""
+    """What becomes of the checkpoints when the pod goes that writes them; None if none are written."""
     checkpoint = job.spec.checkpoint
     if checkpoint is None:
         return None

@@ -38,7 +38,7 @@ def brought_near(job: Job, task: Task, affinity: dict[str, Any]) -> dict[str, An
 
 
 def topology_request(job: Job) -> dict[str, str]:
-    """The same as the `topologyRequest` of a podSet of Kueue's Workload; empty where the job asks for none."""
+    """The same as the `topologyRequest` of a podSet of Kueue's Workload; empty if the job asks for none."""
     topology = job.spec.scheduling.topology
     if topology is None:
         return {}

@@ -1,6 +1,6 @@
 """Over which signals a task's supervisor starts its training process again by itself, in the pod that it has.
 
-A new pod takes longer, and gains nothing where the process had trained well. Who wants one writes a rule about the
+A new pod takes longer, and gains nothing if the process had trained well. Who wants one writes a rule about the
 signal: then the container ends, and the rule is asked.
 """
 
@@ -23,7 +23,7 @@ REASONS = ("Error", "OOMKilled")
 
 def restart_signals(job: Job, task: Task) -> tuple[Signal, ...]:
     """The signals over which the training process of `task` is started again in its container, once it has done new
-    steps: those that no rule of the job's is about. None where maxRestartsWithoutProgress or maxRestarts is 0, and of
+    steps: those that no rule of the job's is about. None if maxRestartsWithoutProgress or maxRestarts is 0, and of
     tasks that train no steps."""
     serves = job.spec.strategy is Strategy.PARAMETER_SERVER and task.role is not Role.CHIEF
     if (

@@ -53,7 +53,7 @@ class _Room:
 
 
 def resize_due(situation: Situation) -> Resizing | None:
-    """The change that is to begin now, None where none is. None begins while a task that trains has finished: training
+    """The change that is to begin now, None if none is. None begins while a task that trains has finished: training
     is about to end."""
     workers = changing(situation.group_job, situation.status.workers)
     if workers is None or _about_to_end(situation):
@@ -134,7 +134,7 @@ def room(situation: Situation) -> _Room:
 
 
 def grows_from(situation: Situation) -> datetime | None:
-    """The moment before which the group does not grow; None where it may at any."""
+    """The moment before which the group does not grow; None if it may at any."""
     workers = changing(situation.group_job, situation.status.workers)
     if workers is None or workers.adjusted_time is None:
         return None

@@ -22,18 +22,18 @@ A_WHILE = WINDOW
 
 
 def long_run(backoff: Backoff) -> timedelta:
-    """How long a job has to run after a restart for the next one to be the first of a row."""
+    """How long a job must run after a restart, so that the next restart is the first in a row again."""
     return max(LONG_RUN, timedelta(seconds=2 * backoff.max_seconds))
 
 
 def ran_for_long(incident: Incident, running_since: datetime | None, backoff: Backoff, now: datetime) -> bool:
-    """Whether the job has run long enough since the incident for its row of restarts to end; all that training needs
-    has run since `running_since` (None: something did not). Time in which the job waited is no run."""
+    """Whether the job has run long enough since the incident to end its restarts in a row. All that training needs has
+    run since `running_since` (None: something does not run). Time in which the job waited does not count."""
     return running_since is not None and now - max(running_since, incident.not_before) >= long_run(backoff)
 
 
 def wait_before(in_a_row: int, backoff: Backoff) -> timedelta:
-    """The wait before the `in_a_row`-th restart: none before the first, then doubling from initialSeconds to
+    """The backoff before restart number `in_a_row`: none before the first, then doubling from initialSeconds to
     maxSeconds."""
     if in_a_row <= 1:
         return timedelta(0)
@@ -42,7 +42,7 @@ def wait_before(in_a_row: int, backoff: Backoff) -> timedelta:
 
 
 def is_due(incident: Incident | None, now: datetime) -> bool:
-    """Whether the wait before the next start is over."""
+    """Whether the backoff before the next start is over."""
     return incident is None or now >= incident.not_before
 
 
@@ -64,7 +64,7 @@ def note_end(status: Status, now: datetime) -> Status:
 
 
 def only_the_end_differs(status: Status, written: Status) -> bool:
-    """Whether the status says no more than the one that is written, but for when its incident ends."""
+    """Whether the status differs from the written one only in the time at which its incident ends."""
     incident, before = status.internal.incident, written.internal.incident
     if incident is None or before is None:
         return False
@@ -72,8 +72,8 @@ def only_the_end_differs(status: Status, written: Status) -> bool:
 
 
 def _has_saved_since(incident: Incident, status: Status, running: datetime | None) -> bool:
-    """Whether a checkpoint was saved after training resumed. `running` is since when all that training needs runs. A
-    checkpoint of the time before the failure may be told of after it, so the chief has to have restored one since."""
+    """Whether a checkpoint was saved after training resumed. `running`: since when all that training needs runs. A
+    checkpoint from before the failure may be reported after it, so the chief must have restored one since."""
     restored = status.restored
     if restored is not None and restored.time > incident.started_at:
         return status.checkpoint_step > restored.step
@@ -91,12 +91,12 @@ def next_incident(
     running_since: datetime | None,
     action: RuleAction | None = None,
 ) -> Incident:
-    """The incident that `cause` begins now, with the tasks at these `attempts`; all that training needs has run since
+    """The incident that `cause` begins now, with the tasks at these `attempts`. All that training needs has run since
     `running_since` (None: something did not).
 
-    A newer checkpoint than the last refill's refills the budget. A row of restarts ends with that, or with a long run
-    since its last one; time in which the job waited, or some pod of it could not start, is no run. `action` is what a
-    rule says to do about it; where none does, the cause says what is charged.
+    A newer checkpoint than at the last refill refills the budget. That ends the restarts in a row, and so does a long
+    run since the last restart. Time in which the job waited, or a pod could not start, is no run. `action` is what a
+    rule says; if no rule matches, the cause says whether the incident is charged.
     """
     charged = uncharged = in_a_row = 0
     refilled_at = checkpoint_step
@@ -125,9 +125,11 @@ def next_incident(
 def with_another_failure(
     incident: Incident, cause: Cause, action: RuleAction | None = None, charges: int = 1
 ) -> Incident:
-    """The incident with one more failure in it, about which a rule may say `action`. A stronger cause takes over: what
-    is not charged gives the charge back, and those of as many incidents before it as make `charges` with it; and what
-    is charged where the incident was not, as only rules say, is charged now."""
+    """The incident with one more failure in it, about which a rule may say `action`. A stronger cause takes over.
+
+    If the new cause is not charged, the charge is given back, and those of earlier incidents until `charges` are. If
+    only the new cause is charged, as rules can say, the incident is charged now.
+    """
     was = Cause.known(incident.cause)
     if was is None or cause.precedence >= was.precedence:  # a newer operator's own word stands
         return incident
@@ -147,7 +149,7 @@ def with_another_failure(
 
 
 def restarts(status: Status, now: datetime) -> bool:
-    """Whether the job is being restarted: over a failure since it began, or went on after a suspension."""
+    """Whether the job is restarting: a failure came since it began, or since it continued after a suspension."""
     incident = status.internal.incident
     if incident is None or status.active is None or status.active.since is None:
         return incident is not None

@@ -38,7 +38,7 @@ and neither does it where a node under pressure does not take the pod ("The node
 
 
 def failure_of(view: TaskView, now: datetime) -> Failure | None:
-    """The failure of the task's current attempt, None where it has not failed. A deletionTimestamp alone is no
+    """The failure of the task's current attempt, None if it has not failed. A deletionTimestamp alone is no
     failure."""
     pod = view.pod
     if pod is None or view.state not in (PodState.FAILED, PodState.LOST):
@@ -64,7 +64,7 @@ def failure_of(view: TaskView, now: datetime) -> Failure | None:
 
 
 def end_of(view: TaskView) -> ProgramEnd:
-    """What the pod of the task's current attempt says of its end; of a supervisor's words what they tell."""
+    """What the pod of the current attempt shows of its end: what its supervisor reported."""
     if view.pod is None:
         return UNKNOWN
     end, status = terminated(view.pod), view.pod.get("status") or {}
@@ -75,15 +75,15 @@ def end_of(view: TaskView) -> ProgramEnd:
 
 
 def vanished(task: Task, pod_name: str, now: datetime) -> Failure:
-    """The failure of a pod that was there and is gone without a trace: somebody deleted it while nobody looked."""
+    """The failure of a pod that existed and is gone: somebody deleted it while nobody watched."""
     return Failure(task, Cause.DELETED, now, pod_name, "", "was deleted", "")
 
 
 def disruption_of(pod: Manifest) -> str | None:
-    """The reason of the pod's condition DisruptionTarget, None where that does not hold.
+    """The reason of the pod's condition DisruptionTarget; None if that does not hold.
 
-    Eviction API and scheduler set it when they ask for the pod's end, the kubelet when its containers have ended, and
-    the controllers of nodes whenever they notice that one is gone.
+    The Eviction API and the scheduler set it when they ask the pod to end. A kubelet sets it when the containers have
+    ended. The controllers of nodes set it when they notice that a node is gone.
     """
     status = pod.get("status") or {}
     for condition in status.get("conditions") or ():
@@ -93,7 +93,7 @@ def disruption_of(pod: Manifest) -> str | None:
 
 
 def _time(pod: Manifest, status: dict[str, Any]) -> datetime | None:
-    """When the pod failed, as its node or whoever disrupted it wrote; None where nobody did."""
+    """When the pod failed, as its node or whoever disrupted it wrote; None if nobody did."""
     init = failed_init_end(status)
     written = [init.get("finishedAt")]
     written += [c.get("lastTransitionTime") for c in status.get("conditions") or () if c["type"] == "DisruptionTarget"]
@@ -103,7 +103,8 @@ def _time(pod: Manifest, status: dict[str, Any]) -> datetime | None:
 
 
 def _cause(pod: Manifest, state: PodState, end: dict[str, Any], status: dict[str, Any]) -> tuple[Cause, str]:
-    """The cause and what became of the pod, in words. What was done to a pod explains its containers' ends too."""
+    """The cause and what happened to the pod, in words. What was done to the pod explains the ends of its
+    containers."""
     if state is PodState.LOST:
         return Cause.DISRUPTION, "was lost with its node"
     if (disruption := disruption_of(pod)) is not None:
@@ -115,7 +116,7 @@ def _cause(pod: Manifest, state: PodState, end: dict[str, Any], status: dict[str
 
 
 def _done_by_its_node(pod_reason: str, message: str) -> tuple[Cause, str] | None:
-    """What the node did to the pod, by the reason and the message that it gave; None where it did nothing."""
+    """What the node did to the pod, from the reason and message that it gave; None if it did nothing."""
     if pod_reason == "Evicted" and OVER_OWN_LIMIT.search(message):
         return Cause.STORAGE_LIMIT_EXCEEDED, f"was evicted: {message.strip().rstrip('.')}"
     if pod_reason in NEVER_RAN_REASONS or pod_reason.startswith("OutOf"):
@@ -126,7 +127,7 @@ def _done_by_its_node(pod_reason: str, message: str) -> tuple[Cause, str] | None
 
 
 def _end_of_its_own(pod: Manifest, end: dict[str, Any], status: dict[str, Any]) -> tuple[Cause, str]:
-    """What the training container's end says, and where it never began an init container's."""
+    """What the end of the training container shows. If it never began, what the end of an init container shows."""
     if not end and (failed_init := failed_init_end(status)):
         if failed_init.get("reason") in UNSEEN_END_REASONS:
             how = f"init container {failed_init['name']} ended unseen ({failed_init['reason']})"

@@ -35,10 +35,11 @@ class Join:
 
 @dataclass(frozen=True)
 class Explain:
-    """Why the incident began shows only now, in `first`: count it as what it is now, `incident`, and replace nobody.
+    """The cause of the incident shows only now, in `first`: count it as what it is now, `incident`, and replace no
+    task.
 
-    `restarts` is how many were counted under `counted_as` over this: one failure may have caused several incidents.
-    `action` is what is to be done about such a failure.
+    `restarts` is how many incidents this cause had, all counted under `counted_as`. `action` is what is to be done
+    about such a failure.
     """
 
     incident: Incident
@@ -50,14 +51,15 @@ class Explain:
 
 @dataclass(frozen=True)
 class Recall:
-    """These training tasks finished well and are needed again: a new attempt, which counts nowhere."""
+    """These training tasks have finished and are needed again: a new attempt, which is not counted."""
 
     tasks: tuple[Task, ...]
 
 
 @dataclass(frozen=True)
 class ReplaceEvaluator:
-    """The evaluator has failed: a new attempt, counted apart, as training does not notice."""
+    """The evaluator has failed: a new attempt. It is counted apart, because training does not wait for the
+    evaluator."""
 
     tasks: tuple[Task, ...]
     failure: Failure
@@ -65,7 +67,7 @@ class ReplaceEvaluator:
 
 @dataclass(frozen=True)
 class FollowChief:
-    """The evaluator has not failed, but must go where the chief's new pod goes: a new attempt, which counts nowhere."""
+    """The evaluator has not failed, but must go where the chief's new pod goes: a new attempt, which is not counted."""
 
     tasks: tuple[Task, ...]
 
@@ -73,7 +75,7 @@ class FollowChief:
 @dataclass(frozen=True)
 class LeaveChief:
     """Training has ended, and an evaluator that has not begun need not run beside the chief any more: a new attempt,
-    which counts nowhere."""
+    which is not counted."""
 
     tasks: tuple[Task, ...]
 
@@ -87,9 +89,9 @@ class GiveUpEvaluation:
 
 @dataclass(frozen=True)
 class Wait:
-    """Something has failed, and what to do about it is decided at this moment only.
+    """Something has failed, and the decision about it is made at this moment.
 
-    `over` is the failure that ends the job then, if nothing shows until then that it is not the job's own.
+    `over` is the failure that ends the job then, unless its cause turns out not to be the job's own.
     """
 
     until: datetime

@@ -32,10 +32,10 @@ class Evidence:
     """What one pod shows."""
 
     exit_code: int | None = None
-    """Of the training container, or the init container that failed before it; None where it did not end, or with 0, or
+    """Of the training container, or the init container that failed before it; None if it did not end, or with 0, or
     where nobody saw it."""
     signal: str = ""
-    """The name of the signal that ended it; empty where none did."""
+    """The name of the signal that ended it; empty if none did."""
     reasons: tuple[str, ...] = ()
     """Of the container's end, of the pod, and of containers that cannot start."""
     conditions: tuple[Condition, ...] = ()
@@ -71,7 +71,7 @@ def waiting(pod: Manifest) -> Iterator[tuple[str, str]]:
 
 
 def failed_init_end(status: dict[str, Any]) -> dict[str, Any]:
-    """How the first failed init container ended, with its name; empty where none failed."""
+    """How the first failed init container ended, with its name; empty if none failed."""
     for container in status.get("initContainerStatuses") or ():
         end = (container.get("state") or {}).get("terminated") or {}
         if end.get("exitCode"):

@@ -60,26 +60,29 @@ SHOWN_LATE = (Cause.DISRUPTION, Cause.OOM_KILLED, Cause.STORAGE_LIMIT_EXCEEDED)
 
 
 def first_cause(situation: Situation, failure: Failure) -> Failure:
-    """What caused the failure: a peer that is being taken away but has not been seen to end, or else the failure
-    itself. Who was taken tells of it last: its node, if that is still there, only when all of its containers have
-    ended. A task that is silent and has not ended may be taken itself."""
+    """The cause of a failure: a peer that is being removed and has not ended yet, or else the failure itself.
+
+    The removed peer is the last to show it: its node, if it still exists, reports only when all containers have ended.
+    A silent task that has not ended may itself be the removed one.
+    """
     if failure.cause is Cause.STALLED:
-        return _taken_itself(situation, failure) or failure
+        return _own_disruption(situation, failure) or failure
     if failure.cause is not Cause.ERROR:
         return failure
     suspects = _suspects(situation, failure.task.id, failure.exit_code)
     silent = _silent_nodes(situation) if suspects else frozenset()
     for view in suspects:
-        if view.pod is not None and (found := _being_taken(view.task, view.pod, silent, situation.now)):
+        if view.pod is not None and (found := _disruption_under_way(view.task, view.pod, silent, situation.now)):
             return found
     return failure
 
 
 def repeated_errors(situation: Situation, incident: Incident, first: Failure) -> Errors | None:
-    """The row of errors that the incident, which begins now over `first`, ends; None where no peer can be the cause.
+    """The errors in a row that the incident, which begins now over `first`, is the last of. None if no peer can be the
+    cause.
 
-    Until a lost node is missed it gets the replacement of the pod that was lost with it, and the group fails again, as
-    that has no address.
+    Until Kubernetes notices that a node is lost, the scheduler gives it the replacement of the pod that was lost with
+    it. The group then fails again, because the replacement has no address.
     """
     if first.cause is not Cause.ERROR or not _suspects(situation, first.task.id, first.exit_code):
         return None
@@ -90,8 +93,8 @@ def repeated_errors(situation: Situation, incident: Incident, first: Failure) ->
 
 
 def explain(situation: Situation) -> Explain | Nothing:
-    """What shows by now of the latest incident: of the pod that failed first, and of its peers where its error may have
-    been collateral. Most of these were replaced since. What rules say of it is in it."""
+    """The cause of the latest incident, if it shows only now: at the pod that failed first, or at a peer whose loss the
+    error followed from. Most of these pods were replaced since. Rules have been applied to it."""
     incident, first = situation.status.internal.incident, situation.status.first_failure
     if incident is None or incident.cause not in EXPLAINED:
         return Nothing()
@@ -110,7 +113,7 @@ def explain(situation: Situation) -> Explain | Nothing:
     suspended = situation.status.went_on_after(incident.started_at)
     for later, view, pod in sorted(candidates, key=lambda candidate: candidate[0]):
         if pod is view.pod:
-            found = _being_taken(view.task, pod, silent, now)
+            found = _disruption_under_way(view.task, pod, silent, now)
         else:
             found = _shown_late(view.task, pod, silent, incident.started_at, now)
         if found is not None:
@@ -125,16 +128,16 @@ def explain(situation: Situation) -> Explain | Nothing:
     return Nothing()
 
 
-def _taken_itself(situation: Situation, failure: Failure) -> Failure | None:
-    """The disruption that the failed task's own pod is under, which has not ended; None where it is well."""
+def _own_disruption(situation: Situation, failure: Failure) -> Failure | None:
+    """The disruption of the failed task's own pod, if that has not ended. None if there is none."""
     view = situation.by_task[failure.task]
-    return _being_taken(view.task, view.pod, _silent_nodes(situation), situation.now) if view.pod else None
+    return _disruption_under_way(view.task, view.pod, _silent_nodes(situation), situation.now) if view.pod else None
 
 
-def comes_of(situation: Situation, failure: Failure, gone: Set[Task]) -> bool:
-    """Whether the failure may come of the loss of one of these tasks alone: one of its suspects is among them."""
+def may_follow_from(situation: Situation, failure: Failure, gone: Set[Task]) -> bool:
+    """Whether the failure can follow from the loss of one of these tasks alone."""
     spec, task = situation.group_job.spec, failure.task
-    if failure.cause is not Cause.ERROR or not _may_be_collateral(spec, failure.exit_code):
+    if failure.cause is not Cause.ERROR or not _may_follow_from_a_loss(spec, failure.exit_code):
         return False
     if spec.strategy is Strategy.MULTI_WORKER_MIRRORED:
         return len(gone) > (task in gone)
@@ -142,10 +145,10 @@ def comes_of(situation: Situation, failure: Failure, gone: Set[Task]) -> bool:
     return of_ps and any(one.role is Role.PS for one in gone)
 
 
-def wait_for_word(situation: Situation, failure: Failure) -> Wait | None:
-    """Before a job fails for good: wait for what its nodes may still have to tell; None where that is over.
+def wait_for_late_reports(situation: Situation, failure: Failure) -> Wait | None:
+    """Before a job fails for good, wait for what its nodes may still report. None if that wait is over.
 
-    A peer whose end was not seen may be on a node whose loss is noticed later, and a pod that has not ended with its
+    A peer that was not seen to end may be on a node whose loss is noticed later. A pod that has not ended with its
     container is being ended by its kubelet, or has a sidecar.
     """
     wait = timedelta(0)
@@ -160,8 +163,8 @@ def wait_for_word(situation: Situation, failure: Failure) -> Wait | None:
 
 
 def _until(situation: Situation, failure: Failure, wait: timedelta) -> datetime | None:
-    """So long after the failure, None once that is over. A clock that is ahead of ours must not hold the end back, and
-    one that is behind must not hasten it."""
+    """The failure's time plus `wait`; None once that is over. A clock that is ahead of ours must not delay the end of
+    the job, and a clock that is behind must not hasten it."""
     now = situation.now
     if -timedelta(seconds=2) <= now - failure.time < wait:  # by the node's clock
         return failure.time + wait
@@ -174,9 +177,12 @@ def _until(situation: Situation, failure: Failure, wait: timedelta) -> datetime 
 
 
 def _suspects_of(situation: Situation, incident: Incident, first: FirstFailure | None) -> list[TaskView]:
-    """The tasks whose loss would explain the incident. `first` may be a later failure already, of a task's successor,
-    over which the job is about to fail: then a row of errors says that there are such tasks. Over a stall it may be
-    whoever was replaced: a silent task's node may be lost."""
+    """The tasks whose loss would explain the incident.
+
+    `first` may already be a later failure, of the task's next attempt, over which the job is about to fail. Then errors
+    in a row say that there are such tasks. After a stall, each replaced task is one: the node of a silent task may be
+    lost.
+    """
     task, began = first.task if first else "", incident.attempts
     if incident.cause == Cause.STALLED:
         return [view for view in situation.training if view.attempt > began.of(view.task.id)]
@@ -192,9 +198,9 @@ def _suspects_of(situation: Situation, incident: Incident, first: FirstFailure |
 
 
 def _suspects(situation: Situation, failed: str, exit_code: int | None) -> list[TaskView]:
-    """The tasks whose loss would make this task fail with this exit code (None: its container never ran)."""
+    """The tasks whose loss makes this task fail with this exit code. The code is None if its container never ran."""
     spec = situation.group_job.spec
-    if not _may_be_collateral(spec, exit_code):
+    if not _may_follow_from_a_loss(spec, exit_code):
         return []
     if spec.strategy is Strategy.MULTI_WORKER_MIRRORED:
         return [view for view in situation.training if view.task.id != failed]
@@ -204,38 +210,39 @@ def _suspects(situation: Situation, failed: str, exit_code: int | None) -> list[
 
 
 def _needs_every_ps(job: Job, task: str) -> bool:
-    """Whether the task of a ParameterServer job fails where a ps is lost: the chief task, and where that is worker 0,
-    every worker, as each then reads and writes the variables by itself."""
+    """Whether a task of a ParameterServer job fails when a ps is lost: the chief task does. If worker 0 is the chief
+    task, every worker does, as each reads and writes the variables itself."""
     by_themselves = job.spec.replica_specs.chief is None and task.startswith(f"{Role.WORKER.value}-")
     return by_themselves or task == topology.chief_task(job).id
 
 
-def _may_be_collateral(spec: Spec, exit_code: int | None) -> bool:
-    """Whether a task may end with this exit code (None: its container never ran) since it has lost a peer."""
+def _may_follow_from_a_loss(spec: Spec, exit_code: int | None) -> bool:
+    """Whether a task can end with this exit code because it has lost a peer. The code is None if its container never
+    ran."""
     return exit_code is not None and (spec.program is None or exit_code == RESTARTED_IN_VAIN)
 
 
 def _ran_and_not_seen_to_end(pod: Manifest) -> bool:
-    """Whether the pod's training was last seen to run: its node may be gone."""
+    """Whether the pod was last seen running, so that its node may be gone."""
     return "running" in (container_status(pod).get("state") or {}) and not ended(pod)
 
 
 def _silent_nodes(situation: Situation) -> frozenset[str]:
-    """The nodes that do not answer, as far as a pod of this job shows it."""
+    """The nodes that do not answer, as far as the pods of this job show it."""
     pods = (pod for view in situation.views for pod in view.pods)
     return frozenset(node_of(pod) for pod in pods if _is_marked(pod)) - {""}
 
 
 def _is_marked(pod: Manifest) -> bool:
-    """Whether the node controller has marked the pod: it takes the pod's Ready and leaves ContainersReady, of which a
-    kubelet makes Ready. A pod's own readiness gates do the same."""
+    """Whether the node controller has marked the pod: it sets Ready to False and leaves ContainersReady, from which a
+    kubelet computes Ready. Readiness gates of the pod look the same."""
     conditions = {one["type"]: one["status"] for one in (pod.get("status") or {}).get("conditions") or ()}
     marked = conditions.get("Ready") == "False" and conditions.get("ContainersReady") == "True"
     return marked and not ended(pod) and not (pod.get("spec") or {}).get("readinessGates")
 
 
-def _being_taken(task: Task, pod: Manifest, silent: frozenset[str], now: datetime) -> Failure | None:
-    """The disruption that a pod which has not ended is under, None where it is well."""
+def _disruption_under_way(task: Task, pod: Manifest, silent: frozenset[str], now: datetime) -> Failure | None:
+    """The disruption of a pod that has not ended. None if there is none."""
     if ended(pod):
         return None
     if reason := disruption_of(pod):
@@ -246,8 +253,8 @@ def _being_taken(task: Task, pod: Manifest, silent: frozenset[str], now: datetim
 
 
 def _shown_late(task: Task, pod: Manifest, silent: frozenset[str], began: datetime, now: datetime) -> Failure | None:
-    """What a pod that was replaced tells by now of the incident that `began` then. Its deletion was ours, and says
-    nothing; of one that was deleted long after, as for a resize, all is of another time."""
+    """What a replaced pod shows by now about the incident that `began` then. Its deletion was our own, and shows
+    nothing. A pod that was deleted long afterwards, as for a resize, shows nothing about that incident."""
     if deleting(pod) and not ended(pod) and asked_to_go_at(pod) - began > NOTICED_AFTER:
         return None
     in_time = now - began <= WINDOW
@@ -261,14 +268,14 @@ def _shown_late(task: Task, pod: Manifest, silent: frozenset[str], began: dateti
 
 
 def _end_before_deletion(task: Task, pod: Manifest, now: datetime) -> Failure | None:
-    """The pod's failure as if nobody had deleted it."""
+    """The failure of the pod as if nobody had deleted it."""
     metadata = {name: value for name, value in pod["metadata"].items() if name != "deletionTimestamp"}
     kept = {**pod, "metadata": metadata}
     return failure_of(TaskView.of(task, topology.attempt_of(pod), (kept,), now), now)
 
 
 def _on_a_silent_node(task: Task, pod: Manifest, silent: frozenset[str], now: datetime) -> Failure | None:
-    """The loss of a pod that has not ended on such a node, also of one that never ran there."""
+    """The loss of a pod that has not ended on such a node, also if it never ran there."""
     if ended(pod) or node_of(pod) not in silent:
         return None
     return _failure(task, pod, now, Cause.DISRUPTION, "is on a node that does not answer")

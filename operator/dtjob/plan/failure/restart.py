@@ -31,7 +31,7 @@ from dtjob.plan.failure.decisions import (
     Wait,
 )
 from dtjob.plan.failure.fail_job import fail_job, give_up
-from dtjob.plan.failure.lost_peers import first_cause, repeated_errors, wait_for_word
+from dtjob.plan.failure.lost_peers import first_cause, repeated_errors, wait_for_late_reports
 from dtjob.plan.failure.rules import cannot_start, ruled
 from dtjob.plan.failure.same_mistake import failed_for_good, mistake_of, program_failed
 from dtjob.plan.failure.stalled import silent_stragglers, silent_tasks
@@ -47,23 +47,24 @@ itself."""
 
 
 def failures(situation: Situation) -> list[Failure]:
-    """Every failed current attempt. A pod that is missing although all pods had been created was deleted unseen, and
-    one that cannot start has failed where a rule says something about that."""
+    """Every failed current attempt. A pod is missing although all pods had been created: it was deleted unseen. A pod
+    that cannot start has failed if a rule says what to do about that."""
     found = (failure_at(situation, view) for view in situation.views)
     failed = [failure for failure in found if failure is not None]
     return [*failed, *cannot_start(situation, situation.views), *silent_tasks(situation)]
 
 
 def failure_at(situation: Situation, view: TaskView) -> Failure | None:
-    """The failure of a task's current attempt, None where it has none; a pod that is missing counts as above."""
+    """The failure of the current attempt of a task. None if it has not failed. A missing pod counts as in
+    `failures`."""
     if view.state is PodState.MISSING and situation.status.internal.all_created:
         return vanished(view.task, topology.pod_name(situation.group_job, view.task, view.attempt), situation.now)
     return failure_of(view, situation.now)
 
 
 def restart_training(situation: Situation, failed: Iterable[Failure]) -> TrainingDecision:
-    """Decide about failed training tasks. The evaluator's failures are `restart_evaluator`'s, but where the job fails
-    over them by a rule."""
+    """Decide about failed training tasks. `restart_evaluator` decides about the evaluator, unless a rule fails the
+    job."""
     everyone = list(failed)
     failed = [failure for failure in everyone if failure.task.role is not Role.EVALUATOR]
     previous, now = situation.status.internal.incident, situation.now
@@ -86,7 +87,7 @@ def restart_training(situation: Situation, failed: Iterable[Failure]) -> Trainin
 
 
 def _more_of(situation: Situation, incident: Incident, tasks: tuple[Task, ...], first: Failure) -> Join | GiveUp:
-    """More has failed of the incident. What fails long after its beginning follows from it, and is not its cause."""
+    """More has failed of the incident. A failure long after its beginning follows from it, and is not its cause."""
     first, verdict = ruled(situation, first)
     known = shows_its_cause(incident, situation.now)
     now_is = with_another_failure(incident, first.cause, verdict.of_a_rule) if known else incident
@@ -96,8 +97,8 @@ def _more_of(situation: Situation, incident: Incident, tasks: tuple[Task, ...], 
 
 
 def _new_incident(situation: Situation, tasks: tuple[Task, ...], first: Failure) -> Begin | GiveUp | Wait:
-    """Begin an incident, or give up where it is one too many of its kind: what is not charged never uses up
-    maxRestartsWithoutProgress, though that may have been lowered since."""
+    """Begin an incident, or fail the job if the budget is used up. An incident that is not charged never uses up
+    maxRestartsWithoutProgress."""
     policy, status = situation.group_job.spec.failure_policy, situation.status
     step, since = status.checkpoint_step, running_since(status.conditions)
     attempts, now = status.internal.attempts, situation.now
@@ -106,9 +107,9 @@ def _new_incident(situation: Situation, tasks: tuple[Task, ...], first: Failure)
         status.internal.incident, first.cause, step, attempts, policy.backoff, now, since, verdict.of_a_rule
     )
     if verdict.charged and verdict.of_a_rule is None and (over := program_failed(situation, first)):
-        return wait_for_word(situation, first) or over
+        return wait_for_late_reports(situation, first) or over
     if verdict.charged and (used_up := _used_up(policy, incident, step)):
-        return wait_for_word(situation, first) or GiveUp(first, f"{first.with_rule()}; {used_up}")
+        return wait_for_late_reports(situation, first) or GiveUp(first, f"{first.with_rule()}; {used_up}")
     if not verdict.charged and incident.uncharged > policy.max_disruptions_without_progress:
         return GiveUp(first, _disrupted_too_often(situation.group_job, first, step), "MaxDisruptionsExceeded")
     errors = repeated_errors(situation, incident, first) if verdict.charged else None
@@ -116,8 +117,8 @@ def _new_incident(situation: Situation, tasks: tuple[Task, ...], first: Failure)
 
 
 def over_budget(situation: Situation, incident: Incident, first: Failure) -> GiveUp | None:
-    """The end of a job whose latest incident turns out to be charged, as only rules can have it, or a disruption, and
-    one too many of these."""
+    """The end of a job whose latest incident is charged only now, or counts as a disruption only now, and uses up its
+    budget."""
     before, policy = situation.status.internal.incident, situation.group_job.spec.failure_policy
     step = situation.status.checkpoint_step
     if before is not None and incident.uncharged > max(before.uncharged, policy.max_disruptions_without_progress):
@@ -129,7 +130,7 @@ def over_budget(situation: Situation, incident: Incident, first: Failure) -> Giv
 
 
 def end_over(situation: Situation, explained: Explain | Nothing) -> GiveUp | None:
-    """The end of a job over what shows only now of its latest incident."""
+    """The end of a job over a cause of its latest incident that shows only now."""
     if isinstance(explained, Nothing):
         return None
     if explained.action is RuleAction.FAIL_JOB:
@@ -140,11 +141,12 @@ def end_over(situation: Situation, explained: Explain | Nothing) -> GiveUp | Non
 def restart_evaluator(
     situation: Situation, failed: Iterable[Failure], training_replaced: Sequence[Task]
 ) -> EvaluatorDecision:
-    """Replace a failed evaluator, or one that must go where the chief goes. `training_replaced` are the training tasks
-    that are replaced now. Training does not care, so nothing is charged.
+    """Replace an evaluator that has failed, or that must go where the chief goes. `training_replaced` are the training
+    tasks that are replaced now. Nothing is charged, as training does not wait for the evaluator.
 
-    The wait grows with its attempts and counts from the start of the failed one: not every failure has a time (an
-    eviction, a lost node), and one that ran longer than the wait need not wait again. A vanished one has no start.
+    The backoff grows with its attempts, and begins with the start of the failed attempt. Not every failure has a time
+    (an eviction, a lost node). An attempt that ran longer than the backoff is replaced at once. A vanished pod has no
+    start.
     """
     evaluator = situation.evaluator
     if evaluator is None:
@@ -170,11 +172,11 @@ def restart_evaluator(
 
 
 def replacement_group(situation: Situation, failed: Sequence[Task]) -> tuple[Task, ...]:
-    """The tasks that need a new pod when `failed` have died.
+    """The tasks that need a new pod when `failed` have failed.
 
-    With our supervisor the survivors start again inside their containers; without it, a MultiWorkerMirrored group can
-    never re-form in the same process, and a ParameterServer chief cannot outlive a ps. A MultiWorkerMirrored task
-    that has finished already is needed again, since its peers' collectives wait for it.
+    With our supervisor, the other tasks restart inside their containers. Without it, a MultiWorkerMirrored group cannot
+    form again in the same process, and a ParameterServer chief does not survive the loss of a ps. A MultiWorkerMirrored
+    task that has finished is needed again, because the collectives of the others wait for it.
     """
     spec = situation.group_job.spec
     supervised = spec.program is not None
@@ -188,11 +190,11 @@ def replacement_group(situation: Situation, failed: Sequence[Task]) -> tuple[Tas
 
 
 def finished_without_the_chief(situation: Situation) -> tuple[Task, ...]:
-    """Tasks that finished before the chief's current training process began, which waits for them to train on (see
+    """Tasks that finished before the current training process of the chief began. It waits for them (see
     `replacement_group`).
 
-    They ended just after their chief's end was judged a failure; or were evicted when they had finished and the chief
-    had not, whose process then lost another peer and started again in its container.
+    They ended just after the end of their chief was judged a failure. Or they finished and were evicted, and then the
+    chief lost another peer and restarted in its container.
     """
     spec, chief = situation.group_job.spec, situation.chief
     if spec.strategy is not Strategy.MULTI_WORKER_MIRRORED or spec.program is None:
@@ -209,8 +211,7 @@ def finished_without_the_chief(situation: Situation) -> tuple[Task, ...]:
 
 
 def _gathers_since(situation: Situation) -> datetime | None:
-    """When the chief's supervisor started its training process again, where it says that this one waits for its peers;
-    else None."""
+    """When the chief's supervisor restarted its training process, if that process waits for its peers; else None."""
     report = situation.reports.get(situation.chief.task.id, {})
     last = report.get("lastRestart")
     if (
@@ -227,14 +228,14 @@ def _gathers_since(situation: Situation) -> datetime | None:
 
 
 def _ended_before(view: TaskView, moment: datetime, *, unseen: bool) -> bool:
-    """Whether the task ended before this moment; `unseen` where its pod is gone, and with it the time of its end."""
+    """Whether the task ended before this moment. `unseen` is the answer if its pod is gone, and with it the time."""
     ended = ended_at(view.pod) if view.pod else None
     return unseen if ended is None else ended <= moment
 
 
 def trains_without(job: Job, absent: Sequence[Task]) -> bool:
-    """Whether training goes on while these tasks are away: a ParameterServer chief hands the steps to other workers.
-    Worker 0 is the chief task where there is no chief."""
+    """Whether training continues while these tasks are away: a ParameterServer chief gives the steps to other workers.
+    Worker 0 is the chief task if there is no chief."""
     replica = job.spec.replica_specs.worker
     workers = replica.replicas if replica else 0
     only_workers = all(task.role is Role.WORKER for task in absent)
@@ -248,7 +249,7 @@ def _first(failed: list[Failure]) -> Failure:
 
 
 def _used_up(policy: FailurePolicy, incident: Incident, checkpoint_step: int) -> str | None:
-    """Which limit of the failure policy a charged incident exceeds, in words; None if it exceeds none."""
+    """The limit of the failure policy that a charged incident exceeds, in words. None if it exceeds none."""
     in_a_row, in_all = policy.max_restarts_without_progress, policy.max_restarts
     if incident.charged > in_a_row:
         if in_a_row == 0:

@@ -21,7 +21,7 @@ BY_RULE = "PodFailurePolicy"
 
 @dataclass(frozen=True)
 class BuiltIn:
-    """A rule that holds where none of the user's matches."""
+    """A rule that decides if none of the user's rules matches."""
 
     action: RuleAction
     causes: tuple[Cause, ...]
@@ -74,8 +74,8 @@ def judge(situation: Situation, failure: Failure) -> Verdict:
 
 
 def judge_pod(situation: Situation, failure: Failure, evidence: Evidence, *, waits: bool) -> Verdict:
-    """What is to be done about a failure of which this is to be seen. A pod that `waits` has not failed by itself: only
-    the rules on reasons are for it."""
+    """The verdict about a failure with this evidence. A pod that `waits` has not failed by itself: only rules on
+    reasons decide about it."""
     for index, rule in enumerate(situation.group_job.spec.failure_policy.rules):
         if waits and rule.on_reasons is None:
             continue
@@ -93,7 +93,8 @@ def ruled(situation: Situation, failure: Failure) -> tuple[Failure, Verdict]:
 
 
 def match(rule: FailureRule, evidence: Evidence, role: Role) -> str:
-    """What of the evidence the rule's criterion matches, in words; empty for nothing. Without one it is the role."""
+    """What the criterion of the rule matches in the evidence, in words; empty if it does not match. A rule without one
+    matches the role."""
     if rule.on_exit_codes is not None:
         return _exit_code(rule.on_exit_codes, evidence.exit_code)
     if rule.on_signals is not None:
@@ -107,8 +108,8 @@ def match(rule: FailureRule, evidence: Evidence, role: Role) -> str:
 
 
 def cannot_start(situation: Situation, views: Iterable[TaskView]) -> Iterator[Failure]:
-    """The tasks whose containers wait for something that a rule says something about, as if they had failed. An
-    evaluator that is to be ignored then goes on waiting."""
+    """Failures of tasks whose containers wait for something that a rule matches. An evaluator that the rule ignores
+    continues to wait."""
     if all(rule.on_reasons is None for rule in situation.group_job.spec.failure_policy.rules):
         return
     for view in views:

@@ -24,7 +24,7 @@ from dtjob.objects.exit_codes import COULD_NOT_KILL, RESTARTED_IN_VAIN, signal_o
 from dtjob.plan.draft import Draft
 from dtjob.plan.failure.cause import end_of
 from dtjob.plan.failure.decisions import GiveUp, Wait
-from dtjob.plan.failure.lost_peers import wait_for_word
+from dtjob.plan.failure.lost_peers import wait_for_late_reports
 from dtjob.plan.failure.rules import ruled
 from dtjob.plan.record.failure import Cause, Failure
 from dtjob.plan.seen.children import PodState
@@ -46,21 +46,21 @@ last line of the log that is the same both times and says nothing of peers."""
 
 
 def failed_for_good(situation: Situation, failed: Iterable[Failure]) -> GiveUp | Wait | None:
-    """The end of a job over one of these failures that no restart mends, whatever else has failed; None where there is
-    none. What a user's own rule says of it goes before."""
+    """The end of a job over one of these failures, if no restart can help, whatever else has failed; else None. The
+    user's own rules come first."""
     for failure in failed:
         if failure.cause is not Cause.ERROR or not failure.end.permanent:
             continue
         if ruled(situation, failure)[1].of_a_rule is None:
-            return wait_for_word(situation, failure) or GiveUp(failure, _why_at_once(failure), REASON)
+            return wait_for_late_reports(situation, failure) or GiveUp(failure, _why_at_once(failure), REASON)
     return None
 
 
 def program_failed(situation: Situation, first: Failure) -> GiveUp | None:
-    """The end of a job over the failure `first`, if the incident before it was a failure alike and both came before the
+    """The end of a job over the failure `first`, if the incident before was an equal failure and both came before the
     job's first step; else None.
 
-    What a user's own rule says of this failure goes before it: who calls this has asked that.
+    The user's own rules come first: the caller has asked them.
     """
     mistake, previous = mistake_of(situation, first), situation.status.internal.incident
     if mistake is None or previous is None or previous.cause != first.cause or previous.mistake != mistake:
@@ -71,7 +71,7 @@ def program_failed(situation: Situation, first: Failure) -> GiveUp | None:
 
 
 def mistake_of(situation: Situation, first: Failure) -> Mistake | None:
-    """What the next incident's failure is held against, where `first` may be the program's doing; else None."""
+    """What the failure of the next incident is compared with, if the program may have caused `first`; else None."""
     if situation.status.first_step_time or first.end.stepped is not False or first.exit_code is None:
         return None
     if not _may_be_the_programs(situation, first):
@@ -81,7 +81,7 @@ def mistake_of(situation: Situation, first: Failure) -> Mistake | None:
 
 
 def note_first_step(draft: Draft) -> None:
-    """Note that the job has done a step, where that shows for the first time. It is known for good."""
+    """Write the time of the job's first step into the status. It stays there."""
     if not draft.status.first_step_time and _has_stepped(draft.situation):
         draft.status = draft.status.but(first_step_time=whole(draft.now))
 
@@ -100,7 +100,7 @@ def _may_be_the_programs(situation: Situation, first: Failure) -> bool:
 
 
 def _has_stepped(situation: Situation) -> bool:
-    """Whether the chief tells of a step that was not restored, or the end of any pod that has failed does."""
+    """Whether the chief reports a step that it did not restore, or a failed pod shows one at its end."""
     report, status = situation.reports.get(situation.chief.task.id, {}), situation.status
     restored = status.restored.step if status.restored else 0
     if report.get("stepped") is True or status.step > restored:
@@ -113,8 +113,8 @@ def _has_stepped(situation: Situation) -> bool:
 
 
 def _went_on_from_more(situation: Situation, report: Mapping[str, Any]) -> bool:
-    """Whether the chief has gone on from a later step than an earlier start of it is known to have: somebody made steps
-    while no operator looked. Where none is known, they may be another job's of the same directory; or this one's."""
+    """Whether the chief restored a later step than any earlier start of it is known to have: steps were done while no
+    operator looked. If none is known, they may be those of another job with the same directory."""
     earlier, start = situation.written.restored, start_of(report)
     is_known = start in (ProcessStart(), situation.written.internal.chief_start)
     return not is_known and report.get("restoredStep", 0) > (earlier.step if earlier else 0)

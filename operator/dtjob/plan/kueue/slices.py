@@ -51,7 +51,7 @@ def slices_of(situation: Situation) -> Slices:
 
 
 def waiting_words(situation: Situation) -> str:
-    """That a job that runs asks its queue for more workers, and what Kueue says about it; empty where it does not."""
+    """That a job that runs asks its queue for more workers, and what Kueue says about it; empty if it does not."""
     entry, successor = situation.status.queue, slices_of(situation).successor
     if entry is None or not entry.runs or successor is None:
         return ""

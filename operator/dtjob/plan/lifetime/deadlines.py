@@ -38,7 +38,7 @@ class Overdue:
 
 
 def overdue(situation: Situation) -> Overdue | None:
-    """The deadline that is over, None where none is."""
+    """The deadline that is over, None if none is."""
     spec, now = situation.group_job.spec, situation.now
     active_until, start_until = _active_until(situation), _start_until(situation)
     if active_until is not None and now >= active_until:
@@ -58,7 +58,7 @@ def was_cut_off(status: Status) -> bool:
 
 
 def deadline_changes_at(situation: Situation) -> datetime | None:
-    """When to look at the job for its deadlines though nothing happens; None where it has none."""
+    """When to look at the job for its deadlines though nothing happens; None if it has none."""
     ends = (_active_until(situation), _start_until(situation))
     ends_to_come = [end for end in ends if end is not None and end > situation.now]
     return min((*ends_to_come, situation.now + LOOK_AT_LEAST_EVERY)) if ends_to_come else None
@@ -72,7 +72,7 @@ def note_all_ran(situation: Situation, status: Status) -> Status:
 
 
 def waited_for(situation: Situation) -> str:
-    """What the tasks that train and do not run wait for, in words; empty where all are up."""
+    """What the tasks that train and do not run wait for, in words; empty if all are up."""
     absent = [view for view in situation.training if not view.up]
     if not absent:
         return ""

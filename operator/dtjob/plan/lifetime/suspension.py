@@ -41,7 +41,7 @@ class Pause:
 
     reason: str
     message: str
-    told: str = "Job suspended"
+    event: str = "Job suspended"
     """What its condition and its event say."""
     cause: str = "spec.suspend is true"
     """What is said before it while pods are left."""
@@ -75,7 +75,7 @@ def suspend(draft: Draft, pause: Pause = BY_USER) -> None:
         status = status.remembering(all_created=False)
     draft.status = status
     if not holds(before.conditions, SUSPENDED):
-        draft.tell("Normal", SUSPENDED, pause.told)
+        draft.tell("Normal", SUSPENDED, pause.event)
 
 
 def go_on(draft: Draft) -> None:

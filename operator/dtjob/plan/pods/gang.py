@@ -68,7 +68,7 @@ def keep_gang(situation: Situation) -> list[Create | Mend]:
 
 
 def membership_now(situation: Situation) -> gangs.Membership | None:
-    """How a pod that is made now belongs to the job's gang, None where there is none. For all of them: it looks at each
+    """How a pod that is made now belongs to the job's gang, None if there is none. For all of them: it looks at each
     task."""
     if situation.group_job.spec.scheduling.gang is None:
         return None

@@ -13,10 +13,10 @@ from dtjob.plan.seen.situation import Situation
 
 
 def writer_left(situation: Situation) -> Manifest | None:
-    """The pod whose end the chief's next one waits for; None where it waits for none, or is there already.
+    """The pod whose end the chief's next pod waits for. None if it waits for none, or exists already.
 
-    That is an earlier attempt at the same task, or any pod under this job's name that the job does not control: a job
-    that was deleted and applied again has the same claim, and `kubectl delete` returns while the old one still saves.
+    That is an earlier attempt of the same task, or any pod with this job's name that the job does not control. A job
+    that was deleted and applied again has the same claim, and `kubectl delete` returns while the old pod still saves.
     """
     chief = situation.chief
     if chief.pod is not None:
@@ -26,7 +26,7 @@ def writer_left(situation: Situation) -> Manifest | None:
 
 
 def why_the_chief_waits(situation: Situation) -> str:
-    """Which pod the chief waits for, in words; empty where it waits for none."""
+    """Which pod the chief waits for, in words; empty if it waits for none."""
     pod = writer_left(situation)
     if pod is None:
         return ""

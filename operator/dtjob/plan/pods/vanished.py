@@ -19,7 +19,7 @@ may be running; and attempts that are given up before they are made are few in a
 
 
 def find_vanished(situation: Situation) -> None:
-    """Raises Unread for the pods that were there, are seen no more, and were not asked for yet."""
+    """Raises Unread for pods that existed, are not seen any more, and were not asked for yet."""
     workers = situation.status.workers
     if situation.status.internal.all_created:
         views = situation.views

@@ -38,7 +38,7 @@ from dtjob.plan.queueing.resized import (
 )
 from dtjob.plan.queueing.step import FREE, Queueing
 from dtjob.plan.queueing.vanished import labelled, looked_for
-from dtjob.plan.queueing.waiting import pause_of, resized, told, while_it_waits
+from dtjob.plan.queueing.waiting import messages_of, pause_of, resized, while_it_waits
 from dtjob.plan.record.conditions import ADMITTED, SUSPENDED, holds
 from dtjob.plan.seen.children import deleting
 from dtjob.plan.seen.situation import Situation
@@ -112,8 +112,8 @@ def _nobody_there(draft: Draft, name: str | None) -> Queueing:
         return FREE
     draft.status = draft.status.but(queue=QueueEntry(name=name))
     if kueue_is is Kueue.UNKNOWN:
-        return Queueing(Pause("Queued", f"queued in {name}: Kueue has not been asked yet", *told(name)))
-    return Queueing(Pause("NoKueue", FORBIDDEN if kueue_is is Kueue.FORBIDDEN else ABSENT, *told(name)))
+        return Queueing(Pause("Queued", f"queued in {name}: Kueue has not been asked yet", *messages_of(name)))
+    return Queueing(Pause("NoKueue", FORBIDDEN if kueue_is is Kueue.FORBIDDEN else ABSENT, *messages_of(name)))
 
 
 def _without_workload(draft: Draft, name: str | None) -> Queueing:
@@ -126,7 +126,7 @@ def _without_workload(draft: Draft, name: str | None) -> Queueing:
     note_no_workload(draft, "its Workload is gone" if entry.runs else "")
     situation = draft.situation
     words = queued(situation.spec_job, name, situation.defaults, None, situation.children.problems)
-    pause = Pause("Queued", words, told(name)[0], "the job's Workload is gone")
+    pause = Pause("Queued", words, messages_of(name)[0], "the job's Workload is gone")
     if pods_left(situation):
         return Queueing(pause, look_again_at=next_loss(situation))
     if prebuilt := kueue.prebuilt_of(situation.group_job):
@@ -185,7 +185,7 @@ def _admitted(
 def _begin(draft: Draft, workload: Workload, slices: Slices, entry: QueueEntry, name: str | None) -> Queueing:
     """The job was admitted: find out where its pods are to go, and write that down before any of them is made."""
     draft.status = draft.status.but(queue=entry.waiting())
-    begins = Pause(ADMITTED, f"admitted by cluster queue {workload.cluster_queue}", *told(workload.queue))
+    begins = Pause(ADMITTED, f"admitted by cluster queue {workload.cluster_queue}", *messages_of(workload.queue))
     flavours, missing = read_flavours(draft.situation, workload)
     if missing:
         said = f"admitted by cluster queue {workload.cluster_queue}, but there is no ResourceFlavor {missing[0]}"

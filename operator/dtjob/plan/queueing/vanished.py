@@ -28,7 +28,7 @@ ASKED_AGAIN = timedelta(seconds=10)
 
 def looked_for(situation: Situation) -> tuple[Situation, Workload | None]:
     """The situation with the Workload that its place in the queue names, where it is not seen and was found; and that
-    one, None where nothing was looked for or there is none of ours any more. Raises Unread.
+    one, None if nothing was looked for or there is none of ours any more. Raises Unread.
 
     A job that has ended names none any more that is gone or over: nobody asks for it again.
     """

@@ -13,28 +13,28 @@ from dtjob.plan.seen.workload import QUOTA_RESERVED, Workload
 
 def pause_of(situation: Situation, workload: Workload) -> Pause:
     """What the job waits for."""
-    words_told, cause = told(workload.queue)
+    event, cause = messages_of(workload.queue)
     if workload.finished:
-        return Pause("WorkloadFinished", finished(workload), words_told, "the job's Workload is finished")
+        return Pause("WorkloadFinished", finished(workload), event, "the job's Workload is finished")
     if workload.evicted:
         cause = evicted(workload)
     if not workload.active:
-        return Pause("Deactivated", deactivated(workload), words_told, cause)
+        return Pause("Deactivated", deactivated(workload), event, cause)
     if workload.reserved and not workload.evicted:
-        return Pause(QUOTA_RESERVED, waits_for_checks(workload), words_told, cause)
+        return Pause(QUOTA_RESERVED, waits_for_checks(workload), event, cause)
     words = queued(situation.spec_job, workload.queue, situation.defaults, workload, situation.children.problems)
-    return Pause("Queued", words, words_told, cause)
+    return Pause("Queued", words, event, cause)
 
 
 def resized(situation: Situation, workload: Workload) -> Pause:
     """Of a job whose replicas have changed: what was admitted is not what it asks for now, so it queues again."""
     words = queued(situation.spec_job, workload.queue, situation.defaults, None, {})
     cause = evicted(workload) if workload.evicted else "spec.replicaSpecs has changed, and has to be admitted anew"
-    return Pause("Queued", words, told(workload.queue)[0], cause)
+    return Pause("Queued", words, messages_of(workload.queue)[0], cause)
 
 
-def told(queue: str) -> tuple[str, str]:
-    """What the condition says, and what is said of pods that are left."""
+def messages_of(queue: str) -> tuple[str, str]:
+    """The message of the condition and the Event, and the cause that is named while pods are left."""
     return f"Job waits in queue {queue}", f"the job waits in queue {queue}"
 
 

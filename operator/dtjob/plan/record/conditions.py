@@ -49,7 +49,7 @@ class PhaseStatus(NamedTuple):
 
 
 def condition(conditions: Iterable[Condition], type_: str) -> Condition | None:
-    """The condition of this type, None where there is none."""
+    """The condition of this type, None if there is none."""
     return next((one for one in conditions if one.type == type_), None)
 
 
@@ -135,14 +135,14 @@ def _why_not(conditions: Conditions, type_: str, reason: str) -> tuple[str, str]
 
 
 def running_since(conditions: Iterable[Condition]) -> datetime | None:
-    """Since when all that training needs has been running, None where something of it is not."""
+    """Since when all that training needs has been running, None if something of it is not."""
     said = condition(conditions, RUNNING)
     return said.last_transition_time if said and said.holds else None
 
 
 def stopped_running(conditions: Iterable[Condition], now: datetime) -> datetime | None:
     """Since when not all that training needs has been running, where something has failed of it: now, while nobody has
-    said so. To be asked of a job that has run; None where nothing is said of it."""
+    said so. To be asked of a job that has run; None if nothing is said of it."""
     said = condition(conditions, RUNNING)
     if said is None:
         return None

@@ -66,7 +66,7 @@ class Goodput:
 
     @classmethod
     def of(cls, status: Status, now: datetime) -> Goodput | None:
-        """What the status tells of it; None where nothing is counted yet. Where it does not tell how far it is counted,
+        """What the status tells of it; None if nothing is counted yet. Where it does not tell how far it is counted,
         it is counted on from now."""
         said, counted = status.goodput, status.internal.goodput
         if said is None:
@@ -98,7 +98,7 @@ class Goodput:
 
 
 def kept_ratio(seconds: Mapping[Part, float]) -> float | None:
-    """Kept time of all time of which it is known what it went into, 0 to 1; None where none is."""
+    """Kept time of all time of which it is known what it went into, 0 to 1; None if none is."""
     known = sum(value for part, value in seconds.items() if part is not Part.UNKNOWN)
     return seconds.get(Part.KEPT, 0.0) / known if known > 0 else None
 

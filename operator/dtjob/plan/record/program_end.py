@@ -44,7 +44,7 @@ class ProgramEnd:
     restored: int | None = None
     """The step that it went on from, where it told of one and had done none."""
     exception: str = ""
-    """The exception's kind and last line, empty where none ended it."""
+    """The exception's kind and last line, empty if none ended it."""
     transient: bool = False
     """The exception is one of connections or of storage that is away, which may pass by itself."""
     permanent: bool = False
@@ -109,7 +109,7 @@ class ProgramEnd:
 
     @property
     def exception_json(self) -> dict[str, str]:
-        """The exception in the status' form; empty where there was none."""
+        """The exception in the status' form; empty if there was none."""
         kind, _, message = self.exception.partition(": ")
         told = {"type": kind, "message": message}
         return {name: value for name, value in told.items() if value}
@@ -126,7 +126,7 @@ def _without_what_varies(text: str) -> str:
 
 
 def _facts(line: str) -> Mapping[str, Any] | None:
-    """The facts in a supervisor's last line, None where it is another line."""
+    """The facts in a supervisor's last line, None if it is another line."""
     begins = _OURS.search(line)
     if begins is None:
         return None

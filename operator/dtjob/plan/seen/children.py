@@ -156,7 +156,7 @@ def container_status(pod: Manifest) -> dict[str, Any]:
 
 
 def terminated(pod: Manifest) -> dict[str, Any] | None:
-    """How the training container ended, None where it has not. It decides, not the pod: a sidecar keeps a pod
+    """How the training container ended, None if it has not. It decides, not the pod: a sidecar keeps a pod
     Running."""
     return facts_of(pod).end
 
@@ -167,7 +167,7 @@ def created_at(pod: Manifest) -> datetime:
 
 
 def ended_at(pod: Manifest) -> datetime | None:
-    """When the training container ended, by its node's clock; None where it has not, or nobody saw it."""
+    """When the training container ended, by its node's clock; None if it has not, or nobody saw it."""
     finished = (terminated(pod) or {}).get("finishedAt")
     return times.parse(finished) if finished else None
 
@@ -204,7 +204,7 @@ def asked_to_go_at(pod: Manifest) -> datetime:
 
 
 def lost_at(pod: Manifest) -> datetime | None:
-    """When a pod that is being deleted and has not ended counts as lost with its node; None where that does not
+    """When a pod that is being deleted and has not ended counts as lost with its node; None if that does not
     apply."""
     return facts_of(pod).lost_at
 
@@ -216,7 +216,7 @@ def is_lost(pod: Manifest, now: datetime) -> bool:
 
 
 def node_of(pod: Manifest) -> str:
-    """The name of the pod's node; empty where it has none yet."""
+    """The name of the pod's node; empty if it has none yet."""
     return str((pod.get("spec") or {}).get("nodeName") or "")
 
 
@@ -277,7 +277,7 @@ class Silence:
 
 @dataclass(frozen=True)
 class PodEvent:
-    """The newest warning about a pod, as it was read at one moment; the text is empty where there is none."""
+    """The newest warning about a pod, as it was read at one moment; the text is empty if there is none."""
 
     pod_uid: str
     read_at: datetime

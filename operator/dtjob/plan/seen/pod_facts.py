@@ -29,25 +29,25 @@ class PodFacts:
     controller: str | None
     """The uid of what controls it."""
     task_id: str | None
-    """The task that its name says it is an attempt at, None where it says none. Not its labels: whoever may edit the
+    """The task that its name says it is an attempt at, None if it says none. Not its labels: whoever may edit the
     pod can change those."""
     attempt: int | None
-    """Which attempt its name says it is, None where it says none."""
+    """Which attempt its name says it is, None if it says none."""
     labelled: bool
     """Whether its labels say what its name and its owner say."""
     serves: str | None
-    """The uid of the job whose Service selects it, None where none does."""
+    """The uid of the job whose Service selects it, None if none does."""
     phase: str | None
     container: dict[str, Any]
     """The status of the training container, empty before the kubelet wrote one."""
     end: dict[str, Any] | None
-    """How the training container ended, None where it has not."""
+    """How the training container ended, None if it has not."""
     runs: bool
     """Whether the training container runs."""
     waits: bool
     """Whether any container waits for something, or the pod for a node."""
     lost_at: datetime | None
-    """When it counts as lost with its node, None where it is not being deleted or has ended."""
+    """When it counts as lost with its node, None if it is not being deleted or has ended."""
 
     @property
     def finished(self) -> bool:

@@ -59,7 +59,7 @@ def final_reports(views: Iterable[TaskView], reports: Mapping[str, dict[str, Any
 
 
 def last_words(pod: Manifest) -> dict[str, Any] | None:
-    """The last status that a supervisor which ended with 0 left as its termination message, None where there is
+    """The last status that a supervisor which ended with 0 left as its termination message, None if there is
     none."""
     end = terminated(pod)
     if end is None or end.get("exitCode") != 0:
@@ -94,7 +94,7 @@ def saved_checkpoint(report: Mapping[str, Any]) -> SavedCheckpoint | None:
 
 
 def next_write(progress: Progress | None, every: timedelta, now: datetime) -> datetime | None:
-    """When progress alone, written no more often than `every`, may be written again after this; None where none was
+    """When progress alone, written no more often than `every`, may be written again after this; None if none was
     written yet. After a time in the future, as of a clock that was set back, at once."""
     if progress is None or progress.last_updated_time is None:
         return None

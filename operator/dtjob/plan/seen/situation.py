@@ -99,7 +99,7 @@ class Situation:
 
     @property
     def evaluator(self) -> TaskView | None:
-        """The task that evaluates checkpoints, None where the job has none."""
+        """The task that evaluates checkpoints, None if the job has none."""
         last = self.views[-1]
         return last if last.evaluates else None
 
@@ -110,7 +110,7 @@ class Situation:
 
 
 def _began_at(views: tuple[TaskView, ...], now: datetime) -> datetime | None:
-    """When a job began of which no word was written yet: with its first pod. None where it has no pods."""
+    """When a job began of which no word was written yet: with its first pod. None if it has no pods."""
     created = [created_at(pod) for view in views for pod in view.pods]
     return whole(min(*created, now)) if created else None
 

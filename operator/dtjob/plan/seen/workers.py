@@ -14,7 +14,7 @@ from dtjob.objects import labels
 
 
 def workers_of(job: Job, written: Workers | None) -> Workers | None:
-    """The workers of the job as its spec has it now; None where it has none.
+    """The workers of the job as its spec has it now; None if it has none.
 
     A changed number is tried at once: what was tried lately for want of room was another's.
     """

@@ -74,7 +74,7 @@ class Workload:
 
     @property
     def priority_class(self) -> tuple[str, str] | None:
-        """Kind and name of its class, None where it has none."""
+        """Kind and name of its class, None if it has none."""
         ref = self._spec.get("priorityClassRef")
         return (ref["kind"], ref["name"]) if ref else None
 
@@ -85,7 +85,7 @@ class Workload:
 
     @property
     def kind(self) -> str | None:
-        """What it was made for but for the number of workers; None where nobody wrote that."""
+        """What it was made for but for the number of workers; None if nobody wrote that."""
         return self._annotation(kueue.SHAPE_BUT_WORKERS)
 
     @property
@@ -125,12 +125,12 @@ class Workload:
 
     @property
     def cluster_queue(self) -> str:
-        """Whose quota it holds; empty where it holds none."""
+        """Whose quota it holds; empty if it holds none."""
         return str((self.admission or {}).get("clusterQueue", ""))
 
     @property
     def admission(self) -> Mapping[str, Any] | None:
-        """Where its pods are to go, by their sets; None where it holds no quota."""
+        """Where its pods are to go, by their sets; None if it holds no quota."""
         return self._status.get("admission") or None
 
     @property
@@ -139,7 +139,7 @@ class Workload:
         return list(self._status.get("admissionChecks") or ())
 
     def condition(self, type_: str) -> Mapping[str, Any]:
-        """This condition, empty where it is not there."""
+        """This condition, empty if it is not there."""
         found = (one for one in self._status.get("conditions") or () if one["type"] == type_)
         return next(found, {})
 
@@ -155,12 +155,12 @@ class Workload:
         return any(one.get("topologyAssignment") for one in assigned) or any(one.get("topologyRequest") for one in sets)
 
     def topology_request(self, name: str) -> Mapping[str, Any]:
-        """The topology that a set of pods asks for, empty where it asks for none."""
+        """The topology that a set of pods asks for, empty if it asks for none."""
         found = (one for one in self._spec.get("podSets") or () if one["name"] == name)
         return next((one.get("topologyRequest") or {} for one in found), {})
 
     def asked(self, name: str) -> tuple[int, int | None]:
-        """How many pods of a set it asks for, and the least that it takes; 0 where it has no such set."""
+        """How many pods of a set it asks for, and the least that it takes; 0 if it has no such set."""
         found = next((one for one in self._spec.get("podSets") or () if one["name"] == name), {"count": 0})
         return found.get("count", 1), found.get("minCount")
 
@@ -193,7 +193,7 @@ class Workload:
         return self._patch_status(conditions, {}, f"the job has ended ({reason})")
 
     def keep(self, ready: bool, reclaimable: Mapping[str, int], now: datetime) -> PatchWorkload | None:
-        """Say whether all pods run, and which will never be needed again; None where it says so already."""
+        """Say whether all pods run, and which will never be needed again; None if it says so already."""
         reclaimed = self._reclaimed(reclaimable)
         status = {} if reclaimed == self._reclaimed({}) else {"reclaimablePods": reclaimed}
         was = self.condition(PODS_READY)

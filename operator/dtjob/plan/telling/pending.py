@@ -16,7 +16,7 @@ HARMLESS_WAITS = ("", "ContainerCreating", "PodInitializing")
 
 def waiting_reason(views: Sequence[TaskView], *, with_place: bool = False) -> str:
     """What the first task that cannot start waits for, such as an image; where there is none, which container beside a
-    running task does not run; empty where every pod is well. `with_place`: also which pod it is, where and since when.
+    running task does not run; empty if every pod is well. `with_place`: also which pod it is, where and since when.
     """
     beside = ""
     for view in views:
@@ -31,7 +31,7 @@ def waiting_reason(views: Sequence[TaskView], *, with_place: bool = False) -> st
 
 
 def _where(pod: Manifest) -> str:
-    """The pod, its node and since when it has it; nothing where it has none, as its scheduler says why."""
+    """The pod, its node and since when it has it; nothing if it has none, as its scheduler says why."""
     return f" ({where(pod)})" if node_of(pod) and not unscheduled(pod) else ""
 
 
@@ -48,7 +48,7 @@ def _harmful_wait(pod: Manifest) -> str:
 
 
 def unscheduled(pod: Manifest) -> str:
-    """Why the pod has no node, as its scheduler says; empty where it has one, or nobody has looked at it."""
+    """Why the pod has no node, as its scheduler says; empty if it has one, or nobody has looked at it."""
     for condition in (pod.get("status") or {}).get("conditions") or ():
         if condition["type"] == "PodScheduled" and condition["status"] == "False":
             return _gated(pod) or _joined(condition)

@@ -26,7 +26,7 @@ MOST_LOOKED_AT = 20
 
 
 def slow_start(situation: Situation) -> str:
-    """Why the first pod that is slow to start has not started; empty where none is slow."""
+    """Why the first pod that is slow to start has not started; empty if none is slow."""
     view = _slow(situation)
     if view is None or view.pod is None:
         return ""
@@ -36,7 +36,7 @@ def slow_start(situation: Situation) -> str:
 
 
 def events_to_read(situation: Situation) -> str:
-    """The uid of the pod whose events are to be read now; empty where there is none."""
+    """The uid of the pod whose events are to be read now; empty if there is none."""
     view, event = _slow(situation), situation.children.pod_event
     if view is None or view.pod is None or not node_of(view.pod):
         return ""

@@ -27,7 +27,7 @@ NAMED = 3
 
 
 def why_unreached(situation: Situation) -> str:
-    """Which tasks run and are not heard by the chief, and where to look; empty where there are none."""
+    """Which tasks run and are not heard by the chief, and where to look; empty if there are none."""
     unheard = [view for view in _unheard(situation) if situation.now >= _running_since(view) + SAID_AFTER]
     if not unheard:
         return ""

@@ -1,4 +1,4 @@
-"""Collateral: whose loss an error is put down to, with images that know nothing of dtjob."""
+"""Lost peers: which loss an error follows from, with images that know nothing of dtjob."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dtjob.api.status.restarts import FirstFailure
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.failure.cause import failure_of
 from dtjob.plan.failure.decisions import Explain, Nothing, Wait
-from dtjob.plan.failure.lost_peers import explain, first_cause, wait_for_word
+from dtjob.plan.failure.lost_peers import explain, first_cause, wait_for_late_reports
 from dtjob.plan.record.conditions import with_condition
 from dtjob.plan.record.failure import Cause, Failure
 from dtjob.plan.seen.situation import Situation
@@ -114,14 +114,14 @@ def test_an_init_containers_failure_is_nobodys_collateral():
 
 
 INCIDENT = Incident(started_at=at(5), cause=Cause.ERROR, not_before=at(5), charged=1, in_a_row=1, attempts=Attempts())
-COLLATERAL = {"task": "chief-0", "cause": "Error", "exitCode": 1}
+FOLLOWS = {"task": "chief-0", "cause": "Error", "exitCode": 1}
 REPLACED = {"chief-0": 1, "worker-0": 1, "worker-1": 1}
 
 
 def later(old: Any, seconds: float, incident: Incident = INCIDENT) -> Any:
     """What is found so long after the incident's start, of worker 1's replaced pod, which we deleted then."""
     job, _ = of("MultiWorkerMirrored")
-    job = builders.with_status(job, {"firstFailure": COLLATERAL, **builders.remembered(REPLACED, incident)})
+    job = builders.with_status(job, {"firstFailure": FOLLOWS, **builders.remembered(REPLACED, incident)})
     pods = builders.all_pods(job)
     replaced = builders.deleting(builders.pod(job, "worker-1", builders.running()), at(5), grace=60)
     return explain(builders.situation(job, *pods.values(), old(replaced), now=at(5 + seconds)))
@@ -223,7 +223,7 @@ def test_a_row_of_errors_is_explained_from_the_pod_on_that_was_lost(lost: list[i
         attempts=Attempts(exceptions=attempts),
         errors=row,
     )
-    status = {"firstFailure": COLLATERAL, **builders.remembered(dict.fromkeys(attempts, 2), incident)}
+    status = {"firstFailure": FOLLOWS, **builders.remembered(dict.fromkeys(attempts, 2), incident)}
     job = builders.with_status(of("MultiWorkerMirrored")[0], status)
     old = [builders.deleting(builders.pod(job, "worker-1", builders.running(), attempt=one), at(5), 60) for one in lost]
     found = explain(builders.situation(job, *builders.all_pods(job).values(), *old, now=at(81)))
@@ -234,7 +234,7 @@ def test_a_row_of_errors_is_explained_from_the_pod_on_that_was_lost(lost: list[i
 
 def test_a_parameter_servers_current_pod_explains_its_chiefs_error_too():
     job, _ = of("ParameterServer")
-    status = {"firstFailure": COLLATERAL, **builders.remembered({"chief-0": 1}, INCIDENT)}
+    status = {"firstFailure": FOLLOWS, **builders.remembered({"chief-0": 1}, INCIDENT)}
     job = builders.with_status(job, status)
     pods = builders.all_pods(job)
     pods["ps-1"] = builders.deleting(pods["ps-1"], at(6))
@@ -268,7 +268,7 @@ def test_the_end_waits_until_a_silent_peers_node_would_have_been_noticed(
     pods["chief-0"]["status"] = builders.ended(code, NOW)
     situation = builders.situation(job, *pods.values(), now=at(seconds))
     failure = failed(situation, "chief-0")
-    assert wait_for_word(situation, failure) == (Wait(at(60), failure) if waits else None)
+    assert wait_for_late_reports(situation, failure) == (Wait(at(60), failure) if waits else None)
 
 
 @pytest.mark.parametrize("ahead", [1.5, 400, -400])
@@ -281,7 +281,7 @@ def test_the_end_waits_as_long_where_a_nodes_clock_is_wrong(ahead: float, second
     stopped = ran if not seconds else with_condition(ran, "Running", False, "Error", "", NOW)
     ran_once = Activity(since=at(-3600), all_ran_time=at(-3600))
     situation = builders.situation(job, *pods.values(), now=at(seconds), conditions=stopped, active=ran_once)
-    found = wait_for_word(situation, failed(situation, "chief-0"))
+    found = wait_for_late_reports(situation, failed(situation, "chief-0"))
     assert isinstance(found, Wait) is (waits or (ahead == 1.5 and seconds == 60))
     if waits and abs(ahead) > 60:
         assert isinstance(found, Wait)
@@ -292,7 +292,7 @@ def test_nothing_is_waited_for_where_nothing_can_follow_and_a_nodes_clock_is_ahe
     """A rule that fails the job over it does so at once."""
     job = builders.job("Mirrored")
     situation = builders.situation(job, builders.pod(job, "chief-0", builders.ended(2, at(1.5))), now=NOW)
-    assert wait_for_word(situation, failed(situation, "chief-0")) is None
+    assert wait_for_late_reports(situation, failed(situation, "chief-0")) is None
 
 
 @pytest.mark.parametrize(
@@ -308,7 +308,7 @@ def test_the_end_waits_until_the_pod_has_ended_with_its_container(status: dict[s
     job = builders.job("Mirrored")
     situation = builders.situation(job, builders.pod(job, "chief-0", status), now=at(seconds))
     failure = failed(situation, "chief-0")
-    assert wait_for_word(situation, failure) == (Wait(at(10), failure) if waits else None)
+    assert wait_for_late_reports(situation, failure) == (Wait(at(10), failure) if waits else None)
 
 
 @pytest.mark.parametrize(

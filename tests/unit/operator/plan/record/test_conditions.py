@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import pytest
 
-from dtjob.api.phase import ENDED, Phase
-from dtjob.api.status.condition import Condition
+from dtjob.api.phase import Phase
 from dtjob.plan.record.conditions import (
     BLOCKED,
-    CONDITION_OF,
     RUNNING,
     SPEC_ACCEPTED,
     PhaseStatus,
@@ -22,6 +18,7 @@ from dtjob.plan.record.conditions import (
     with_condition,
 )
 from tests.unit.operator.builders import NOW, at
+from tests.unit.operator.phase_said import phase_said_by
 
 
 def test_a_condition_that_never_held_is_left_out():
@@ -89,19 +86,6 @@ LIFE = (
     PhaseStatus(Phase.SUSPENDED, "JobSuspended", "spec.suspend is true"),
     PhaseStatus(Phase.PENDING, "WaitingForPods", ""),
 )
-
-
-def phase_said_by(conditions: Iterable[Condition]) -> PhaseStatus:
-    """The phase with its reason and message, as the conditions say it."""
-    there = {one.type: one for one in conditions}
-    phase = next((phase for phase, type_ in CONDITION_OF.items() if type_ in there and there[type_].holds), None)
-    source = there.get(CONDITION_OF[phase] if phase else RUNNING)
-    words = (source.reason, source.message) if source else ("", "")
-    if (blocked := there.get(BLOCKED)) and blocked.holds:
-        words = (blocked.reason, blocked.message)
-    if (accepted := there.get(SPEC_ACCEPTED)) and accepted.status == "False" and phase not in ENDED:
-        words = (accepted.reason, accepted.message)
-    return PhaseStatus(phase or Phase.PENDING, *words)
 
 
 @pytest.mark.parametrize(
