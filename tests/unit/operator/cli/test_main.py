@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -56,3 +57,10 @@ def test_commands_that_watch_import_no_models_of_the_manifest():
     answer = subprocess.run(command, capture_output=True, text=True, check=True)
     for slow in ("dtjob.api.job", "kubernetes", "aiohttp", "rich"):
         assert f" {slow}\n" not in answer.stderr, f"{slow} is imported before it is needed"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_page_describes_every_command(command: str):
+    docs = Path(__file__).parents[4] / "docs"
+    pages = [page for page in docs.rglob("*.md") if f"dtjob {command}" in page.read_text().replace("\n", " ")]
+    assert pages
