@@ -53,6 +53,7 @@ def left_aside(job: Job) -> list[str]:
         found.append("spec.suspend: the job trains here; Ctrl-C has it save and end, and the same command resumes it")
     if not job.spec.is_ours:
         found.append(f"spec.managedBy: {job.spec.managed_by} runs no jobs here")
+    found += _of_the_program_left_aside(job)
     worker = job.spec.replica_specs.worker
     if worker is not None and job.spec.elastic_policy is not None:
         more = "to change that, start it again with another number of replicas; it continues from its checkpoint"
@@ -65,6 +66,16 @@ def left_aside(job: Job) -> list[str]:
     for name in TIMES_TO_LIVE:
         if getattr(job.spec, name) is not None:
             found.append(f"spec.{to_camel(name)}: a run's files stay until you delete them")
+    return found
+
+
+def _of_the_program_left_aside(job: Job) -> list[str]:
+    """What of the program a cluster would bring."""
+    found, program = [], job.spec.program
+    if program and program.source:
+        found.append(f"spec.program.source: {program.entrypoint} of this directory runs here, not the ConfigMap's")
+    if program and program.requirements:
+        found.append("spec.program.requirements: nothing is installed here; the packages of this Python are used")
     return found
 
 

@@ -17,6 +17,7 @@ TRAINING_CONTAINER = "tensorflow"
 CHECKPOINT_VOLUME = "checkpoints"
 CLUSTER_VOLUME = "dtjob-cluster"
 SHARED_MEMORY_VOLUME = "dtjob-shm"
+SOURCE_VOLUME = "dtjob-source"
 """Names of the volumes that dtjob adds."""
 
 Quantity = int | Annotated[str, Field(max_length=64)]

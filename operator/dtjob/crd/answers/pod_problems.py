@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dtjob.api.spec.pod_template import CHECKPOINT_VOLUME, CLUSTER_VOLUME
+from dtjob.api.spec.pod_template import CHECKPOINT_VOLUME, CLUSTER_VOLUME, SOURCE_VOLUME
 from dtjob.api.spec.replica_specs import Role
 from dtjob.crd.answers.field_errors import Problem, open_block_errors
 from dtjob.crd.answers.pod_schema import environment_schema, pod_spec_schema, volume_source_schema
@@ -56,6 +56,7 @@ def _of_mounts(manifest: Value) -> Iterator[Problem]:
 def _absent(spec: Value, role: str) -> set[str]:
     """dtjob's volumes that some pods of this role lack."""
     absent = set() if spec.get("program") else {CLUSTER_VOLUME}
+    absent |= set() if (spec.get("program") or {}).get("source") else {SOURCE_VOLUME}
     storage = (spec.get("checkpoint") or {}).get("storage") or {}
     everywhere = storage.get("mountOn") == "All" or role in (Role.CHIEF, Role.EVALUATOR)
     if not storage.get("volume") or not everywhere:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from dtjob.api.spec.pod_template import CHECKPOINT_VOLUME, CLUSTER_VOLUME, SHARED_MEMORY_VOLUME
+from dtjob.api.spec.pod_template import CHECKPOINT_VOLUME, CLUSTER_VOLUME, SHARED_MEMORY_VOLUME, SOURCE_VOLUME
 from dtjob.api.spec.volume_sources import MAY_BE_READ_ONLY, READ_ONLY_SOURCES, VOLUME_SOURCES
 from dtjob.crd.rule import Reason, Rule, Value
 
@@ -109,7 +109,7 @@ VOLUME_RULES = (
 )
 
 
-OURS = (CHECKPOINT_VOLUME, CLUSTER_VOLUME, SHARED_MEMORY_VOLUME)
+OURS = (CHECKPOINT_VOLUME, CLUSTER_VOLUME, SHARED_MEMORY_VOLUME, SOURCE_VOLUME)
 """dtjob's own volumes, which not every pod has: `pod_problems.py` looks more closely."""
 NO_VOLUME = "a volumeMount names a volume that is not there: add the volume, or correct the name in the volumeMount"
 

@@ -88,7 +88,8 @@ def local_command(
     local["DTJOB_RENDEZVOUS_ADDRESS"] = addresses.map(variables["DTJOB_RENDEZVOUS_ADDRESS"])
     local["DTJOB_STATUS_PORT"] = str(addresses.status_port(hostname))
     local["DTJOB_PARENT"] = str(os.getpid())
-    local.pop("DTJOB_GPUS", None)  # nobody gives GPUs here; what there are is trained on
+    for name in ("DTJOB_GPUS", "DTJOB_SOURCE", "DTJOB_REQUIREMENTS"):
+        local.pop(name, None)  # here are the GPUs, the files and the packages of this machine
     local["DTJOB_TERMINATION_LOG"] = str(termination_log)
     if "DTJOB_CHECKPOINT" in variables:
         settings = json.loads(variables["DTJOB_CHECKPOINT"])

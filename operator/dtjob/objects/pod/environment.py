@@ -16,6 +16,8 @@ from dtjob.objects.topology import Task
 
 CLUSTER_DIRECTORY = "/etc/dtjob"
 """Where the job's ConfigMap is mounted."""
+SOURCE_DIRECTORY = "/etc/dtjob-source"
+"""Where the ConfigMap of program.source is mounted."""
 TERMINATION_LOG = "/dev/termination-log"
 """Kubernetes' default terminationMessagePath."""
 TF_CONFIG = "TF_CONFIG"
@@ -80,6 +82,10 @@ def _blocks(job: Job, task: Task) -> dict[str, str]:
         values["DTJOB_STALL_TIMEOUT_SECONDS"] = str(spec.failure_policy.stall_timeout_seconds)
     if spec.program is not None and spec.program.model_fit is ModelFit.KERAS:
         values["DTJOB_MODEL_FIT"] = spec.program.model_fit.value
+    if spec.program is not None and spec.program.source is not None:
+        values["DTJOB_SOURCE"] = SOURCE_DIRECTORY
+    if spec.program is not None and spec.program.requirements is not None:
+        values["DTJOB_REQUIREMENTS"] = spec.program.requirements
     if signals := restart_signals(job, task):
         values["DTJOB_RESTART_SIGNALS"] = ",".join(signals)
     if spec.checkpoint:

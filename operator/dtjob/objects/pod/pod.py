@@ -11,13 +11,13 @@ from typing import Any
 
 from dtjob.api.job import Job
 from dtjob.api.spec.checkpoint import MountOn
-from dtjob.api.spec.pod_template import CHECKPOINT_VOLUME, CLUSTER_VOLUME, TRAINING_CONTAINER
+from dtjob.api.spec.pod_template import CHECKPOINT_VOLUME, CLUSTER_VOLUME, SOURCE_VOLUME, TRAINING_CONTAINER
 from dtjob.api.spec.replica_specs import AnyReplicaSpec, Role, SingleReplicaSpec
 from dtjob.objects import labels, shared, topology
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults, image_of
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.pod import accelerators, grace
-from dtjob.objects.pod.environment import CLUSTER_DIRECTORY, HASH_SEED, TF_CONFIG, environment
+from dtjob.objects.pod.environment import CLUSTER_DIRECTORY, HASH_SEED, SOURCE_DIRECTORY, TF_CONFIG, environment
 from dtjob.objects.pod.nearness import brought_near
 from dtjob.objects.pod.security import pod_security, with_security
 from dtjob.objects.pod.tolerations import with_node_loss, with_those_of
@@ -146,6 +146,8 @@ def _volumes(job: Job, task: Task) -> list[dict[str, Any]]:
     volumes: list[dict[str, Any]] = []
     if job.spec.program:
         volumes.append({"name": CLUSTER_VOLUME, "configMap": {"name": shared.config_map_name(job)}})
+    if job.spec.program and job.spec.program.source:
+        volumes.append({"name": SOURCE_VOLUME, "configMap": {"name": job.spec.program.source.config_map.name}})
     if _mounts_checkpoints(job, task):
         assert job.spec.checkpoint
         volumes.append({"name": CHECKPOINT_VOLUME, **(job.spec.checkpoint.storage.volume or {})})
@@ -156,6 +158,8 @@ def _mounts(job: Job, task: Task) -> list[dict[str, Any]]:
     mounts: list[dict[str, Any]] = []
     if job.spec.program:
         mounts.append({"name": CLUSTER_VOLUME, "mountPath": CLUSTER_DIRECTORY, "readOnly": True})
+    if job.spec.program and job.spec.program.source:
+        mounts.append({"name": SOURCE_VOLUME, "mountPath": SOURCE_DIRECTORY, "readOnly": True})
     if _mounts_checkpoints(job, task):
         assert job.spec.checkpoint
         storage = job.spec.checkpoint.storage

@@ -10,7 +10,7 @@ import pytest
 from dtjob.cli.bad_input import BadInput, check_kubeconfig
 
 
-@pytest.mark.parametrize("command", ["check", "operator"])
+@pytest.mark.parametrize("command", ["doctor", "operator"])
 @pytest.mark.parametrize("name", ["none", "."])
 def test_a_kubeconfig_that_is_no_file_is_named(dtjob, tmp_path, caplog, command, name):
     missing = tmp_path / name

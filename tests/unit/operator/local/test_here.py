@@ -90,3 +90,12 @@ def test_rules_on_stalls_hold_here():
     chief = builders.pod(here, "chief-0", pod_status.ended(77, NOW, NOW, told))
     matched = [match(rule, evidence_of(chief), Role.CHIEF) for rule in here.spec.failure_policy.rules]
     assert matched == ["reason Stalled", "reason Stalled", ""]
+
+
+def test_a_source_in_a_cluster_is_the_directory_here() -> None:
+    program = {"entrypoint": "a.py", "source": {"configMap": {"name": "files"}}, "requirements": "more.txt"}
+    said = left_aside(job(program=program))
+    assert said == [
+        "spec.program.source: a.py of this directory runs here, not the ConfigMap's",
+        "spec.program.requirements: nothing is installed here; the packages of this Python are used",
+    ]

@@ -122,3 +122,15 @@ def test_restricted_by_default():
     assert made["enableServiceLinks"] is False
     assert training(builders.job())["securityContext"]["allowPrivilegeEscalation"] is False
     assert training(builders.job())["terminationMessagePolicy"] == "FallbackToLogsOnError"
+
+
+def test_the_files_of_a_program_are_mounted_into_every_pod() -> None:
+    program = {"entrypoint": "a.py", "source": {"configMap": {"name": "files"}}, "requirements": "more.txt"}
+    job = builders.job(program=program)
+    for task in ("chief-0", "worker-0"):
+        assert {"name": "dtjob-source", "configMap": {"name": "files"}} in spec(job, task)["volumes"]
+        mount = {"name": "dtjob-source", "mountPath": "/etc/dtjob-source", "readOnly": True}
+        assert mount in training(job, task)["volumeMounts"]
+        assert environment(job, task)["DTJOB_SOURCE"] == "/etc/dtjob-source"
+        assert environment(job, task)["DTJOB_REQUIREMENTS"] == "more.txt"
+    assert "dtjob-source" not in str(spec(builders.job()))
