@@ -1,7 +1,8 @@
 """Seconds and processor seconds from the command to the end of the first training step: dtjob, and the plain script.
 
-The same model and data by Model.fit in `python script.py`, and by dt.fit under `dtjob run` and under the command of a
-training container, for each strategy. All processes of a run count. Rounds take turns; the files are in the page cache.
+The same model and data by Model.fit in `python script.py` and under `dtjob run`, and by dt.fit under `dtjob run` and
+under the command of a training container, for each strategy. All processes of a run count. Rounds take turns; the files
+are in the page cache.
 """
 
 from __future__ import annotations
@@ -13,10 +14,25 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from benchmarks.starts import GROUPS, PHASES, TF_KERAS, TWO_CPUS, Measured, Start, by_run, in_containers, plain
+from benchmarks.starts import (
+    GROUPS,
+    PHASES,
+    TF_KERAS,
+    TWO_CPUS,
+    Measured,
+    Start,
+    by_model_fit,
+    by_run,
+    in_containers,
+    plain,
+)
 
 PLAIN, RESTARTED = "plain Keras", "from a checkpoint"
-DTJOB: Mapping[str, Callable[[Path, str], Start]] = {"dtjob run": by_run, "container": in_containers}
+DTJOB: Mapping[str, Callable[[Path, str], Start]] = {
+    "dtjob run": by_run,
+    "dtjob run of Model.fit": by_model_fit,
+    "container": in_containers,
+}
 CASES = [*GROUPS, TF_KERAS]
 """The strategies, and tf_keras under Default."""
 Key = tuple[str, str]

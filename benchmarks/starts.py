@@ -145,10 +145,16 @@ def plain(directory: Path, case: str, checkpoints: Path | None = None) -> Start:
     return Start([([sys.executable, str(PROGRAM), f"--plain={strategy_of(case)}", *arguments], {})], *files)
 
 
-def by_run(directory: Path, case: str) -> Start:
-    """`dtjob run` of a job of one chief, and what else the strategy needs."""
+def by_model_fit(directory: Path, case: str) -> Start:
+    """`dtjob run` of the script as it is, which calls Model.fit."""
+    return by_run(directory, case, "--model-fit")
+
+
+def by_run(directory: Path, case: str, *more: str) -> Start:
+    """`dtjob run` of a job of one chief, and what else the strategy needs; `more` arguments of the program."""
     strategy = strategy_of(case)
     arguments, files = _files(directory, case)
+    arguments = [*arguments, *more]
     spec: dict[str, Any] = {
         "strategy": strategy,
         "program": {"entrypoint": str(PROGRAM), "args": arguments},

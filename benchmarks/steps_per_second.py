@@ -1,4 +1,4 @@
-"""Steps per second of dt.fit against a hand-written tf.distribute loop and against Keras's own Model.fit.
+"""Steps per second of dt.fit, and of Model.fit in a job, against a hand-written tf.distribute loop and Model.fit alone.
 
 Every side of a row (a model, a kind of data) is a process of its own that trains an epoch when it is its turn: a ratio
 is the median of those of two epochs that were trained right after each other. Prints a table for README.md.
@@ -22,9 +22,11 @@ from benchmarks.programs.sizes import ON_CPUS, STEPS
 from tests.trainer.support.harness import Cluster
 
 PROGRAM = Path(__file__).parent / "programs" / "one_side.py"
-SIDES = ("dtjob", "dtjob-jit", "hand", "keras", "keras-jit")
+SIDES = ("dtjob", "dtjob-jit", "job", "hand", "keras", "keras-jit")
+IN_A_JOB = ("dtjob", "job")
+"""How the names of those sides begin that are started as tasks of a job."""
 KINDS = ("arrays", "dataset", "unknown", "callback")
-SIDES_OF = {"callback": ("dtjob", "dtjob-jit", "keras", "keras-jit")}
+SIDES_OF = {"callback": ("dtjob", "dtjob-jit", "job", "keras", "keras-jit")}
 """Of kinds that not every side has: the loop by hand calls no callbacks."""
 GROUP = "MultiWorkerMirrored"
 POLL_SECONDS = 1.0
@@ -58,7 +60,7 @@ def running(name: str, row: Sequence[str], options: Sequence[str], epochs: int, 
     arguments = (name, *row, *options, str(epochs), str(folder))
     counts = {"chief": 1, "worker": 1} if strategy == GROUP else {"chief": 1}
     with ExitStack() as stack:
-        if name.startswith("dtjob"):
+        if name.startswith(IN_A_JOB):
             cluster = stack.enter_context(Cluster(folder / "run", strategy, counts, PROGRAM, *arguments))
             cluster.start()
             processes = [member.process for member in cluster.members.values()]
@@ -115,7 +117,7 @@ def main() -> None:
     parser.add_argument("--policy", default="float32", help="Keras's policy of types, such as mixed_float16")
     parser.add_argument("--rounds", type=int, default=7)
     options = parser.parse_args()
-    known = ("dtjob", "hand") if options.strategy == GROUP else SIDES  # Model.fit does not train there
+    known = ("dtjob", "job", "hand") if options.strategy == GROUP else SIDES  # Model.fit alone does not train there
     others = [side for side in known if side in options.sides and side != "dtjob"]
     print("| model | data | dt.fit, steps a second |", *(f"times {side} |" for side in others))
     print("|---|---|---:|" + "---:|" * len(others))

@@ -1,4 +1,6 @@
-"""Trains by Model.fit (`--plain`) or dt.fit; notes in `--marks` what it took to come to the first step, and then waits.
+"""Trains by Model.fit (`--plain`, or `--model-fit` in a job) or by dt.fit.
+
+It notes in `--marks` what it took to come to the first step, and then waits.
 
 A mark is the wall clock and this process' processor seconds. The wait ends once the file `--go-on` is there.
 """
@@ -19,6 +21,7 @@ MARKS = {"program": mark()}
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--plain", choices=["Default", "OneDevice", "Mirrored", "CentralStorage"])
+parser.add_argument("--model-fit", action="store_true")
 parser.add_argument("--package", choices=["keras", "tf_keras"], default="keras")
 parser.add_argument("--marks", type=Path, required=True)
 parser.add_argument("--go-on", type=Path, required=True)
@@ -75,7 +78,7 @@ def by_keras(x, y):
 
 
 def by_dtjob(x, y):
-    """The same by dt.fit."""
+    """The same by dt.fit, or by Model.fit in a job."""
     import dtjob_trainer as dt
 
     asynchronous = os.environ.get("DTJOB_STRATEGY") == "ParameterServer"
@@ -85,7 +88,11 @@ def by_dtjob(x, y):
     network.compile("adam", loss(keras), metrics=["accuracy"])
     MARKS["fit"] = mark()
     n = BATCH if asynchronous else len(x)
-    dt.fit(network, x[:n], y[:n], batch_size=BATCH, epochs=1000, callbacks=[callback])
+    given = {"batch_size": BATCH, "epochs": 1000, "callbacks": [callback]}
+    if options.model_fit:
+        network.fit(x[:n], y[:n], verbose=0, **given)
+    else:
+        dt.fit(network, x[:n], y[:n], **given)
 
 
 class Quiet(keras.callbacks.Callback):

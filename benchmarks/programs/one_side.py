@@ -1,7 +1,8 @@
 """One side of `steps_per_second`: one_side.py SIDE MODEL KIND STRATEGY POLICY EPOCHS FOLDER.
 
 The chief trains an epoch for each line that it reads from FOLDER/go, and writes its seconds to FOLDER/told, both FIFOs.
-SIDE: dtjob (dt.fit), hand (a hand-written tf.distribute loop) or keras (Model.fit); with -jit it is compiled by XLA.
+SIDE: dtjob (dt.fit), job (Model.fit in a job), hand (a hand-written tf.distribute loop) or keras (Model.fit alone).
+With -jit it is compiled by XLA.
 """
 
 import contextlib
@@ -148,6 +149,6 @@ def by_hand():
         turns.on_epoch_end(epoch)
 
 
-{"dtjob": by_dtjob, "hand": by_hand, "keras": by_keras}[side]()
+{"dtjob": by_dtjob, "job": by_keras, "hand": by_hand, "keras": by_keras}[side]()
 if side == "hand":
     os._exit(0)  # the shutdown barrier is no part of the training

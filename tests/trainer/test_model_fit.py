@@ -67,6 +67,20 @@ def test_a_script_without_dtjob_comes_to_one_devices_numbers(
         assert f"MirroredStrategy() returns the job's strategy, {strategy}; to train under" in output
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("package", ["keras", "tf_keras"])
+@pytest.mark.parametrize("strategy", ["Mirrored", "CentralStorage"])
+def test_a_batch_at_a_time_has_one_devices_numbers(tmp_path: Path, strategy: str, package: str) -> None:
+    numbers = []
+    for name, options in (("Default", {}), (strategy, TWO)):
+        with Cluster(tmp_path / name, name, {"chief": 1}, "on_batch.py", f"--package={package}", options=options) as run:
+            run.start()
+            run.expect_success()
+            numbers.append(found(run["chief-0"].output()))
+    assert len(numbers[0]) == 15
+    assert numbers[1] == pytest.approx(numbers[0], rel=1e-5)
+
+
 def test_a_script_of_parameter_servers_trains_as_it_is(tmp_path: Path) -> None:
     numbers = found(run_of(tmp_path, "ParameterServer", PARAMETER_SERVER, "--strategy=ParameterServerStrategy"))
     assert numbers[1] < numbers[0]

@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -47,7 +47,7 @@ QUICK = {
 """The cases of `make test`. The others are slow."""
 
 RANDOM = "random"
-"""The name of numbers that depend on random ones, which are others for each replica."""
+"""The name of numbers that depend on random ones, which are others for each replica and after a restart."""
 OWN_LOOPS = {
     f"{name}.py"
     for name in (
@@ -58,12 +58,6 @@ OWN_LOOPS = {
     )
 }
 """Scripts that call no fit: dtjob knows nothing of their steps."""
-FORGETFUL = {
-    "keras_guides/batch_callbacks.py": "a callback without get_state() keeps a list",
-    "keras_guides/callbacks.py": "the file of a ModelCheckpoint goes with the process",
-    "keras_guides/distributed_training.py": "the file of a ModelCheckpoint goes with the process",
-}
-"""Scripts that keep something where nobody finds it after a restart, and what."""
 SECONDS = 200.0
 
 
@@ -117,6 +111,11 @@ def output_of(work_directory: Path) -> str:
     return "".join(log.read_text() for log in sorted(work_directory.glob("job/run-*/logs/*chief*.log")))
 
 
+def without_random(work_directory: Path) -> Any:
+    """The numbers that the chief has come to and that do not depend on random ones."""
+    return {name: value for name, value in result(output_of(work_directory)).items() if name != RANDOM}
+
+
 def numbers(value: Any) -> Any:
     """`value` with lists and dicts in one level, for `pytest.approx`."""
     match value:
@@ -146,14 +145,13 @@ def test_a_script_comes_to_the_numbers_of_plain_python(
         return
     assert code == 0, (summary, run.told)
     tolerance = NEARLY.get((script, strategy), RELATIVE)
-    found, expected = result(output_of(tmp_path / "work")), dict(plain(script, directory))
-    for each in (found, expected):
-        each.pop(RANDOM, None)
+    found, expected = without_random(tmp_path / "work"), dict(plain(script, directory))
+    expected.pop(RANDOM, None)
     assert numbers(found) == pytest.approx(numbers(expected), rel=tolerance, abs=max(ABSOLUTE, tolerance / 10))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("script", [script for script in SCRIPTS if script not in {*OWN_LOOPS, *FORGETFUL}])
+@pytest.mark.parametrize("script", [script for script in SCRIPTS if script not in OWN_LOOPS])
 @pytest.mark.timeout(600)
 def test_a_script_whose_chief_and_worker_are_killed_comes_to_the_same_bits(script: str, tmp_path: Path) -> None:
     """Each is killed once by SIGKILL: the chief in the first half of all steps, the worker in the second."""
@@ -170,4 +168,30 @@ def test_a_script_whose_chief_and_worker_are_killed_comes_to_the_same_bits(scrip
         code, killed = run.end(SECONDS)
     assert code == 0, (killed, run.told)
     assert killed["restarts"]["byCause"] == {"Signal": 2}
-    assert result(output_of(tmp_path / "killed")) == result(output_of(tmp_path / "calm"))
+    assert without_random(tmp_path / "killed") == without_random(tmp_path / "calm")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", sorted(OWN_LOOPS - {script for script, _ in REFUSED}))
+@pytest.mark.timeout(600)
+def test_a_loop_of_its_own_that_is_killed_comes_to_the_same_bits(script: str, tmp_path: Path) -> None:
+    """dtjob knows of no step of it, so it runs again from the top. The chief is killed as it trains, then a worker."""
+    policy = {"maxRestartsWithoutProgress": 5, "backoff": {"initialSeconds": 0}}
+    file = manifest(script, "MultiWorkerMirrored", tmp_path / "job.yaml", failurePolicy=policy)
+    with LocalRun(file, tmp_path / "calm") as run:
+        code, calm = run.end(SECONDS)
+    assert code == 0, (calm, run.told)
+    with LocalRun(file, tmp_path / "killed") as run:
+        killed: set[int] = set()
+        for task in ("chief-0", "worker-0"):
+
+            def trains(statuses: Mapping[str, Any], task: str = task, before: Collection[int] = tuple(killed)) -> bool:
+                status = statuses.get(task, {})
+                return bool(status.get("trainsItself")) and status["trainingPid"] not in before
+
+            pid = run.wait_until(trains, f"a loop of {task}")[task]["trainingPid"]
+            os.kill(pid, signal.SIGKILL)
+            killed |= {each["trainingPid"] for each in run.statuses().values() if each.get("trainingPid")} | {pid}
+        code, summary = run.end(SECONDS)
+    assert code == 0, (summary, run.told)
+    assert without_random(tmp_path / "killed") == without_random(tmp_path / "calm")

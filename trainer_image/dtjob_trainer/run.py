@@ -166,7 +166,7 @@ def _enter_strategy(here: runtime.Runtime, task: Task) -> None:
         os.environ["TF_CONFIG"] = json.dumps(task.tf_config_of_one())
     constructors.give_the_jobs(here, task)
     devices.leave_to_the_job(here)
-    whole_files.save_whole(task)
+    whole_files.save_whole(here, task)
     if task.traits.distributed:
         saved_models.load_outside_of_scopes(here)
     if not task.keras_fit:

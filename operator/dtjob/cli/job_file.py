@@ -5,12 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from dtjob.api.job import KIND, Job
 from dtjob.cli.bad_input import BadInput
 from dtjob.cli.generated_name import of_the_begin, with_a_name
-from dtjob.cli.manifest_yaml import documents
+from dtjob.cli.reading.stream import parsed, text_of
 from dtjob.crd.problems import problems, to_job
 
 LARGEST_BYTES = 1536 * 1024
@@ -19,13 +17,17 @@ LARGEST_BYTES = 1536 * 1024
 
 def read_job(path: Path) -> Job:
     """The job in this file. Raises BadInput with a line for each thing that is wrong."""
-    written = read_manifest(path)
+    return checked(read_manifest(path), str(path))
+
+
+def checked(written: Any, where: str) -> Job:
+    """The job of a manifest that was found at `where`. Raises BadInput with a line for each thing that is wrong."""
     manifest = with_a_name(written)
     found = problems(manifest)
     if manifest is not written:
         found = [of_the_begin(problem) for problem in found]
     if found:
-        raise BadInput(*(f"{path}: {problem}" for problem in found))
+        raise BadInput(*(f"{where}: {problem}" for problem in found))
     return to_job(manifest)
 
 
@@ -34,22 +36,7 @@ def read_manifest(path: Path) -> Any:
 
     Of several documents the one job: a file for `kubectl apply` may hold its volume's claim too.
     """
-    try:
-        if path.stat().st_size > LARGEST_BYTES:
-            raise BadInput(f"{path}: larger than {LARGEST_BYTES // 1024} KiB, which no API server would take")
-        text = path.read_text()
-    except OSError as error:
-        raise BadInput(f"{path}: cannot be read: {error.strerror or error}") from None
-    except UnicodeDecodeError:
-        raise BadInput(f"{path}: is not a text file in UTF-8; give a job's YAML or JSON") from None
-    try:
-        found = [document for document in documents(text) if document is not None]
-    except yaml.YAMLError as error:
-        raise BadInput(f"{path}: is not YAML: {_one_line(error)}") from None
-    except ValueError as error:  # a tag such as !!timestamp before what is none
-        raise BadInput(f"{path}: is not YAML: {error}") from None
-    except RecursionError:
-        raise BadInput(f"{path}: is not a manifest: nested too deeply") from None
+    found = [document for document in parsed(text_of(path, LARGEST_BYTES), str(path)) if document is not None]
     if not found:
         raise BadInput(f"{path}: is empty; give one {KIND}")
     if len(found) == 1:
@@ -58,9 +45,3 @@ def read_manifest(path: Path) -> Any:
     if len(jobs) != 1:
         raise BadInput(f"{path}: holds {len(found)} documents, {len(jobs)} of them a {KIND}; give a file with one")
     return jobs[0]
-
-
-def _one_line(error: yaml.YAMLError) -> str:
-    mark = getattr(error, "problem_mark", None)
-    problem = getattr(error, "problem", None) or " ".join(str(error).split())
-    return f"line {mark.line + 1}, column {mark.column + 1}: {problem}" if mark else str(problem)

@@ -12,6 +12,7 @@ import typer
 
 from dtjob import __version__
 from dtjob.cli.bad_input import BadInput
+from dtjob.cli.commands import manifests
 from dtjob.cli.work_directory import WORK_DIRECTORY
 
 app = typer.Typer(
@@ -20,6 +21,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # without it, --help imports rich, which takes longer than all the rest
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
@@ -209,6 +211,9 @@ def check(
     from dtjob.cli.check import run
 
     typer.echo(run(str(kubeconfig) if kubeconfig else None, namespace))
+
+
+app.command("convert")(manifests.convert)
 
 
 def _version(wanted: bool) -> None:

@@ -40,6 +40,10 @@ class _Loader(yaml.SafeLoader):
 class _Dumper(yaml.SafeDumper):
     """What is safe to write; text is in quotes where go-yaml would read something else, or a reader of YAML 1.1."""
 
+    def ignore_aliases(self, data: Any) -> bool:
+        """Write everything out, as people read it."""
+        return True
+
 
 def _text(loader: yaml.SafeLoader, node: yaml.ScalarNode, form: str | re.Pattern[str], what: str) -> str:
     """The text of a value. Raises ValueError if it has another form, as text after a tag such as !!int may have."""

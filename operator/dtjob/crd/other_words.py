@@ -163,4 +163,4 @@ def of_managed_by(managed_by: str | None) -> str:
 
 def of_kind(kind: object) -> str:
     """What else to say of a manifest of another kind."""
-    return "; write tfReplicaSpecs as replicaSpecs, and runPolicy's fields in spec" if kind == "TFJob" else ""
+    return "; `dtjob convert FILE` writes one from a TFJob" if kind == "TFJob" else ""

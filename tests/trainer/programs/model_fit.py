@@ -37,4 +37,11 @@ named = model.evaluate(x, y, batch_size=32, verbose=0, return_dict=True)
 found = [*history["loss"], *history["mae"], *model.evaluate(x, y, batch_size=40)]
 assert np.allclose(found[-2:], [named["loss"], named["mae"]])
 assert np.isclose(found[-2], ((predicted - y) ** 2).mean())
+with strategy.scope():
+    images = keras.Sequential([keras.layers.Input((8, 8, 3)), keras.layers.Conv2D(4, 3, 2), keras.layers.Flatten()])
+pixels = np.ones((3, 8, 8, 3), "float32")
+assert images.predict(pixels, batch_size=2, verbose=0).shape == (3, 36)  # of a last batch, some replica has no row
+one_by_one = np.concatenate([model.predict_on_batch(x[row : row + 1]) for row in range(3)])
+assert np.allclose(one_by_one, predicted[:3], atol=1e-5)
+assert model.predict_on_batch(x).shape == (96, 1)
 print("found", *found)

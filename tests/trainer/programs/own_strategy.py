@@ -9,6 +9,8 @@ assert strategy is tf.distribute.get_strategy()
 assert tf.distribute.MirroredStrategy() is strategy
 assert tf.compat.v1.distribute.MirroredStrategy() is strategy
 assert not isinstance(strategy, tf.distribute.OneDeviceStrategy)
+resolver = tf.distribute.MultiWorkerMirroredStrategy().cluster_resolver
+assert (resolver.task_type, resolver.task_id, resolver.cluster_spec().num_tasks("worker")) == ("worker", 0, 1)
 with strategy.scope(), strategy.scope():
     variable = tf.Variable(1.0)
 assert strategy.extended.variable_created_in_scope(variable)

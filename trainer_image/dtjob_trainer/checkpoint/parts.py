@@ -17,7 +17,15 @@ HERE = "CPU:0"
 """The device of this task."""
 
 
-def write(directory: str, name: str, tensors: Mapping[str, Any], *, final: str = "", by_servers: bool = False) -> None:
+def write(
+    directory: str,
+    name: str,
+    tensors: Mapping[str, Any],
+    *,
+    final: str = "",
+    by_servers: bool = False,
+    placed: Sequence[str] = (),
+) -> None:
     """Write `tensors` to files `name`.data-… of a directory, and last `name`.index.
 
     A value is a tensor, or the `Rows` of a variable, which may be many. If these are more than PIECE_BYTES, there are
@@ -27,16 +35,17 @@ def write(directory: str, name: str, tensors: Mapping[str, Any], *, final: str =
       index is there once it is whole.
     - by_servers: have each parameter server write its own rows. Otherwise they pass through this process's memory, one
       file after the other.
+    - placed: prefixes of what is written already and belongs to it. Their data files are renamed.
     """
     whole = [
         entry for each, tensor in tensors.items() if not isinstance(tensor, list) for entry in _all_of(each, tensor)
     ]
     rows = [(each, part) for each, parts in tensors.items() if isinstance(parts, list) for part in parts]
-    if sum(map(_bytes_of, rows)) <= values.PIECE_BYTES:
-        _save(final or f"{directory}/{name}", [*whole, *map(_entry, rows)])
+    if sum(map(_bytes_of, rows)) <= values.PIECE_BYTES and not placed:
+        save(final or f"{directory}/{name}", [*whole, *map(_entry, rows)])
         return
     prefixes = [f"{directory}/parts/0"]
-    _save(prefixes[0], whole)
+    save(prefixes[0], whole)
     places: dict[str, list[tuple[str, Rows]]] = {}
     for each, part in rows:
         places.setdefault(part.tensor.device if by_servers else HERE, []).append((each, part))
@@ -44,6 +53,7 @@ def write(directory: str, name: str, tensors: Mapping[str, Any], *, final: str =
         partial(_save_pieces, f"{directory}/parts/{number}", of_place, device, prefixes)
         for number, (device, of_place) in enumerate(places.items(), 1)
     )
+    prefixes += placed
     merged = final or f"{directory}/merged"  # elsewhere an index is there before it is whole: it is named last
     tf.raw_ops.MergeV2Checkpoints(checkpoint_prefixes=prefixes, destination_prefix=merged, delete_old_dirs=True)
     if final:
@@ -66,7 +76,7 @@ def _save_pieces(prefix: str, rows: Sequence[tuple[str, Rows]], device: str, pre
     """Write rows of variables to files, one after the other; adds their prefixes to `prefixes`."""
     pieces = ((name, piece) for name, part in rows for piece in part.pieces(part.tensor.dtype))
     for number, group in enumerate(values.in_groups(pieces, _bytes_of)):
-        _save(f"{prefix}-{number}", list(map(_entry, group)), device)
+        save(f"{prefix}-{number}", list(map(_entry, group)), device)
         prefixes.append(f"{prefix}-{number}")
 
 
@@ -80,7 +90,7 @@ def _entry(named: tuple[str, Rows]) -> tuple[str, str, Any]:
     return name, rows.slice, rows.tensor
 
 
-def _save(prefix: str, entries: Sequence[tuple[str, str, Any]], device: str = HERE) -> None:
+def save(prefix: str, entries: Sequence[tuple[str, str, Any]], device: str = HERE) -> None:
     """Write tensors, each with its name and its place in the whole. `device`: of the task that writes."""
     names, slices, tensors = zip(*entries, strict=True)
     with tf.device(device):

@@ -1,4 +1,7 @@
-"""What a checkpoint keeps of callbacks: Keras's own by their attributes, the user's by get_state and set_state."""
+"""What a checkpoint keeps of callbacks: Keras's own by their attributes, the user's by get_state and set_state.
+
+Of a user's callback without these, it keeps the attributes that training changes.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from dtjob_trainer.errors import CallbackError
+from dtjob_trainer.loops import callback_attributes, callback_files
 
 KERAS = ("keras.", "tf_keras.")
 """How the names of Keras's own modules begin, of either package."""
@@ -40,11 +44,31 @@ STATEFUL: Mapping[str, tuple[str, ...]] = {
 
 KERASS_PART, OWN_PART = "__keras__", "__own__"
 """What a state has of a user's subclass of Keras's that has a get_state: the attributes of the one, and that."""
+ATTRIBUTES = "__attributes__"
+"""What a state has of a user's callback without get_state: attributes that training has changed."""
+FILES = "files"
+"""What the state of a ModelCheckpoint has of the files that it has written."""
+
+
+def begin(callback: Any) -> None:
+    """Remember how `callback` is as training begins. Its state is what has changed since."""
+    if keras_name(callback) == "ModelCheckpoint":
+        callback_files.begin(callback)
+    if _has_attributes(callback):
+        callback_attributes.begin(callback, _uncopied, STATEFUL.get(keras_name(callback), ()))
 
 
 def is_kept(callback: Any) -> bool:
-    """Whether all of the state of `callback` is known: it is Keras's own or has get_state and set_state."""
-    return (hasattr(callback, "get_state") and hasattr(callback, "set_state")) or is_kerass(callback)
+    """Whether all of the state of `callback` is known: it is Keras's own, has get_state and set_state, or attributes
+    that a checkpoint can hold."""
+    if not _has_attributes(callback):
+        return is_kerass(callback) or hasattr(callback, "set_state")
+    return callback_attributes.are_kept(callback, _uncopied, STATEFUL.get(keras_name(callback), ()))
+
+
+def _has_attributes(callback: Any) -> bool:
+    """Whether the attributes of `callback` are its state."""
+    return not is_kerass(callback) and not hasattr(callback, "get_state")
 
 
 def validates_on_averages(states: Sequence[Any]) -> bool:
@@ -65,7 +89,11 @@ def is_kerass(callback: Any) -> bool:
 def state_of(callback: Any) -> Any:
     """The state of `callback`; of a user's subclass of Keras's, what Keras's part of it holds, and its get_state."""
     if not hasattr(callback, "get_state"):
-        return _kerass_state(callback)
+        state = _kerass_state(callback)
+        if not is_kerass(callback):
+            changed = callback_attributes.changed(callback, _uncopied, STATEFUL.get(keras_name(callback), ()))
+            state |= {ATTRIBUTES: changed} if changed else {}
+        return state
     kerass, own = _kerass_state(callback), callback.get_state()
     return {KERASS_PART: kerass, OWN_PART: own} if kerass else own
 
@@ -78,6 +106,8 @@ def _kerass_state(callback: Any) -> dict[str, Any]:
         if tf.io.gfile.exists(callback.filename):  # tf_keras's makes it with the first row
             with tf.io.gfile.GFile(callback.filename, "r") as file:
                 state["text"] = file.read()
+    if name == "ModelCheckpoint" and (files := callback_files.written(callback)):
+        state[FILES] = files
     return state
 
 
@@ -87,6 +117,7 @@ def restore(callback: Any, state: Any, model: Any) -> None:
     has_own = hasattr(callback, "set_state")
     if in_parts or not has_own:
         _restore_kerass(callback, state[KERASS_PART] if in_parts else state, model)
+        callback_attributes.restore(callback, state.get(ATTRIBUTES, {}))
     if has_own:
         callback.set_state(state[OWN_PART] if in_parts else state)
 
@@ -106,6 +137,8 @@ def _restore_kerass(callback: Any, state: Mapping[str, Any], model: Any) -> None
         callback.csv_file.write(state["text"])
         callback.csv_file.flush()
         callback.append_header = not state["text"]
+    if name == "ModelCheckpoint":
+        callback_files.put_back(callback, state.get(FILES, {}))
     if name == "TensorBoard" and callback.write_steps_per_second:  # set at the begin of an epoch, which may be past
         callback._epoch_start_time = time.time()
         callback._previous_epoch_iterations = np.float32(model.optimizer.iterations.numpy())
@@ -133,6 +166,10 @@ def encode(value: Any, *, copied: bool = True) -> Any:
     raise CallbackError(f"get_state() holds a {type(value).__name__}; return numbers, text, lists, dicts or arrays")
 
 
+def _uncopied(value: Any) -> Any:
+    return encode(value, copied=False)
+
+
 def encode_history(history: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
     """A History's lists by name as `encode` gives them. What it refuses, which a callback may have added, is text."""
 
@@ -149,7 +186,8 @@ def decode(value: Any) -> Any:
     """What `encode` was given (tuples come back as lists)."""
     if isinstance(value, Mapping):
         if "__pairs__" in value:
-            return {decode(key): decode(part) for key, part in value["__pairs__"]}
+            pairs = ((decode(key), decode(part)) for key, part in value["__pairs__"])
+            return {tuple(key) if isinstance(key, list) else key: part for key, part in pairs}
         return {key: decode(part) for key, part in value.items()}
     return [decode(part) for part in value] if isinstance(value, list) else value
 

@@ -8,7 +8,7 @@ from typing import Any
 import keras
 
 from dtjob_trainer.errors import CallbackError
-from dtjob_trainer.loops import bar, callback_state
+from dtjob_trainer.loops import bar, callback_files, callback_state
 from dtjob_trainer.loops.callback_state import KERAS
 from dtjob_trainer.models.compiled import TrainedModel
 from dtjob_trainer.strategies.ambient import outside_strategy
@@ -122,6 +122,8 @@ class Callbacks:
         self._list.set_params(params)
         self.history.set_params(params)
         self._list.on_train_begin()
+        for callback in self._here():
+            callback_state.begin(callback)
 
     def train_end(self, logs: Mapping[str, Any]) -> None:
         """After the last epoch."""
@@ -199,6 +201,11 @@ class Callbacks:
         Raises CallbackError where none can hold it.
         """
         return [_state(callback) for callback in self._all]
+
+    def files_left_out(self) -> list[str]:
+        """What to write instead where files of callbacks are lost with the pod."""
+        writers = (c for c in self._here() if callback_state.keras_name(c) == "ModelCheckpoint")
+        return [why for callback in writers if (why := callback_files.left_out(callback)) is not None]
 
     def set_state(self, states: Sequence[Any], classes: Sequence[str]) -> bool:
         """Restore what `get_state` gave of the chief's callbacks, which were of these `classes`.

@@ -16,6 +16,9 @@ if TYPE_CHECKING:  # its module imports TensorFlow, and nothing here needs that
 AGREE_SECONDS = 0.25
 """How often tasks agree: the longest that a stop waits beyond the present step, and how fresh the reported loss is."""
 
+FETCH_SECONDS = 1.0
+"""The same where steps are handed out: the loss is fetched from a worker, which is busy with the next step."""
+
 
 @dataclass(frozen=True)
 class Agreement:
@@ -34,9 +37,11 @@ class Agreement:
 class Control:
     """Decides at which steps to agree, the same in every task, so that no step pays for it in vain."""
 
-    def __init__(self, group: Group, shutdown: Shutdown, every_seconds: float | None) -> None:
-        """`every_seconds`: how often the clock asks for a save; None: never."""
-        self._group, self._shutdown = group, shutdown
+    def __init__(
+        self, group: Group, shutdown: Shutdown, every_seconds: float | None, *, handed_out: bool = False
+    ) -> None:
+        """`every_seconds`: how often the clock asks for a save; None: never. `handed_out`: whether steps are."""
+        self._group, self._shutdown, self._handed_out = group, shutdown, handed_out
         self._every_seconds = every_seconds
         self.begin(0)
 
@@ -69,7 +74,7 @@ class Control:
         stop, loss, rate, save = self._group.sum(np.array(mine, np.float64)).tolist()
         self._first = False
         self._last_done, self._last_time = done, time.monotonic()
-        self._next = step + steps_until(rate)
+        self._next = step + steps_until(rate, FETCH_SECONDS if self._handed_out else AGREE_SECONDS)
         return Agreement(stop > 0, save > 0, loss, rate)
 
     def saved(self) -> None:
@@ -98,10 +103,10 @@ class StopInValidation:
         stop, rate = self._group.sum(np.array([float(self._shutdown.requested), rate], np.float64)).tolist()
         self._last, self._last_time = batches, time.monotonic()
         # no further ahead than what is done, so that batches that turn slow are noticed
-        self._next = batches + min(steps_until(rate), batches)
+        self._next = batches + min(steps_until(rate, AGREE_SECONDS), batches)
         return bool(stop > 0)
 
 
-def steps_until(steps_per_second: float) -> int:
-    """How many steps fit between two agreements at this speed; 1 while it is unknown."""
-    return max(1, min(int(steps_per_second * AGREE_SECONDS), 1000))
+def steps_until(steps_per_second: float, seconds: float) -> int:
+    """How many steps fit into so many `seconds` between two agreements at this speed; 1 while it is unknown."""
+    return max(1, min(int(steps_per_second * seconds), 1000))

@@ -71,8 +71,8 @@ def fit(
     - verbose: "auto" prints a line of dtjob's own after each epoch, 0 none; 1 and 2 print what Keras prints, at the
       chief. A bar moves only where one process trains in a terminal; elsewhere it is shown once, after the epoch.
     - callbacks: of the model's Keras, one, a list, or a CallbackList; its own that write do so at the chief alone. A
-      checkpoint keeps the state of Keras's own, and of yours what their get_state() returns (numbers, text, lists,
-      dicts, arrays) for set_state(…).
+      checkpoint keeps the state of Keras's own. Of yours it keeps what their get_state() returns for set_state(…), or
+      the attributes that training changes: numbers, text, lists, dicts, arrays.
     - validation_split: hold out this part of the arrays' rows, the last ones as they were given.
     - validation_data: x, (x, y), (x, y, weights), a Dataset or whatever x may be; evaluated after each epoch, and by
       the job's evaluator (which takes no notice of validation_freq). validation_steps: only as many of its first

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -51,6 +52,8 @@ class FitLoop(TrainingRun):
             engine.trained.scale_learning_rate(engine.group.replicas)
         self._epoch_logs: dict[str, Any] | None = None
         """Training's logs of an epoch whose steps are done, while its validation is not."""
+        self._has_loss = False
+        """Whether a step told its loss at the last agreement."""
         self._stopped = False
         """A callback has stopped the training."""
         self._asked_to_leave = False
@@ -59,6 +62,7 @@ class FitLoop(TrainingRun):
         self._history: dict[str, list[Any]] = {}
         self._last_logs: dict[str, Any] = {}
         """What the last epoch's end was told, without what callbacks added to it."""
+        self._warn = functools.cache(here.warn)
         self._looked_at_step = False
         """Whether what a step uses was held against what a checkpoint keeps."""
         self._exact = epochs.source.exact and callbacks.exact and engine.trained.exact and engine.exact
@@ -92,7 +96,9 @@ class FitLoop(TrainingRun):
         self._engine.wait()
 
     def _loss(self) -> float | None:
-        return self._engine.loss()
+        mine = self._engine.loss()
+        self._has_loss = mine is not None
+        return mine
 
     def _steps_done(self) -> int:
         return self._step - self._engine.outstanding()
@@ -236,11 +242,16 @@ class FitLoop(TrainingRun):
         self._asked_to_leave = bool(votes[1] > 0)
 
     def _tell(self, agreement: Agreement) -> None:
-        loss = {} if self._engine.loss() is None else {"loss": agreement.loss}
+        loss = {"loss": agreement.loss} if self._has_loss else {}
         pace = self._pace_at(agreement.steps_per_second)
         self._here.progress.update(step=self._steps_done(), epoch=self._epochs.ended, **loss, **pace)
 
     def _kept(self) -> Mapping[str, Any]:
+        if self._exact and not self._callbacks.exact:  # one has got an attribute that no checkpoint can hold
+            self._exact = False
+            self._here.progress.report(resume="approximate")
+        for why in self._callbacks.files_left_out():
+            self._warn(why)
         return {
             "epochsEnded": self._epochs.ended,
             "data": self._epochs.kept(self._step),

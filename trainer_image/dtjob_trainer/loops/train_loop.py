@@ -42,6 +42,8 @@ class TrainLoop(TrainingRun):
         self._exact = not inexact
         self._last_line = time.monotonic()
         self._values: Values = {}
+        self._mine: Values = {}
+        """This task's part of them, as of the last agreement."""
 
     def train(self) -> Values:
         """Train to the end; returns what the last step gave, summed over all tasks."""
@@ -57,7 +59,7 @@ class TrainLoop(TrainingRun):
             if self._step >= self._last:
                 break
         self._wait()
-        self._report(0.0)
+        self._report(0.0, self._steps.values())
 
     def _train_step(self, inputs: Any) -> None:
         self._here.pulse.enter(STEPPING)
@@ -65,7 +67,7 @@ class TrainLoop(TrainingRun):
         self._steps.run(inputs)
         self._step += 1
         if self._board.after(self._step, 1, self._steps.values):
-            self._board.step(self._step, self._summed())
+            self._board.step(self._step, self._summed(self._steps.values()))
         self._agree()
         if self._step < self._last and self._save_is_due():
             self._save()
@@ -78,10 +80,11 @@ class TrainLoop(TrainingRun):
         return self._step - self._steps.outstanding()
 
     def _loss(self) -> float | None:
-        return self._steps.values().get("loss")
+        self._mine = self._steps.values()
+        return self._mine.get("loss")
 
     def _tell(self, agreement: Agreement) -> None:
-        self._report(agreement.steps_per_second)
+        self._report(agreement.steps_per_second, self._mine)
 
     def _close(self) -> None:
         """Nothing: a step leaves nothing open."""
@@ -110,10 +113,13 @@ class TrainLoop(TrainingRun):
         reached = f"has reached total_steps={self._last}: raise total_steps to train on"
         return reached if self._step >= self._last else ""
 
-    def _report(self, steps_per_second: float) -> None:
-        """Report what `step_fn` returned in the last step that is done, summed over all tasks. Collective."""
+    def _report(self, steps_per_second: float, mine: Values) -> None:
+        """Report what `step_fn` returned in the last step that is done, summed over all tasks. Collective.
+
+        - mine: this task's part.
+        """
         done = self._steps_done()
-        self._values = self._summed()
+        self._values = self._summed(mine)
         loss = {"loss": self._values["loss"]} if "loss" in self._values else {}
         pace = self._pace_at(steps_per_second)
         self._here.progress.update(step=done, **pace, **loss, metrics=self._values)
@@ -121,8 +127,7 @@ class TrainLoop(TrainingRun):
             self._last_line = time.monotonic()
             self._here.log(f"step {done}/{self._last}", step=done, values=self._values)
 
-    def _summed(self) -> Values:
-        """What `step_fn` returned in every task, summed up. Collective."""
-        mine = self._steps.values()
+    def _summed(self, mine: Values) -> Values:
+        """What `step_fn` returned in every task, of which `mine` is this one's, summed up. Collective."""
         sums = self._group.sum(np.array(list(mine.values()), np.float64)) if mine else np.empty(0)
         return dict(zip(mine, sums.tolist(), strict=True))

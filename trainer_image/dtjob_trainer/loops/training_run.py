@@ -36,7 +36,7 @@ class TrainingRun(ABC):
         self._here, self._group, self._state, self._total_steps = here, group, state, total_steps
         self._saves = Saves(here, group, state)
         self._board = TrainingEvents(here, optimizers)
-        self._control = Control(group, here.shutdown, self._saves.every_seconds)
+        self._control = Control(group, here.shutdown, self._saves.every_seconds, handed_out=here.traits.asynchronous)
         self._pace = Pace()
         self._watch = Stopwatch()
         self._step = 0

@@ -49,8 +49,14 @@ class JobsStrategy:
         bound = inspect.signature(original).bind_partial(*args, **kwargs).arguments
         given = {argument: value for argument, value in bound.items() if value is not None}
         self._asked.add(name)
-        if self._task.is_evaluator:
-            return self._here.strategy
+        if not self._task.is_evaluator:
+            self._apply(name, original, given)
+        if self._here.strategy.cluster_resolver is None:
+            self._here.strategy.extended._cluster_resolver = _resolver_of_one(self._task)
+        return self._here.strategy
+
+    def _apply(self, name: str, original: type, given: Mapping[str, Any]) -> None:
+        """Take the arguments `given` to the class, or say what differs from the job's strategy."""
         if KINDS[name] != self._task.strategy:
             self._say(
                 f"{name}() returns the job's strategy, {self._task.strategy}; to train under {name}, set spec.strategy "
@@ -58,7 +64,6 @@ class JobsStrategy:
             )
         else:
             self._take(name, original, given)
-        return self._here.strategy
 
     def was_asked_for(self, name: str, instance: Any) -> bool:
         """Whether `instance` is the job's strategy, and the program has made it by the class of that name."""
@@ -97,6 +102,16 @@ class JobsStrategy:
         if message not in self._said:
             self._said.add(message)
             self._here.log(message)
+
+
+def _resolver_of_one(task: Task) -> Any:
+    """The resolver of a task outside a cluster, for a program that asks a strategy of several tasks who it is."""
+    import tensorflow as tf
+
+    config = task.tf_config_of_one()
+    resolvers = tf.distribute.cluster_resolver
+    spec = tf.train.ClusterSpec(config["cluster"])
+    return resolvers.SimpleClusterResolver(spec, task_type=config["task"]["type"], task_id=config["task"]["index"])
 
 
 def _options(communication: Any) -> Any:

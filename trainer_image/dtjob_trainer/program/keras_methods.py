@@ -1,4 +1,4 @@
-"""`Model.fit`, `evaluate` and `predict` in a job's program, for Keras 3 and tf_keras: the first two are dtjob's.
+"""`Model.fit` and `evaluate` in a job's program, for Keras 3 and tf_keras: they are dtjob's.
 
 So a script that calls them trains under the job's strategy, with checkpoints and resume, and with one device's numbers.
 """
@@ -16,7 +16,7 @@ from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.loops import evaluate, fit
 from dtjob_trainer.models import own_fit
 from dtjob_trainer.process import runtime
-from dtjob_trainer.strategies.ambient import outside_strategy
+from dtjob_trainer.program import predictions
 
 VERBOSE = 1
 """What "auto" means for both methods: what Keras prints, at the chief. `dtjob_trainer.fit` prints lines of its own."""
@@ -25,36 +25,21 @@ VERBOSE = 1
 def use_ours(traits: Traits) -> None:
     """Have models of Keras 3 train and evaluate by dtjob, and those of tf_keras once the program imports it.
 
-    On a TPU, models of tf_keras keep their own methods. In a group, Keras 3 predicts on one device of the task that
-    calls. Its own `predict` fails inside TensorFlow under ParameterServer. Under MultiWorkerMirrored each batch waits
-    for all other tasks, so a call by the chief alone would never return.
+    On a TPU, models of tf_keras keep their own methods.
     """
     import keras
+    import tensorflow as tf
 
-    _replace(keras.Model)
-    if traits.asynchronous or traits.collective:
-        keras.Model.predict = _here(keras.Model.predict)
+    replicas = tf.distribute.get_strategy().num_replicas_in_sync
+
+    def replace(model: Any) -> None:
+        model.fit = _ours(model.fit, fit.fit)
+        model.evaluate = _ours(model.evaluate, evaluate.evaluate)
+        predictions.replace(model, traits, replicas)
+
+    replace(keras.Model)
     if not traits.tpu:
-        wrapt.register_post_import_hook(lambda module: _replace(module.Model), "tf_keras.src.engine.training")
-
-
-def _replace(model: Any) -> None:
-    model.fit = _ours(model.fit, fit.fit)
-    model.evaluate = _ours(model.evaluate, evaluate.evaluate)
-
-
-def _here(predict: Callable[..., Any]) -> Callable[..., Any]:
-    """`predict` of Keras 3, on the device of this process."""
-
-    @functools.wraps(predict)
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        strategy, self._distribute_strategy = self._distribute_strategy, None
-        try:
-            return outside_strategy(predict)(self, *args, **kwargs)
-        finally:
-            self._distribute_strategy = strategy
-
-    return method
+        wrapt.register_post_import_hook(lambda module: replace(module.Model), "tf_keras.src.engine.training")
 
 
 def _ours(original: Callable[..., Any], ours: Callable[..., Any]) -> Callable[..., Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,31 +16,55 @@ from typing import Any
 import wrapt
 
 from dtjob_trainer.contract.task import Task
+from dtjob_trainer.process import places
+from dtjob_trainer.process.runtime import Runtime
 
 ENDS = (".keras", ".h5", ".hdf5")
 """How the names of single files end. Keras takes the format from it."""
 METHODS = ("save", "save_weights")
 
 
-def save_whole(task: Task) -> None:
-    """Have models of Keras 3 and tf_keras write a file beside the one that they save to, and rename it then."""
+def save_whole(here: Runtime, task: Task) -> None:
+    """Have models of Keras 3 and tf_keras write a file beside the one that they save to, and rename it then.
+
+    In a group, variables that TensorFlow saves do so too: of `tf.train.Checkpoint`, SavedModels and `export`. The
+    chief's log says, once for each directory, that a file goes with the pod, and where to write instead.
+    """
     import keras
+
+    said: set[Path] = set()
+
+    def look_at(path: Path) -> None:
+        if not here.is_chief or task.parent is not None or path.parent in said:
+            return
+        said.add(path.parent)
+        if not places.is_on_volume(path) and not places.is_temporary(path):
+            here.warn(f"{path} goes with the pod; write it to a volume{_such_as(task)}")
 
     def replace(model: Any) -> None:
         for name in METHODS:
-            setattr(model, name, _whole(getattr(model, name), task))
+            setattr(model, name, _whole(getattr(model, name), task, look_at))
 
+    _have_savers_write_beside(task, look_at)
     replace(keras.Model)
     wrapt.register_post_import_hook(lambda module: replace(module.Model), "tf_keras.src.engine.training")
 
 
-def _whole(original: Callable[..., Any], task: Task) -> Callable[..., Any]:
+def _such_as(task: Task) -> str:
+    if task.checkpoint is None or "://" in task.checkpoint.directory:
+        return ""
+    return f", such as {task.checkpoint.directory}"
+
+
+def _whole(original: Callable[..., Any], task: Task, look_at: Callable[[Path], None]) -> Callable[..., Any]:
     """The method `original`, whose first argument is a path. Other formats than a single file it writes as before."""
 
     @functools.wraps(original)
     def method(self: Any, filepath: Any, overwrite: bool = True, *args: Any, **kwargs: Any) -> Any:
         path = os.fspath(filepath) if isinstance(filepath, str | os.PathLike) else ""
         asks = not overwrite and Path(path).exists()
+        if path and "://" not in path:
+            look_at(Path(path))
         several = kwargs.get("max_shard_size") is not None or (original.__name__ == "save_weights" and bool(args))
         if asks or several or not path.endswith(ENDS) or "://" in path or Path(path).is_dir():
             return original(self, filepath, overwrite, *args, **kwargs)
@@ -52,3 +77,37 @@ def _whole(original: Callable[..., Any], task: Task) -> Callable[..., Any]:
         return returned
 
     return method
+
+
+def _have_savers_write_beside(task: Task, look_at: Callable[[Path], None]) -> None:
+    """Have TensorFlow's savers, in a group, write to a directory of this task, and rename the files, the index last.
+
+    TensorFlow's own temporary directory has the same name in all tasks, and the first one that ends removes it.
+    """
+    import tensorflow as tf
+    from tensorflow.python.checkpoint.functional_saver import MultiDeviceSaver
+
+    original = MultiDeviceSaver.save
+
+    @functools.wraps(original)
+    def save(self: Any, file_prefix: Any, options: Any = None) -> Any:
+        if not tf.executing_eagerly():
+            return original(self, file_prefix, options)
+        prefix = os.fsdecode(file_prefix.numpy() if tf.is_tensor(file_prefix) else file_prefix)
+        if "://" in prefix:
+            return original(self, file_prefix, options)
+        path = Path(prefix)
+        look_at(path)
+        if not task.traits.collective:
+            return original(self, file_prefix, options)
+        beside = path.with_name(f".{task.id}-{path.name}")
+        beside.mkdir(parents=True, exist_ok=True)
+        try:
+            returned = original(self, tf.constant(str(beside / path.name)), options)
+            for file in sorted(beside.iterdir(), key=lambda each: each.name.endswith(".index")):
+                file.replace(path.with_name(file.name))
+        finally:
+            shutil.rmtree(beside, ignore_errors=True)
+        return returned
+
+    MultiDeviceSaver.save = save

@@ -13,7 +13,9 @@ from dtjob_trainer.strategies import keras_variables
 from dtjob_trainer.strategies.create import create
 
 _LIFELONG = contextlib.ExitStack()
-"""Scopes that are entered for the life of the process, as the strategy is."""
+"""Scopes that are entered for the life of the process, within that of the strategy."""
+_creators: list[Callable[..., Any]] = []
+"""What these scopes make variables with."""
 
 
 def make_ambient(task: Task) -> None:
@@ -29,7 +31,15 @@ def make_ambient(task: Task) -> None:
     if task.traits.synchronous:
         keras_variables.make_outside_of_functions()
     if task.traits.central_storage:
-        _LIFELONG.enter_context(tf.variable_creator_scope(_aggregated))
+        _creators.append(_aggregated)
+        _enter_scopes()
+
+
+def _enter_scopes() -> None:
+    import tensorflow as tf
+
+    for creator in _creators:
+        _LIFELONG.enter_context(tf.variable_creator_scope(creator))
 
 
 def _keep_in_new_graphs(v1: Any) -> None:
@@ -82,11 +92,13 @@ def outside_strategy(function: Callable[..., Any]) -> Callable[..., Any]:
         if not tf.distribute.has_strategy():  # as in a thread: entering the default one would outlast it
             return function(*args, **kwargs)
         strategy = tf.distribute.get_strategy()
+        _LIFELONG.close()
         tf.distribute.experimental_set_strategy(None)
         try:
             return function(*args, **kwargs)
         finally:
             tf.distribute.experimental_set_strategy(strategy)
+            _enter_scopes()
 
     return run
 

@@ -36,7 +36,16 @@ def shutdown(requested: bool = False) -> Any:
 
 @pytest.mark.parametrize(("speed", "steps"), [(0.0, 1), (3.9, 1), (8.0, 2), (400.0, 100), (1e6, 1000)])
 def test_agreements_are_so_many_steps_apart_as_fit_between_two(speed: float, steps: int) -> None:
-    assert control.steps_until(speed) == steps
+    assert control.steps_until(speed, 0.25) == steps
+
+
+def test_where_a_loss_is_fetched_from_a_worker_agreements_are_a_second_apart(clock: SimpleNamespace) -> None:
+    run = control.Control(Group(), shutdown(), None, handed_out=True)
+    run.agree(1, 0.5)
+    clock.now += 0.1
+    assert run.agree(9, 0.5).steps_per_second == pytest.approx(80.0)
+    assert not run.due(9 + 79)
+    assert run.due(9 + 80)
 
 
 def test_speed_counts_steps_that_are_done_and_not_those_that_are_handed_out(clock: SimpleNamespace) -> None:

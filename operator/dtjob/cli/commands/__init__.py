@@ -1,0 +1,1 @@
+"""The arguments of the commands. Each file has those of one group, and imports what they need when they run."""

@@ -1,0 +1,1 @@
+"""`dtjob convert`: a TFJob of kubeflow.org/v1 as a DistributedTrainingJob."""

@@ -1,0 +1,64 @@
+"""Reads blocks of a TFJob by type, and says which fields kubeflow.org/v1 does not have."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from dtjob.cli.convert.findings import CannotConvert, Findings
+
+Fields = dict[str, Any]
+
+PRUNED = "kubeflow.org/v1 has no such field here, so its API server prunes it and it has no effect; it is left out"
+
+
+def mapping(value: Any, path: str) -> Fields:
+    """The block at this path, empty if it is left out. Raises CannotConvert if it is no mapping."""
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise CannotConvert(f"{path}: must be a mapping")
+    return value
+
+
+def items(value: Any, path: str) -> list[Any]:
+    """The list at this path, empty if it is left out. Raises CannotConvert if it is no list."""
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise CannotConvert(f"{path}: must be a list")
+    return value
+
+
+def number(value: Any, path: str) -> int | None:
+    """The whole number at this path, None if it is left out. Raises CannotConvert if it is none."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise CannotConvert(f"{path}: must be a whole number, not {value!r}")
+    return value
+
+
+def choice(value: Any, path: str, known: Collection[str]) -> str | None:
+    """The word at this path, None if it is left out. Raises CannotConvert if it is none of `known`."""
+    if value is None or (value == "" and "" not in known):
+        return None
+    if value not in known:
+        raise CannotConvert(f"{path}: must be one of {', '.join(known)}, not {value!r}")
+    return str(value)
+
+
+def warn_of_others(block: Fields, path: str, known: Collection[str], said: Findings) -> None:
+    """A warning for each field of the block that is not `known`."""
+    for name in block:
+        if name not in known:
+            said.warn(f"{path}.{name}".lstrip("."), PRUNED)
+
+
+def without_nulls(value: Any) -> Any:
+    """The value without fields that are null, which Kubernetes takes as left out."""
+    if isinstance(value, dict):
+        return {str(name): without_nulls(item) for name, item in value.items() if item is not None}
+    if isinstance(value, list):
+        return [without_nulls(item) for item in value if item is not None]
+    return value

@@ -1,0 +1,105 @@
+"""runPolicy.schedulingPolicy of a TFJob as `scheduling`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dtjob.api.replica_specs import Role
+from dtjob.api.scheduling import GangProvider
+from dtjob.cli.convert.fields import Fields, mapping, number, warn_of_others
+from dtjob.cli.convert.findings import Findings
+from dtjob.cli.convert.roles import Replicas
+from dtjob.objects.gangs import VOLCANO_SCHEDULER
+
+PATH = "spec.runPolicy.schedulingPolicy"
+_FIELDS = ("minAvailable", "queue", "minResources", "priorityClass", "scheduleTimeoutSeconds")
+_OF_GANGS = ("minAvailable", "queue", "scheduleTimeoutSeconds")
+_COSCHEDULING = "scheduler-plugins"
+
+
+def scheduling(run_policy: Fields, replicas: Replicas, pods: Sequence[Fields], said: Findings) -> Fields:
+    """The block `scheduling`, empty if nothing is left of it. `pods`: the specs of the templates."""
+    policy = mapping(run_policy.get("schedulingPolicy"), PATH)
+    warn_of_others(policy, PATH, _FIELDS, said)
+    found: Fields = {}
+    if "minResources" in policy:
+        said.warn(f"{PATH}.minResources", "a gang asks for the requests of its pods; it is left out")
+    if policy.get("priorityClass"):
+        found |= _priority(policy["priorityClass"], pods, said)
+    if any(policy.get(name) not in (None, "") for name in _OF_GANGS):
+        gang = _gang(policy, replicas, pods, said)
+        found |= {} if gang is None else {"gang": gang}
+    return found
+
+
+def _priority(name: str, pods: Sequence[Fields], said: Findings) -> Fields:
+    """The PriorityClass. Where a template has its own, that one stays, and the others get this one."""
+    path = f"{PATH}.priorityClass"
+    if not any("priorityClassName" in pod for pod in pods):
+        said.note(path, "dtjob gives it to the pods; TFJob gives it to the PodGroup alone")
+        return {"priorityClassName": name}
+    if any(pod.get("priorityClassName", name) != name for pod in pods):
+        said.warn(path, "templates have a priorityClassName of their own, which counts for their pods")
+    for pod in pods:
+        pod.setdefault("priorityClassName", name)
+    return {}
+
+
+def _gang(policy: Fields, replicas: Replicas, pods: Sequence[Fields], said: Findings) -> Fields | None:
+    members = sum(replica.replicas for role, replica in replicas.items() if role is not Role.EVALUATOR)
+    if members == 1:
+        for name in _OF_GANGS:
+            if name in policy:
+                said.warn(f"{PATH}.{name}", "only one pod trains, which needs no gang; it is left out")
+        return None
+    provider, queue = _provider(policy, pods), policy.get("queue")
+    gang: Fields = {} if provider is None else {"provider": provider.value}
+    if queue and provider is GangProvider.VOLCANO:
+        gang["volcano"] = {"queue": queue}
+        said.note(f"{PATH}.queue", "a queue of Volcano; for a queue of Kueue, write its label instead")
+    elif queue:
+        said.warn(f"{PATH}.queue", "only Volcano has queues, and the pods name another scheduler; it is left out")
+    gang |= _min_available(number(policy.get("minAvailable"), f"{PATH}.minAvailable"), members, replicas, said)
+    seconds = number(policy.get("scheduleTimeoutSeconds"), f"{PATH}.scheduleTimeoutSeconds")
+    if seconds is not None and provider is GangProvider.COSCHEDULING:
+        gang["coscheduling"] = {"scheduleTimeoutSeconds": seconds}
+    elif seconds is not None:
+        said.warn(
+            f"{PATH}.scheduleTimeoutSeconds",
+            "only Coscheduling has it; it is left out. To fail a job that does not start, write startDeadlineSeconds",
+        )
+    if provider is None:
+        said.warn(
+            PATH,
+            "TFJob forms a gang if its operator has --gang-scheduler-name; dtjob forms one with the default provider "
+            "of its operator. To choose, write scheduling.gang.provider",
+        )
+    return gang
+
+
+def _provider(policy: Fields, pods: Sequence[Fields]) -> GangProvider | None:
+    """The scheduler that the pods name, else the only one that has such a field."""
+    schedulers = {str(pod["schedulerName"]) for pod in pods if pod.get("schedulerName")}
+    if VOLCANO_SCHEDULER in schedulers:
+        return GangProvider.VOLCANO
+    if any(name.startswith(_COSCHEDULING) for name in schedulers):
+        return GangProvider.COSCHEDULING
+    if policy.get("queue"):
+        return GangProvider.VOLCANO
+    return GangProvider.COSCHEDULING if policy.get("scheduleTimeoutSeconds") is not None else None
+
+
+def _min_available(wanted: int | None, members: int, replicas: Replicas, said: Findings) -> Fields:
+    """minAvailable. dtjob does not count the evaluator."""
+    if wanted is None:
+        return {}
+    if Role.EVALUATOR in replicas and wanted > members:
+        said.note(f"{PATH}.minAvailable", "the evaluator is not part of a gang of dtjob, so all others are waited for")
+        return {}
+    if wanted > members:
+        said.warn(f"{PATH}.minAvailable", f"is more than the {members} pods, so the TFJob never started; left out")
+        return {}
+    if wanted < 1:
+        said.warn(f"{PATH}.minAvailable", "must be at least 1; it is left out, so all pods are waited for")
+        return {}
+    return {"minAvailable": wanted}

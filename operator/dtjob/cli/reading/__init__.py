@@ -1,0 +1,1 @@
+"""What commands read: manifests from files, folders and standard input."""

@@ -1,0 +1,102 @@
+"""dtjob_trainer.loops.callback_attributes: what a callback that knows nothing of dtjob keeps over a restart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+keras = pytest.importorskip("keras")
+state = pytest.importorskip("dtjob_trainer.loops.callback_state")
+
+
+class Keeps(keras.callbacks.Callback):  # type: ignore[misc]
+    """Has settings, and state of several kinds."""
+
+    def __init__(self, losses: list[float], directory: str = "/tmp/first") -> None:
+        super().__init__()
+        self.directory, self.losses, self.table = directory, losses, np.arange(6.0)
+        self.by_epoch: dict[Any, Any] = {}
+        self.best: Any = np.inf
+        self.pair = (1, 2)
+
+
+def after_restart(callback: Any, anew: Any) -> Any:
+    """`anew`, a callback of another process, with the state of `callback`."""
+    state.begin(anew)
+    state.restore(anew, state.decode(state.encode(state.state_of(callback))), None)
+    return anew
+
+
+def changed() -> Keeps:
+    callback = Keeps([])
+    state.begin(callback)
+    callback.losses.append(0.5)
+    callback.by_epoch[1] = {"loss": 0.5}
+    callback.by_epoch[2, "val"] = 1
+    callback.best = np.float32(0.5)
+    callback.pair = (3, 4)
+    callback.table[2] = -1.0
+    callback.weights = [np.ones(3), np.zeros((0, 2))]
+    return callback
+
+
+def test_what_training_has_changed_is_there_again() -> None:
+    losses: list[float] = []
+    found = after_restart(changed(), Keeps(losses))
+    assert found.losses is losses == [0.5]
+    assert found.by_epoch == {1: {"loss": 0.5}, (2, "val"): 1}
+    assert f"{found.best:.2f}" == "0.50"
+    assert found.pair == (3, 4)
+    assert found.table.tolist() == [0, 1, -1, 3, 4, 5]
+    assert [part.shape for part in found.weights] == [(3,), (0, 2)]
+
+
+def test_settings_are_those_of_the_new_process() -> None:
+    assert after_restart(changed(), Keeps([], "/tmp/second")).directory == "/tmp/second"
+
+
+def test_what_was_restored_is_kept_again() -> None:
+    again = after_restart(changed(), Keeps([]))
+    assert state.encode(state.state_of(again)).keys() == {state.ATTRIBUTES}
+    assert after_restart(again, Keeps([])).losses == [0.5]
+
+
+def test_a_subclass_of_kerass_keeps_the_attributes_of_both() -> None:
+    class Early(keras.callbacks.EarlyStopping):  # type: ignore[misc]
+        seen = 0
+
+    callback = Early(patience=3)
+    state.begin(callback)
+    callback.wait, callback.seen = 2, 7
+    found = after_restart(callback, Early(patience=3))
+    assert (found.wait, found.seen) == (2, 7)
+
+
+@pytest.mark.parametrize(
+    ("value", "kept"),
+    [
+        ([1, "a", None], True),
+        (len, False),
+        (np.array([object()]), False),
+        ({1, 2}, False),
+        (keras.layers.Dense, True),
+        (lambda epoch: epoch, True),
+        ((lambda count: lambda: count)(1), False),
+    ],
+)
+def test_resume_is_exact_where_all_attributes_can_be_held(value: Any, kept: bool) -> None:
+    callback = Keeps([])
+    state.begin(callback)
+    callback.other = value
+    assert state.is_kept(callback) == kept
+
+
+def test_a_list_that_holds_itself_is_left_out() -> None:
+    losses: list[Any] = []
+    losses.append(losses)
+    callback = Keeps(losses)
+    state.begin(callback)
+    assert not state.is_kept(callback)
+    assert state.state_of(callback) == {}

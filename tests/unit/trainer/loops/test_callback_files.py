@@ -1,0 +1,80 @@
+"""dtjob_trainer.loops.callback_files: the files of a ModelCheckpoint are there again where a new process looks."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+keras = pytest.importorskip("keras")
+state = pytest.importorskip("dtjob_trainer.loops.callback_state")
+files = pytest.importorskip("dtjob_trainer.loops.callback_files")
+
+
+def checkpoint(path: Path) -> Any:
+    return keras.callbacks.ModelCheckpoint(path)
+
+
+def after_restart(callback: Any, anew: Any) -> Any:
+    state.begin(anew)
+    state.restore(anew, state.decode(state.encode(state.state_of(callback))), None)
+    return anew
+
+
+def test_they_are_written_below_the_new_path(tmp_path: Path) -> None:
+    (tmp_path / "first").mkdir()
+    first = checkpoint(tmp_path / "first" / "ckpt-{epoch:02d}" / "of-{loss:.2f}.keras")
+    (tmp_path / "first" / "ckpt-00").mkdir()
+    old = tmp_path / "first" / "ckpt-00" / "of-0.9.keras"
+    old.write_text("of a run before")
+    state.begin(first)
+    for epoch in (1, 2):
+        (tmp_path / "first" / f"ckpt-0{epoch}").mkdir()
+        (tmp_path / "first" / f"ckpt-0{epoch}" / f"of-0.{epoch}.keras").write_text(str(epoch))
+    (tmp_path / "first" / "ckpt-02" / "other.txt").write_text("not of the callback")
+    second = after_restart(first, checkpoint(tmp_path / "second" / "ckpt-{epoch:02d}" / "of-{loss:.2f}.keras"))
+    found = {str(path.relative_to(tmp_path / "second")) for path in (tmp_path / "second").rglob("*.*")}
+    assert found == {"ckpt-01/of-0.1.keras", "ckpt-02/of-0.2.keras"}
+    assert files.written(second).keys() == found
+    assert (tmp_path / "second" / "ckpt-02" / "of-0.2.keras").read_text() == "2"
+
+
+def test_a_file_that_a_later_fit_has_changed_is_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "best.keras"
+    callback = checkpoint(path)
+    state.begin(callback)
+    path.write_text("of this fit")
+    kept = state.encode(state.state_of(callback))
+    path.write_text("of a later fit")
+    anew = checkpoint(path)
+    state.begin(anew)
+    state.restore(anew, state.decode(kept), None)
+    assert path.read_text() == "of this fit"
+    assert files.written(anew).keys() == {"best.keras"}
+
+
+def test_files_of_tensorflows_own_formats_are_kept_together(tmp_path: Path) -> None:
+    first = checkpoint(tmp_path / "first.keras")
+    first.filepath = str(tmp_path / "a" / "cp")  # as tf_keras lets it be
+    state.begin(first)
+    (tmp_path / "a" / "cp" / "variables").mkdir(parents=True)
+    for name in ("cp.index", "cp.data-00000-of-00001", "checkpoint", "cp/saved_model.pb", "cp/variables/v.index"):
+        (tmp_path / "a" / name).write_text(name)
+    assert set(files.written(first)) == {
+        *("cp.index", "cp.data-00000-of-00001", "checkpoint"),
+        *("cp/saved_model.pb", "cp/variables/v.index"),
+    }
+
+
+def test_files_that_are_too_large_are_left_out_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    callback = checkpoint(tmp_path / "best.keras")
+    state.begin(callback)
+    assert files.left_out(callback) is None
+    os.truncate(os.open(tmp_path / "best.keras", os.O_CREAT | os.O_WRONLY), files.MOST_BYTES + 1)
+    assert files.written(callback) == {}
+    monkeypatch.setattr(files.places, "is_on_volume", lambda path: False)
+    assert "write them to a volume, and not to" in files.left_out(callback)
+    monkeypatch.setattr(files.places, "is_on_volume", lambda path: True)
+    assert files.left_out(callback) is None

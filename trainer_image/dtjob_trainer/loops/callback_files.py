@@ -1,0 +1,97 @@
+"""Files that a ModelCheckpoint has written: a checkpoint keeps them where they are small.
+
+A script may write them to a temporary directory, or to its working directory, which goes with the pod. It loads them
+after its fit, also where that fit had ended before a restart and writes nothing again.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dtjob_trainer.process import places
+
+MOST_BYTES = 32 * 2**20
+"""Most bytes that a checkpoint keeps of the files of one callback."""
+BEGAN = "_dtjob_files_before"
+"""Attribute of a callback: which files of its were there as training began, and when each was written."""
+PLACEHOLDER = re.compile(r"\{[^{}]*\}")
+"""A part of a path that Keras fills in, such as `{epoch:02d}`."""
+ENDS = ("", ".index", ".data-?????-of-?????")
+"""How names of files go on after the path. TensorFlow's own format has several files."""
+
+Files = dict[str, npt.NDArray[np.uint8]]
+
+
+def begin(callback: Any) -> None:
+    """Remember which files of `callback` are there as training begins."""
+    vars(callback)[BEGAN] = {name: _written(path) for name, path in _files(str(callback.filepath)).items()}
+
+
+def written(callback: Any) -> Files:
+    """The content of the files that `callback` has written since, by their names below the directory of its path.
+
+    Empty where they are too large to be kept.
+    """
+    found = _of_training(callback)
+    return {} if _bytes(found) > MOST_BYTES else {name: np.fromfile(path, np.uint8) for name, path in found.items()}
+
+
+def left_out(callback: Any) -> str | None:
+    """What to write instead where files of `callback` are lost with the pod. None: they are not."""
+    if _bytes(_of_training(callback)) <= MOST_BYTES or places.is_on_volume(Path(callback.filepath)):
+        return None
+    return (
+        f"callbacks: the files of {type(callback).__name__} have more than {MOST_BYTES >> 20} MiB, so that no "
+        f"checkpoint keeps them, and go with the pod; write them to a volume, and not to {callback.filepath}"
+    )
+
+
+def put_back(callback: Any, files: Mapping[str, npt.NDArray[np.uint8]]) -> None:
+    """Write `files`, which `written` gave, as they were then. They count as written in this training."""
+    for name, content in files.items():
+        path = _directory(str(callback.filepath)) / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside = path.with_name(f".{os.getpid()}-{path.name}")
+        content.tofile(beside)
+        beside.replace(path)
+        vars(callback).get(BEGAN, {}).pop(name, None)
+
+
+def _of_training(callback: Any) -> dict[str, Path]:
+    before: Mapping[str, int] = vars(callback).get(BEGAN, {})
+    files = _files(str(callback.filepath))
+    return {name: path for name, path in files.items() if before.get(name) != _written(path)}
+
+
+def _bytes(files: Mapping[str, Path]) -> int:
+    return sum(path.stat().st_size for path in files.values())
+
+
+def _directory(filepath: str) -> Path:
+    """The directory of a path as far as Keras fills nothing in."""
+    return Path(PLACEHOLDER.split(filepath)[0] + "x").parent
+
+
+def _files(filepath: str) -> dict[str, Path]:
+    """The files at a path of a callback, by their names below its directory."""
+    if "://" in filepath:
+        return {}
+    directory = _directory(filepath)
+    pattern = "*".join(map(glob.escape, PLACEHOLDER.split(filepath)))
+    found = [Path(name) for end in ENDS for name in sorted(glob.glob(pattern + end))]  # noqa: PTH207 (of any root)
+    if any(path.name.endswith(".index") for path in found):
+        found += [path.with_name("checkpoint") for path in found[:1] if path.with_name("checkpoint").is_file()]
+    inside = [each for path in found if path.is_dir() for each in sorted(path.rglob("*"))]
+    return {str(path.relative_to(directory)): path for path in [*found, *inside] if path.is_file()}
+
+
+def _written(path: Path) -> int:
+    return path.stat().st_mtime_ns
