@@ -13,6 +13,7 @@ import typer
 from dtjob import __version__
 from dtjob.cli.bad_input import BadInput
 from dtjob.cli.commands import manifests
+from dtjob.cli.log_format import LogFormat, LogLevel
 from dtjob.cli.work_directory import WORK_DIRECTORY
 
 app = typer.Typer(
@@ -34,6 +35,14 @@ DefaultPodLabels = Annotated[
 DefaultGangProvider = Annotated[
     str | None,
     typer.Option(metavar="PROVIDER", help="For gangs that name none: Kubernetes (so where left out), Volcano, …"),
+]
+DefaultPod = Annotated[
+    str | None,
+    typer.Option(
+        metavar="JSON",
+        help="For pods whose template leaves it out: annotations, env, imagePullSecrets, nodeSelector, tolerations, "
+        "priorityClassName.",
+    ),
 ]
 ScriptStrategy = Annotated[
     str | None,
@@ -124,6 +133,7 @@ def explain(
     ] = ExplainOutput.TEXT,
     default_image: DefaultImage = None,
     default_pod_label: DefaultPodLabels = None,
+    default_pod: DefaultPod = None,
     default_gang_provider: DefaultGangProvider = None,
 ) -> None:
     """Show what a job would be in a cluster: tasks, hosts and TF_CONFIG, rules about failures, objects created."""
@@ -136,7 +146,7 @@ def explain(
         ExplainOutput.YAML: explaining.as_yaml,
         ExplainOutput.JSON: explaining.as_json,
     }
-    given = defaults(default_image, default_pod_label or [], default_gang_provider)
+    given = defaults(default_image, default_pod_label or [], default_gang_provider, default_pod)
     # Piece by piece: with each task's TF_CONFIG, which has all addresses, the whole is half a GB for 4,000 workers.
     sys.stdout.writelines(render[output](read_job(file), given))
     sys.stdout.flush()
@@ -168,6 +178,7 @@ def operator(
     ] = 15,
     default_image: DefaultImage = None,
     default_pod_label: DefaultPodLabels = None,
+    default_pod: DefaultPod = None,
     default_gang_provider: DefaultGangProvider = None,
     coscheduling_scheduler: Annotated[
         str, typer.Option(help="The schedulerName of pods in gangs of Coscheduling.")
@@ -178,7 +189,9 @@ def operator(
     status_scrapers: Annotated[
         str, typer.Option(help="Who else may read /status and /metrics of jobs' pods: peers of a NetworkPolicy, JSON.")
     ] = "[]",
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log each decision.")] = False,
+    concurrency: Annotated[int, typer.Option(min=1, max=1000, help="How many jobs are worked on at once.")] = 20,
+    log_level: Annotated[LogLevel, typer.Option(help="debug: also each decision.")] = LogLevel.INFO,
+    log_format: Annotated[LogFormat, typer.Option(help="How a line of the log is written.")] = LogFormat.TEXT,
 ) -> None:
     """Run the operator against the cluster that kubectl would use, until it is told to stop."""
     from dtjob.cli.default_options import defaults
@@ -190,16 +203,17 @@ def operator(
         kubeconfig=str(kubeconfig) if kubeconfig else None,
         resync_seconds=resync_seconds,
         report_seconds=report_seconds,
+        concurrency=concurrency,
         liveness=endpoint("--liveness", liveness),
         metrics=endpoint("--metrics", metrics),
         election=election(lease_namespace, lease_name, lease_seconds) if leader_election else None,
         defaults=replace(
-            defaults(default_image, default_pod_label or [], default_gang_provider),
+            defaults(default_image, default_pod_label or [], default_gang_provider, default_pod),
             readers=readers(operator_namespace, status_scrapers),
             coscheduling_scheduler=coscheduling_scheduler,
         ),
     )
-    raise typer.Exit(run(options, verbose))
+    raise typer.Exit(run(options, log_level, log_format))
 
 
 @app.command()

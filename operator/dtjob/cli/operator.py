@@ -8,6 +8,7 @@ from pathlib import Path
 
 from dtjob.cli.bad_input import BadInput
 from dtjob.cli.kubeconfig_option import check_kubeconfig
+from dtjob.cli.log_format import LogFormat, LogLevel, configure
 from dtjob.kube import process
 from dtjob.kube.endpoint import Address, EndpointError, parse_endpoint
 from dtjob.kube.informer import VersionsWentBack
@@ -15,7 +16,6 @@ from dtjob.kube.kubeconfig import NoCluster
 from dtjob.kube.leader import Election
 from dtjob.objects.readers import Readers, parse_scrapers
 
-LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 OWN_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 """Where a pod reads which namespace it is in."""
 
@@ -49,10 +49,10 @@ def election(namespace: str | None, name: str, seconds: int) -> Election:
     return Election(namespace, name, seconds)
 
 
-def run(options: process.Options, verbose: bool) -> int:
+def run(options: process.Options, level: LogLevel, chosen: LogFormat) -> int:
     """Run the operator until SIGTERM or SIGINT. Returns the exit code 0. Raises BadInput where there is no cluster."""
     check_kubeconfig(options.kubeconfig)
-    logging.basicConfig(level=logging.DEBUG if verbose else logging.INFO, format=LOG_FORMAT)
+    configure(level, chosen)
     try:
         asyncio.run(process.run(options))
     except NoCluster as error:

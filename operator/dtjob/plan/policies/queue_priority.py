@@ -11,7 +11,7 @@ from dtjob.plan.workload import Workload
 
 def priority(situation: Situation) -> tuple[tuple[tuple[str, str], ...], kueue.Priority | None, str]:
     """What to read for the class that the job names, the class itself, and what is said where there is none such."""
-    named = kueue.priority_class_of(situation.job)
+    named = kueue.priority_class_of(situation.job, situation.defaults)
     if named is None:
         return (), None, ""
     if named not in situation.children.read:
@@ -27,7 +27,7 @@ def priority_changes(
 ) -> tuple[tuple[tuple[str, str], ...], tuple[Action, ...]]:
     """What to read, and what to write, where the job names another WorkloadPriorityClass: that may change at any time,
     but for a Workload that holds quota and had no such class. A class that is not there changes nothing."""
-    named, now = kueue.priority_class_of(situation.job), workload.priority_class
+    named, now = kueue.priority_class_of(situation.job, situation.defaults), workload.priority_class
     kinds = (named[0] if named else "", now[0] if now else "")
     if workload.shape is None or named == now or kinds[0] != "WorkloadPriorityClass":
         return (), ()
