@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test lint unit simulate cluster-tests cluster-slow trainer trainer-slow table fit-table chaos benchmarks bench e2e e2e-slow e2e-parts integrations worker-kills cluster cluster-down binaries images crd pod-fields mutations setup clean
+.PHONY: help run test lint unit simulate cluster-tests cluster-slow trainer trainer-slow table fit-table chaos benchmarks bench e2e e2e-slow e2e-parts integrations worker-kills cluster cluster-down binaries images crd chart manifest pod-fields mutations setup clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -127,6 +127,12 @@ images:  ## Build the operator's and the trainer's image into ~/.cache/dtjob/ima
 
 crd: $(STAMP)  ## Write crds/, the chart's copy and docs/reference/api.md from operator/dtjob/api/ and crd/
 	@$(BIN)/python -m dtjob.crd
+
+chart: $(STAMP)  ## Write the README of the chart from its values
+	@$(BIN)/python -m tools.chart readme
+
+manifest: $(STAMP) binaries  ## Write build/dtjob.yaml: the operator's objects without helm
+	@$(BIN)/python -m tools.chart manifest build/dtjob.yaml
 
 pod-fields: $(STAMP)  ## Write what dtjob validate knows of pods, after another Kubernetes client was installed
 	@$(BIN)/python -m tools.pod_fields
