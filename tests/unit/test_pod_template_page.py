@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from dtjob.api.job import API_VERSION, KIND
+from dtjob.crd.problems import problems
 from dtjob.objects.defaults import Defaults
 from dtjob.objects.pod import pod
 from dtjob.objects.topology import chief_task
 from tests.unit.operator.builders import job
 
 DEFAULTS = Defaults(image="default:1", pod_labels={"team": "default", "tier": "default"})
+LIMITS = {"limits": {"memory": "1Gi"}}
 
 
 def made(template: dict[str, Any], **fields: Any) -> dict[str, Any]:
@@ -41,13 +46,24 @@ def test_fields_where_both_hold() -> None:
     assert len(found["tolerations"]) == 3
 
 
-def test_fields_where_the_job_wins() -> None:
-    training = {"name": "tensorflow", "image": "mine:1"}
-    found = made(
-        {"spec": {"priorityClassName": "low", "containers": [training]}},
-        scheduling={"priorityClassName": "high"},
-        program={"entrypoint": "a.py"},
-    )["spec"]
-    assert found["priorityClassName"] == "high"
-    assert found["containers"][0]["image"] == "mine:1"
-    assert found["containers"][0]["command"] == ["python3", "-m", "dtjob_trainer"]
+TWICE = [
+    ({"image": "a"}, {"spec": {"containers": [{"name": "tensorflow", "image": "b"}]}}, {}),
+    ({"scheduling": {"priorityClassName": "a"}}, {"spec": {"priorityClassName": "b"}}, {}),
+    ({}, {"spec": {"containers": [{"name": "tensorflow", "resources": LIMITS}]}}, {"resources": LIMITS}),
+    (
+        {"program": {"entrypoint": "a.py", "env": [{"name": "A", "value": "1"}]}},
+        {"spec": {"containers": [{"name": "tensorflow", "env": [{"name": "A", "value": "2"}]}]}},
+        {},
+    ),
+]
+
+
+@pytest.mark.parametrize(("spec", "template", "role"), TWICE, ids=["image", "priority", "resources", "env"])
+def test_fields_that_are_refused_twice(spec: dict[str, Any], template: dict[str, Any], role: dict[str, Any]) -> None:
+    def manifest(chief: dict[str, Any]) -> dict[str, Any]:
+        base = {"strategy": "Mirrored", "image": "a", "program": {"entrypoint": "a.py"}, **spec}
+        kind = {"apiVersion": API_VERSION, "kind": KIND, "metadata": {"name": "digits"}}
+        return {**kind, "spec": {**base, "replicaSpecs": {"chief": chief}}}
+
+    assert problems(manifest({})) == []
+    assert problems(manifest({**role, "template": template})) != []
