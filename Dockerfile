@@ -25,7 +25,7 @@ COPY constraints.txt pyproject.toml /opt/dtjob/
 RUN --mount=type=secret,id=pip --mount=type=secret,id=ca \
     python3 -m venv /tmp/build && python3 -m venv --without-pip /opt/venv && cd /opt/dtjob \
     && python3 -c 'import tomllib; project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
-print(*project["dependencies"], sep="\n")' >/tmp/build/requirements.txt \
+print(*project["dependencies"], *project["optional-dependencies"]["operator"], sep="\n")' >/tmp/build/requirements.txt \
     && PIP_CONFIG_FILE=/run/secrets/pip /tmp/build/bin/pip --python /opt/venv/bin/python3 install --no-cache-dir \
         --no-compile -c constraints.txt -r /tmp/build/requirements.txt \
     && cd /opt/venv/lib/python3*/site-packages/kubernetes/client \

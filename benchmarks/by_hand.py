@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from dtjob.local.addresses import free_ports
+from dtjob.local.processes.addresses import free_ports
 from tests.trainer.support.harness import WAIT_SECONDS
 
 PROGRAM = Path(__file__).parent / "programs" / "by_hand.py"

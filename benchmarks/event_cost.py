@@ -17,11 +17,11 @@ from typing import Any
 
 from benchmarks.filled_cluster import NAMESPACE, filled
 from dtjob.controller.cluster import JobKey
+from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.controller.store import Store
-from dtjob.controller.workqueue import WorkQueue
-from dtjob.kube import informer
-from dtjob.kube.client import connect
+from dtjob.kube.calls.client import connect
 from dtjob.kube.process import collect_garbage_seldom
+from dtjob.kube.watching import informer
 from tools.cluster.rest import Api
 
 TICK_SECONDS = 0.005

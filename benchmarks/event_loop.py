@@ -21,7 +21,7 @@ from typing import Any
 from benchmarks.filled_cluster import NAMESPACE, filled, manifest
 from dtjob.controller.reconciler import Reconciler
 from dtjob.kube import process
-from dtjob.kube.client import connect
+from dtjob.kube.calls.client import connect
 from tests.cluster.support.jobs import all_created
 from tools.cluster.rest import Api
 

@@ -12,10 +12,10 @@ from typing import Any
 
 from dtjob import times
 from dtjob.api.job import API_VERSION, KIND, Job
-from dtjob.kube.client import Kube, connect
+from dtjob.kube.calls.client import Kube, connect
 from dtjob.objects import topology
 from dtjob.objects.manifest import Manifest
-from dtjob.objects.pod import pod
+from dtjob.objects.pod.pod import pod
 from tools import binaries
 from tools.cluster.control_plane import ControlPlane
 from tools.cluster.rest import Api

@@ -17,10 +17,10 @@ from pathlib import Path
 from benchmarks.filled_cluster import filled
 from dtjob.api.job import KIND
 from dtjob.controller import store as store_module
+from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.controller.store import LISTED_KINDS, Store
-from dtjob.controller.workqueue import WorkQueue
-from dtjob.kube.client import Kube, connect
-from dtjob.kube.informer import Informer, resync
+from dtjob.kube.calls.client import Kube, connect
+from dtjob.kube.watching.informer import Informer, resync
 from dtjob.objects import labels
 
 KEPT, WHOLE = "kept", "whole"

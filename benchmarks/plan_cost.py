@@ -18,8 +18,8 @@ from typing import Any
 from dtjob.api.job import Job
 from dtjob.controller.store import Store
 from dtjob.objects.shared import shared_objects
-from dtjob.plan.children import Children
 from dtjob.plan.plan import plan
+from dtjob.plan.seen.children import Children
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
 

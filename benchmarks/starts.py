@@ -20,7 +20,7 @@ import yaml
 
 from benchmarks import processes
 from benchmarks.replica_specs import replica_specs
-from dtjob.local.addresses import free_ports
+from dtjob.local.processes.addresses import free_ports
 
 ROOT = Path(__file__).resolve().parents[1]
 PROGRAM = Path(__file__).parent / "programs" / "first_step.py"

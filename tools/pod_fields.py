@@ -1,4 +1,5 @@
-"""The fields of a pod's spec, for `dtjob validate`: from the Kubernetes client to operator/dtjob/crd/pod_fields.py.
+"""The fields of a pod's spec, for `dtjob validate`. They are read from the Kubernetes client and written to
+operator/dtjob/crd/answers/pod_fields.py.
 
     python -m tools.pod_fields      # after another version of the package kubernetes was installed (`make pod-fields`)
 
@@ -14,7 +15,7 @@ from pathlib import Path
 from kubernetes import client
 from kubernetes.client import models
 
-FILE = Path(__file__).resolve().parents[1] / "operator" / "dtjob" / "crd" / "pod_fields.py"
+FILE = Path(__file__).resolve().parents[1] / "operator" / "dtjob" / "crd" / "answers" / "pod_fields.py"
 ROOTS = ("V1PodSpec", "V1Volume")
 QUANTITIES = {"limits", "requests", "overhead", "sizeLimit", "divisor"}
 """Fields whose value, or whose values, are quantities, which are text or numbers. To the client they are text."""

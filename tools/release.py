@@ -100,7 +100,7 @@ def bill_of_materials() -> None:
         python = str(tool / "bin" / "python")
         constraints = f"--constraint={ROOT / 'constraints.txt'}"
         subprocess.run([python, "-m", "pip", "install", "--quiet", constraints, "cyclonedx-bom>=7,<8"], check=True)
-    for name, root in (("operator", "dtjob"), ("trainer", "dtjob-trainer[cpu]")):
+    for name, root in (("operator", "dtjob[operator]"), ("trainer", "dtjob-trainer[cpu]")):
         needed = sorted(runtime([root]).items(), key=lambda one: one[0].lower())
         listed = ROOT / "build" / f"sbom-{name}.txt"
         listed.write_text("".join(f"{package}=={version}\n" for package, version in needed))

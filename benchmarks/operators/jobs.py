@@ -8,7 +8,7 @@ from typing import Any
 
 from dtjob.api.job import API_VERSION, KIND, Job
 from dtjob.objects import labels, shared, topology
-from dtjob.objects.pod import pod
+from dtjob.objects.pod.pod import pod
 from tools.cluster.rest import Object
 
 NAMESPACE = "bench"

@@ -26,7 +26,7 @@ from benchmarks.operators.jobs import (
 )
 from benchmarks.peers import training_operator
 from benchmarks.peers.bare_loop import Call
-from dtjob.kube.kinds import KINDS
+from dtjob.kube.calls.kinds import KINDS
 from dtjob.objects import labels
 from tools.cluster.control_plane import ControlPlane
 from tools.cluster.program import Program

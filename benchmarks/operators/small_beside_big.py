@@ -22,7 +22,7 @@ from benchmarks.operators.sides import Side, posts
 from benchmarks.operators.statistics import Goal, Numbers, percentile
 from benchmarks.operators.testbed import Testbed
 from benchmarks.peers.bare_loop import Calls
-from dtjob.kube.kinds import KINDS
+from dtjob.kube.calls.kinds import KINDS
 from tools.cluster.rest import Api, Object
 
 SMALL = Shape(workers=1)

@@ -13,7 +13,7 @@ import ssl
 import time
 from pathlib import Path
 
-from dtjob.local.addresses import free_ports
+from dtjob.local.processes.addresses import free_ports
 from tools.cluster.control_plane import ControlPlane
 from tools.cluster.program import START_TIMEOUT, Program, ProgramError, answers
 from tools.cluster.rest import Api, Object

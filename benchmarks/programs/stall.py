@@ -39,7 +39,7 @@ rows = np.zeros((per_epoch * 8, 1000), np.float32)
 gaps = Gaps()
 callbacks = [gaps]
 if best:  # the best weights are there from the end of the first epoch on
-    callbacks.append(keras.callbacks.EarlyStopping("loss", patience=epochs, restore_best_weights=True))
+    callbacks.append(keras.callbacks.EarlyStopping("loss", status_delay=epochs, restore_best_weights=True))
 dt.fit(model, rows, np.zeros((len(rows), 1), np.float32), batch_size=8, epochs=epochs, callbacks=callbacks)
 # the gap after step k, counted from 1, is gaps[k - 1], and the step that follows it steps[k]
 later = range(per_epoch + 1, len(gaps.gaps) + 1)

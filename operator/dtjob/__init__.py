@@ -1,3 +1,34 @@
-"""dtjob: a Kubernetes operator for distributed TensorFlow training."""
+"""dtjob: a Kubernetes operator for distributed TensorFlow training.
+
+    from dtjob import Client, Job
+
+The names of the Python client are imported when they are first used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dtjob.api.job import Job
+    from dtjob.sdk.client import Client
+    from dtjob.sdk.errors import JobFailed
+    from dtjob.sdk.local_job import LocalJob
+    from dtjob.sdk.remote_job import RemoteJob
 
 __version__ = "0.1.0"
+__all__ = ["Client", "Job", "JobFailed", "LocalJob", "RemoteJob", "__version__"]
+
+_PLACES = {
+    "Client": "dtjob.sdk.client",
+    "Job": "dtjob.api.job",
+    "JobFailed": "dtjob.sdk.errors",
+    "LocalJob": "dtjob.sdk.local_job",
+    "RemoteJob": "dtjob.sdk.remote_job",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """A name of the Python client."""
+    if name not in _PLACES:
+        raise AttributeError(f"module 'dtjob' has no attribute {name!r}")
+    return getattr(import_module(_PLACES[name]), name)

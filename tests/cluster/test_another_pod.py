@@ -3,7 +3,7 @@ operator runs here."""
 
 from __future__ import annotations
 
-from dtjob.kube.client import connect
+from dtjob.kube.calls.client import connect
 from dtjob.objects import labels
 from tools.cluster.control_plane import ControlPlane
 from tools.cluster.rest import Api

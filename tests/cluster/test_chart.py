@@ -11,7 +11,7 @@ import pytest
 
 from dtjob import __version__
 from dtjob.api.job import Job
-from dtjob.local.addresses import free_ports
+from dtjob.local.processes.addresses import free_ports
 from dtjob.objects import shared
 from tests.cluster.support.chart import (
     CHART,

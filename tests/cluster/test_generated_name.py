@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dtjob.cli.generated_name import with_a_name
-from dtjob.crd.problems import problems
+from dtjob.crd.answers.problems import problems
 from tests.refusals.manifests import Manifest, job
 from tools.cluster.rest import Api, ApiError
 

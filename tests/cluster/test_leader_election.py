@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dtjob.local.addresses import free_ports
+from dtjob.local.processes.addresses import free_ports
 from tests.cluster.support.births import Births
 from tests.cluster.support.chart import wait_until
 from tests.cluster.support.jobs import job, wait_phase, wait_pods

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from dtjob.kube.client import Kube
+from dtjob.kube.calls.client import Kube
 from dtjob.objects.manifest import Manifest
 from tests.cluster.support.in_process import operator_here
 from tests.cluster.support.jobs import job, wait_phase

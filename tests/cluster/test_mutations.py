@@ -18,10 +18,10 @@ from pydantic import ValidationError
 
 from dtjob.api.job import Job
 from dtjob.api.stored_job import stored_job
-from dtjob.crd.problems import problems
+from dtjob.crd.answers.problems import problems
 from dtjob.objects import topology
 from dtjob.objects.defaults import Defaults
-from dtjob.objects.pod import pod
+from dtjob.objects.pod.pod import pod
 from tests.refusals import GOOD, ONLY_VALIDATE, Bad, Manifest
 from tests.refusals.mutations import mutated
 from tools.cluster.rest import Api, ApiError, Object

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from dtjob.local.addresses import free_ports
+from dtjob.local.processes.addresses import free_ports
 from tests.cluster.support.chart import wait_until
 from tests.cluster.support.jobs import job, wait_phase
 from tests.cluster.support.kubelet import Kubelet

@@ -8,7 +8,7 @@ import pytest
 
 from dtjob.controller.memory import Memory
 from dtjob.controller.status_writer import StatusWriter
-from dtjob.kube.client import connect
+from dtjob.kube.calls.client import connect
 from tests.cluster.support.jobs import job
 from tools.cluster.control_plane import ControlPlane
 from tools.cluster.rest import Api

@@ -9,7 +9,7 @@ import pytest
 
 from dtjob.api.job import Job
 from dtjob.controller.cluster import Refused
-from dtjob.kube.client import connect
+from dtjob.kube.calls.client import connect
 from dtjob.objects import shared
 from tests.cluster.conftest import Kubectl
 from tests.cluster.support.jobs import job, wait_phase, wait_pods

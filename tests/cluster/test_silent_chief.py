@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dtjob.plan.policies import reachability
+from dtjob.plan.telling import reachability
 from tests.cluster.support.in_process import operator_here
 from tests.cluster.support.jobs import job
 from tests.cluster.support.kubelet import Kubelet

@@ -10,10 +10,10 @@ import pytest
 from dtjob import times
 from dtjob.api.job import KIND
 from dtjob.controller.cluster import JobKey, Stale
+from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.controller.reconciler import Reconciler
 from dtjob.controller.store import Store
-from dtjob.controller.workqueue import WorkQueue
-from dtjob.kube.client import connect
+from dtjob.kube.calls.client import connect
 from tests.cluster.support.jobs import job
 from tools.cluster.control_plane import ControlPlane
 from tools.cluster.rest import Api

@@ -1,7 +1,7 @@
 """Manifests that are refused, each with what the refusal must say, and manifests that are taken.
 
-`tests/cluster/test_refusal.py` sends them to a real API server, `tests/unit/operator/crd/test_problems.py` to our own
-rules.
+`tests/cluster/test_refusal.py` sends them to a real API server. `tests/unit/operator/crd/answers/test_problems.py`
+asks our own rules.
 """
 
 from tests.refusals.bounds import BOUNDS

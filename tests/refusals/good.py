@@ -54,6 +54,8 @@ EVERYTHING = job(
     "MultiWorkerMirrored",
     name="everything",
     program={
+        "source": {"configMap": {"name": "train-source"}},
+        "requirements": "requirements.txt",
         "entrypoint": "train.main",
         "args": ["--epochs=20"],
         "modelFit": "Keras",

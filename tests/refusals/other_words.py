@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from dtjob.crd import other_words
+from dtjob.crd.answers import hints
 from tests.refusals.failure_rules import codes, on, ruled
 from tests.refusals.manifests import CHECKPOINT, Bad, Manifest, bad, job
 
@@ -40,7 +40,7 @@ def _job_with(path: str) -> tuple[Manifest, str]:
 def _bad(word: str) -> Bad:
     """`kubectl apply` says that there is no such field, `dtjob validate` what to write for it."""
     made, path = _job_with(word)
-    mend = other_words.instead(path)
+    mend = hints.instead(path)
     assert mend is not None
     said = (f"{path}: is an unknown field; {mend}",)
     return bad(f"other-words-{path.removeprefix('spec.')}", made, f'unknown field "{_unknown(path)}"', or_says=said)
@@ -48,13 +48,13 @@ def _bad(word: str) -> Bad:
 
 def _bad_value(path: str, value: str) -> Bad:
     made = ruled({**codes(1), "action": value}) if "rules" in path else job(network={"isolation": value})
-    said = other_words.of_value(path, value)
+    said = hints.of_value(path, value)
     assert said is not None
     field = re.sub(r"\[\]", "[0]", path)
     return bad(f"other-value-{value}", made, field, "Unsupported value", or_says=(f"{field}: must be one of", said))
 
 
 OTHER_WORDS = [
-    *(_bad(word) for word in other_words._MENDS),
-    *(_bad_value(*known) for known in other_words._VALUES),
+    *(_bad(word) for word in hints._MENDS),
+    *(_bad_value(*known) for known in hints._VALUES),
 ]

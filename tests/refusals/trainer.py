@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dtjob.api.volume_sources import MAY_BE_READ_ONLY, READ_ONLY_SOURCES
+from dtjob.api.spec.volume_sources import MAY_BE_READ_ONLY, READ_ONLY_SOURCES
 from tests.refusals.manifests import CHECKPOINT, CLAIM, bad, bad_in, job, options, storage
 
 STORAGE = "spec.checkpoint.storage"

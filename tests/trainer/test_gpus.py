@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from dtjob.local.addresses import free_ports
+from dtjob.local.processes.addresses import free_ports
 from tests.trainer.support.harness import PROGRAMS, ROOT, Cluster
 
 

@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 
 from dtjob.controller.cluster import AlreadyExists, ClusterError, Stale
-from dtjob.local import leftovers
-from dtjob.local.addresses import Addresses
 from dtjob.local.cluster import Directories, ProcessCluster
 from dtjob.local.here import manifest_of
+from dtjob.local.processes import leftovers
+from dtjob.local.processes.addresses import Addresses
 from dtjob.objects import labels, topology
-from dtjob.objects.pod import pod
-from dtjob.plan import children
-from dtjob.plan.children import PodState
+from dtjob.objects.pod.pod import pod
+from dtjob.plan.seen import children
+from dtjob.plan.seen.children import PodState
 from tests.unit.operator.builders import NOW, job
 
 SLEEP = "import time; time.sleep(600)"

@@ -73,12 +73,45 @@ def test_a_script_without_dtjob_comes_to_one_devices_numbers(
 def test_a_batch_at_a_time_has_one_devices_numbers(tmp_path: Path, strategy: str, package: str) -> None:
     numbers = []
     for name, options in (("Default", {}), (strategy, TWO)):
-        with Cluster(tmp_path / name, name, {"chief": 1}, "on_batch.py", f"--package={package}", options=options) as run:
+        with Cluster(
+            tmp_path / name, name, {"chief": 1}, "on_batch.py", f"--package={package}", options=options
+        ) as run:
             run.start()
             run.expect_success()
             numbers.append(found(run["chief-0"].output()))
     assert len(numbers[0]) == 15
     assert numbers[1] == pytest.approx(numbers[0], rel=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("strategy", "counts", "options", "legacy"),
+    [
+        ("Mirrored", {"chief": 1}, TWO, ("--legacy=Adam", "--clipnorm=0.5")),
+        ("Mirrored", {"chief": 1}, TWO, ("--legacy=RMSprop", "--clipnorm=0.5")),
+        ("CentralStorage", {"chief": 1}, TWO, ("--legacy=Adam",)),  # where tf_keras refuses clipnorm
+        ("MultiWorkerMirrored", {"chief": 1, "worker": 1}, {}, ("--legacy=Adam", "--clipnorm=0.5")),
+    ],
+)
+def test_older_optimizers_of_tf_keras_have_one_devices_numbers_and_resume(
+    tmp_path: Path, strategy: str, counts: dict[str, int], options: dict[str, int], legacy: tuple[str, ...]
+) -> None:
+    arguments = ("model_fit.py", "--package=tf_keras", *legacy)
+    numbers = []
+    for name, tasks, given, epochs in (
+        ("Default", {"chief": 1}, {}, 3),
+        (strategy, counts, options, 1),
+        (strategy, counts, options, 3),
+    ):
+        with Cluster(
+            tmp_path / name, name, tasks, *arguments, f"--epochs={epochs}", options=given, checkpoint={"everySteps": 9}
+        ) as run:
+            run.start()
+            run.expect_success()
+            numbers.append(found(run["chief-0"].output()))
+    assert "resumed from the checkpoint" in run["chief-0"].output()
+    assert numbers[2] == pytest.approx(numbers[0], rel=1e-5)
+    assert len(numbers[2]) == 8
 
 
 def test_a_script_of_parameter_servers_trains_as_it_is(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from dtjob.local.addresses import free_ports
+from dtjob.local.processes.addresses import free_ports
 from tests.trainer.support.harness import ROOT, WAIT_SECONDS, saved_arrays
 
 STEPS_PER_EPOCH = 29

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from dtjob.plan.program_end import ProgramEnd
+from dtjob.plan.record.program_end import ProgramEnd
 from dtjob_trainer.__main__ import MOST_FILES
 from tests.trainer.support.supervisors import (
     LAUNCHER,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dtjob.local.addresses import free_ports
+from dtjob.local.processes.addresses import free_ports
 from tests.trainer.support.harness import PROGRAMS, Cluster
 
 

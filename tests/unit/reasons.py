@@ -68,16 +68,15 @@ class Call:
 
 
 def calls(*callees: str) -> Iterator[Call]:
-    """Each call of a function or class of these names in the operator's code."""
+    """Each call of a function or class of these names, or of a method such as `draft.tell`, in the operator's code."""
     for file in sorted((OPERATOR / "dtjob").rglob("*.py")):
         text = file.read_text()
         if not any(f"{callee}(" in text for callee in callees):
             continue
         module = ".".join(file.relative_to(OPERATOR).with_suffix("").parts)
         for function, node in _with_function(ast.parse(text)):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in callees:
-                place = file.name
-                yield Call(node.func.id, place, node, function, vars(importlib.import_module(module)))
+            if isinstance(node, ast.Call) and (callee := ast.unparse(node.func)) in callees:
+                yield Call(callee, file.name, node, function, vars(importlib.import_module(module)))
 
 
 def _with_function(tree: ast.AST, function: ast.AST | None = None) -> Iterator[tuple[ast.AST, ast.AST]]:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from dtjob.api.strategy import Strategy
-from dtjob.crd.problems import problems
+from dtjob.api.spec.strategy import Strategy
+from dtjob.crd.answers.problems import problems
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 MANIFESTS = sorted(EXAMPLES.glob("*.yaml"))

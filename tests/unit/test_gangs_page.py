@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dtjob.api.scheduling import GangProvider
-from dtjob.crd.problems import problems
+from dtjob.api.spec.scheduling import GangProvider
+from dtjob.crd.answers.problems import problems
 from tests.cluster.support.gangs import APIS, page_manifest
 
 

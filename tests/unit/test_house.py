@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import subprocess
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,16 @@ import pytest
 ROOT = Path(__file__).parents[2]
 LONGEST_FILE, LONGEST_FUNCTION = 450, 60
 """Lines. A function's docstring does not count: `fit` explains fifteen arguments of its users."""
+
+MOST_FILES = 14
+"""In one folder, beside `__init__.py`: as many as a reader takes in at once."""
+LARGER_FOLDERS = {
+    "trainer_image/dtjob_trainer/data": 21,  # one file for each kind of data
+    "trainer_image/dtjob_trainer/loops": 26,  # one file for each part of fit, which share private names
+    "trainer_image/dtjob_trainer/models": 33,  # one file for each thing that Keras 3 and tf_keras do differently
+    "trainer_image/dtjob_trainer/supervisor": 15,  # one process, and each thing that it does
+}
+"""Folders with more files, which may have no more than that."""
 
 # In two parts, so that this file does not hold what it looks for.
 REGISTRY_HOSTS = [
@@ -78,3 +89,9 @@ def test_no_file_and_no_function_is_too_long_to_be_read():
         for function, lines in function_lengths(text)
         if lines > LONGEST_FUNCTION
     ]
+
+
+def test_no_folder_has_more_files_than_a_reader_takes_in():
+    counts = Counter(str(Path(name).parent) for name, _ in product() if Path(name).name != "__init__.py")
+    assert not {folder: n for folder, n in counts.items() if n > LARGER_FOLDERS.get(folder, MOST_FILES)}
+    assert not {folder: most for folder, most in LARGER_FOLDERS.items() if counts[folder] < most}, "lower it"

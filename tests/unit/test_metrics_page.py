@@ -9,10 +9,10 @@ from pathlib import Path
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
-from dtjob.api.network import Network
+from dtjob.api.spec.network import Network
+from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.controller.store import Store
-from dtjob.controller.workqueue import WorkQueue
-from dtjob.kube.metrics import Metrics, job_metrics
+from dtjob.kube.endpoints.metrics import Metrics, job_metrics
 from dtjob.objects.manifest import Manifest
 from dtjob_trainer.contract.task import Task
 from dtjob_trainer.supervisor.metrics import exposition

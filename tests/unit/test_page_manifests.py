@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from dtjob.api.job import API_VERSION, KIND
-from dtjob.crd.problems import problems
+from dtjob.crd.answers.problems import problems
 from dtjob.crd.schema import spec_schema
 
 ROOT = Path(__file__).parents[2]

@@ -7,33 +7,34 @@ from collections.abc import Iterator
 
 from dtjob.api.conditions import CONDITIONS, PHASES, REASONS_OF_PHASES
 from dtjob.api.phase import Phase
-from dtjob.plan.conditions import CONDITION_OF, Said, in_phase
-from dtjob.plan.decisions import GiveUp
-from dtjob.plan.failure import Cause
+from dtjob.plan.failure.decisions import GiveUp
+from dtjob.plan.record.conditions import CONDITION_OF, PhaseStatus, in_phase
+from dtjob.plan.record.failure import Cause
 from tests.unit.operator.builders import NOW
 from tests.unit.reasons import Call, NotNamedHere, calls
 
-REASON_OF_A_PHASE = {"Standing": 1, "set_phase": 2, "Pause": 0, "replace": "reason", "GiveUp": 2, "Overdue": 0}
+REASON_OF_A_PHASE = {"PhaseStatus": 1, "set_phase": 2, "Pause": 0, "replace": "reason", "GiveUp": 2, "Overdue": 0}
 """Who is given the reason of a phase, and as which argument."""
-PHASE_AT = {"Standing": 0, "set_phase": 1}
+PHASE_AT = {"PhaseStatus": 0, "set_phase": 1}
 PHASE_OF = {"Pause": Phase.SUSPENDED, "replace": Phase.SUSPENDED, "GiveUp": Phase.FAILED, "Overdue": Phase.FAILED}
 PASSED_ON = {
     "phase.py: _cause_word(status)",  # a cause, or the name of the phase
-    "plan.py: decision.reason",  # GiveUp
-    "plan.py: late.reason",  # Overdue
-    "plan.py: *standing(situation)",  # Standing
+    "ending.py: decision.reason",  # GiveUp
+    "ending.py: late.reason",  # Overdue
+    "phase.py: *current_phase(situation)",  # PhaseStatus
     "suspension.py: pause.reason",  # Pause
     "status.py: type_",  # set_condition
+    "status.py: phase",  # set_phase
     "conditions.py: *words",  # in_phase, asked below
     "checkpoints_kept.py: reason",  # Keeping
-    "queue_conditions.py: *there",  # Kueue's own reasons
-    "reachability.py: reason",  # _with and nothing_to_reach
+    "conditions.py: *there",  # Kueue's own reasons
+    "reachability.py: reason",  # _set_reachable and nothing_to_reach
     "reachability.py: silence.reason",  # the name of an error
 }
 """Arguments whose values come from elsewhere, and from where."""
 OF_CONDITIONS = {"set_condition": 3, "with_condition": 3}
 OF_ONE_CONDITION = {
-    "_with": ("StatusReachable", 2),
+    "_set_reachable": ("StatusReachable", 2),
     "nothing_to_reach": ("StatusReachable", 1),
     "Keeping": ("CheckpointsKept", 1),
 }
@@ -74,7 +75,7 @@ def conditions_in_code() -> dict[str, set[str]]:
         type_, at = OF_ONE_CONDITION[call.callee]
         found[type_] |= values(call, at)
     for phase in Phase:
-        for one in in_phase((), Said(phase, "Reason", ""), NOW):
+        for one in in_phase((), PhaseStatus(phase, "Reason", ""), NOW):
             found[one.type] |= {one.reason} - {"Reason"}
     return found
 

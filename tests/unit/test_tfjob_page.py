@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from dtjob.api.job import Job
-from dtjob.crd.problems import problems, to_job
+from dtjob.crd.answers.problems import problems, to_job
 from dtjob.crd.schema import spec_schema
-from dtjob.objects import environment, labels, topology
-from dtjob.objects.pod import pod
+from dtjob.objects import labels, topology
+from dtjob.objects.pod import environment
+from dtjob.objects.pod.pod import pod
 from tests.unit.operator import builders
 from tests.unit.operator.simulation.operator import World
 from tests.unit.tfjob_page import PAGE, ROOT, dtjobs, rows, tfjob

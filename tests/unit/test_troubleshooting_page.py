@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 from dtjob.api.conditions import CONDITIONS, REASONS_OF_PHASES
-from dtjob.controller.patience import MOST_FIRST_SECONDS
-from dtjob.plan.failure import Cause
-from dtjob.plan.policies.deadlines import DEADLINE_EXCEEDED, START_DEADLINE_EXCEEDED
+from dtjob.controller.pace.status_delay import MOST_FIRST_SECONDS
+from dtjob.plan.lifetime.deadlines import DEADLINE_EXCEEDED, START_DEADLINE_EXCEEDED
+from dtjob.plan.record.failure import Cause
 from tests.unit.reasons import NotNamedHere, calls
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "operate" / "troubleshooting.md").read_text()
-PASSED_ON = {"correlator.py: event.reason", "plan.py: late.reason"}
-"""Reasons of events that come from elsewhere: from the same event, and from a deadline."""
+PASSED_ON = {"correlator.py: event.reason", "ending.py: late.reason", "draft.py: reason"}
+"""Reasons of events that come from elsewhere: from the same event, from a deadline, and from who calls Draft.tell."""
 HARMLESS = {"AllTasksRunning", "Completed", "Restarting"}
 """Reasons of phases with which nothing is wrong, or of which nothing is known."""
 
@@ -29,7 +29,7 @@ def named(section: str) -> set[str]:
 
 def test_each_event_has_its_row() -> None:
     wanted, unknown = {DEADLINE_EXCEEDED, START_DEADLINE_EXCEEDED}, set()
-    for call in calls("Event"):
+    for call in calls("Event", "draft.tell"):
         try:
             wanted |= call.values(1)
         except NotNamedHere as error:

@@ -28,7 +28,7 @@ from typing import Self
 
 import yaml
 
-from dtjob.local.addresses import free_ports
+from dtjob.local.processes.addresses import free_ports
 from tools.cluster import kubectl
 from tools.cluster.program import Program, answers
 

@@ -14,7 +14,7 @@ import resource
 import sys
 from typing import NoReturn
 
-from dtjob_trainer.contract import exit_codes, log_line
+from dtjob_trainer.contract import exit_codes, log_line, source
 from dtjob_trainer.contract.parent import die_with_parent
 from dtjob_trainer.contract.task import Task
 from dtjob_trainer.contract.template import Template
@@ -41,6 +41,7 @@ def main(arguments: list[str], template: Template | None = None) -> int:
                 "DTJOB_ROLE is not set: this is the command of a dtjob training container; "
                 f"to run the program alone, use `python3 {arguments[0]}`"
             )
+        source.enter(os.environ)
         supervisor = Supervisor(task, [sys.executable, "-m", "dtjob_trainer.run", *arguments], os.environ, template)
     except TaskError as error:
         log_line.write(sys.stderr, str(error), level="error")

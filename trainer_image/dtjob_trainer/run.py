@@ -25,7 +25,7 @@ from dtjob_trainer.contract.doing import SAVING
 from dtjob_trainer.contract.parent import die_with_parent
 from dtjob_trainer.contract.task import DEFAULT_GRACE_SECONDS, Task
 from dtjob_trainer.errors import CutOffError, TaskError
-from dtjob_trainer.process import ending, failure, own_training, runtime
+from dtjob_trainer.process import ending, failure, own_training, requirements, runtime
 from dtjob_trainer.process.peer_loss import is_peer_loss
 from dtjob_trainer.process.progress import Progress
 from dtjob_trainer.process.shutdown import Shutdown, stops_training
@@ -115,6 +115,7 @@ def _run(here: runtime.Runtime, arguments: Sequence[str]) -> None:
     task = here.task
     if here.is_evaluator:
         os.nice(EVALUATOR_NICENESS)
+    _install_requirements(here)
     if task is not None and task.computes_nothing:
         os.environ["CUDA_VISIBLE_DEVICES"] = "-1"  # before TensorFlow looks
     imports.of_a_training_process(serves_only=task is not None and task.serves_only)  # overlaps with the rendezvous
@@ -128,6 +129,19 @@ def _run(here: runtime.Runtime, arguments: Sequence[str]) -> None:
     if task is not None:
         _enter_strategy(here, task)
     _run_entrypoint(here, arguments)
+
+
+def _install_requirements(here: runtime.Runtime) -> None:
+    """Install program.requirements, once in a container. A failure ends the process as one of the program."""
+    if here.task is not None and here.task.serves_only:
+        return
+    try:
+        requirements.install(os.environ, here.log)
+    except requirements.RequirementsError as error:
+        log_line.write(sys.stderr, str(error), level="error", task=here.task.id if here.task else None)
+        described = {"type": type(error).__name__, "message": str(error)}
+        here.progress.report(state="failed", message=str(error), exception=described)
+        sys.exit(exit_codes.FAILED)
 
 
 def _enter_strategy(here: runtime.Runtime, task: Task) -> None:
@@ -184,6 +198,13 @@ def _enter_strategy(here: runtime.Runtime, task: Task) -> None:
 def _run_entrypoint(here: runtime.Runtime, arguments: Sequence[str]) -> None:
     entrypoint = arguments[0]
     sys.argv = list(arguments)
+    if here.task is not None:
+        from dtjob_trainer.program import working_directory
+
+        script = Path(entrypoint).absolute()
+        working_directory.enter_own(here.task)
+        if entrypoint.endswith(".py") and not Path(entrypoint).is_file():
+            entrypoint = str(script)
     if entrypoint.endswith(".py"):
         if not Path(entrypoint).is_file():
             message = f"program.entrypoint {entrypoint!r} is not a file in {Path.cwd()}"

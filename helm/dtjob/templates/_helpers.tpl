@@ -49,7 +49,7 @@ annotations: {{- toYaml . | nindent 2 }}
 {{- toJson $found }}
 {{- end }}
 
-{{- /* Exactly the calls that operator/dtjob/kube/client.py and kopf make. */ -}}
+{{- /* Exactly the calls that operator/dtjob/kube/calls/client.py and kopf make. */ -}}
 {{- define "dtjob.rules" -}}
 - apiGroups: [training.dtjob.dev]
   resources: [distributedtrainingjobs]

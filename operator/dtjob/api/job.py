@@ -6,21 +6,22 @@ These pydantic models are the only definition of the manifest's fields. `dtjob.c
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from dtjob.api.block import LONGEST_SECONDS, Block, OpenBlock, Seconds
-from dtjob.api.checkpoint import Checkpoint, Evaluation, TensorBoard
-from dtjob.api.clean_pod_policy import CleanPodPolicy
-from dtjob.api.elastic_policy import ElasticPolicy
-from dtjob.api.failure_policy import FailurePolicy
-from dtjob.api.network import Network
-from dtjob.api.program import Program
-from dtjob.api.replica_specs import ReplicaSpecs
-from dtjob.api.scheduling import Scheduling
-from dtjob.api.strategy import Strategy, StrategyOptions
-from dtjob.api.success_policy import SuccessPolicy
+from dtjob.api.spec.checkpoint import Checkpoint, Evaluation, TensorBoard
+from dtjob.api.spec.clean_pod_policy import CleanPodPolicy
+from dtjob.api.spec.elastic_policy import ElasticPolicy
+from dtjob.api.spec.failure_policy import FailurePolicy
+from dtjob.api.spec.network import Network
+from dtjob.api.spec.program import Program
+from dtjob.api.spec.replica_specs import ReplicaSpecs
+from dtjob.api.spec.scheduling import Scheduling
+from dtjob.api.spec.strategy import Strategy, StrategyOptions
+from dtjob.api.spec.success_policy import SuccessPolicy
 
 GROUP = "training.dtjob.dev"
 VERSION = "v1beta1"
@@ -31,6 +32,11 @@ CONTROLLER = f"{GROUP}/dtjob-controller"
 """What `spec.managedBy` calls this operator."""
 MANAGED_BY_LABEL = "app.kubernetes.io/managed-by"
 """On everything that dtjob makes, so in no template."""
+
+
+def is_ours(spec: Mapping[str, Any]) -> bool:
+    """Whether this operator runs the job with this `spec`, as plain JSON: also of a spec that cannot be read."""
+    return spec.get("managedBy") in (None, CONTROLLER)
 
 
 class Spec(Block):
@@ -87,6 +93,11 @@ class Spec(Block):
     managed_by: Annotated[str, Field(max_length=63)] | None = None
     """Controller that runs this job, as a domain-prefixed path. Example: kueue.x-k8s.io/multikueue. dtjob ignores the
     job if it names another controller. Defaults to training.dtjob.dev/dtjob-controller."""
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether this operator runs the job, and no other controller that `managedBy` names."""
+        return is_ours({"managedBy": self.managed_by})
 
 
 class Metadata(OpenBlock):

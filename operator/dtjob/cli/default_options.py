@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from dtjob.api.scheduling import GangProvider
+from dtjob.api.spec.scheduling import GangProvider
 from dtjob.cli.bad_input import BadInput
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults, parse_label
 from dtjob.objects.pod_defaults import PodDefaults

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dtjob.api.job import Metadata
-from dtjob.crd.field_errors import Problem
+from dtjob.crd.answers.field_errors import Problem
 from dtjob.crd.rule import Value
 
 _ENDING = "xxxxx"

@@ -9,7 +9,7 @@ from dtjob.api.job import KIND, Job
 from dtjob.cli.bad_input import BadInput
 from dtjob.cli.generated_name import of_the_begin, with_a_name
 from dtjob.cli.reading.stream import parsed, text_of
-from dtjob.crd.problems import problems, to_job
+from dtjob.crd.answers.problems import problems, to_job
 
 LARGEST_BYTES = 1536 * 1024
 """What an API server takes for one object (etcd's limit for one request)."""

@@ -12,21 +12,24 @@ import typer
 
 from dtjob import __version__
 from dtjob.cli.bad_input import BadInput
-from dtjob.cli.commands import manifests
-from dtjob.cli.log_format import LogFormat, LogLevel
+from dtjob.cli.commands import cluster, manifests, steering, submitting, watching
+from dtjob.cli.commands.log_format import LogFormat, LogLevel
+from dtjob.cli.commands.options import Arguments, Evaluator, ParameterServers, ScriptStrategy, Workers
 from dtjob.cli.work_directory import WORK_DIRECTORY
+from dtjob.client.errors import ClientError
 
 app = typer.Typer(
     name="dtjob",
     help="Distributed TensorFlow training: one manifest, on this machine or on Kubernetes.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # without it, --help imports rich, which takes longer than all the rest
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 BAD_INPUT = 2
+PLUGIN = "kubectl-dtjob"
+"""The name of this program as a plugin of kubectl."""
 DefaultImage = Annotated[str | None, typer.Option(metavar="IMAGE", help="The image of jobs that leave out spec.image.")]
 DefaultPodLabels = Annotated[
     list[str] | None,
@@ -42,13 +45,6 @@ DefaultPod = Annotated[
         metavar="JSON",
         help="For pods whose template leaves it out: annotations, env, imagePullSecrets, nodeSelector, tolerations, "
         "priorityClassName.",
-    ),
-]
-ScriptStrategy = Annotated[
-    str | None,
-    typer.Option(
-        metavar="STRATEGY",
-        help="Of a script's job: Mirrored, ParameterServer, … Left out: what fits the other options and the GPUs here.",
     ),
 ]
 ManifestFile = Annotated[Path, typer.Argument(metavar="FILE", help="A DistributedTrainingJob as YAML or JSON.")]
@@ -75,21 +71,24 @@ def run_command(
     file: Annotated[
         Path, typer.Argument(metavar="FILE", help="A DistributedTrainingJob as YAML or JSON, or a Python script.")
     ],
-    arguments: Annotated[
-        list[str] | None, typer.Argument(metavar="[-- ARGS]...", help="The arguments of a script.", show_default=False)
-    ] = None,
+    arguments: Arguments = None,
     output: Annotated[
         RunOutput, typer.Option("--output", "-o", help="json: the summary as one object. yaml: with --dry-run.")
     ] = RunOutput.TEXT,
     work_dir: Annotated[Path, typer.Option("--work-dir", help="Where runs are kept.")] = WORK_DIRECTORY,
     fresh: Annotated[bool, typer.Option("--fresh", help="Begin a new run, also where one could be resumed.")] = False,
     strategy: ScriptStrategy = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="Workers of a script's job.")] = None,
-    ps: Annotated[int | None, typer.Option("--ps", min=1, help="Parameter servers of a script's job.")] = None,
-    evaluator: Annotated[bool, typer.Option("--evaluator", help="Give a script's job an evaluator.")] = False,
+    workers: Workers = None,
+    ps: ParameterServers = None,
+    evaluator: Evaluator = False,
     checkpoint: Annotated[
         str | None,
-        typer.Option(metavar="DIR|URI", help="Where a script's job keeps its checkpoints. Left out: in the run."),
+        typer.Option(
+            "--checkpoint",
+            "--storage",
+            metavar="DIR|URI",
+            help="Where a script's job keeps its checkpoints. Left out: in the run.",
+        ),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print a script's manifest, and train nothing.")] = False,
 ) -> None:
@@ -107,22 +106,13 @@ def run_command(
         return
     if output is RunOutput.YAML:
         raise BadInput("--output yaml: it prints a manifest, so it goes with --dry-run")
-    from dtjob.local.ahead import launcher_ahead
+    from dtjob.local.processes.ahead import launcher_ahead
 
     with launcher_ahead(file) as launcher:
         from dtjob.cli.run import Options, run  # meanwhile: it takes a third of a second
 
         code = run(Options(script, work_dir, fresh, output is RunOutput.JSON), launcher)
     raise typer.Exit(code)
-
-
-@app.command()
-def validate(files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Manifests to check.")]) -> None:
-    """Check manifests as the API server would, without one."""
-    from dtjob.cli.validate import verdicts
-
-    for verdict in verdicts(files):
-        typer.echo(verdict)
 
 
 @app.command()
@@ -136,9 +126,12 @@ def explain(
     default_pod: DefaultPod = None,
     default_gang_provider: DefaultGangProvider = None,
 ) -> None:
-    """Show what a job would be in a cluster: tasks, hosts and TF_CONFIG, rules about failures, objects created."""
-    from dtjob.cli import explain as explaining
+    """Show what a job would be in a cluster: tasks, hosts and TF_CONFIG, rules about failures, objects created.
+
+    Example: dtjob explain job.yaml
+    """
     from dtjob.cli.default_options import defaults
+    from dtjob.cli.explain import explanation as explaining
     from dtjob.cli.job_file import read_job
 
     render = {
@@ -193,10 +186,17 @@ def operator(
     log_level: Annotated[LogLevel, typer.Option(help="debug: also each decision.")] = LogLevel.INFO,
     log_format: Annotated[LogFormat, typer.Option(help="How a line of the log is written.")] = LogFormat.TEXT,
 ) -> None:
-    """Run the operator against the cluster that kubectl would use, until it is told to stop."""
+    """Run the operator against the cluster that kubectl would use, until it is told to stop.
+
+    Example: dtjob operator -n team-a
+    """
     from dtjob.cli.default_options import defaults
-    from dtjob.cli.operator import election, endpoint, readers, run
-    from dtjob.kube.process import Options
+
+    try:
+        from dtjob.cli.operator import election, endpoint, readers, run
+        from dtjob.kube.process import Options
+    except ModuleNotFoundError as error:
+        raise BadInput(f"the operator needs the Python module {error.name}; install dtjob[operator]") from None
 
     options = Options(
         namespaces=namespace or [],
@@ -216,18 +216,20 @@ def operator(
     raise typer.Exit(run(options, log_level, log_format))
 
 
-@app.command()
-def check(
-    namespace: Annotated[str | None, typer.Option("--namespace", "-n", help="Ask only in this one.")] = None,
-    kubeconfig: Annotated[Path | None, typer.Option(help="Left out: as kubectl finds it, or the pod's own.")] = None,
-) -> None:
-    """Ask the cluster whether it serves DistributedTrainingJobs."""
-    from dtjob.cli.check import run
-
-    typer.echo(run(str(kubeconfig) if kubeconfig else None, namespace))
-
-
-app.command("convert")(manifests.convert)
+app.command("submit")(submitting.submit)
+app.command("list")(watching.list_jobs)
+app.command("status")(watching.status)
+app.command("logs")(watching.logs)
+app.command("wait")(watching.wait)
+app.command("events")(watching.events)
+app.command("top")(watching.top)
+for _command in steering.COMMANDS:
+    app.command()(_command)
+app.command()(manifests.validate)
+app.command()(manifests.convert)
+app.command()(manifests.init)
+app.command()(cluster.doctor)
+app.command()(cluster.version)
 
 
 def _version(wanted: bool) -> None:
@@ -248,10 +250,13 @@ def _options(
 def main() -> None:
     """Run the command line. Bad input is one clear sentence on standard error and exit code 2."""
     try:
-        app()
+        app(prog_name="kubectl dtjob" if Path(sys.argv[0]).name == PLUGIN else "dtjob")
     except BadInput as error:
         for line in error.lines:
             print(f"dtjob: {line}", file=sys.stderr)
+        sys.exit(BAD_INPUT)
+    except ClientError as error:
+        print(f"dtjob: {error}", file=sys.stderr)
         sys.exit(BAD_INPUT)
 
 

@@ -45,6 +45,14 @@ class _Dumper(yaml.SafeDumper):
         return True
 
 
+def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    """Lines of text as a block, which people can read."""
+    return dumper.represent_scalar(f"{_TAG}str", text, style="|" if "\n" in text else None)
+
+
+_Dumper.add_representer(str, _represent_text)
+
+
 def _text(loader: yaml.SafeLoader, node: yaml.ScalarNode, form: str | re.Pattern[str], what: str) -> str:
     """The text of a value. Raises ValueError if it has another form, as text after a tag such as !!int may have."""
     text = str(loader.construct_scalar(node))

@@ -6,14 +6,13 @@ import asyncio
 import logging
 from pathlib import Path
 
-from dtjob.cli.bad_input import BadInput
-from dtjob.cli.kubeconfig_option import check_kubeconfig
-from dtjob.cli.log_format import LogFormat, LogLevel, configure
+from dtjob.cli.bad_input import BadInput, check_kubeconfig
+from dtjob.cli.commands.log_format import LogFormat, LogLevel, configure
 from dtjob.kube import process
-from dtjob.kube.endpoint import Address, EndpointError, parse_endpoint
-from dtjob.kube.informer import VersionsWentBack
-from dtjob.kube.kubeconfig import NoCluster
-from dtjob.kube.leader import Election
+from dtjob.kube.calls.kubeconfig import NoCluster
+from dtjob.kube.election.leader import Election
+from dtjob.kube.endpoints.endpoint import Address, EndpointError, parse_endpoint
+from dtjob.kube.watching.informer import VersionsWentBack
 from dtjob.objects.readers import Readers, parse_scrapers
 
 OWN_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
@@ -37,7 +36,7 @@ def readers(operator_namespace: str | None, scrapers: str) -> Readers:
 
 
 def own_namespace() -> str | None:
-    """The namespace of this pod, None where this is no pod."""
+    """The namespace of this pod, None if this is no pod."""
     return OWN_NAMESPACE.read_text().strip() if OWN_NAMESPACE.is_file() else None
 
 

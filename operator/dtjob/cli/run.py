@@ -18,19 +18,19 @@ from dtjob.cli.bad_input import BadInput
 from dtjob.cli.run_script import job_of, words
 from dtjob.cli.script import Script
 from dtjob.cli.work_directory import WORK_DIRECTORY
-from dtjob.local import command
-from dtjob.local.addresses import NoFreePorts
 from dtjob.local.display.screen import Screen, log_to, write_line
 from dtjob.local.display.summary import finite, summary, summary_text
 from dtjob.local.engine import Engine
 from dtjob.local.here import left_aside, rules_left_aside
-from dtjob.local.launcher import Launcher
 from dtjob.local.outcome import Outcome
+from dtjob.local.processes import command
+from dtjob.local.processes.addresses import NoFreePorts
+from dtjob.local.processes.launcher import Launcher
+from dtjob.local.processes.starter import Starter
 from dtjob.local.runs import Run, RunStateError, open_run
-from dtjob.local.starter import Starter
 from dtjob.objects import topology
 from dtjob.objects.exit_codes import of_signal
-from dtjob.objects.pod import pod
+from dtjob.objects.pod.pod import pod
 
 
 @dataclass(frozen=True)

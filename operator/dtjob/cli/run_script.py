@@ -12,7 +12,7 @@ from dtjob.cli.job_file import read_job
 from dtjob.cli.manifest_yaml import written
 from dtjob.cli.script import Script, is_script
 from dtjob.cli.script_job import manifest
-from dtjob.crd.problems import problems, to_job
+from dtjob.crd.answers.problems import problems, to_job
 
 GPUS = Path("/proc/driver/nvidia/gpus")
 """The kernel's driver has a directory there for each GPU."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from dtjob.api.job import API_VERSION, KIND
-from dtjob.api.strategy import Strategy
+from dtjob.api.spec.strategy import Strategy
 from dtjob.cli.bad_input import BadInput
 from dtjob.cli.script import Script
 
@@ -15,8 +15,9 @@ LONGEST_NAME = 40
 """Characters of a job's name that come from the name of the script."""
 
 
-def manifest(script: Script, gpus: int) -> dict[str, Any]:
-    """The manifest of the script's job. `gpus`: of this machine. Raises BadInput for options that do not fit."""
+def manifest(script: Script, gpus: int, name: str | None = None) -> dict[str, Any]:
+    """The manifest of the script's job. `gpus`: of this machine, or of each task. Raises BadInput for options that do
+    not fit. `name`: of the job; left out, it is made of the script's."""
     strategy = _strategy(script, gpus)
     program: dict[str, Any] = {"entrypoint": str(script.file)}
     if script.arguments:
@@ -27,7 +28,7 @@ def manifest(script: Script, gpus: int) -> dict[str, Any]:
         "replicaSpecs": _replica_specs(script, strategy),
         "checkpoint": {"storage": _storage(script)},
     }
-    return {"apiVersion": API_VERSION, "kind": KIND, "metadata": {"name": _name(script.file)}, "spec": spec}
+    return {"apiVersion": API_VERSION, "kind": KIND, "metadata": {"name": name or _name(script.file)}, "spec": spec}
 
 
 def _strategy(script: Script, gpus: int) -> Strategy:

@@ -1,4 +1,4 @@
-"""What the reconciler needs of a cluster: `kube/client.py` has it of an API server, `local/cluster.py` of processes."""
+"""What the reconciler needs of a cluster: `kube/calls/client.py` has an API server, `local/cluster.py` processes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class ClusterError(Exception):
     """A call failed in a way that may pass: try again later."""
 
     retry_after = 0.0
-    """Seconds before which whoever answered does not want to be asked again; 0 where it said nothing of it."""
+    """Seconds before which whoever answered does not want to be asked again; 0 if it said nothing of it."""
     names_missing = False
     """Whether it names an object that is missing and that a user has to create, as far as anybody knows."""
 
@@ -51,10 +51,10 @@ class Cluster(Protocol):
 
     async def delete(self, kind: str, namespace: str, name: str, uid: str, version: str = "") -> Manifest | None:
         """Delete the object with this uid; gone already, or another uid, is success. Returns a pod as it is stored by
-        then, None where nobody says. Raises Stale where a `version` is given and the object has another."""
+        then, None if nobody says. Raises Stale where a `version` is given and the object has another."""
 
     async def get(self, kind: str, namespace: str | None, name: str) -> Manifest | None:
-        """The object of this name as the cluster has it now, None where there is none; without a namespace one of the
+        """The object of this name as the cluster has it now, None if there is none; without a namespace one of the
         cluster's own."""
 
     async def patch_workload(self, namespace: str, action: PatchWorkload) -> Manifest:
@@ -76,7 +76,7 @@ class Cluster(Protocol):
         Refused."""
 
     async def warning_about(self, namespace: str, pod_uid: str) -> str:
-        """The newest warning that events have about the pod with this uid, in one line; empty where there is none."""
+        """The newest warning that events have about the pod with this uid, in one line; empty if there is none."""
 
     async def emit(self, job: Manifest, event: Event) -> None:
         """Record an event on the job. Best effort: never raises."""

@@ -1,4 +1,4 @@
-"""Creates in three groups: what pods need, then pods, then what may fail alone.
+"""Creation: creates in three groups: what pods need, then pods, then what may fail alone.
 
 Pods of each role are made in batches of 1, 2, 4, …, as the Job controller makes them. Alone are repairs of objects that
 are there, and Workloads of Kueue: where one is refused, the others and all pods are made.
@@ -16,19 +16,17 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeVar
 
-from dtjob.controller.built import built
 from dtjob.controller.cluster import AlreadyExists, Cluster, ClusterError, JobKey, Refused, Stale
-from dtjob.controller.existing import is_of_an_earlier_job, is_ours, lost_labels
-from dtjob.controller.holds import Holds
-from dtjob.controller.mending import Mending
-from dtjob.controller.put_back import put_back
-from dtjob.controller.slots import CALLS_OF_A_JOB, Slots
+from dtjob.controller.existing import is_of_an_earlier_job, is_ours, lost_labels, restore_labels
+from dtjob.controller.pace.holds import Holds
+from dtjob.controller.pace.repair_limit import RepairLimit
+from dtjob.controller.pace.slots import CALLS_OF_A_JOB, Slots
+from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.controller.store import Store
-from dtjob.controller.workqueue import WorkQueue
 from dtjob.objects import drift, kueue, labels
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Create, Mend
-from dtjob.plan.children import deleting
+from dtjob.plan.seen.children import deleting
 
 Item = TypeVar("Item")
 Made = TypeVar("Made", bound="Create | Mend")
@@ -76,7 +74,7 @@ class Outcome:
 
 class Creation:
     """Makes objects of all jobs. `slots` are the calls that may be under way over all of them. What became of them
-    goes into the job's tally, in the store's memory of it."""
+    goes into the summary of the job, in the store's memory of it."""
 
     def __init__(
         self,
@@ -87,7 +85,7 @@ class Creation:
         clock: Callable[[], datetime],
     ) -> None:
         self._cluster, self._store, self._queue, self._slots = cluster, store, queue, slots
-        self._clock, self._mending = clock, Mending()
+        self._clock, self._repairs = clock, RepairLimit()
 
     def is_due(self, key: JobKey, uid: str, makes: Sequence[Make]) -> bool:
         """Whether a new object of the job with this uid is to be made now, and not only later."""
@@ -229,14 +227,14 @@ class Creation:
     async def _mend(self, key: JobKey, action: Mend) -> bool:
         """Put an object right, unless that was done too often lately."""
         now, what = self._clock(), (key, action.kind, action.name)
-        if wait := self._mending.wait(what, now):
+        if wait := self._repairs.wait(what, now):
             self._queue.add_after(key, wait.total_seconds())
             return True
-        logger.info("%s/%s: mending %s %s: %s is not as it should be", *key, action.kind, action.name, action.field)
+        logger.info("%s/%s: repairing %s %s: %s is not as it should be", *key, action.kind, action.name, action.field)
         stored = await self._cluster.mend(action.manifest, action.there["metadata"]["uid"])
         if stored is not None:
-            self._mending.note(what, now)
-            self._store.memory(key).tally.mended(action.kind, action.name, action.field)
+            self._repairs.note(what, now)
+            self._store.memory(key).summary.mended(action.kind, action.name, action.field)
         self._holds(key).lift(what_of(action))
         self._set_problem(key, action, None)
         if stored is None:
@@ -252,7 +250,7 @@ class Creation:
         wanted = built(create)
         try:
             stored = await self._cluster.create(wanted)
-            self._store.memory(key).tally.created(create.kind, create.name, again=create.again)
+            self._store.memory(key).summary.created(create.kind, create.name, again=create.again)
             return stored
         except AlreadyExists as error:
             found = error.existing
@@ -275,7 +273,7 @@ class Creation:
                 await self._mend(key, Mend(wanted, found, field))
             return drift.labelled(found, labels.of(wanted))  # a ConfigMap may have lost them
         lost = lost_labels(wanted, found)
-        return await put_back(self._cluster, found, lost) if lost else found
+        return await restore_labels(self._cluster, found, lost) if lost else found
 
     def _holds(self, key: JobKey) -> Holds:
         return self._store.memory(key).holds
@@ -285,7 +283,7 @@ class Creation:
         return (job := self._job(key)) is not None and not deleting(job) and not job["spec"].get("suspend")
 
     def _job(self, key: JobKey) -> Manifest | None:
-        """The job that the calls under way are for; None where it is gone, and where another has its name."""
+        """The job that the calls under way are for; None if it is gone, and where another has its name."""
         job = self._store.job(key)
         return job if job is not None and job["metadata"]["uid"] == self._store.memory(key).made_for else None
 
@@ -309,7 +307,7 @@ class Creation:
         """Note why the object could not be made, or with None that it could; whether that is new."""
         new = self._job(key) is not None and self._store.set_problem(key, what_of(create), why)
         if new and why is not None and isinstance(create, Create):
-            self._store.memory(key).tally.refused(create.kind, create.name, why)
+            self._store.memory(key).summary.refused(create.kind, create.name, why)
         return new
 
 
@@ -343,3 +341,17 @@ def what_of(create: Make) -> str:
 
 def _now() -> float:
     return asyncio.get_running_loop().time()
+
+
+logger = logging.getLogger(__name__)
+
+
+def built(create: Create) -> Manifest:
+    """The object that is to be made. Raises Refused where its template has a value over which its builder stumbles:
+    nothing but another template helps, as with one that the API server refuses."""
+    try:
+        return create.manifest
+    except Exception as error:
+        logger.exception("%s %s cannot be built", create.kind, create.name)
+        said = f"{type(error).__name__}: {str(error)[:200]}"
+        raise Refused(f"the pod template has a value of another form than a pod's ({said})") from error

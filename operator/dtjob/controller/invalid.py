@@ -1,4 +1,4 @@
-"""Jobs that this version cannot run.
+"""Invalid jobs: a job whose spec cannot be read, and what its status says then.
 
 If a stored spec cannot be read, the job's status says so once, and the job is left alone. If the operator stumbles over
 a job, it tries again, which an event says.
@@ -13,11 +13,11 @@ from pydantic import ValidationError
 from dtjob.api.status.status import Status
 from dtjob.controller.cluster import Cluster
 from dtjob.controller.store import Store
-from dtjob.crd.problems import in_words
+from dtjob.crd.answers.problems import in_words
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Event
-from dtjob.plan.conditions import SPEC_ACCEPTED, condition
-from dtjob.plan.status import INVALID_SPEC, refuse_spec
+from dtjob.plan.record.conditions import SPEC_ACCEPTED, condition
+from dtjob.plan.record.status import INVALID_SPEC, refuse_spec
 
 BUG = "InternalError"
 BUGS_BEFORE_SAID = 3

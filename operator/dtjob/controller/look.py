@@ -1,4 +1,4 @@
-"""Asking the cluster for pods by name, where the watch may have lost sight of them, and for what nobody watches."""
+"""Look: asks the cluster for what a plan has to know and no watch shows."""
 
 from __future__ import annotations
 
@@ -9,47 +9,40 @@ from typing import Any
 
 from dtjob.api.job import Job
 from dtjob.controller.cluster import Cluster
-from dtjob.controller.slots import Slots
+from dtjob.controller.pace.slots import Slots
 from dtjob.objects import kueue
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.children import Children
-from dtjob.plan.pod_facts import facts_of
+from dtjob.plan.seen.children import Children
+from dtjob.plan.seen.pod_facts import facts_of
+from dtjob.plan.seen.unread import Unread
 
 
-async def look(cluster: Cluster, slots: Slots, job: Job, children: Children, names: Sequence[str]) -> Children:
-    """The children with the answers: pods of this very job that are there, and the names of those that are gone, or
-    whose owner says that they are no task of this job's.
+async def look(cluster: Cluster, slots: Slots, job: Job, children: Children, unread: Unread) -> Children:
+    """The children with the answers about what a plan has to know.
+
+    - Pods: those of this very job that are there. The others are gone, or their owner says that they are no task of it.
+    - Objects that are not the job's: of the cluster, and those of Kueue of the job's namespace.
 
     Raises ClusterError where the cluster did not answer.
     """
+    namespace, _ = key = job.metadata.namespace, job.metadata.name
 
-    async def ask(name: str) -> Manifest | None:
-        async with slots.of((job.metadata.namespace, job.metadata.name), "Get Pod"):
-            return await cluster.get("Pod", job.metadata.namespace, name)
+    async def ask(kind: str, name: str) -> Manifest | None:
+        async with slots.of(key, f"Get {kind}"):
+            return await cluster.get(kind, namespace if kind in (*kueue.NAMESPACED, "Pod") else None, name)
 
-    found = dict(zip(names, await _answers([ask(name) for name in names]), strict=True))
+    wanted = (*(("Pod", name) for name in unread.pods), *unread.objects)
+    found = dict(zip(wanted, await _answers([ask(*one) for one in wanted]), strict=True))
+    pods = {name: found.pop(("Pod", name)) for name in unread.pods}
     # A pod of which the plan finds no task would be asked for without end.
-    ours = {name: pod for name, pod in found.items() if pod is not None and _is_ours(job, pod)}
+    ours = {name: pod for name, pod in pods.items() if pod is not None and _is_ours(job, pod)}
     # By name, as the store has them: an object that it has under one of these is not ours.
     return replace(
         children,
         objects=(*children.objects, *ours.values()),
-        gone=children.gone | (set(names) - set(ours)),
+        gone=children.gone | (pods.keys() - ours.keys()),
+        read={**children.read, **found},
     )
-
-
-async def read(
-    cluster: Cluster, slots: Slots, job: Job, children: Children, wanted: Sequence[tuple[str, str]]
-) -> Children:
-    """The children with the answers about objects, by kind and name, that are not the job's: of the cluster's own, and
-    those of Kueue of the job's namespace. Raises ClusterError where the cluster did not answer."""
-
-    async def ask(kind: str, name: str) -> Manifest | None:
-        async with slots.of((job.metadata.namespace, job.metadata.name), f"Get {kind}"):
-            return await cluster.get(kind, job.metadata.namespace if kind in kueue.NAMESPACED else None, name)
-
-    found = await _answers([ask(kind, name) for kind, name in wanted])
-    return replace(children, read={**children.read, **dict(zip(wanted, found, strict=True))})
 
 
 async def _answers(asked: Sequence[Coroutine[Any, Any, Manifest | None]]) -> list[Manifest | None]:

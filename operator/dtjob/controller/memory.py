@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from dtjob.controller.holds import Holds
-from dtjob.controller.tally import Tally
+from dtjob.controller.call_summary import CallSummary
+from dtjob.controller.pace.holds import Holds
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Event
-from dtjob.plan.pod_event import PodEvent
-from dtjob.plan.silence import Silence
+from dtjob.plan.seen.children import PodEvent, Silence
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,7 @@ class Memory:
     """The uid of the job whose objects are made."""
     holds: Holds = field(default_factory=Holds)
     """What was refused, and when it may be tried again."""
-    tally: Tally = field(default_factory=Tally)
+    summary: CallSummary = field(default_factory=CallSummary)
     """What the plan that is carried out has come to."""
     unanswered: Unanswered | None = None
     """The last status, if it is not known whether it is written."""

@@ -1,4 +1,4 @@
-"""Nesting: a job's template may be nested as deep as the API server takes (10,000 levels), and Python is not.
+"""Nesting: an API server stores templates of 10,000 levels, and Python cannot walk so many.
 
 Whatever walks such a job (copies, checks, writes JSON) would raise RecursionError; so what is too deep never gets in.
 """

@@ -1,4 +1,4 @@
-"""Who hears of the operator's work: this one keeps nothing, `kube/metrics.py` counts."""
+"""Observer: what happens in the operator, for `kube/endpoints/metrics.py`, which counts it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Queue → plan → calls. Decides nothing: order, concurrency and what a failed call means are all that lives here."""
+"""Reconciler: takes jobs from the queue, plans, and makes the calls of each plan. It decides the order of calls and
+nothing else."""
 
 from __future__ import annotations
 
@@ -11,31 +12,30 @@ from datetime import UTC, datetime
 
 from pydantic import ValidationError
 
-from dtjob.api.job import Job
+from dtjob.api.job import Job, is_ours
 from dtjob.api.stored_job import stored_job
+from dtjob.controller.call_summary import CallSummary
 from dtjob.controller.cluster import Cluster, ClusterError, Gone, JobKey, Stale
 from dtjob.controller.creation import TRIES_BEFORE_SAID, Creation, what_of
 from dtjob.controller.invalid import BUG, BUGS_BEFORE_SAID, say_invalid, words_of, words_of_bug
-from dtjob.controller.look import look, read
-from dtjob.controller.mending import Mending
+from dtjob.controller.look import look
 from dtjob.controller.nesting import TOO_DEEP, TOO_DEEP_MESSAGE
 from dtjob.controller.observer import NOBODY, Observer, Result
-from dtjob.controller.pace import progress_every
-from dtjob.controller.patience import Patience
-from dtjob.controller.slots import CALLS_OF_A_JOB, Slots
+from dtjob.controller.pace.pace import progress_every
+from dtjob.controller.pace.repair_limit import RepairLimit
+from dtjob.controller.pace.slots import CALLS_OF_A_JOB, Slots
+from dtjob.controller.pace.status_delay import StatusDelay
+from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.controller.status_writer import StatusWriter
 from dtjob.controller.store import Store
-from dtjob.controller.tally import Tally
-from dtjob.controller.workqueue import WorkQueue
 from dtjob.objects import kueue, topology
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Action, Create, Delete, Event, Mend, PatchWorkload, Plan, Relabel, StopServing
-from dtjob.plan.children import Children
 from dtjob.plan.plan import plan
-from dtjob.plan.pod_event import PodEvent
-from dtjob.plan.policies.managed_by import is_ours
-from dtjob.plan.policies.queue_remote import runs_elsewhere
+from dtjob.plan.queueing.remote import runs_elsewhere
+from dtjob.plan.seen.children import Children, PodEvent
+from dtjob.plan.seen.unread import Unread
 from dtjob.plan.urgency import begins
 
 logger = logging.getLogger(__name__)
@@ -60,7 +60,7 @@ class Reconciler:
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         defaults: Defaults = NO_DEFAULTS,
         observer: Observer = NOBODY,
-        patience: Patience | None = None,
+        status_delay: StatusDelay | None = None,
     ) -> None:
         self._cluster = cluster
         self._statuses = StatusWriter(cluster, observer)
@@ -70,7 +70,7 @@ class Reconciler:
         self._defaults = defaults
         self._observer = observer
         self._slots = Slots()
-        self._relabelled, self._patience = Mending(), patience or Patience()
+        self._label_repairs, self._status_delay = RepairLimit(), status_delay or StatusDelay()
         self._creation = Creation(cluster, store, queue, self._slots, clock)
 
     async def run(self, workers: int = 20) -> None:
@@ -116,13 +116,13 @@ class Reconciler:
         return "success"
 
     async def reconcile(self, key: JobKey) -> Plan | None:
-        """Plan for one job and carry the plan out; None where there is nothing to plan for.
+        """Plan for one job and carry the plan out; None if there is nothing to plan for.
 
         Raises ClusterError where a call failed in a way that may pass; the caller tries again.
         """
         manifest = self._store.job(key)
         if manifest is None or "deletionTimestamp" in manifest["metadata"]:
-            self._patience.forget(key)
+            self._status_delay.forget(key)
             self._store.forget(key)
             return None
         try:
@@ -199,32 +199,28 @@ class Reconciler:
         self._queue.add(key)
 
     async def _decide(self, key: JobKey, job: Job, now: datetime) -> tuple[Plan, Children]:
-        """Plan, with what the cluster answers where the plan asks for it, and what the plan was made from. It asks for
-        each pod once."""
+        """The plan, and what it was made from: what it has to know besides is read first, each object once."""
         children = self._store.children(key)
         defaults = replace(self._defaults, progress_every=progress_every(self._store.jobs_going_on()))
-        decided = plan(job, children, now, defaults)
-        while decided.ask_for or decided.read:
-            if decided.ask_for:
-                children = await look(self._cluster, self._slots, job, children, decided.ask_for)
-            else:
-                children = await read(self._cluster, self._slots, job, children, decided.read)
-            decided = plan(job, children, now, defaults)
-        return decided, children
+        while True:
+            try:
+                return plan(job, children, now, defaults), children
+            except Unread as unread:
+                children = await look(self._cluster, self._slots, job, children, unread)
 
     def _put_off(self, key: JobKey, job: Job, decided: Plan) -> bool:
         """Whether the status is left to a later look, which is asked for here."""
         now, first = asyncio.get_running_loop().time(), not job.status.get("phase")
-        wait = self._patience.wait(key, now, self._queue.at_hand, first)
+        wait = self._status_delay.wait(key, now, self._queue.at_hand, first)
         if decided.may_wait and wait:
             self._queue.add_after(key, wait)
             return True
-        self._patience.forget(key)
+        self._status_delay.forget(key)
         return False
 
     async def _act(self, key: JobKey, job: Job, manifest: Manifest, decided: Plan) -> None:
         """Carry the plan out, and tell what was done, however far it came."""
-        self._store.memory(key).tally = Tally()
+        self._store.memory(key).summary = CallSummary()
         try:
             await self._carry_out(key, job, decided.actions)
         except ClusterError:
@@ -233,7 +229,7 @@ class Reconciler:
         await self._tell(key, manifest)
 
     async def _tell(self, key: JobKey, manifest: Manifest) -> None:
-        for event in self._store.memory(key).tally.events():
+        for event in self._store.memory(key).summary.events():
             await self._cluster.emit(manifest, event)
 
     async def _carry_out(self, key: JobKey, job: Job, actions: Iterable[Action]) -> None:
@@ -288,7 +284,7 @@ class Reconciler:
                     self._queue.add(key)
                 if action.kind == kueue.KIND:  # at once: nothing may begin with the admission of one that is gone
                     self._forget(key, action.uid)
-                self._store.memory(key).tally.deleted(action.kind, action.name)
+                self._store.memory(key).summary.deleted(action.kind, action.name)
                 self._store.forget_unwatched(key, action.kind, action.uid)
             elif isinstance(action, Relabel):
                 await self._relabel(key, action)
@@ -318,12 +314,12 @@ class Reconciler:
         """Put the labels back, unless that was done too often lately. The watch may have said that the pod is gone:
         what is stored now is newer than that."""
         now = self._clock()
-        if wait := self._relabelled.wait(action.uid, now):
+        if wait := self._label_repairs.wait(action.uid, now):
             self._queue.add_after(key, wait.total_seconds())
             return
         logger.info("%s/%s: putting labels back on Pod %s: %s", *key, action.name, ", ".join(sorted(action.labels)))
         stored = await self._cluster.relabel(key[0], action.name, action.uid, action.labels)
-        self._relabelled.note(action.uid, now)
+        self._label_repairs.note(action.uid, now)
         if stored is None:  # of a pod that was asked for by name no watch tells that it has gone
             self._queue.add_after(key, LOOK_AGAIN_SECONDS)
             return

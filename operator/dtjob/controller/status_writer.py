@@ -1,5 +1,5 @@
-"""Writes a job's status, and tells the events that belong to it once it is written; where the cluster refuses it,
-without what came from reports, so that the job goes on.
+"""Status writer: writes the status of a job, and then its Events. If the cluster refuses a status, the writer leaves
+out what reports brought.
 
 But for a new job's, the status is written before any action: were a status with a metric that the API server does not
 take tried again and again, nothing would ever be done for that job.

@@ -1,6 +1,6 @@
-"""What we believe: the last known version of every job and child, from watches, lists and our own calls.
+"""Store: the last known version of every job and child, from watches, lists and our own calls.
 
-Of each object only what is read is held (`objects/kept.py`), whoever brings it.
+Of each object only what is read is held (`controller/stored_fields.py`), whoever brings it.
 """
 
 from __future__ import annotations
@@ -15,14 +15,12 @@ from dtjob.api.phase import ENDED
 from dtjob.controller.cluster import JobKey
 from dtjob.controller.memory import Memory
 from dtjob.controller.nesting import shallow
+from dtjob.controller.stored_fields import kept
 from dtjob.objects import gangs, labels
-from dtjob.objects.kept import kept
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.children import Children
-from dtjob.plan.pod_event import PodEvent
-from dtjob.plan.pod_facts import ObservedPod
-from dtjob.plan.silence import Silence
-from dtjob.plan.workload import Kueue
+from dtjob.plan.seen.children import Children, PodEvent, Silence
+from dtjob.plan.seen.pod_facts import ObservedPod
+from dtjob.plan.seen.workload import Kueue
 
 LISTED_KINDS = ("Pod", "Service", "NetworkPolicy")
 """The kinds of children that are listed and watched. ConfigMaps are asked for by name: who may list them may read them
@@ -37,7 +35,7 @@ _ENDED = ("Failed", "Succeeded")
 
 
 class Store:
-    """Jobs and children by job. Every change returns the key of the job that it concerns, None where nothing
+    """Jobs and children by job. Every change returns the key of the job that it concerns, None if nothing
     changed."""
 
     def __init__(self) -> None:
@@ -54,7 +52,7 @@ class Store:
         return list(self._jobs)
 
     def job(self, key: JobKey) -> Manifest | None:
-        """The job as last seen, None where there is none."""
+        """The job as last seen, None if there is none."""
         return self._jobs.get(key)
 
     def jobs_going_on(self) -> int:
@@ -242,7 +240,7 @@ class Store:
             del self._children[key]
 
     def _place(self, manifest: Manifest) -> tuple[dict[Any, Manifest], Any, JobKey] | None:
-        """Shelf, name there and job of an object; None where it names no job."""
+        """Shelf, name there and job of an object; None if it names no job."""
         metadata = manifest["metadata"]
         if manifest["kind"] == KIND:
             key = (metadata["namespace"], metadata["name"])

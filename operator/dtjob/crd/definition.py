@@ -10,7 +10,7 @@ import yaml
 
 from dtjob.api.job import GROUP, KIND, PLURAL, VERSION
 from dtjob.crd.entries import entries
-from dtjob.crd.rules import RULES, UNCHANGING
+from dtjob.crd.rules.registry import RULES, UNCHANGING
 from dtjob.crd.schema import VALIDATIONS, Schema, spec_schema
 from dtjob.crd.status_schema import status_schema
 

@@ -9,8 +9,8 @@ import json
 from typing import Any
 
 from dtjob.api.job import API_VERSION, KIND
+from dtjob.crd.answers.metadata import metadata_schema
 from dtjob.crd.definition import schema
-from dtjob.crd.metadata import metadata_schema
 from dtjob.crd.schema import INT_OR_STRING, LIST_TYPE, PRESERVE, Schema
 
 _KEPT = (

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from dtjob.api.replica_specs import Role
+from dtjob.api.spec.replica_specs import Role
 
 CHANGEABLE = (
     *("failurePolicy", "elasticPolicy", "suspend", "cleanPodPolicy"),

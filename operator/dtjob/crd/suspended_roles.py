@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dtjob.api.phase import Phase
-from dtjob.api.replica_specs import Role
+from dtjob.api.spec.replica_specs import Role
 from dtjob.crd.rule import Unchanging, Value
 from dtjob.crd.schema import spec_schema
 

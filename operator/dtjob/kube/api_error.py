@@ -1,4 +1,4 @@
-"""What an API server says, and where it does not do as it was asked."""
+"""Errors of an API server, in words for users."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON of the API server, which lets tenants nest 10,000 levels deep: parsed all the same, without the deepest.
+"""JSON of the API server: tenants may nest it 10,000 levels deep. The deepest levels are left out.
 
 orjson is three times as fast as the standard library. What it does not take, the standard library has to.
 """

@@ -1,9 +1,10 @@
 """kopf and `kubernetes.aio`, without the synchronous Kubernetes client, which dtjob does not use.
 
 `import kubernetes` runs that client's modules too, and so does kopf, for the names of two classes that it also does
-without. With them come oauthlib, requests, urllib3 and websocket: 13 MB of each operator, those that stand by
-included. So the package `kubernetes` itself is not run here. Whoever imports it later gets all of it, but `aio` only by
-`from kubernetes.aio import …`: it is there already, and so no attribute of that package.
+without. With them come oauthlib, requests, urllib3 and websocket. Without them each operator needs 7.6 MB less, also
+one that stands by, and imports 0.15 s faster. So the package `kubernetes` itself is not run here. Whoever imports it
+later gets all of it, but `aio` only by `from kubernetes.aio import …`: it is there already, and so no attribute of that
+package.
 """
 
 from __future__ import annotations

@@ -16,27 +16,28 @@ from datetime import UTC, datetime
 from typing import Any
 
 from dtjob.api.job import KIND
-from dtjob.controller.backoff import Backoff
 from dtjob.controller.cluster import ClusterError, JobKey
+from dtjob.controller.pace.backoff import Backoff
+from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.controller.reconciler import Reconciler
 from dtjob.controller.store import LISTED_KINDS, Store
-from dtjob.controller.workqueue import WorkQueue
-from dtjob.kube import client, handlers, watching
-from dtjob.kube.config_maps import look_for_unknown
-from dtjob.kube.endpoint import Address, serving
-from dtjob.kube.informer import Informer, VersionsWentBack, resync, take_in
-from dtjob.kube.leader import Election, Leader
-from dtjob.kube.liveness import Pulse
-from dtjob.kube.loops import keep_running
-from dtjob.kube.metrics import Metrics
-from dtjob.kube.namespaces import Watched, look_for_refused
-from dtjob.kube.pod_groups import PodGroups
-from dtjob.kube.reports import Reports
-from dtjob.kube.transport import hold_little_for_each_connection
-from dtjob.kube.workloads import Workloads
+from dtjob.kube.calls import client
+from dtjob.kube.calls.transport import hold_little_for_each_connection
+from dtjob.kube.election.leader import Election, Leader
+from dtjob.kube.election.liveness import Pulse
+from dtjob.kube.endpoints.endpoint import Address, serving
+from dtjob.kube.endpoints.metrics import Metrics
+from dtjob.kube.endpoints.reports import Reports
+from dtjob.kube.watching import handlers, job_watches
+from dtjob.kube.watching.config_maps import look_for_unknown
+from dtjob.kube.watching.informer import Informer, VersionsWentBack, resync, take_in
+from dtjob.kube.watching.loops import keep_running
+from dtjob.kube.watching.namespaces import Watched, look_for_refused
+from dtjob.kube.watching.pod_groups import PodGroups
+from dtjob.kube.watching.workloads import Workloads
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.workload import Kueue
+from dtjob.plan.seen.workload import Kueue
 
 logger = logging.getLogger(__name__)
 
@@ -107,7 +108,7 @@ async def _operate(cluster: client.Kube, options: Options, pulse: Pulse, metrics
         pulse.beat("resync", options.resync_seconds + RESYNC_MAY_TAKE_SECONDS)
         known = set(store.job_keys())
         watched.note(await resync(informers))
-        if watching.have_missed_one(_jobs_but(known, store), datetime.now(UTC)):
+        if job_watches.have_missed_one(_jobs_but(known, store), datetime.now(UTC)):
             watched.changed.set()
         await pod_groups.resync()
         await look_for_unknown(cluster, store, queue)
@@ -120,7 +121,7 @@ async def _operate(cluster: client.Kube, options: Options, pulse: Pulse, metrics
     collect_garbage_seldom()
     answers = asyncio.Event()
     registry = handlers.registry(cluster, functools.partial(take_in, store, queue))
-    spawn = watching.kopf_watches(registry, lambda: _stop_by_signals(stop))
+    spawn = job_watches.kopf_watches(registry, lambda: _stop_by_signals(stop))
     reconciler = Reconciler(cluster, store, queue, defaults=options.defaults, observer=metrics)
     reports = Reports(store, queue, options.report_seconds)
 
@@ -130,7 +131,7 @@ async def _operate(cluster: client.Kube, options: Options, pulse: Pulse, metrics
         "reports": reports.poll_forever,
         "Workloads": workloads.watch_forever,
         "PodGroups": pod_groups.watch_forever,
-        "jobs": lambda: watching.watch_forever(spawn, watched, resync_once),
+        "jobs": lambda: job_watches.watch_forever(spawn, watched, resync_once),
         **{f"{one.kind}s": one.watch for one in informers if one.kind != KIND},
     }
     if options.namespaces:

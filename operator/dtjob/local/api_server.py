@@ -25,7 +25,7 @@ class Objects:
         self._watcher = watcher
 
     def get(self, kind: str, name: str) -> Manifest | None:
-        """The object, None where there is none."""
+        """The object, None if there is none."""
         found = self._objects.get((kind, name))
         return deepcopy(found) if found else None
 
@@ -48,7 +48,7 @@ class Objects:
         return deepcopy(stored)
 
     def change(self, kind: str, name: str, change: Callable[[Manifest], None]) -> Manifest | None:
-        """Apply `change` to the object and return it; None where it is gone already."""
+        """Apply `change` to the object and return it; None if it is gone already."""
         stored = self._objects.get((kind, name))
         if stored is None:
             return None

@@ -15,10 +15,11 @@ from typing import Any
 
 from dtjob import times
 from dtjob.controller.cluster import ClusterError, Refused, Stale
-from dtjob.local import command, leftovers, pod_status
-from dtjob.local.addresses import Addresses
+from dtjob.local import pod_status
 from dtjob.local.api_server import Objects, Watcher
-from dtjob.local.starter import Process, Starter
+from dtjob.local.processes import command, leftovers
+from dtjob.local.processes.addresses import Addresses
+from dtjob.local.processes.starter import Process, Starter
 from dtjob.objects import drift, labels, shared
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Event, PatchWorkload

@@ -14,28 +14,28 @@ from typing import Any
 from dtjob.api.job import Job
 from dtjob.api.phase import ENDED, Phase
 from dtjob.controller.cluster import ClusterError, JobKey
-from dtjob.controller.patience import Patience
+from dtjob.controller.pace.status_delay import StatusDelay
+from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.controller.reconciler import Reconciler
 from dtjob.controller.store import Store
-from dtjob.controller.workqueue import WorkQueue
-from dtjob.local import leftovers, outcome
-from dtjob.local.addresses import Addresses
+from dtjob.local import outcome
 from dtjob.local.cluster import Directories, ProcessCluster
 from dtjob.local.display.snapshot import Snapshot
 from dtjob.local.here import DEFAULTS, job_here, manifest_of
 from dtjob.local.outcome import Outcome
 from dtjob.local.poller import Poller, Report
+from dtjob.local.processes import leftovers
+from dtjob.local.processes.addresses import Addresses
+from dtjob.local.processes.starter import Starter
 from dtjob.local.recovery import Recoveries, counts
 from dtjob.local.runs import UNFINISHED, Run, RunStateError
-from dtjob.local.starter import Starter
 from dtjob.objects import labels, topology
-from dtjob.objects.grace import pod_seconds
 from dtjob.objects.manifest import Manifest
-from dtjob.objects.pod import pod
+from dtjob.objects.pod.grace import pod_seconds
+from dtjob.objects.pod.pod import pod
 from dtjob.plan.actions import Event
-from dtjob.plan.children import Children
-from dtjob.plan.report import bounded
-from dtjob.plan.silence import Silence
+from dtjob.plan.seen.children import Children, Silence
+from dtjob.plan.seen.report import bounded
 
 logger = logging.getLogger(__name__)
 
@@ -83,7 +83,9 @@ class Engine:
         # A dtjob that was killed leaves supervisors that still save: two writers must not meet in one directory.
         await leftovers.kill({"DTJOB_UID": self.job.metadata.uid})
         reconciling = asyncio.create_task(
-            Reconciler(self._cluster, self._store, self._queue, defaults=DEFAULTS, patience=Patience(0)).run(workers=1)
+            Reconciler(self._cluster, self._store, self._queue, defaults=DEFAULTS, status_delay=StatusDelay(0)).run(
+                workers=1
+            )
         )
         polling = asyncio.create_task(self._poll_forever())
         waits = [asyncio.create_task(self._over.wait()), asyncio.create_task(self._stop.wait())]

@@ -6,15 +6,14 @@ import sys
 
 from pydantic.alias_generators import to_camel
 
-from dtjob.api.clean_pod_policy import CleanPodPolicy
-from dtjob.api.failure_rules import FailureRule, OnPodCondition
 from dtjob.api.job import API_VERSION, KIND, Job
+from dtjob.api.spec.clean_pod_policy import CleanPodPolicy
+from dtjob.api.spec.failure_rules import FailureRule, OnPodCondition
 from dtjob.api.status.activity import Activity
 from dtjob.objects import kueue
 from dtjob.objects.defaults import Defaults
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.failure import Cause
-from dtjob.plan.policies.managed_by import is_ours
+from dtjob.plan.record.failure import Cause
 
 TIMES_TO_LIVE = ("ttl_seconds_after_finished", "ttl_seconds_after_failed")
 """Fields that say when a job is deleted."""
@@ -52,8 +51,9 @@ def left_aside(job: Job) -> list[str]:
     found = []
     if job.spec.suspend:
         found.append("spec.suspend: the job trains here; Ctrl-C has it save and end, and the same command resumes it")
-    if not is_ours({"managedBy": job.spec.managed_by}):
+    if not job.spec.is_ours:
         found.append(f"spec.managedBy: {job.spec.managed_by} runs no jobs here")
+    found += _of_the_program_left_aside(job)
     worker = job.spec.replica_specs.worker
     if worker is not None and job.spec.elastic_policy is not None:
         more = "to change that, start it again with another number of replicas; it continues from its checkpoint"
@@ -66,6 +66,16 @@ def left_aside(job: Job) -> list[str]:
     for name in TIMES_TO_LIVE:
         if getattr(job.spec, name) is not None:
             found.append(f"spec.{to_camel(name)}: a run's files stay until you delete them")
+    return found
+
+
+def _of_the_program_left_aside(job: Job) -> list[str]:
+    """What of the program a cluster would bring."""
+    found, program = [], job.spec.program
+    if program and program.source:
+        found.append(f"spec.program.source: {program.entrypoint} of this directory runs here, not the ConfigMap's")
+    if program and program.requirements:
+        found.append("spec.program.requirements: nothing is installed here; the packages of this Python are used")
     return found
 
 

@@ -12,17 +12,18 @@ from dtjob.api.phase import ENDED, Phase
 from dtjob.local.display.snapshot import Snapshot
 from dtjob.local.here import DEFAULTS
 from dtjob.objects.manifest import Manifest
-from dtjob.plan import children
-from dtjob.plan.children import Children
+from dtjob.plan.lifetime.last_evaluation import evaluator_left
+from dtjob.plan.lifetime.time_spent import with_goodput
 from dtjob.plan.plan import plan
-from dtjob.plan.policies.goodput import with_goodput
-from dtjob.plan.policies.last_evaluation import evaluator_left
-from dtjob.plan.situation import Situation
+from dtjob.plan.seen import children
+from dtjob.plan.seen.children import Children
+from dtjob.plan.seen.situation import Situation
+from dtjob.plan.seen.unread import Unread
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run ended. `interrupted` is the number of the signal that stopped it, None where it ended by itself."""
+    """How a run ended. `interrupted` is the number of the signal that stopped it, None if it ended by itself."""
 
     snapshot: Snapshot
     interrupted: int | None
@@ -42,12 +43,15 @@ def is_over(job: Job, status: dict[str, Any], observed: Children, now: datetime)
 
 
 def success_while_stopped(job: Job, status: dict[str, Any], observed: Children, now: datetime) -> dict[str, Any] | None:
-    """The status of a job whose training ended well while it was being stopped; None where it did not.
+    """The status of a job whose training ended well while it was being stopped; None if it did not.
 
     `status` is the last that was written. No plan is carried out any more then, but its judgement of the chief counts;
     that of the others does not, which were told to end.
     """
-    planned = plan(job.model_copy(update={"status": status}), observed, now, DEFAULTS).status or status
+    try:
+        planned = plan(job.model_copy(update={"status": status}), observed, now, DEFAULTS).status or status
+    except Unread:  # a process is gone unseen
+        return None
     return planned if planned.get("phase") == Phase.SUCCEEDED else None
 
 

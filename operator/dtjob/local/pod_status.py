@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import Any
 
 from dtjob import times
-from dtjob.api.pod_template import TRAINING_CONTAINER
-from dtjob.local.addresses import HOST
+from dtjob.api.spec.pod_template import TRAINING_CONTAINER
+from dtjob.local.processes.addresses import HOST
 from dtjob.objects.exit_codes import of_signal
 
 MESSAGE_BYTES = 2048

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import Any
 
-from dtjob.controller.status_client import NoStatus, read_status
-from dtjob.local.addresses import HOST, Addresses
+from dtjob.local.processes.addresses import HOST, Addresses
 from dtjob.objects import labels, topology
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.progress import last_words
-from dtjob.plan.silence import Silence
+from dtjob.plan.seen.children import Silence
+from dtjob.plan.seen.progress import last_words
+from dtjob.status_client import NoStatus, read_status
 
 ANSWER_SECONDS = 1.0
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from dtjob.api.replica_specs import Role
+from dtjob.api.spec.replica_specs import Role
 from dtjob.objects import labels
 from dtjob.objects.manifest import Manifest
-from dtjob.plan import children
-from dtjob.plan.children import PodState
+from dtjob.plan.seen import children
+from dtjob.plan.seen.children import PodState
 
 Reports = Mapping[str, Mapping[str, Any]]
 
@@ -32,7 +32,7 @@ class Recovery:
     victims: dict[str, int | None] = field(default_factory=dict)
     """Failed tasks, each with the pid of the supervisor that it had."""
     chief_training_pid: int | None = None
-    """The chief task's training process when the failure was observed; None where it had ended by then."""
+    """The chief task's training process when the failure was observed; None if it had ended by then."""
     chief_step: int | None = None
     """The chief's step when all victims were back, for chiefs that did not have to start again (ParameterServer)."""
 

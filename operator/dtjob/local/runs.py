@@ -82,7 +82,7 @@ class Run:
         return self.directory / "cluster.json"
 
     def latest_checkpoint(self) -> int | None:
-        """The step of the newest whole checkpoint in this run's directory, None where there is none.
+        """The step of the newest whole checkpoint in this run's directory, None if there is none.
 
         None too if the program calls fit several times: only its process knows how steps count on.
         """
@@ -166,7 +166,7 @@ def open_run(job: Job, work_directory: Path, fresh: bool = False, kept_at: Path 
 
 
 def choose(record: RunRecord | None, name: str, wanted_hash: str, fresh: bool) -> tuple[bool, str]:
-    """Whether to resume the latest run, and why in words. `record` is None where there is none that can be read."""
+    """Whether to resume the latest run, and why in words. `record` is None if there is none that can be read."""
     if record is None:
         return False, "new run"
     if fresh:

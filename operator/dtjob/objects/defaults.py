@@ -12,9 +12,9 @@ from datetime import timedelta
 
 from dtjob.api.job import GROUP, Job
 from dtjob.api.label_forms import check_name, check_value
-from dtjob.api.pod_template import TRAINING_CONTAINER
-from dtjob.api.replica_specs import AnyReplicaSpec, Role
-from dtjob.api.scheduling import GangProvider
+from dtjob.api.spec.pod_template import TRAINING_CONTAINER
+from dtjob.api.spec.replica_specs import AnyReplicaSpec, Role
+from dtjob.api.spec.scheduling import GangProvider
 from dtjob.objects import labels
 from dtjob.objects.pod_defaults import NO_POD_DEFAULTS, PodDefaults
 from dtjob.objects.readers import Readers

@@ -26,7 +26,7 @@ KEPT_METADATA = ("name", "namespace", "uid", "resourceVersion", "creationTimesta
 
 
 def drifted(wanted: Manifest, there: Manifest) -> str:
-    """The first field of `there`, an object or what `reduced` left of it, that is not as in `wanted`; empty where all
+    """The first field of `there`, an object or what `reduced` left of it, that is not as in `wanted`; empty if all
     are.
 
     A ConfigMap never drifts: it is immutable, named after its data's hash, and found by its name, not by its labels.

@@ -20,5 +20,5 @@ def of_signal(number: int) -> int:
 
 
 def signal_of(code: int) -> int | None:
-    """The signal that an exit code speaks of, None where it speaks of none."""
+    """The signal that an exit code speaks of, None if it speaks of none."""
     return code - 128 if 128 < code < 128 + signal.NSIG else None

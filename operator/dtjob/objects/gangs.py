@@ -11,16 +11,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from dtjob.api.job import Job
-from dtjob.api.replica_specs import Role
-from dtjob.api.scheduling import Gang, GangProvider
+from dtjob.api.spec.replica_specs import Role
+from dtjob.api.spec.scheduling import Gang, GangProvider
 from dtjob.objects import labels, quantities, topology
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults, priority_class_of
 from dtjob.objects.manifest import Manifest
-from dtjob.objects.pod import pod
+from dtjob.objects.pod.pod import pod
 from dtjob.objects.shared import owned_metadata
 from dtjob.objects.topology import Task
 
 POD_GROUP = "PodGroup"
+PLURAL = "podgroups"
 KINDS = {
     GangProvider.KUBERNETES: f"{POD_GROUP}.scheduling.k8s.io",
     GangProvider.VOLCANO: f"{POD_GROUP}.scheduling.volcano.sh",
@@ -111,7 +112,7 @@ def _fewest(job: Job, role: Role) -> int:
 
 
 def membership(job: Job, defaults: Defaults, *, alone: bool = False) -> Membership | None:
-    """How a pod that trains belongs to the job's gang, None where the job has none."""
+    """How a pod that trains belongs to the job's gang, None if the job has none."""
     provider = provider_of(job, defaults)
     if provider is None or job.spec.scheduling.gang is None:
         return None
@@ -124,7 +125,7 @@ def membership(job: Job, defaults: Defaults, *, alone: bool = False) -> Membersh
 
 
 def _queue(gang: Gang) -> str | None:
-    """Volcano's queue, None where the job names none."""
+    """Volcano's queue, None if the job names none."""
     return gang.volcano.queue if gang.volcano else None
 
 
@@ -165,7 +166,7 @@ def overruled(job: Job, gang: Membership) -> list[str]:
 
 
 def pod_group(job: Job, defaults: Defaults = NO_DEFAULTS, at_most: int | None = None) -> Manifest | None:
-    """The job's PodGroup, None where it has no gang. `at_most`: how many tasks are still to run, so that a gang does
+    """The job's PodGroup, None if it has no gang. `at_most`: how many tasks are still to run, so that a gang does
     not wait for what has finished. Its apiVersion is the best that there is, which the cluster need not have."""
     provider, gang = provider_of(job, defaults), job.spec.scheduling.gang
     if provider is None or gang is None:
@@ -215,7 +216,7 @@ def is_fixed(group: Manifest) -> bool:
 
 
 def drifted(wanted: Manifest, there: Manifest) -> str:
-    """The first field of a PodGroup that is not as in `wanted`; empty where all are, or where none can be changed."""
+    """The first field of a PodGroup that is not as in `wanted`; empty if all are, or where none can be changed."""
     spec = there.get("spec") or {}
     if is_fixed(there):
         return ""

@@ -15,14 +15,14 @@ from typing import Any
 from dtjob.api.job import GROUP as JOB_GROUP
 from dtjob.api.job import KIND as JOB_KIND
 from dtjob.api.job import Job
-from dtjob.api.pod_template import TRAINING_CONTAINER
-from dtjob.api.replica_specs import Role
+from dtjob.api.spec.pod_template import TRAINING_CONTAINER
+from dtjob.api.spec.replica_specs import Role
 from dtjob.objects import labels, quantities, shared
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
 from dtjob.objects.defaults import priority_class_of as default_priority
 from dtjob.objects.manifest import Manifest
-from dtjob.objects.nearness import topology_request
-from dtjob.objects.pod import pod
+from dtjob.objects.pod.nearness import topology_request
+from dtjob.objects.pod.pod import pod
 from dtjob.objects.topology import Task
 
 GROUP = "kueue.x-k8s.io"
@@ -83,17 +83,17 @@ class Priority:
 
 
 def queue_of(job: Job) -> str | None:
-    """The LocalQueue that the job is to wait in, None where it is in none."""
+    """The LocalQueue that the job is to wait in, None if it is in none."""
     return _label(job, QUEUE)
 
 
 def prebuilt_of(job: Job) -> str | None:
-    """The name of the Workload that somebody else makes for the job, None where dtjob does."""
+    """The name of the Workload that somebody else makes for the job, None if dtjob does."""
     return _metadata(job, "annotations").get(PREBUILT) or _label(job, PREBUILT)
 
 
 def priority_class_of(job: Job, defaults: Defaults = NO_DEFAULTS) -> tuple[str, str] | None:
-    """Kind and name of the class that the job's place in the queue depends on, None where it names none."""
+    """Kind and name of the class that the job's place in the queue depends on, None if it names none."""
     if name := _label(job, PRIORITY_CLASS):
         return "WorkloadPriorityClass", name
     return ("PriorityClass", name) if (name := default_priority(job, defaults)) else None
@@ -191,7 +191,7 @@ def _near(job: Job, sets: list[dict[str, Any]], near: bool) -> list[dict[str, An
 
 
 def min_count(job: Job, role: Role) -> int | None:
-    """With how few of its tasks a role can begin; None where it needs all of them."""
+    """With how few of its tasks a role can begin; None if it needs all of them."""
     replica, policy = job.spec.replica_specs.get(role), job.spec.elastic_policy
     if role is not Role.WORKER or replica is None or policy is None or policy.min_replicas is None:
         return None

@@ -16,7 +16,7 @@ MANAGED_BY = MANAGED_BY_LABEL
 
 
 def of(manifest: Manifest) -> dict[str, str]:
-    """The object's labels, empty where it has none."""
+    """The object's labels, empty if it has none."""
     return manifest["metadata"].get("labels") or {}
 
 
@@ -29,7 +29,7 @@ def controller_uid(manifest: Manifest) -> str | None:
 
 
 def controlling_job(manifest: Manifest) -> str | None:
-    """The name of the job that controls this object, by its owner references; None where none does."""
+    """The name of the job that controls this object, by its owner references; None if none does."""
     for owner in manifest["metadata"].get("ownerReferences") or ():
         if owner.get("controller") and owner["kind"] == KIND and owner["apiVersion"].startswith(f"{GROUP}/"):
             return str(owner["name"])

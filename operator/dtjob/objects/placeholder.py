@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import Any
 
 from dtjob.api.job import Job
-from dtjob.api.replica_specs import Role
+from dtjob.api.spec.replica_specs import Role
 from dtjob.objects import labels, topology
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
 from dtjob.objects.manifest import Manifest
-from dtjob.objects.pod import pod
+from dtjob.objects.pod.pod import pod
 from dtjob.objects.topology import Task
 
 ROLE = "placeholder"

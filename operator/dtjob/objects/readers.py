@@ -24,7 +24,7 @@ class Readers:
     scrapers: tuple[Mapping[str, Any], ...] = ()
 
     def peers(self) -> list[dict[str, Any]]:
-        """All of them, as under `from` of a NetworkPolicy; empty where there are none."""
+        """All of them, as under `from` of a NetworkPolicy; empty if there are none."""
         peers = [dict(scraper) for scraper in self.scrapers]
         if self.operator_namespace is None:
             return peers

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dtjob.api.job import API_VERSION, KIND, Job
-from dtjob.api.network import Isolation
+from dtjob.api.spec.network import Isolation
 from dtjob.objects import labels, topology
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.readers import NO_READERS, Readers

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
-from dtjob.api.checkpoint import MountOn
 from dtjob.api.job import Job
-from dtjob.api.replica_specs import Role
-from dtjob.api.strategy import Strategy
+from dtjob.api.spec.checkpoint import MountOn
+from dtjob.api.spec.replica_specs import Role
+from dtjob.api.spec.strategy import Strategy
 from dtjob.objects.manifest import Manifest
 
 CONNECTED_ROLES = {
@@ -51,7 +51,7 @@ def _tasks(counts: tuple[tuple[Role, int], ...]) -> tuple[Task, ...]:
 
 
 def chief_task(job: Job) -> Task:
-    """The task that writes checkpoints and decides success: the chief, or worker 0 where there is none."""
+    """The task that writes checkpoints and decides success: the chief, or worker 0 if there is none."""
     return Task(Role.CHIEF if job.spec.replica_specs.chief else Role.WORKER, 0)
 
 
@@ -77,7 +77,7 @@ def pod_name(job: Job, task: Task, attempt: int) -> str:
 
 
 def named_attempt(job_name: str, pod_name: str) -> tuple[str, int] | tuple[None, None]:
-    """The id of the task, and the attempt at it, that a pod of this name is in this job; None where it has no such
+    """The id of the task, and the attempt at it, that a pod of this name is in this job; None if it has no such
     name."""
     before, _, attempt = pod_name.rpartition("-")
     prefix = job_name + "-"

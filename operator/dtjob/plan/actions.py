@@ -1,4 +1,4 @@
-"""What a plan may ask for: the few things that dtjob ever does to a cluster."""
+"""Actions: all that a plan can ask for."""
 
 from __future__ import annotations
 
@@ -115,21 +115,14 @@ class Event:
 Action = Create | Delete | StopServing | Relabel | Mend | PatchWorkload
 
 
-Read = tuple[tuple[str, str], ...]
-"""Objects that are to be read, by kind and name."""
-
-
 @dataclass(frozen=True)
 class Plan:
     """What to do for one job now.
 
-    `status` is the whole new status, None where it would not change. It is written before any action, so that a crash
+    `status` is the whole new status, None if it would not change. It is written before any action, so that a crash
     between two lines can only repeat what is safe to repeat; only a new job's first objects may come before
     (`urgency.begins`). `only_counts`: it tells of counts alone.
     `look_again_at` is when time alone can change the plan.
-    `ask_for` are pods, by name, for which the cluster is to be asked before anything can be decided: such a plan has
-    nothing else, and the next one is made with the answers among the children. So are `read` other objects, by kind and
-    name, that decide something and are not this job's.
     `events_of` is the uid of a pod whose own events are to be read, for the status to say them.
     """
 
@@ -137,8 +130,6 @@ class Plan:
     status: dict[str, Any] | None = None
     events: tuple[Event, ...] = ()
     look_again_at: datetime | None = None
-    ask_for: tuple[str, ...] = ()
-    read: Read = ()
     only_counts: bool = False
     events_of: str = ""
 

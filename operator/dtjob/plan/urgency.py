@@ -1,4 +1,4 @@
-"""What of a job is urgent: which change of a status may wait a little, and where pods may come before any word of them.
+"""Urgency: which changes of a status may be written a little later, and when pods are made before the first status.
 
 Pods of a job start one after another, and end so. Were each of them written, a job of four pods would be written twice
 as often as anything happens to it; a count that is a second old misleads nobody. And what a new job waits for are its
@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from dtjob.api.job import Job
 from dtjob.api.phase import Phase
-from dtjob.api.replica_specs import Role
+from dtjob.api.spec.replica_specs import Role
 from dtjob.api.status.status import Status
 from dtjob.plan.actions import Create, Plan
-from dtjob.plan.children import Children
+from dtjob.plan.seen.children import Children
 
 MOST_BEFORE_A_WORD = 8
 """Objects that a new job is given before its first status: three shared ones and the pods of a small job, in three or

@@ -24,9 +24,9 @@ from typing import Any, Self
 import yaml
 from aiohttp import ClientSession, ClientTimeout, TCPConnector, web
 
-from dtjob.kube.handlers import LIST_CHUNK
-from dtjob.kube.resource import resource_of
-from dtjob.local.addresses import free_ports
+from dtjob.kube.calls.kinds import resource_of
+from dtjob.kube.watching.handlers import LIST_CHUNK
+from dtjob.local.processes.addresses import free_ports
 
 _HOP = {"connection", "host", "keep-alive", "transfer-encoding", "content-length", "te", "upgrade"}
 """Headers that are between two ends of a connection."""

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 import yaml
 
-from dtjob.local.addresses import free_ports
+from dtjob.local.processes.addresses import free_ports
 from tests.cluster.support.operator_process import OperatorProcess
 from tools.cluster.control_plane import ControlPlane
 from tools.cluster.rest import DEFAULT_TIMEOUT, Api, Object

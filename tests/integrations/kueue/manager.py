@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import yaml
 
-from dtjob.local.addresses import free_ports
+from dtjob.local.processes.addresses import free_ports
 from tools import binaries
 from tools.chart import find_helm
 from tools.cluster.control_plane import ControlPlane

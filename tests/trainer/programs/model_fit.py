@@ -9,6 +9,9 @@ import tensorflow as tf
 parser = argparse.ArgumentParser()
 parser.add_argument("--package", choices=["keras", "tf_keras"], default="keras")
 parser.add_argument("--strategy", default="MirroredStrategy")
+parser.add_argument("--legacy", choices=["SGD", "Adam", "RMSprop"], help="an older optimizer of tf_keras")
+parser.add_argument("--clipnorm", type=float)
+parser.add_argument("--epochs", type=int, default=2)
 options = parser.parse_args()
 keras = importlib.import_module(options.package)
 
@@ -27,10 +30,13 @@ x = np.random.default_rng(0).normal(size=(96, 4)).astype("float32")
 y = x @ np.array([[1.0], [2.0], [-1.0], [0.5]], np.float32)
 with strategy.scope():
     model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(1, kernel_initializer="ones")])
-    model.compile(keras.optimizers.SGD(0.05), "mse", metrics=["mae"])
+    optimizer = keras.optimizers.SGD(0.05)
+    if options.legacy:
+        optimizer = getattr(keras.optimizers.legacy, options.legacy)(0.05, clipnorm=options.clipnorm)
+    model.compile(optimizer, "mse", metrics=["mae"])
 if shards:
     assert len(model.layers[0].kernel.value.variables) == 2
-history = model.fit(x, y, batch_size=32, epochs=2, shuffle=False).history
+history = model.fit(x, y, batch_size=32, epochs=options.epochs, shuffle=False).history
 predicted = model.predict(x, batch_size=40, verbose=0)
 assert predicted.shape == (96, 1)
 named = model.evaluate(x, y, batch_size=32, verbose=0, return_dict=True)

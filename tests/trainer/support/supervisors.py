@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from dtjob.local.addresses import free_ports
+from dtjob.local.processes.addresses import free_ports
 
 T = TypeVar("T")
 

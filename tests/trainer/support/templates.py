@@ -13,8 +13,8 @@ from pathlib import Path
 from select import select
 from typing import Protocol
 
-from dtjob.local.adopted import Adopted
-from dtjob.local.launcher import Launcher, Start
+from dtjob.local.processes.adopted import Adopted
+from dtjob.local.processes.launcher import Launcher, Start
 
 RUNNER = ("-m", "dtjob_trainer.run")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.replica_specs import replica_specs
-from dtjob.api.replica_specs import ReplicaSpecs, Role
+from dtjob.api.spec.replica_specs import ReplicaSpecs, Role
 
 
 def test_each_role_has_its_number_and_what_all_get() -> None:

@@ -11,7 +11,7 @@ import pytest
 from benchmarks.operators import training_jobs
 from benchmarks.operators.recovery import VICTIMS
 from benchmarks.operators.training_jobs import DIRECTORY, GROUPS, SIDES, Training
-from dtjob.crd.problems import problems
+from dtjob.crd.answers.problems import problems
 
 PROGRAM = Path(training_jobs.__file__).parents[1] / "programs" / "recovery.py"
 each_strategy = pytest.mark.parametrize("strategy", GROUPS)

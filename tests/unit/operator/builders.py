@@ -12,18 +12,20 @@ from typing import Any
 
 from dtjob import times
 from dtjob.api.job import Job
-from dtjob.api.replica_specs import Role
+from dtjob.api.spec.replica_specs import Role
 from dtjob.api.status.incident import Incident
 from dtjob.api.status.internal import Internal
 from dtjob.api.status.status import Status
 from dtjob.objects import drift, labels, topology
 from dtjob.objects.manifest import Manifest
-from dtjob.objects.pod import pod as pod_of
+from dtjob.objects.pod.pod import pod as pod_of
 from dtjob.objects.topology import Task
 from dtjob.plan.actions import Create, Delete, Mend, Plan, Relabel
-from dtjob.plan.children import Children, TaskView, view_tasks
+from dtjob.plan.draft import Draft
 from dtjob.plan.plan import plan
-from dtjob.plan.situation import Situation
+from dtjob.plan.seen.children import Children, TaskView, view_tasks
+from dtjob.plan.seen.situation import Situation
+from dtjob.plan.seen.unread import Unread
 
 NOW = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
 JOB_UID = "11111111-2222-3333-4444-555555555555"
@@ -203,6 +205,11 @@ def views(job: Job, *pods: Manifest, now: datetime = NOW) -> tuple[TaskView, ...
     return view_tasks(job, Children(tuple(pods)), Status.read(job.status).internal.attempts, now)
 
 
+def draft(job: Job, *pods: Manifest, now: datetime = NOW, **status: Any) -> Draft:
+    """A draft of the plan for this job with these pods; `status` fields replace those of its status."""
+    return Draft(situation(job, *pods, now=now, **status))
+
+
 def situation(job: Job, *pods: Manifest, now: datetime = NOW, **status: Any) -> Situation:
     """The job with these pods; `status` are fields of its status or of `internal`, which is read beforehand."""
     seen = Situation.of(job, Children(tuple(pods)), now)
@@ -243,11 +250,18 @@ def all_pods(job: Job, status: dict[str, Any] | None = None) -> dict[str, Manife
 
 def plan_answered(job: Job, children: Children, now: datetime = NOW) -> Plan:
     """The plan, where the API server knows no more pods than the watch."""
-    made = plan(job, children, now)
-    while made.ask_for:
-        children = replace(children, gone=children.gone | set(made.ask_for))
-        made = plan(job, children, now)
-    return made
+    while names := asked(job, children, now):
+        children = replace(children, gone=children.gone | set(names))
+    return plan(job, children, now)
+
+
+def asked(job: Job, children: Children, now: datetime = NOW) -> tuple[Any, ...]:
+    """What has to be read before there is a plan: names of pods, or kinds and names of other objects."""
+    try:
+        plan(job, children, now)
+    except Unread as unread:
+        return (*unread.pods, *unread.objects)
+    return ()
 
 
 def carried_out(children: Children, plan: Plan, now: datetime = NOW) -> Children:

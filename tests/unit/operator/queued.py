@@ -9,14 +9,15 @@ from typing import Any
 
 from dtjob import times
 from dtjob.api.job import Job
+from dtjob.controller.stored_fields import kept
 from dtjob.objects import kueue
 from dtjob.objects.defaults import NO_DEFAULTS
-from dtjob.objects.kept import kept
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Create, Delete, Event, PatchWorkload, Plan
-from dtjob.plan.children import Children
 from dtjob.plan.plan import plan
-from dtjob.plan.workload import Kueue
+from dtjob.plan.seen.children import Children
+from dtjob.plan.seen.unread import Unread
+from dtjob.plan.seen.workload import Kueue
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW
 
@@ -97,12 +98,12 @@ class Story:
 
     def _answered(self, now: datetime) -> Plan:
         children = self.children
-        made = plan(self.job, children, now, NO_DEFAULTS)
-        while made.ask_for or made.read:
-            read = {**children.read, **{key: self.there.get(key) or self._stored(*key) for key in made.read}}
-            children = replace(children, gone=children.gone | set(made.ask_for), read=read)
-            made = plan(self.job, children, now, NO_DEFAULTS)
-        return made
+        while True:
+            try:
+                return plan(self.job, children, now, NO_DEFAULTS)
+            except Unread as unread:
+                read = {**children.read, **{key: self.there.get(key) or self._stored(*key) for key in unread.objects}}
+                children = replace(children, gone=children.gone | set(unread.pods), read=read)
 
     def _patch(self, action: PatchWorkload) -> None:
         found = self.there.get((kueue.KIND, action.name)) or self._stored(kueue.KIND, action.name)

@@ -6,7 +6,7 @@ from typing import Any
 
 from dtjob.api.job import Job
 from dtjob.plan.actions import Plan
-from dtjob.plan.children import Children
+from dtjob.plan.seen.children import Children
 from tests.unit.operator import builders
 from tests.unit.operator.builders import at
 

@@ -108,7 +108,7 @@ def test_what_is_no_source_stays_out_of_the_build(path: str) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    ["operator/dtjob/plan/policies/restart.py", "trainer_image/dtjob_trainer/loops/fit.py", "pyproject.toml",
+    ["operator/dtjob/plan/failure/restart.py", "trainer_image/dtjob_trainer/loops/fit.py", "pyproject.toml",
      "trainer_image/pyproject.toml", "examples/digits.py", "examples/digits.npz", "constraints.txt", "README.md",
      "LICENSE"],
 )  # fmt: skip

@@ -103,8 +103,8 @@ def fit(
     Of compile()'s options, `run_eagerly` is refused, and `jit_compile` holds under Default and OneDevice: where Keras
     would, XLA compiles the step. With several replicas it is left aside, and the log says so.
 
-    Of tf_keras, random layers such as Dropout draw from generators whose seeds can be saved; refused are TPUs,
-    `strategyOptions.partitioner` and legacy optimizers.
+    Of tf_keras, random layers such as Dropout draw from generators whose seeds can be saved; refused are TPUs, and
+    variables that `strategyOptions.partitioner` has cut.
 
     With `spec.checkpoint` the run is saved as it goes on and resumes where it was: with the same bits under the
     synchronous strategies on CPU, or the status says that resume is "approximate". The log names what of the model is

@@ -111,8 +111,9 @@ class FitLoop(TrainingRun):
 
     def _finish(self) -> None:
         model = self._engine.trained.model
-        if model.optimizer is not None and self._step > 0:  # averages begin with the first step, as zeros before it
-            model.optimizer.finalize_variable_values(model.trainable_weights)  # use_ema
+        finalize = getattr(model.optimizer, "finalize_variable_values", None)  # for use_ema, which not all have
+        if finalize is not None and self._step > 0:  # averages begin with the first step, as zeros before it
+            finalize(model.trainable_weights)
         self._callbacks.train_end(self._last_logs)
 
     def _goes_on(self) -> bool:

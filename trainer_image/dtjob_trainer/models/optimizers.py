@@ -101,7 +101,7 @@ def scale_schedules(optimizer: Any, factor: float) -> None:
     """Multiply every rate of a schedule of `optimizer` (of those inside it) by `factor`; no checkpoint has these, as it
     has a rate that is one number."""
     for inner in innermost(optimizer):
-        if not _is_number(inner._learning_rate):
+        if not _is_number(_rate_of(inner)):
             _scale_own_rate(inner, factor)
 
 
@@ -109,8 +109,15 @@ def _is_number(rate: Any) -> bool:
     return isinstance(rate, keras.Variable | tf.Variable)  # tf_keras's are TensorFlow's own
 
 
+def _rate_of(optimizer: Any) -> Any:
+    """The variable that has the learning rate, or the schedule."""
+    if hasattr(optimizer, "_learning_rate"):
+        return optimizer._learning_rate
+    return optimizer._hyper["learning_rate"]  # of tf_keras's legacy optimizers
+
+
 def _scale_own_rate(optimizer: Any, factor: float) -> None:
-    rate = optimizer._learning_rate
+    rate = _rate_of(optimizer)
     if _is_number(rate):
         optimizer.learning_rate = float(rate.numpy()) * factor
         return

@@ -38,6 +38,9 @@ from dtjob_trainer.strategies.collective import Group
 
 _Generator = backend.RandomGenerator
 _own_add = AggregatingVariable.assign_add
+_sum_gradients = optimizer_utils.all_reduce_sum_gradients
+LEGACY = tf_keras.optimizers.legacy.Optimizer
+"""The class of older optimizers."""
 _adding: ContextVar[Cut | None] = ContextVar("adding", default=None)
 """The cut of the replica of CentralStorage whose metrics are being updated."""
 
@@ -69,11 +72,6 @@ class LegacyModel(TrainedModel):
             raise FitError(f"model must be a Keras 3 or tf_keras model, not tf_keras's {type(model).__name__}")
         if self._traits.tpu:
             raise FitError("model is of tf_keras, which this loop cannot train on a TPU; make it with Keras 3")
-        if getattr(tf.distribute.get_strategy().extended, "_variable_partitioner", None) is not None:
-            raise FitError(
-                "strategyOptions.partitioner cuts the variables of a tf_keras model into shards, of which no "
-                "checkpoint could make wholes again; leave partitioner out, or make the model with Keras 3"
-            )
         if not model._is_compiled:
             raise FitError("model is not compiled; call model.compile(optimizer, loss, metrics=…) before fit()")
         if model.optimizer is None and not self.own_step:
@@ -121,8 +119,9 @@ class LegacyModel(TrainedModel):
 
         with tf_keras_losses.of_global_batch(), self._watch.tapes(), self._watching_sums():
             step.get_concrete_function(x, y, sample_weight, None if self.own_step else _outputs(model))
+        _refuse_shards(model)
         if model.optimizer is not None and not self.own_step:
-            model.optimizer.build(model.trainable_variables)
+            _build_optimizer(model.optimizer, model.trainable_variables)
         self._keep_seeds()
 
     def build_further(self, x: Any, y: Any, sample_weight: Any) -> None:
@@ -232,6 +231,8 @@ class LegacyModel(TrainedModel):
         for place, optimizer in enumerate(self.optimizers):
             # what tf.train.Checkpoint would save: an optimizer's `variables` leave out its learning rate
             found = tf.train.TrackableView(optimizer).descendants()
+            if isinstance(optimizer, LEGACY):  # of which the view has no slots
+                found = {id(v): v for v in (*found, *optimizer.weights)}.values()
             own = [Plain(v) for v in found if isinstance(v, tf.Variable) and id(v) not in weights]
             shared |= named(f"optimizer-{place}", own)
         shared |= named("counter", [Plain(self.model._train_counter)])
@@ -253,8 +254,7 @@ class LegacyModel(TrainedModel):
     @property
     def optimizers(self) -> list[Any]:
         """Every optimizer of the model."""
-        kinds = (tf_keras.optimizers.Optimizer, tf_keras.optimizers.legacy.Optimizer)
-        return optimizers.kept_by(self.model, kinds)
+        return optimizers.kept_by(self.model, (tf_keras.optimizers.Optimizer, LEGACY))
 
     def _random(self) -> list[Any]:
         """The layers that draw random numbers."""
@@ -299,13 +299,31 @@ class LegacyModel(TrainedModel):
 
 def _limits(optimizer: Any, traits: Traits) -> Iterator[str]:
     """What of `optimizer` cannot be right under a strategy like that, each with its reason and the mend."""
-    if isinstance(optimizer, tf_keras.optimizers.legacy.Optimizer):
-        yield "legacy optimizers make their variables too late; use tf_keras.optimizers.Adam …"
     scales = isinstance(optimizer, tf_keras.mixed_precision.LossScaleOptimizer)
     if scales and traits.central_storage:
         yield "LossScaleOptimizer fails inside CentralStorage; use the policy mixed_bfloat16"
     if scales and traits.asynchronous:
         yield "LossScaleOptimizer changes its scale between two workers' steps; use the policy mixed_bfloat16"
+
+
+def _refuse_shards(model: Any) -> None:
+    """Raise FitError for a built model some variables of which are cut."""
+    if any(hasattr(variable, "_sharded_container") for variable in model.variables):
+        raise FitError(
+            "strategyOptions.partitioner, or the strategy's variable_partitioner, cuts variables of this tf_keras "
+            "model into shards, of which no checkpoint could make wholes again; leave it out, or make the model "
+            "with Keras 3"
+        )
+
+
+def _build_optimizer(optimizer: Any, variables: Any) -> None:
+    """Make the variables of `optimizer` for those that it trains."""
+    if not isinstance(optimizer, LEGACY):
+        optimizer.build(variables)
+        return
+    if optimizer.gradient_aggregator is _sum_gradients:  # it would hold on to the function that we replace
+        optimizer.gradient_aggregator = lambda pairs: optimizer_utils.all_reduce_sum_gradients(pairs)
+    optimizer._create_all_weights(variables)
 
 
 def _outputs(model: Any) -> Any:

@@ -52,10 +52,11 @@ _OUTSIDE_STEPS = re.compile(
     r"DistributedVariable\.handle is not available outside the replica context"
     r"|'NoneType' object has no attribute 'merge_call'"
     r"|apply_gradients\(\) cannot be called in cross-replica context"
+    r"|SyncOnReadVariable does not support `assign_\w+` in cross-replica context"
 )
-"""What TensorFlow, Keras 3 and tf_keras say of a training step that no `strategy.run` runs."""
+"""What TensorFlow, Keras 3 and tf_keras say of a training step, or a metric's update, that no `strategy.run` runs."""
 OWN_STEPS = (
-    "a training step of the program's own runs outside of strategy.run, so nothing distributes it; call "
+    "a training step or metric of the program's own runs outside of strategy.run, so nothing distributes it; call "
     "strategy.run(step, …) or dtjob_trainer.train(…), or set strategy: Default to train in one process"
 )
 PASSING_ANSWERS = (408, 425, 429, 500, 502, 503, 504)

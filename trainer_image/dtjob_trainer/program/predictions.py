@@ -45,13 +45,12 @@ def _here(predict: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(predict)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        held = next(name for name in STRATEGY if name in vars(self))
-        strategy = vars(self)[held]
-        vars(self)[held] = None
+        held = {name: vars(self)[name] for name in STRATEGY if name in vars(self)}
+        vars(self).update(dict.fromkeys(held))
         try:
             return outside_strategy(predict)(self, *args, **kwargs)
         finally:
-            vars(self)[held] = strategy
+            vars(self).update(held)
 
     return method
 

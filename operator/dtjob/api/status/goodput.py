@@ -1,6 +1,6 @@
 """`status.goodput`: what the time of a job has gone into since all of its tasks first ran.
 
-Every second that is counted stands under exactly one of `seconds`; which one, `plan/policies/goodput.py` decides.
+Every second that is counted stands under exactly one of `seconds`; which one, `plan/lifetime/time_spent.py` decides.
 """
 
 from __future__ import annotations

@@ -54,8 +54,8 @@ class Incident(StatusBlock):
     ends_at: Time | None = None
     """From when on failures belong to the next incident. None: training has not resumed."""
     action: str | None = None
-    """What a rule of failurePolicy.rules said to do about it; None where none did."""
+    """What a rule of failurePolicy.rules said to do about it; None if none did."""
     errors: Errors | None = None
-    """The row of errors that it ends, None where its cause is another or has no peer to blame."""
+    """The row of errors that it ends, None if its cause is another or has no peer to blame."""
     mistake: Mistake | None = None
     """What may be the program's own fault, where it failed before the job's first step."""

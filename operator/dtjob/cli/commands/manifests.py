@@ -17,6 +17,49 @@ class ManifestOutput(StrEnum):
     JSON = "json"
 
 
+class Verdicts(StrEnum):
+    """How `dtjob validate` answers."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+def validate(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Manifests: files, folders, or - for stdin.")],
+    output: Annotated[
+        Verdicts, typer.Option("--output", "-o", help="json: every verdict as an object.")
+    ] = Verdicts.TEXT,
+) -> None:
+    """Check manifests as the API server would, without one. A file may hold several jobs, and objects of other kinds.
+
+    Example: dtjob validate jobs/ && cat job.yaml | dtjob validate -
+    """
+    from dtjob.cli.validate import as_json, verdicts
+
+    if output is Verdicts.JSON:
+        text, right = as_json(files)
+        sys.stdout.write(text)
+        raise typer.Exit(0 if right else 2)
+    for verdict in verdicts(files):
+        typer.echo(verdict.line)
+        for warning in verdict.warnings:
+            typer.echo(f"warning: {verdict.where}: {warning}", err=True)
+
+
+def init(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="Where the files go.")] = Path(),
+    name: Annotated[str, typer.Option(help="Of the job.")] = "first",
+) -> None:
+    """Write a first script and the manifest of its job.
+
+    Example: dtjob init demo && cd demo && dtjob run job.yaml
+    """
+    from dtjob.cli.first_job import write
+
+    for file in write(directory, name):
+        typer.echo(f"{file} is written")
+
+
 def convert(
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="TFJobs: files, folders, or - for stdin.")],
     output: Annotated[ManifestOutput, typer.Option("--output", "-o", help="yaml, or json.")] = ManifestOutput.YAML,

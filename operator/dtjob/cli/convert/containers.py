@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dtjob.api.network import Network
+from dtjob.api.spec.network import Network
 from dtjob.cli.convert.fields import Fields, items, mapping
 from dtjob.cli.convert.findings import Findings
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dtjob.api.failure_policy import FailurePolicy
-from dtjob.api.failure_rules import RuleAction
-from dtjob.api.replica_specs import Role
+from dtjob.api.spec.failure_policy import FailurePolicy
+from dtjob.api.spec.failure_rules import RuleAction
+from dtjob.api.spec.replica_specs import Role
 from dtjob.cli.convert.fields import Fields
 from dtjob.cli.convert.findings import Findings
 from dtjob.cli.convert.roles import Replicas

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from dtjob.api.replica_specs import Role
-from dtjob.api.strategy import Strategy
+from dtjob.api.spec.replica_specs import Role
+from dtjob.api.spec.strategy import Strategy
 from dtjob.cli.convert.fields import Fields, choice, mapping, number, warn_of_others
 from dtjob.cli.convert.findings import CannotConvert, Findings
 
@@ -79,7 +79,7 @@ def is_distributed(replicas: Replicas) -> bool:
 
 
 def _replica(role: Role, block: Fields, path: str, said: Findings) -> Replica | None:
-    """The role of this block, None where it has no tasks."""
+    """The role of this block, None if it has no tasks."""
     warn_of_others(block, path, ("replicas", "restartPolicy", "template"), said)
     count = number(block.get("replicas"), f"{path}.replicas")
     policy = choice(block.get("restartPolicy"), f"{path}.restartPolicy", RESTART_POLICIES) or RESTART_POLICIES[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dtjob.api.replica_specs import Role
+from dtjob.api.spec.replica_specs import Role
 from dtjob.cli.convert.failures import failure_policy
 from dtjob.cli.convert.fields import Fields, choice, number, warn_of_others
 from dtjob.cli.convert.findings import CannotConvert, Findings

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dtjob.api.replica_specs import Role
-from dtjob.api.scheduling import GangProvider
+from dtjob.api.spec.replica_specs import Role
+from dtjob.api.spec.scheduling import GangProvider
 from dtjob.cli.convert.fields import Fields, mapping, number, warn_of_others
 from dtjob.cli.convert.findings import Findings
 from dtjob.cli.convert.roles import Replicas

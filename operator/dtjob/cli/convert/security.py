@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dtjob.cli.convert.fields import Fields, mapping
 from dtjob.cli.convert.findings import Findings
-from dtjob.objects.security import CONTAINER_SECURITY, POD_SECURITY
+from dtjob.objects.pod.security import CONTAINER_SECURITY, POD_SECURITY
 
 _CONTAINERS = ("containers", "initContainers")
 NOTE = (

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from dtjob.api.job import GROUP, MANAGED_BY_LABEL
-from dtjob.api.pod_template import TRAINING_CONTAINER
+from dtjob.api.spec.pod_template import TRAINING_CONTAINER
 from dtjob.cli.convert.containers import with_own_environment, with_text_quantities
-from dtjob.cli.convert.fields import Fields, items, mapping, warn_of_others
+from dtjob.cli.convert.fields import Fields, items, mapping, warn_of_others, without_unknown_fields
 from dtjob.cli.convert.findings import CannotConvert, Findings
 from dtjob.cli.convert.names import renamed
 from dtjob.cli.convert.security import kept_as_it_was
-from dtjob.cli.convert.unknown import without_unknown_fields
 
 _OURS = {
     "hostname": "dtjob sets the host name that TF_CONFIG has",

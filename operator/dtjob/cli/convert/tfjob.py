@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from dtjob.api.job import API_VERSION, KIND
-from dtjob.api.network import Network
-from dtjob.api.replica_specs import Role
+from dtjob.api.spec.network import Network
+from dtjob.api.spec.replica_specs import Role
 from dtjob.cli.convert.containers import command, port_of, sets_tf_config, without_our_ports, without_tf_config
 from dtjob.cli.convert.fields import Fields, choice, mapping, warn_of_others, without_nulls
 from dtjob.cli.convert.findings import CannotConvert, Finding, Findings
-from dtjob.cli.convert.metadata import metadata_of
 from dtjob.cli.convert.names import warn_of_hosts
 from dtjob.cli.convert.program import Command, common_program
 from dtjob.cli.convert.roles import Replicas, is_distributed, replicas_of, stands_alone, strategy_of
@@ -19,7 +18,7 @@ from dtjob.cli.convert.run_policy import Written, life_of, success_policy
 from dtjob.cli.convert.scheduling import scheduling
 from dtjob.cli.convert.template import Template, read_template
 from dtjob.cli.generated_name import with_a_name
-from dtjob.crd.problems import problems
+from dtjob.crd.answers.problems import problems
 
 TFJOB = "TFJob"
 TFJOB_VERSION = "kubeflow.org/v1"
@@ -186,3 +185,26 @@ def _commands(manifest: Fields) -> list[list[Any]]:
     said = Findings()
     replicas = replicas_of(mapping(without_nulls(manifest).get("spec"), "spec"), said)
     return [command(read_template(one.template, f"{one.path}.template", said).training) for one in replicas.values()]
+
+
+_KEPT = ("name", "generateName", "namespace", "labels", "annotations")
+_OF_A_SERVER = (
+    *("uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink", "deletionTimestamp"),
+    "deletionGracePeriodSeconds",
+)
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+def metadata_of(metadata: Fields, said: Findings) -> Fields:
+    """The dtjob's metadata."""
+    found = {name: metadata[name] for name in _KEPT if name in metadata}
+    annotations = dict(mapping(found.get("annotations"), "metadata.annotations"))
+    if annotations.pop(_LAST_APPLIED, None) is not None:
+        said.note(f"metadata.annotations.{_LAST_APPLIED}", "kubectl writes it; it is left out")
+        found["annotations"] = annotations
+    for name in metadata:
+        if name in _OF_A_SERVER:
+            said.note(f"metadata.{name}", "the API server writes it; it is left out")
+        elif name not in _KEPT:
+            said.warn(f"metadata.{name}", "belongs to the TFJob's own object; it is left out")
+    return {name: value for name, value in found.items() if value not in ({}, None)}

@@ -12,7 +12,7 @@ from dtjob.api.status.status import Status
 from dtjob.objects import labels, topology
 from dtjob.objects.exit_codes import TOLD_TO_END
 from dtjob.objects.manifest import Manifest
-from dtjob.plan import children
+from dtjob.plan.seen import children
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Snapshot:
 
     @property
     def evaluation(self) -> Mapping[str, Any]:
-        """The evaluator's latest evaluation, empty where there is none."""
+        """The evaluator's latest evaluation, empty if there is none."""
         found: Mapping[str, Any] = self.reports.get("evaluator-0", {}).get("evaluation") or {}
         return found
 
@@ -51,7 +51,7 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class TaskLine:
-    """One task, as the view shows it. Numbers are None where they are not known."""
+    """One task, as the view shows it. Numbers are None if they are not known."""
 
     task: str
     state: str

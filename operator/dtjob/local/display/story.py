@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from dtjob.api.phase import Phase
-from dtjob.controller.tally import CREATED, DELETED, REFUSED
+from dtjob.controller.call_summary import CREATED, DELETED, REFUSED
 from dtjob.local.display.snapshot import Snapshot
 from dtjob.plan.actions import Event
-from dtjob.plan.policies.restored import RESUMED, STARTED_OVER
-from dtjob.plan.progress import duration
+from dtjob.plan.seen.progress import duration
+from dtjob.plan.telling.restored import RESUMED, STARTED_OVER
 
 BY_PLAN_ONLY = (Phase.SUCCEEDED.value, CREATED, DELETED, REFUSED, RESUMED, STARTED_OVER)
 """Events that say no more than the summary does, the lines about processes, those made from the chief's report, or the

@@ -10,7 +10,7 @@ from typing import Any
 from dtjob.api.phase import Phase
 from dtjob.local.display.snapshot import Snapshot, restarts_by_cause
 from dtjob.local.display.story import ACCURACIES, metrics_text
-from dtjob.plan.progress import duration
+from dtjob.plan.seen.progress import duration
 
 INTERRUPTED = "Interrupted"
 SHOWN_SECONDS = 0.1
@@ -62,7 +62,7 @@ def summary(snapshot: Snapshot, run_directory: Path, resumed: bool, interrupted:
 
 
 def accuracy(result: dict[str, Any]) -> float | None:
-    """The accuracy on held-out data: the chief's validation, else the evaluator's; None where nobody measured it."""
+    """The accuracy on held-out data: the chief's validation, else the evaluator's; None if nobody measured it."""
     metrics, evaluation = result["metrics"], result["evaluation"].get("metrics") or {}
     for source, names in ((metrics, [n for n in ACCURACIES if n.startswith("val_")]), (evaluation, ACCURACIES)):
         for name in names:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from dtjob.objects.security import CONTAINER_SECURITY, POD_SECURITY
+from dtjob.objects.pod.security import CONTAINER_SECURITY, POD_SECURITY
 from tools.cluster.cluster import Cluster
 from tools.cluster.rest import Api, Object
 

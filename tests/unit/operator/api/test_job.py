@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dtjob.api.job import Job
+from dtjob.api.job import Job, is_ours
 from tests.refusals import GOOD
 
 
@@ -28,3 +28,17 @@ def test_a_job_that_the_api_server_has_stored_is_read() -> None:
     assert (job.metadata.uid, job.metadata.resource_version, job.metadata.generation) == ("a", "7", 2)
     assert job.metadata.namespace == "default"
     assert job.status == status
+
+
+@pytest.mark.parametrize(
+    ("spec", "ours"),
+    [
+        ({}, True),
+        ({"managedBy": None}, True),
+        ({"managedBy": "training.dtjob.dev/dtjob-controller"}, True),
+        ({"managedBy": "kueue.x-k8s.io/multikueue"}, False),
+        ({"managedBy": ""}, False),
+    ],
+)
+def test_a_job_is_ours_unless_it_names_another_controller(spec: dict[str, str], ours: bool):
+    assert is_ours(spec) is ours

@@ -19,14 +19,14 @@ def _file(tmp_path: Any, metadata: str) -> Any:
 def test_it_is_valid_and_which_command_takes_it(dtjob, tmp_path):
     file = _file(tmp_path, "{generateName: digits-}")
     said = f"{file}: digits-xxxxx is valid; kubectl create takes it, as kubectl apply wants metadata.name\n"
-    assert dtjob("validate", file) == (0, said, "")
+    assert dtjob("validate", file)[:2] == (0, said)
 
 
 def test_a_name_beside_it_counts(dtjob, tmp_path):
     file = _file(tmp_path, "{generateName: A_, name: digits}")
     assert "metadata.generateName: 'A_' begins no name" in dtjob("validate", file)[2]
     file = _file(tmp_path, "{generateName: other-, name: digits}")
-    assert dtjob("validate", file) == (0, f"{file}: digits is valid\n", "")
+    assert dtjob("validate", file)[:2] == (0, f"{file}: digits is valid\n")
 
 
 @pytest.mark.parametrize(("begin", "says"), [("A_", "'A_' begins no name"), ("a" * 50, "the name is too long")])

@@ -14,7 +14,6 @@ BAD_FILES = {
     "not YAML": ("spec: [", "is not YAML: line 1"),
     "empty": ("", "is empty; give one DistributedTrainingJob"),
     "only a comment": ("# nothing\n", "is empty"),
-    "two documents": (f"{GOOD}\n---\n{GOOD}", "holds 2 documents, 2 of them a DistributedTrainingJob"),
     "no job among two": ("kind: Pod\n---\nkind: Secret\n", "holds 2 documents, 0 of them a DistributedTrainingJob"),
     "a list": ("- 1\n", "the top must be a mapping"),
     "a word": ("hello", "the top must be a mapping"),
@@ -41,6 +40,16 @@ def test_bad_file_is_one_sentence_and_exit_code_2(dtjob, tmp_path, command, text
     assert all(line.startswith(f"dtjob: {file}: ") for line in err.splitlines())
 
 
+@pytest.mark.parametrize("command", ["run", "explain"])
+def test_two_jobs_are_too_many_for_a_command_about_one(dtjob, tmp_path, command):
+    file = tmp_path / "job.yaml"
+    file.write_text(f"{GOOD}\n---\n{GOOD}")
+    code, _, err = dtjob(command, file)
+    assert code == 2
+    assert "holds 2 documents, 2 of them a DistributedTrainingJob" in err
+    assert dtjob("validate", file)[0] == 0
+
+
 def test_a_file_for_kubectl_may_hold_the_jobs_claim_too(dtjob, tmp_path):
     file = tmp_path / "job.yaml"
     file.write_text(f"apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {{name: digits}}\n---\n{GOOD}")
@@ -53,7 +62,7 @@ def test_file_that_cannot_be_read(dtjob, tmp_path, command):
     binary.write_bytes(b"PK\x03\x04\xff\xfe")
     for file, wanted in (
         (tmp_path / "missing.yaml", "No such file"),
-        (tmp_path, "Is a directory"),
+        (tmp_path, "Is a directory" if command != "validate" else "the folder has no file that ends with"),
         (binary, "is not a text file in UTF-8"),
     ):
         code, out, err = dtjob(command, file)

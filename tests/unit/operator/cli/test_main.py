@@ -5,7 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 from dtjob import __version__
+from dtjob.cli import main
 
 
 def test_version_and_help_need_no_library():
@@ -19,9 +22,29 @@ def test_version_and_help_need_no_library():
 def test_help_names_every_command(dtjob):
     code, out, _ = dtjob("--help")
     assert code == 0
-    assert all(name in out for name in ("run", "validate", "explain", "operator", "check"))
+    assert all(name in out for name in ("run", "submit", "validate", "explain", "operator", "doctor"))
 
 
 def test_unknown_command_and_option_are_exit_code_2(dtjob, good):
     assert dtjob("fly")[0] == 2
     assert dtjob("run", good, "--output=xml")[0] == 2
+
+
+COMMANDS = [
+    str(command.name or getattr(command.callback, "__name__", "")).replace("_", "-")
+    for command in main.app.registered_commands
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_help_of_every_command_has_an_example(dtjob, command: str):
+    code, out, _ = dtjob(command, "-h")
+    assert code == 0
+    assert f"dtjob {command}" in out.split("Example", 1)[1]
+
+
+def test_as_a_plugin_it_has_the_name_of_the_plugin(dtjob, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["/usr/bin/kubectl-dtjob", "top", "-h"])
+    with pytest.raises(SystemExit):
+        main.main()
+    assert "Usage: kubectl dtjob top" in capsys.readouterr().out

@@ -9,7 +9,7 @@ import pytest
 from dtjob.cli.bad_input import BadInput
 from dtjob.cli.script import Script
 from dtjob.cli.script_job import manifest
-from dtjob.crd.problems import problems
+from dtjob.crd.answers.problems import problems
 
 FILE = Path("train.py")
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import io
+import json
+import sys
 from pathlib import Path
 
 import pytest
 
 from dtjob.cli.bad_input import BadInput
+from dtjob.cli.manifest_yaml import documents, written
 from dtjob.cli.validate import verdicts
 from tests.unit.operator.cli.manifest import GOOD
 
@@ -21,7 +25,7 @@ def test_every_violation_has_its_line(dtjob, tmp_path):
 def test_validate_looks_at_every_file(dtjob, good, tmp_path):
     bad = tmp_path / "bad.yaml"
     bad.write_text("- 1")
-    assert dtjob("validate", good) == (0, f"{good}: digits is valid\n", "")
+    assert dtjob("validate", good)[:2] == (0, f"{good}: digits is valid\n")
     code, out, err = dtjob("validate", bad, good)
     assert code == 2
     assert str(good) in out
@@ -39,7 +43,7 @@ def test_validate_wants_no_other_image_if_every_template_names_one(dtjob, withou
     roles = f"chief: {{{own}}}, worker: {{replicas: 2, {own}}}, evaluator: {{{own}}}"
     text = without_image.read_text()
     without_image.write_text(text.replace("chief: {}, worker: {replicas: 2}, evaluator: {}", roles))
-    assert dtjob("validate", without_image) == (0, f"{without_image}: digits is valid\n", "")
+    assert dtjob("validate", without_image)[:2] == (0, f"{without_image}: digits is valid\n")
 
 
 def test_validate_says_of_tfjobs_controller_that_it_is_to_go(dtjob, tmp_path):
@@ -49,14 +53,14 @@ def test_validate_says_of_tfjobs_controller_that_it_is_to_go(dtjob, tmp_path):
     assert code == 0
     assert out.endswith("so dtjob leaves the job alone and says nothing of it: remove managedBy\n")
     file.write_text(GOOD.replace("spec:\n", "spec:\n  managedBy: kueue.x-k8s.io/multikueue\n", 1))
-    assert dtjob("validate", file) == (0, f"{file}: digits is valid\n", "")
+    assert dtjob("validate", file)[:2] == (0, f"{file}: digits is valid\n")
 
 
 def test_all_that_is_wrong_is_said_after_the_last_file(good: Path, tmp_path: Path):
     bad, worse = tmp_path / "bad.yaml", tmp_path / "worse.yaml"
     bad.write_text("- 1")
     said = verdicts([bad, good, worse])
-    assert next(said) == f"{good}: digits is valid"
+    assert next(said).line == f"{good}: digits is valid"
     with pytest.raises(BadInput) as wrong:
         next(said)
     assert [line.partition(": ")[0] for line in wrong.value.lines] == [str(bad), str(worse)]
@@ -69,3 +73,36 @@ def test_metadata_that_no_api_server_takes_is_said_by_every_command(dtjob, tmp_p
     code, out, err = dtjob(command, file)
     assert (code, out) == (2, "")
     assert err == f"dtjob: {file}: metadata.labels: must be a mapping (names with values), not a list\n"
+
+
+def test_warnings_say_what_a_job_may_not_be_meant_to_do(dtjob, good: Path) -> None:
+    err = dtjob("validate", good)[2]
+    assert err.startswith(f"warning: {good}: checkpoint.storage.volume is an emptyDir volume")
+
+
+def test_streams_lists_folders_and_standard_input(dtjob, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (one,) = documents(GOOD)
+    claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "a"}}
+    stream = written([claim, one, {"kind": "List", "items": [one]}])
+    monkeypatch.setattr(sys, "stdin", io.StringIO(stream))
+    assert dtjob("validate", "-")[1] == (
+        "standard input, document 2: digits is valid\nstandard input, document 3: digits is valid\n"
+    )
+    (tmp_path / "a.yaml").write_text(stream)
+    (tmp_path / "b.yml").write_text(GOOD.replace("MultiWorkerMirrored", "Fast"))
+    code, out, err = dtjob("validate", tmp_path)
+    assert (code, out.count("is valid")) == (2, 2)
+    assert f"dtjob: {tmp_path / 'b.yml'}: spec.strategy: must be one of" in err
+    (tmp_path / "c.yaml").write_text(written([claim, claim]))
+    assert "holds 2 documents, 0 of them" in dtjob("validate", tmp_path / "c.yaml")[2]
+
+
+def test_json_has_every_verdict(dtjob, good: Path, tmp_path: Path) -> None:
+    bad = tmp_path / "bad.yaml"
+    bad.write_text(GOOD.replace("MultiWorkerMirrored", "Fast"))
+    code, out, _ = dtjob("validate", good, bad, tmp_path / "none.yaml", "-o", "json")
+    right, wrong, missing = json.loads(out)
+    assert code == 2
+    assert (right["valid"], right["name"], len(right["warnings"])) == (True, "digits", 1)
+    assert (wrong["valid"], wrong["problems"][0]["field"]) == (False, "spec.strategy")
+    assert "cannot be read" in missing["problems"][0]["message"]

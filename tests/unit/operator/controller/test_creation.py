@@ -9,11 +9,11 @@ from contextlib import contextmanager
 import pytest
 
 from dtjob.api.job import KIND
-from dtjob.api.scheduling import GangProvider
+from dtjob.api.spec.scheduling import GangProvider
 from dtjob.controller.cluster import ClusterError, JobKey, Refused
 from dtjob.controller.creation import batches, in_groups
-from dtjob.controller.giving_way import SMALLEST_SHARE, GivingWay
-from dtjob.controller.slots import CALLS_OF_A_JOB
+from dtjob.controller.pace.giving_way import SMALLEST_SHARE, GivingWay
+from dtjob.controller.pace.slots import CALLS_OF_A_JOB
 from dtjob.kube.api_error import ApiError
 from dtjob.objects import gangs, kueue, labels
 from dtjob.objects.manifest import Manifest

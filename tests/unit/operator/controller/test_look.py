@@ -9,10 +9,11 @@ import pytest
 
 from dtjob.controller.cluster import Cluster, ClusterError
 from dtjob.controller.look import look
-from dtjob.controller.slots import CALLS_OF_A_JOB, Slots
+from dtjob.controller.pace.slots import CALLS_OF_A_JOB, Slots
 from dtjob.objects import labels
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.children import Children
+from dtjob.plan.seen.children import Children
+from dtjob.plan.seen.unread import Unread
 from tests.unit.operator import builders
 from tests.unit.operator.controller.test_reconciler import all_run, phase, world
 from tests.unit.operator.simulation.operator import World
@@ -197,7 +198,7 @@ async def test_a_look_that_failed_asks_for_no_more_pods() -> None:
     cluster, slots = Overloaded(), Slots()
     names = [f"digits-worker-{number}-0" for number in range(1000)]
     with pytest.raises(ClusterError):
-        await look(cast(Cluster, cluster), slots, builders.job(workers=1000), Children(), names)
+        await look(cast(Cluster, cluster), slots, builders.job(workers=1000), Children(), Unread(pods=names))
     asked = cluster.calls
     await asyncio.sleep(0.2)
     assert cluster.calls == asked, "calls of which nobody takes the answer"

@@ -47,9 +47,9 @@ def test_all_of_it_is_dropped_at_once(how: str) -> None:
         store.apply(job("second", 12))
     else:
         store.forget(KEY)
-    assert store.memory(KEY) == Memory(holds=store.memory(KEY).holds, tally=store.memory(KEY).tally)
+    assert store.memory(KEY) == Memory(holds=store.memory(KEY).holds, summary=store.memory(KEY).summary)
     assert store.memory(KEY).holds.next_try(0.0) is None
-    assert store.memory(KEY).tally.events() == []
+    assert store.memory(KEY).summary.events() == []
 
 
 def test_what_is_asked_of_a_job_that_has_gone_is_remembered_by_nobody() -> None:

@@ -11,10 +11,10 @@ import pytest
 from dtjob.api.job import KIND, Job
 from dtjob.controller import reconciler
 from dtjob.controller.cluster import ClusterError, Refused
-from dtjob.controller.mending import AT_ONCE, WAIT
+from dtjob.controller.pace.repair_limit import AT_ONCE, WAIT
 from dtjob.objects import drift, labels, shared
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.policies import convergence
+from dtjob.plan.pods import convergence
 from tests.unit.operator import builders
 from tests.unit.operator.builders import stranger
 from tests.unit.operator.simulation import operator

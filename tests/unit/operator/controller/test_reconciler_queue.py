@@ -9,14 +9,14 @@ import pytest
 
 from dtjob.api.job import KIND, Job
 from dtjob.controller.cluster import ClusterError, Refused
-from dtjob.controller.patience import LONGEST_FIRST_SECONDS, MUCH
-from dtjob.controller.workqueue import WorkQueue
+from dtjob.controller.pace.status_delay import LONGEST_FIRST_SECONDS, MUCH
+from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.objects import kueue, labels
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import PatchWorkload
-from dtjob.plan.children import deleting, ended
-from dtjob.plan.policies.queue_unseen import LEFT_ALONE
-from dtjob.plan.workload import Workload
+from dtjob.plan.queueing.vanished import LEFT_ALONE
+from dtjob.plan.seen.children import deleting, ended
+from dtjob.plan.seen.workload import Workload
 from tests.unit.operator import builders
 from tests.unit.operator.queued import CLAIM, QUEUE, SPOT, condition
 from tests.unit.operator.simulation.life.stage import elastic

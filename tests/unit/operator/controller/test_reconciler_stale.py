@@ -7,9 +7,9 @@ from typing import Any, cast
 import pytest
 
 from dtjob.controller.cluster import Cluster, ClusterError, JobKey, Stale
+from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.controller.reconciler import STALE_BEFORE_SAID, Reconciler
 from dtjob.controller.store import Store
-from dtjob.controller.workqueue import WorkQueue
 from dtjob.objects.manifest import Manifest
 from tests.unit.operator import builders
 from tests.unit.operator.simulation.operator import job_manifest

@@ -10,9 +10,8 @@ from dtjob.api.status.attempts import Attempts
 from dtjob.controller.store import TOMBSTONES, Store
 from dtjob.objects import drift, labels, shared
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.children import view_tasks
-from dtjob.plan.pod_facts import ObservedPod
-from dtjob.plan.silence import Silence
+from dtjob.plan.seen.children import Silence, view_tasks
+from dtjob.plan.seen.pod_facts import ObservedPod
 from tests.unit.operator import builders
 from tests.unit.operator.simulation.operator import job_manifest
 

@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from dtjob.crd import definition
-from dtjob.crd.compatibility import breaking_changes
 from dtjob.crd.schema import LIST_KEYS
+from tests.unit.operator.crd.breaking_changes import breaking_changes
 
 ROOT = Path(__file__).parents[4]
 FILE = "crds/distributedtrainingjobs.yaml"

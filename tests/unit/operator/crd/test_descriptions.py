@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dtjob.api.volume_sources import VOLUME_SOURCES
+from dtjob.api.spec.volume_sources import VOLUME_SOURCES
 from dtjob.crd import definition
 from tests.unit.test_plain_english import MOST_WORDS, words
 

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from dtjob.crd.rule import Unchanging
-from dtjob.crd.rules import RULES, UNCHANGING
+from dtjob.crd.rules.registry import RULES, UNCHANGING
 from dtjob.crd.settled import CHANGEABLE, is_settled
 
 SETTLED = [

@@ -15,8 +15,8 @@ from dtjob.crd.schema import PRESERVE
 from dtjob.crd.status_schema import status_schema
 from dtjob.objects import topology
 from dtjob.objects.defaults import Defaults
-from dtjob.plan.children import Children
 from dtjob.plan.plan import plan
+from dtjob.plan.seen.children import Children
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dtjob.crd.problems import problems
+from dtjob.crd.answers.problems import problems
 from tests.refusals.life import SUSPENDED, SUSPENDED_CHANGES, SUSPENDED_CHANGES_TAKEN
 from tests.refusals.manifests import Bad
 

@@ -9,8 +9,8 @@ from typing import Any
 from aiohttp import web
 from kubernetes.aio import client
 
-from dtjob.kube.client import Kube
-from dtjob.kube.transport import Transport
+from dtjob.kube.calls.client import Kube
+from dtjob.kube.calls.transport import Transport
 
 
 @asynccontextmanager

@@ -10,8 +10,8 @@ import pytest
 
 from dtjob.controller.cluster import ClusterError
 from dtjob.kube import process
-from dtjob.kube.informer import VersionsWentBack
-from dtjob.kube.kubeconfig import NoCluster
+from dtjob.kube.calls.kubeconfig import NoCluster
+from dtjob.kube.watching.informer import VersionsWentBack
 from tests.unit.operator.simulation.time import SimulatedLoop
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from dtjob.local.addresses import Addresses
 from dtjob.local.cluster import Directories, ProcessCluster
 from dtjob.local.here import job_here, manifest_of
+from dtjob.local.processes.addresses import Addresses
 from dtjob.objects import drift, shared
 from dtjob.objects.manifest import Manifest
 from tests.unit.operator import builders

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from dtjob.api.job import Job
-from dtjob.local import command, runs
-from dtjob.local.command import Command
+from dtjob.local import runs
 from dtjob.local.engine import Engine
 from dtjob.local.outcome import Outcome
+from dtjob.local.processes import command
+from dtjob.local.processes.command import Command
 from dtjob.local.runs import open_run
 from dtjob.objects.manifest import Manifest
 from tests.unit.operator import builders

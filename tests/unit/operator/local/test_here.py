@@ -1,13 +1,13 @@
 from __future__ import annotations
 
-from dtjob.api.clean_pod_policy import CleanPodPolicy
-from dtjob.api.replica_specs import Role
+from dtjob.api.spec.clean_pod_policy import CleanPodPolicy
+from dtjob.api.spec.replica_specs import Role
 from dtjob.api.status.activity import Activity
-from dtjob.crd import problems
+from dtjob.crd.answers import problems
 from dtjob.local import pod_status
 from dtjob.local.here import job_here, left_aside, manifest_of, rules_left_aside
-from dtjob.plan.evidence import evidence_of
-from dtjob.plan.policies.failure_rules import match
+from dtjob.plan.failure.evidence import evidence_of
+from dtjob.plan.failure.rules import match
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, job
 from tests.unit.operator.queued import queued_job
@@ -90,3 +90,12 @@ def test_rules_on_stalls_hold_here():
     chief = builders.pod(here, "chief-0", pod_status.ended(77, NOW, NOW, told))
     matched = [match(rule, evidence_of(chief), Role.CHIEF) for rule in here.spec.failure_policy.rules]
     assert matched == ["reason Stalled", "reason Stalled", ""]
+
+
+def test_a_source_in_a_cluster_is_the_directory_here() -> None:
+    program = {"entrypoint": "a.py", "source": {"configMap": {"name": "files"}}, "requirements": "more.txt"}
+    said = left_aside(job(program=program))
+    assert said == [
+        "spec.program.source: a.py of this directory runs here, not the ConfigMap's",
+        "spec.program.requirements: nothing is installed here; the packages of this Python are used",
+    ]

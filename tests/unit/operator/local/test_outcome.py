@@ -10,8 +10,8 @@ import pytest
 from dtjob.api.job import Job
 from dtjob.local import outcome, pod_status
 from dtjob.objects import topology
-from dtjob.objects.pod import pod
-from dtjob.plan.children import Children
+from dtjob.objects.pod.pod import pod
+from dtjob.plan.seen.children import Children
 from dtjob.times import rfc3339
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, job, stored

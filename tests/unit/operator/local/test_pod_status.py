@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from dtjob.local import pod_status
-from dtjob.plan import children
-from dtjob.plan.children import PodState, state_of
+from dtjob.plan.seen import children
+from dtjob.plan.seen.children import PodState, state_of
 from tests.unit.operator.builders import NOW, at
 
 

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from dtjob.controller.status_client import NoStatus
 from dtjob.local import poller
-from dtjob.local.addresses import Addresses
 from dtjob.local.poller import Poller, is_of
+from dtjob.local.processes.addresses import Addresses
 from dtjob.objects import topology
-from dtjob.objects.pod import pod
+from dtjob.objects.pod.pod import pod
+from dtjob.status_client import NoStatus
 from tests.unit.operator.builders import job
 
 CHIEF = topology.tasks(job())[0]

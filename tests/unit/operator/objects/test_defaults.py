@@ -10,10 +10,10 @@ from dtjob.api.job import Job
 from dtjob.objects import labels
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults, lacks_image, parse_label
 from dtjob.objects.manifest import Manifest
-from dtjob.objects.pod import pod
+from dtjob.objects.pod.pod import pod
 from dtjob.plan.actions import Create, Plan
-from dtjob.plan.children import Children
 from dtjob.plan.plan import plan
+from dtjob.plan.seen.children import Children
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
 

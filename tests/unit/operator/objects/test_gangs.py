@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from dtjob.api.job import Job
-from dtjob.api.scheduling import GangProvider
+from dtjob.api.spec.scheduling import GangProvider
+from dtjob.controller.stored_fields import kept
 from dtjob.objects import drift, gangs, labels
 from dtjob.objects.defaults import NO_DEFAULTS
-from dtjob.objects.kept import kept
 from dtjob.objects.manifest import Manifest
-from dtjob.objects.pod import pod
+from dtjob.objects.pod.pod import pod
 from tests.unit.operator.builders import JOB_UID, job, task
 
 GANG = {"gang": {}}

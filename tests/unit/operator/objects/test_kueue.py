@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dtjob.api.replica_specs import Role
+from dtjob.api.spec.replica_specs import Role
 from dtjob.objects import kueue
 from dtjob.objects.defaults import NO_DEFAULTS
 from dtjob.objects.kueue import Priority

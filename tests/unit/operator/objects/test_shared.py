@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from dtjob.objects import labels, shared, topology
-from dtjob.objects.pod import pod
+from dtjob.objects.pod.pod import pod
 from dtjob.objects.readers import Readers
 from tests.unit.operator import builders
 

@@ -11,7 +11,7 @@ from dtjob.api.job import Job
 from dtjob.objects import labels
 from dtjob.objects.shared import shared_objects
 from dtjob.plan.actions import Create, Delete, Event, Plan
-from dtjob.plan.children import Children
+from dtjob.plan.seen.children import Children
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from dtjob.plan.actions import Create
-from dtjob.plan.children import Children
 from dtjob.plan.plan import plan
+from dtjob.plan.seen.children import Children
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
 

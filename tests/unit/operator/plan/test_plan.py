@@ -11,8 +11,8 @@ from dtjob.api.job import Job
 from dtjob.objects import labels
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Create, Delete, Plan, StopServing
-from dtjob.plan.children import Children
 from dtjob.plan.plan import plan
+from dtjob.plan.seen.children import Children
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
 
@@ -291,3 +291,10 @@ def test_every_condition_says_of_which_generation_it_speaks(state: dict[str, Any
         assert status is not None
         assert {one["observedGeneration"] for one in status["conditions"]} == {generation}
         job = builders.with_status(job, status)
+
+
+def test_nothing_at_all_is_planned_for_anothers_job():
+    job = builders.job(managedBy="kueue.x-k8s.io/multikueue")
+    failed = builders.pod(job, "chief-0", builders.ended(1))
+    assert plan(job, Children((failed,)), NOW) == Plan()
+    assert plan(builders.job(), Children((failed,)), NOW) != Plan()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from dtjob.objects import labels
-from dtjob.plan.children import Children
+from dtjob.plan.seen.children import Children
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
 from tests.unit.operator.plan.history import History

@@ -21,8 +21,8 @@ from dtjob.api.phase import ENDED
 from dtjob.api.status.status import Status
 from dtjob.objects import labels, topology
 from dtjob.plan.actions import Create, Delete, Plan, StopServing
-from dtjob.plan.children import Children
-from dtjob.plan.children import ended as has_ended
+from dtjob.plan.seen.children import Children
+from dtjob.plan.seen.children import ended as has_ended
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
 from tests.unit.operator.simulation.guarantees import EVERYTHING

@@ -12,7 +12,7 @@ from dtjob.objects.placeholder import is_placeholder
 from dtjob.plan.actions import Delete
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
-from tests.unit.operator.plan.policies import elastic_story
+from tests.unit.operator.plan.elastic import elastic_story
 from tests.unit.operator.queued import CLAIM, Story, condition
 
 

@@ -20,7 +20,7 @@ from dtjob.controller.store import LISTED_KINDS
 from dtjob.objects import drift, kueue, labels
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Event, PatchWorkload
-from dtjob.plan.children import ended, finished
+from dtjob.plan.seen.children import ended, finished
 from tests.unit.operator import builders
 from tests.unit.operator.simulation.api_schema import refusal
 from tests.unit.operator.simulation.facts import Facts

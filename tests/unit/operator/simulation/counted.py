@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dtjob.controller.observer import Observer
-from dtjob.kube.metrics import new_restarts
+from dtjob.kube.endpoints.metrics import new_restarts
 
 
 class CountedRestarts(Observer):

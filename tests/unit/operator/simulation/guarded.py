@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dtjob.objects import kept
+from dtjob.controller import stored_fields
 from dtjob.objects.manifest import Manifest
 
 
@@ -17,7 +17,7 @@ class Guarded(dict[str, Any]):
         self._fields, self._path = fields, path
 
     def _check(self, name: object) -> None:
-        assert name in self._fields, f"{self._path}.{name} is read, and objects/kept.py does not keep it"
+        assert name in self._fields, f"{self._path}.{name} is read, and controller/stored_fields.py does not keep it"
 
     def __getitem__(self, name: str) -> Any:
         self._check(name)
@@ -34,11 +34,11 @@ class Guarded(dict[str, Any]):
 
 def guarded(manifest: Manifest) -> Manifest:
     """What is kept of the object, guarded where not all of it is."""
-    found, fields = kept.kept(manifest), kept.FIELDS.get(manifest["kind"])
+    found, fields = stored_fields.kept(manifest), stored_fields.FIELDS.get(manifest["kind"])
     return found if fields is None else Guarded(found, fields, manifest["kind"])
 
 
 def _guarded(value: Any, how: Any, path: str) -> Any:
-    if isinstance(how, kept.Each):
+    if isinstance(how, stored_fields.Each):
         return value and [Guarded(one, how, path) for one in value]
     return Guarded(value, how, path) if isinstance(how, Mapping) and isinstance(value, Mapping) else value

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from dtjob.api.job import KIND, Job
 from dtjob.api.phase import ENDED
-from dtjob.api.scheduling import GangProvider
+from dtjob.api.spec.scheduling import GangProvider
 from dtjob.api.status.attempts import Attempts
 from dtjob.api.status.restarts import Restarts
 from dtjob.api.status.status import Status
@@ -20,8 +20,9 @@ from dtjob.objects import gangs, labels, topology
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.topology import chief_task, evaluator_follows_chief
 from dtjob.plan.actions import Event
-from dtjob.plan.children import ended, terminated
-from dtjob.plan.conditions import ALWAYS_THERE, phase_said_by, running_since
+from dtjob.plan.record.conditions import ALWAYS_THERE, running_since
+from dtjob.plan.seen.children import ended, terminated
+from tests.unit.operator.phase_said import phase_said_by
 from tests.unit.operator.simulation.accounting import Accounts
 from tests.unit.operator.simulation.facts import Facts, attempt_of, is_suspended, sized_job, told_to_end
 from tests.unit.operator.simulation.guarantees import Must

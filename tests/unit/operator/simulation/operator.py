@@ -13,18 +13,19 @@ from dtjob.api.job import KIND, Job
 from dtjob.controller import reconciler
 from dtjob.controller.cluster import JobKey
 from dtjob.controller.observer import Observer
+from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.controller.store import LISTED_KINDS, Store
-from dtjob.controller.workqueue import WorkQueue
-from dtjob.kube.client import Kube
-from dtjob.kube.config_maps import look_for_unknown
-from dtjob.kube.informer import Informer, resync, take_in
-from dtjob.kube.pod_groups import PodGroups
-from dtjob.kube.workloads import Workloads
+from dtjob.kube.calls.client import Kube
+from dtjob.kube.watching.config_maps import look_for_unknown
+from dtjob.kube.watching.informer import Informer, resync, take_in
+from dtjob.kube.watching.pod_groups import PodGroups
+from dtjob.kube.watching.workloads import Workloads
 from dtjob.objects import kueue, labels
 from dtjob.objects.defaults import NO_DEFAULTS
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Plan
 from dtjob.plan.plan import plan
+from dtjob.plan.seen.unread import Unread
 from tests.unit.operator.builders import NOW
 from tests.unit.operator.simulation.cluster import SELECTED_KINDS, Crash, SimulatedCluster
 from tests.unit.operator.simulation.counted import CountedRestarts
@@ -81,6 +82,8 @@ class World:
         try:
             made = plan(*arguments, **more)
             self.cluster.plan_rules.check(*plan_arguments(*arguments), made)
+        except Unread:
+            raise
         except Exception as error:  # the reconciler takes it for a bug of its own, logs it, and tries again for ever
             self._broken = self._broken or error
             raise

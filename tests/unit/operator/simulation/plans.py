@@ -10,7 +10,7 @@ from dtjob.api.phase import ENDED
 from dtjob.objects import topology
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Plan
-from dtjob.plan.children import Children, created_at, ended, ended_at
+from dtjob.plan.seen.children import Children, created_at, ended, ended_at
 from tests.unit.operator.simulation.facts import Facts, attempt_of, has_finished, is_suspended, sized_job, told_to_end
 from tests.unit.operator.simulation.guarantees import Must
 from tests.unit.operator.simulation.ruling import check_rules
@@ -30,8 +30,6 @@ class PlanRules:
 
     def check(self, job: Job, children: Children, made: Plan) -> None:
         """Raises AssertionError where this plan starts a finished task anew without need."""
-        if made.read:  # nothing is decided before the answers are there
-            return
         job, uid, chief = sized_job(job), job.metadata.uid, topology.chief_task(job).id
         before, after = job.status, made.status or job.status
         known = {**self.finished.get(uid, {}), **self._finished_in(children, job, chief)}
@@ -47,7 +45,7 @@ class PlanRules:
             for id_ in replaced & known.keys():
                 moved = attempt_of(before, chief) > known[id_][1]
                 assert others or moved, f"{id_} had finished and is started anew"
-        if Must.RULES_DECIDE in self._must and not made.ask_for:
+        if Must.RULES_DECIDE in self._must:
             check_rules(job, children, before, after)
         self._seen[uid] = {id_: one for id_, one in known.items() if one[0] == attempt_of(after, id_)}
         if made.status is None:

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from dtjob import times
 from dtjob.objects import kueue, labels
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.workload import Workload
+from dtjob.plan.seen.workload import Workload
 
 ADMITS_AFTER = 0.1
 """Seconds that it takes to find quota for a Workload, where there is any."""

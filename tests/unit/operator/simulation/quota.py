@@ -11,8 +11,8 @@ from dtjob.api.job import Job
 from dtjob.objects import kueue, labels
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import PatchWorkload
-from dtjob.plan.children import ended
-from dtjob.plan.workload import Workload
+from dtjob.plan.seen.children import ended
+from dtjob.plan.seen.workload import Workload
 from tests.unit.operator.simulation.facts import Facts
 from tests.unit.operator.simulation.queue import owner_of
 

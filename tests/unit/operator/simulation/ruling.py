@@ -9,8 +9,8 @@ from dtjob.api.job import Job
 from dtjob.api.phase import ENDED
 from dtjob.objects import topology
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.children import Children
-from dtjob.plan.failure import Cause
+from dtjob.plan.record.failure import Cause
+from dtjob.plan.seen.children import Children
 from tests.unit.operator.simulation.facts import attempt_of
 
 Rule = dict[str, Any]

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 keras = pytest.importorskip("keras")
+attributes = pytest.importorskip("dtjob_trainer.loops.callback_attributes")
 state = pytest.importorskip("dtjob_trainer.loops.callback_state")
 
 
@@ -100,3 +101,13 @@ def test_a_list_that_holds_itself_is_left_out() -> None:
     state.begin(callback)
     assert not state.is_kept(callback)
     assert state.state_of(callback) == {}
+
+
+def test_a_large_array_that_is_replaced_or_rewritten_is_kept():
+    for change in (lambda array: array + 1, lambda array: np.multiply(array, 2, out=array)):
+        callback = Keeps([])
+        callback.table = np.arange(3.0 * attributes.LOOKED_AT)
+        state.begin(callback)
+        assert "table" not in state.state_of(callback).get(state.ATTRIBUTES, {})
+        callback.table = change(callback.table)
+        assert np.array_equal(after_restart(callback, Keeps([])).table, callback.table)

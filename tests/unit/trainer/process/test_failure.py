@@ -143,6 +143,7 @@ def test_two_tasks_on_one_gpu_are_told_what_to_do() -> None:
         ),
         AttributeError("'NoneType' object has no attribute 'merge_call'"),
         RuntimeError("`apply_gradients() cannot be called in cross-replica context. Use `tf.distribute.Strategy.run`"),
+        ValueError("SyncOnReadVariable does not support `assign_add` in cross-replica context when aggregation is set"),
     ],
 )
 def test_a_training_step_outside_of_strategy_run_says_what_to_call(error: Exception) -> None:

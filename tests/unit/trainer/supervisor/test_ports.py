@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from dtjob.local.addresses import free_ports
+from dtjob.local.processes.addresses import free_ports
 from dtjob_trainer.contract.task import Task
 from dtjob_trainer.rendezvous.messages import Answer, Registration
 from dtjob_trainer.supervisor.ports import PortInUse, listen

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dtjob.api.phase import Phase
-from dtjob.crd.problems import changed_fields
+from dtjob.crd.answers.problems import changed_fields
 from dtjob.crd.reference.changes import (
     ELASTIC,
     NO,

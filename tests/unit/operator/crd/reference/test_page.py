@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dtjob.api.phase import Phase
-from dtjob.api.volume_sources import VOLUME_SOURCES
+from dtjob.api.spec.volume_sources import VOLUME_SOURCES
 from dtjob.crd import definition
 from dtjob.crd.reference.page import HEADER, page
 from dtjob.crd.reference.sections import sections

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dtjob.api.replica_specs import Role
+from dtjob.api.spec.replica_specs import Role
 from dtjob.crd.reference.sections import sections
 
 

@@ -6,7 +6,7 @@ from dtjob.api.status.status import Status
 from dtjob.local import pod_status
 from dtjob.local.display.snapshot import Snapshot
 from dtjob.objects import topology
-from dtjob.objects.pod import pod
+from dtjob.objects.pod.pod import pod
 from tests.unit.operator.builders import NOW, job
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dtjob.api.failure_rules import FailureRule
 from dtjob.api.phase import ENDED, Phase
+from dtjob.api.spec.failure_rules import FailureRule
 from dtjob.api.status.status import Status
 from dtjob.objects import topology
 from tests.unit.operator import builders

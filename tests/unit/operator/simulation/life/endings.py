@@ -6,14 +6,14 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import Any
 
-from dtjob.api.failure_rules import RuleAction
 from dtjob.api.job import KIND, Job
 from dtjob.api.phase import ENDED
-from dtjob.api.replica_specs import Role
+from dtjob.api.spec.failure_rules import RuleAction
+from dtjob.api.spec.replica_specs import Role
 from dtjob.api.status.status import Status
 from dtjob.objects import labels, topology
-from dtjob.plan.children import ended as has_ended
-from dtjob.plan.conditions import EVALUATION_GIVEN_UP, holds
+from dtjob.plan.record.conditions import EVALUATION_GIVEN_UP, holds
+from dtjob.plan.seen.children import ended as has_ended
 from tests.unit.operator import builders
 from tests.unit.operator.simulation.facts import attempt_of, has_finished, told_to_end
 from tests.unit.operator.simulation.guarantees import Must

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
 from dtjob.api.status.status import Status
-from dtjob.plan.children import ended as has_ended
-from dtjob.plan.children import finished
+from dtjob.plan.seen.children import ended as has_ended
+from dtjob.plan.seen.children import finished
 from tests.unit.operator import builders
 from tests.unit.operator.simulation.facts import attempt_of
 from tests.unit.operator.simulation.guarantees import Must

@@ -9,13 +9,13 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine
 
-from dtjob.api.elastic_policy import ElasticPolicy
 from dtjob.api.job import KIND, Job
 from dtjob.api.phase import ENDED
-from dtjob.api.scheduling import Scheduling
+from dtjob.api.spec.elastic_policy import ElasticPolicy
+from dtjob.api.spec.scheduling import Scheduling
 from dtjob.controller.cluster import ClusterError, Refused
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.children import ended
+from dtjob.plan.seen.children import ended
 from tests.unit.operator import builders
 from tests.unit.operator.queued import QUEUE, labelled
 from tests.unit.operator.simulation.facts import Facts, told_to_end

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
 from dtjob import times
-from dtjob.kube.reports import supervisors_to_ask
-from dtjob.plan.report import bounded
+from dtjob.kube.endpoints.reports import supervisors_to_ask
+from dtjob.plan.seen.report import bounded
 from tests.unit.operator.simulation.guarantees import Must
 from tests.unit.operator.simulation.life.stage import Stage
 

@@ -1,0 +1,1 @@
+"""The blocks of the spec, one in a file."""

@@ -1,0 +1,55 @@
+"""The manifest's `program`: what the trainer image's supervisor runs."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import Field
+
+from dtjob.api.block import Block, Text
+from dtjob.api.spec.pod_template import Environment
+
+
+class ModelFit(StrEnum):
+    """Whose loop Model.fit is."""
+
+    DISTRIBUTED = "Distributed"
+    KERAS = "Keras"
+
+
+class ConfigMapSource(Block):
+    """ConfigMap with the files of the program."""
+
+    name: Annotated[str, Field(min_length=1, max_length=253)]
+    """Name of a ConfigMap in the namespace of the job. Each key is a file. The key source.tar.gz is an archive of files
+    and folders."""
+
+
+class Source(Block):
+    """Files of the program, which every pod copies into its working directory."""
+
+    config_map: ConfigMapSource
+    """ConfigMap with the files. Example: {name: train-source}, made by kubectl create configmap train-source
+    --from-file=train.py."""
+
+
+class Program(Block):
+    """The training program, run by the trainer image's supervisor."""
+
+    source: Source | None = None
+    """Files of the program. Each container copies them into a directory of its own, which is its working directory. If
+    left out, the program is in the image."""
+    entrypoint: Text
+    """Python file, relative to the working directory, or the name of a module. Example: train.py."""
+    requirements: Text | None = None
+    """Requirements file of pip, relative to the working directory. Each container installs what its image lacks, before
+    the program starts. Example: requirements.txt. Nothing is installed if left out."""
+    args: Annotated[list[Annotated[str, Field(max_length=4096)]], Field(max_length=256)] = Field(default_factory=list)
+    """Arguments of the program. $(NAME) becomes the value of that environment variable, as in a container's args. It
+    stays as it is if there is no such variable; $$ is one $. Example: [--epochs=20, --rate=$(RATE)]."""
+    env: Environment = Field(default_factory=list)
+    """Environment variables for every task."""
+    model_fit: ModelFit = ModelFit.DISTRIBUTED
+    """What Model.fit and Model.evaluate of Keras do. Distributed (the default): they train and evaluate under the job's
+    strategy, with checkpoints and resume. Keras: they are Keras's own, which fail under some strategies."""

@@ -1,0 +1,77 @@
+"""The manifest's `replicaSpecs`: the job's tasks, by role."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from dtjob.api.block import Block
+from dtjob.api.spec.pod_template import PodTemplate, Resources
+
+MAX_REPLICAS = 4000
+"""Most workers whose cluster spec fits one environment string (128 KiB, Linux's MAX_ARG_STRLEN) at a short name."""
+
+
+class Role(StrEnum):
+    """What a task does in the cluster, in the order in which tasks are listed and created."""
+
+    CHIEF = "chief"
+    WORKER = "worker"
+    PS = "ps"
+    EVALUATOR = "evaluator"
+
+
+class _Tasks(Block):
+    """What all roles have."""
+
+    resources: Resources | None = None
+    """Compute resources of the training container. Short for template.spec.containers[].resources."""
+    template: PodTemplate | None = None
+    """Pod template of this role. It may set any field of a pod that dtjob does not set itself."""
+
+
+class SingleReplicaSpec(_Tasks):
+    """The single task of a role."""
+
+    replicas: ClassVar[int] = 1
+    """There is always one."""
+
+
+class ReplicaSpec(_Tasks):
+    """The tasks of one role."""
+
+    replicas: Annotated[int, Field(ge=1, le=MAX_REPLICAS)] = 1
+    """Number of tasks. Defaults to 1."""
+
+
+class WorkerReplicaSpec(ReplicaSpec):
+    """The workers."""
+
+    replicas: Annotated[int, Field(ge=1, le=MAX_REPLICAS)] = 1
+    """Number of workers. If elasticPolicy is set, kubectl scale, an HPA or you may change it while the job runs.
+    Defaults to 1."""
+
+
+AnyReplicaSpec = SingleReplicaSpec | ReplicaSpec
+
+
+class ReplicaSpecs(Block):
+    """The job's tasks, by role."""
+
+    chief: SingleReplicaSpec | None = None
+    """Task that writes checkpoints and decides success. If left out, worker 0 does both. Only MultiWorkerMirrored, and
+    ParameterServer without program, may leave it out."""
+    worker: WorkerReplicaSpec | None = None
+    """Tasks that train. Only for MultiWorkerMirrored and ParameterServer."""
+    ps: ReplicaSpec | None = None
+    """Parameter servers, which hold the variables. Only for ParameterServer."""
+    evaluator: SingleReplicaSpec | None = None
+    """Task that evaluates checkpoints beside the training. Its failure fails the job only if a rule of failurePolicy
+    says so."""
+
+    def get(self, role: Role) -> AnyReplicaSpec | None:
+        """The block of `role`, None if the job has no such tasks."""
+        found: AnyReplicaSpec | None = getattr(self, role.value)
+        return found

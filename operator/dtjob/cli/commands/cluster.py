@@ -1,0 +1,34 @@
+"""The arguments of commands about a cluster and about dtjob itself."""
+
+from __future__ import annotations
+
+import typer
+
+from dtjob import __version__
+from dtjob.cli.commands.options import Context, Kubeconfig, Namespace
+from dtjob.cli.commands.watching import connected
+
+
+def doctor(namespace: Namespace = None, kubeconfig: Kubeconfig = None, context: Context = None) -> None:
+    """Look whether a cluster can run jobs: definition, rights, operator, nodes, GPUs, storage, queues and gangs.
+
+    Exit code 1: there is a problem. What you may not look at is said.
+
+    Example: dtjob doctor
+    """
+    from dtjob.cli.doctor.finding import Level
+    from dtjob.cli.doctor.looks import look_at_all
+
+    problems = 0
+    for finding in look_at_all(connected(kubeconfig, context, namespace)):
+        problems += finding.level is Level.PROBLEM
+        typer.echo(str(finding))
+    raise typer.Exit(1 if problems else 0)
+
+
+def version() -> None:
+    """Show the version.
+
+    Example: dtjob version
+    """
+    typer.echo(f"dtjob {__version__}")

@@ -1,0 +1,29 @@
+"""Options that several commands have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Namespace = Annotated[
+    str | None, typer.Option("--namespace", "-n", help="Left out: the namespace of the kubeconfig's context.")
+]
+Kubeconfig = Annotated[Path | None, typer.Option(metavar="FILE", help="Left out: as kubectl finds it.")]
+Context = Annotated[str | None, typer.Option(metavar="NAME", help="A context of the kubeconfig.")]
+ScriptStrategy = Annotated[
+    str | None,
+    typer.Option(
+        "--strategy",
+        metavar="STRATEGY",
+        help="Of a script's job: Mirrored, ParameterServer, … Left out: what fits the other options and the GPUs.",
+    ),
+]
+Workers = Annotated[int | None, typer.Option(min=1, help="Workers of a script's job.")]
+ParameterServers = Annotated[int | None, typer.Option("--ps", min=1, help="Parameter servers of a script's job.")]
+Evaluator = Annotated[bool, typer.Option("--evaluator", help="Give a script's job an evaluator.")]
+Arguments = Annotated[
+    list[str] | None, typer.Argument(metavar="[-- ARGS]...", help="The arguments of a script.", show_default=False)
+]
+JobName = Annotated[str, typer.Argument(metavar="JOB", help="Name of a job.")]

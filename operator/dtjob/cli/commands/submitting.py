@@ -1,0 +1,103 @@
+"""The arguments of `dtjob submit`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dtjob.cli.bad_input import BadInput
+from dtjob.cli.commands.manifests import ManifestOutput
+from dtjob.cli.commands.options import (
+    Arguments,
+    Context,
+    Evaluator,
+    Kubeconfig,
+    Namespace,
+    ParameterServers,
+    ScriptStrategy,
+    Workers,
+)
+from dtjob.cli.commands.watching import connected
+from dtjob.cli.submit.submission import Submission
+
+if TYPE_CHECKING:
+    from dtjob.client.cluster import Cluster
+
+
+def submit(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A Python script, or a manifest.")],
+    arguments: Arguments = None,
+    strategy: ScriptStrategy = None,
+    workers: Workers = None,
+    ps: ParameterServers = None,
+    evaluator: Evaluator = False,
+    gpus: Annotated[int | None, typer.Option(min=1, help="GPUs of each task that computes.")] = None,
+    image: Annotated[
+        str | None,
+        typer.Option(metavar="IMAGE", help="dtjob's trainer image, or one built on it. Left out: the default."),
+    ] = None,
+    claim: Annotated[
+        str | None, typer.Option(metavar="NAME", help="PersistentVolumeClaim for the checkpoints.")
+    ] = None,
+    storage: Annotated[
+        str | None, typer.Option("--storage", "--checkpoint", metavar="URI", help="Bucket for the checkpoints: gs://…")
+    ] = None,
+    source: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Send this folder, without the files of its .dtjobignore.")
+    ] = None,
+    requirements: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Packages that pip installs before the program starts.")
+    ] = None,
+    name: Annotated[str | None, typer.Option(metavar="NAME", help="Of the job. Left out: made of the file's.")] = None,
+    queue: Annotated[str | None, typer.Option(metavar="QUEUE", help="A LocalQueue of Kueue.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the objects, and create nothing.")] = False,
+    output: Annotated[
+        ManifestOutput, typer.Option("--output", "-o", help="With --dry-run: yaml, or json.")
+    ] = ManifestOutput.YAML,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Show the logs until the job ends.")] = False,
+    namespace: Namespace = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+) -> None:
+    """Train a script of this machine in a cluster. It travels in a ConfigMap, which the job owns.
+
+    Example: dtjob submit train.py --strategy MultiWorkerMirrored --workers 8 --gpus 1 --claim data -f -- --epochs=5
+    """
+    from dtjob.cli.script import Script
+
+    script = Script(file, tuple(arguments or ()), strategy, workers, ps, evaluator, storage)
+    submission = Submission(script, source, requirements, name, image, gpus, claim, queue, namespace)
+    _submit(submission, output if dry_run else None, follow, lambda: connected(kubeconfig, context, namespace))
+
+
+def _submit(
+    submission: Submission, printed: ManifestOutput | None, follow: bool, connect: Callable[[], Cluster]
+) -> None:
+    """Create the objects, or print them in this form."""
+    from dtjob.cli.script import Script, is_script
+    from dtjob.cli.submit import command
+    from dtjob.cli.submit.submitted import made
+    from dtjob.cli.watching.follow import follow_job
+
+    file = submission.script.file
+    if not is_script(file):
+        if submission != Submission(Script(file), namespace=submission.namespace) or printed:
+            raise BadInput(f"{file}: options of a script go with a .py file; write them in the manifest instead")
+        cluster = connect()
+        job = command.submit_manifest(cluster, file)
+    else:
+        one = made(submission)
+        for warning in one.warnings:
+            typer.echo(f"warning: {warning}", err=True)
+        if printed:
+            sys.stdout.write(command.printed(one, as_json=printed is ManifestOutput.JSON))
+            return
+        cluster = connect()
+        job = command.submit(cluster, one)
+    typer.echo(f"{job['metadata']['name']} is submitted to namespace {cluster.namespace}")
+    if follow:
+        raise typer.Exit(follow_job(cluster, job["metadata"]["name"]))

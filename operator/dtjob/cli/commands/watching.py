@@ -1,0 +1,159 @@
+"""The arguments of commands that watch jobs of a cluster."""
+
+from __future__ import annotations
+
+import json
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from dtjob.cli.bad_input import BadInput
+from dtjob.cli.commands.options import Context, JobName, Kubeconfig, Namespace
+
+
+class Output(StrEnum):
+    """How objects are printed."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+Printed = Annotated[Output, typer.Option("--output", "-o", help="json: the objects in full.")]
+Task = Annotated[str | None, typer.Option(metavar="TASK", help="Only this one, such as worker-1, or a role.")]
+
+
+def connected(kubeconfig: Path | None, context: str | None, namespace: str | None) -> Any:
+    """The cluster of these options."""
+    from dtjob.client.cluster import connect
+
+    return connect(str(kubeconfig) if kubeconfig else None, context, namespace)
+
+
+def list_jobs(
+    everywhere: Annotated[bool, typer.Option("--all-namespaces", "-A", help="The jobs of all namespaces.")] = False,
+    output: Printed = Output.TEXT,
+    namespace: Namespace = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+) -> None:
+    """List jobs with phase, step and time left.
+
+    Example: dtjob list -A
+    """
+    from dtjob.api.job import KIND
+    from dtjob.cli.watching.listing import table
+
+    cluster = connected(kubeconfig, context, namespace)
+    jobs = cluster.list(KIND, everywhere=everywhere)
+    if output is Output.JSON:
+        typer.echo(json.dumps(jobs, indent=2))
+    elif not jobs:
+        typer.echo(f"no jobs in {'any namespace' if everywhere else f'namespace {cluster.namespace}'}", err=True)
+    else:
+        typer.echo("\n".join(table(jobs, with_namespace=everywhere)))
+
+
+def status(
+    job: JobName,
+    output: Printed = Output.TEXT,
+    namespace: Namespace = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+) -> None:
+    """Say how a job is: phase and why, step and time left, checkpoint, first failure, what it waits for.
+
+    Example: dtjob status digits
+    """
+    from dtjob.api.job import KIND
+    from dtjob.cli.watching.words import status_lines
+
+    found = connected(kubeconfig, context, namespace).get(KIND, job)
+    typer.echo(json.dumps(found, indent=2) if output is Output.JSON else "\n".join(status_lines(found)))
+
+
+def logs(
+    job: JobName,
+    task: Task = None,
+    previous: Annotated[bool, typer.Option("--previous", help="Only of pods that were replaced.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the job ends.")] = False,
+    tail: Annotated[int | None, typer.Option(min=0, help="Only so many of the last lines of each pod.")] = None,
+    namespace: Namespace = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+) -> None:
+    """Print the logs of all tasks, over all attempts, in the order of time. worker-1.2 is the third pod of worker-1.
+
+    Example: dtjob logs digits --task worker-1 -f
+    """
+    from dtjob.api.job import KIND
+    from dtjob.cli.watching import logs as reading
+    from dtjob.cli.watching.follow import follow_job
+    from dtjob.cli.watching.pods import in_order
+
+    in_order([], task)
+    if follow and (previous or tail is not None):
+        raise BadInput("--follow: it prints everything, so it goes without --previous and --tail")
+    cluster = connected(kubeconfig, context, namespace)
+    cluster.get(KIND, job)
+    if follow:
+        raise typer.Exit(follow_job(cluster, job, task))
+    printer = reading.standard_output()
+    if not reading.print_logs(cluster, job, printer, task, previous=previous, tail=tail):
+        what = "pod that was replaced" if previous else "pod"
+        typer.echo(f"no {what} of {task or job} has a log", err=True)
+
+
+def wait(
+    job: JobName,
+    wanted: Annotated[
+        str,
+        typer.Option(
+            "--for",
+            metavar="STATE",
+            help="End (a good one), Running, Suspended, Complete, Failed, FirstStep, Checkpoint or Deleted.",
+        ),
+    ] = "End",
+    timeout: Annotated[str | None, typer.Option(metavar="TIME", help="90s, 15m or 1h30m. Left out: no limit.")] = None,
+    namespace: Namespace = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+) -> None:
+    """Wait for a job. Exit code 0: it is so. 1: it ended otherwise. 124: the time is up.
+
+    Example: dtjob wait digits --timeout 2h && echo trained
+    """
+    from dtjob.cli.watching import wait as waiting
+
+    word, seconds = waiting.check_wanted(wanted), None if timeout is None else waiting.seconds_of(timeout)
+    code, phase = waiting.wait(connected(kubeconfig, context, namespace), job, word, seconds)
+    typer.echo(f"{job}: {phase}", err=bool(code))
+    raise typer.Exit(code)
+
+
+def events(job: JobName, namespace: Namespace = None, kubeconfig: Kubeconfig = None, context: Context = None) -> None:
+    """Print the events of a job and its pods, the newest last.
+
+    Example: dtjob events digits
+    """
+    from dtjob.api.job import KIND
+    from dtjob.cli.watching.events import lines, of_job
+
+    cluster = connected(kubeconfig, context, namespace)
+    found = of_job(cluster.list("Event"), cluster.get(KIND, job))
+    if not found:
+        typer.echo(f"no events of {job}; a cluster keeps them for an hour", err=True)
+    else:
+        typer.echo("\n".join(lines(found)))
+
+
+def top(job: JobName, namespace: Namespace = None, kubeconfig: Kubeconfig = None, context: Context = None) -> None:
+    """Show a job while it trains: a live view on a terminal, else a line for each change. It ends with the job.
+
+    Example: dtjob top digits
+    """
+    from dtjob.cli.watching.top import top as show
+
+    raise typer.Exit(show(connected(kubeconfig, context, namespace), job, sys.stdout))

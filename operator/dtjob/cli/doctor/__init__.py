@@ -1,0 +1,1 @@
+"""`dtjob doctor`: whether a cluster can run jobs, and what to do if it cannot."""

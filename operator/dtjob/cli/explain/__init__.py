@@ -1,0 +1,1 @@
+"""`dtjob explain`: what a job would be in a cluster."""

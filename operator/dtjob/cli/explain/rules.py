@@ -1,0 +1,122 @@
+"""What `dtjob explain` says of failures: the rules that hold, in their order, the built-in ones last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from dtjob.api.job import Job
+from dtjob.api.spec.failure_rules import ExitCodeOperator, FailureRule, OnPodCondition, RuleAction
+from dtjob.api.spec.replica_specs import Role
+from dtjob.objects import topology
+from dtjob.objects.exit_codes import RESTARTED_IN_VAIN
+from dtjob.objects.pod.restart_signals import restart_signals
+from dtjob.plan.failure.rules import BUILT_IN
+
+BUILT_IN_NAME = "built-in"
+
+
+@dataclass(frozen=True)
+class RuleThatHolds:
+    """One rule in words."""
+
+    name: str
+    """Its place in the manifest, or that it is built in."""
+    action: RuleAction
+    roles: tuple[Role, ...]
+    """Those of the job's roles that it is about."""
+    matches: str
+    does: str
+
+    def to_json(self) -> dict[str, Any]:
+        """The rule as JSON."""
+        roles = [role.value for role in self.roles]
+        return {
+            "rule": self.name,
+            "action": self.action.value,
+            "roles": roles,
+            "matches": self.matches,
+            "does": self.does,
+        }
+
+
+def rules_that_hold(job: Job) -> list[RuleThatHolds]:
+    """The rules in the order in which they are asked."""
+    there = tuple(dict.fromkeys(task.role for task in topology.tasks(job)))
+    found = []
+    for index, rule in enumerate(job.spec.failure_policy.rules):
+        roles = tuple(role for role in there if rule.is_about(role))
+        name = f"failurePolicy.rules[{index}]"
+        found.append(RuleThatHolds(name, rule.action, roles, criterion(rule), _does(job, rule.action, roles)))
+    training = tuple(role for role in there if role is not Role.EVALUATOR)
+    for one in BUILT_IN:
+        found.append(RuleThatHolds(BUILT_IN_NAME, one.action, training, one.what, _does(job, one.action, training)))
+    if Role.EVALUATOR in there:
+        evaluator = (Role.EVALUATOR,)
+        does = _does(job, RuleAction.RESTART, evaluator)
+        found.append(RuleThatHolds(BUILT_IN_NAME, RuleAction.RESTART, evaluator, "any failure", does))
+    return found
+
+
+def as_lines(job: Job) -> Iterator[str]:
+    """The rules for people."""
+    for number, rule in enumerate(rules_that_hold(job), start=1):
+        yield f"  {number:<2} {rule.name:<22} {rule.action.value:<16} {', '.join(rule.roles)}: {rule.matches}"
+        yield f"{'':>28}{rule.does}"
+    yield "  A pod that waits, for a node or its image, has failed only where a rule's onReasons says so."
+    if job.spec.program is not None:
+        yield from _restarted_in_place(job)
+        yield f"  A program that has lost its peers starts again in its container, which ends with {RESTARTED_IN_VAIN}"
+        yield "  where that does not help; any other exit code of a program is its container's too."
+        yield "  One that fails twice alike before its first step ends the job (ProgramFailed), where no rule of"
+        yield "  failurePolicy.rules matches."
+
+
+def _restarted_in_place(job: Job) -> Iterator[str]:
+    """Over which signals a program starts again in its container, where it does so in any task."""
+    by_task = {task: restart_signals(job, task) for task in topology.tasks(job)}
+    for signals in dict.fromkeys(filter(None, by_task.values())):
+        roles = dict.fromkeys(task.role.value for task, found in by_task.items() if found == signals)
+        yield f"  {', '.join(roles)}: a program that {', '.join(signals)} ends after new steps starts again"
+        yield "  in its container, which maxRestartsWithoutProgress does not count;"
+        yield "  with a rule about the signal, its pod ends."
+
+
+def criterion(rule: FailureRule) -> str:
+    """What the rule matches, in words."""
+    if rule.on_exit_codes is not None:
+        codes = ", ".join(map(str, rule.on_exit_codes.values))
+        return f"exit code {codes}" if rule.on_exit_codes.operator is ExitCodeOperator.IN else f"exit code not {codes}"
+    if rule.on_signals is not None:
+        return f"signal {', '.join(rule.on_signals)}"
+    if rule.on_reasons is not None:
+        return f"reason {', '.join(rule.on_reasons)}"
+    if rule.on_pod_conditions is not None:
+        return f"pod condition {', '.join(_condition(one) for one in rule.on_pod_conditions)}"
+    return "any failure"
+
+
+def _condition(wanted: OnPodCondition) -> str:
+    return f"{wanted.type}={wanted.status.value}" + (f" ({wanted.reason})" if wanted.reason else "")
+
+
+def _does(job: Job, action: RuleAction, roles: tuple[Role, ...]) -> str:
+    """What the action comes to."""
+    policy = job.spec.failure_policy
+    match action:
+        case RuleAction.FAIL_JOB:
+            return "the job fails at once"
+        case RuleAction.LEAVE_FAILED:
+            return "it is not replaced; training goes on"
+        case RuleAction.RESTART if roles == (Role.EVALUATOR,):
+            return "it is replaced, which is never counted; training goes on"
+        case RuleAction.RESTART:
+            most = f"at most {policy.max_restarts_without_progress} in a row without a newer checkpoint"
+            in_all = f", and {policy.max_restarts} in all (maxRestarts)" if policy.max_restarts is not None else ""
+            return f"restart; {most} (maxRestartsWithoutProgress){in_all}"
+        case RuleAction.RESTART_AND_IGNORE_MAX_RESTARTS:
+            bound = (
+                f"at most {policy.max_disruptions_without_progress} in a row without a newer checkpoint or a long run"
+            )
+            return f"restart, not counted by maxRestartsWithoutProgress; {bound} (maxDisruptionsWithoutProgress)"

@@ -1,0 +1,50 @@
+"""`dtjob init`: a first script, and the manifest of its job."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dtjob.cli.bad_input import BadInput
+
+SCRIPT = "train.py"
+MANIFEST = "job.yaml"
+
+_SCRIPT = '''"""Trains a small model. Replace data and model with your own."""
+
+import keras
+import numpy
+
+random = numpy.random.default_rng(0)
+x = random.normal(size=(4096, 16)).astype("float32")
+y = x.sum(axis=1, keepdims=True)
+
+model = keras.Sequential([keras.Input((16,)), keras.layers.Dense(32, activation="relu"), keras.layers.Dense(1)])
+model.compile(optimizer="adam", loss="mse")
+model.fit(x, y, batch_size=64, epochs=5)
+'''
+_MANIFEST = """# dtjob run {manifest}                                here
+# dtjob submit {script} --workers 2 --claim {name}      in a cluster
+apiVersion: training.dtjob.dev/v1beta1
+kind: DistributedTrainingJob
+metadata: {{name: {name}}}
+spec:
+  strategy: MultiWorkerMirrored
+  program: {{entrypoint: {script}}}
+  replicaSpecs:
+    worker: {{replicas: 2}}
+  checkpoint:
+    storage: {{volume: {{persistentVolumeClaim: {{claimName: {name}}}}}}}
+    everySteps: 100
+"""
+
+
+def write(directory: Path, name: str) -> list[Path]:
+    """Write both files. Returns their names. Raises BadInput if one is there."""
+    texts = {SCRIPT: _SCRIPT, MANIFEST: _MANIFEST.format(name=name, script=SCRIPT, manifest=MANIFEST)}
+    for file in texts:
+        if (directory / file).exists():
+            raise BadInput(f"{directory / file}: is there already; choose another folder")
+    directory.mkdir(parents=True, exist_ok=True)
+    for file, text in texts.items():
+        (directory / file).write_text(text)
+    return [directory / file for file in texts]

@@ -1,0 +1,85 @@
+"""`dtjob debug-bundle`: what somebody needs who looks into a problem, in one archive. Secrets are left out."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import tarfile
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from dtjob import __version__
+from dtjob.api.job import KIND
+from dtjob.api.spec.pod_template import TRAINING_CONTAINER
+from dtjob.cli.manifest_yaml import written
+from dtjob.cli.watching.events import lines, of_job
+from dtjob.cli.watching.pods import in_order, selector
+from dtjob.cli.watching.words import status_lines
+from dtjob.client.cluster import Cluster
+from dtjob.client.errors import ClientError
+
+REMOVED = "(removed by dtjob debug-bundle)"
+_SECRET = re.compile(r"token|secret|passw|credential|api_?key|access_?key|private", re.I)
+_STATUS_PORT = 2223
+
+
+def collect(cluster: Cluster, name: str, file: Path) -> list[str]:
+    """Write the archive. Returns the names of its files. Raises ClientError if there is no such job."""
+    job = cluster.get(KIND, name)
+    names = []
+    with tarfile.open(file, "w:gz") as archive:
+        for path, text in _files(cluster, job):
+            entry = tarfile.TarInfo(f"{name}/{path}")
+            entry.size = len(text)
+            archive.addfile(entry, io.BytesIO(text))
+            names.append(path)
+    return names
+
+
+def without_secrets(value: Any) -> Any:
+    """The object without values of variables that look like secrets, and without what other tools remember."""
+    if isinstance(value, list):
+        return [without_secrets(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if isinstance(value.get("name"), str) and "value" in value and _SECRET.search(value["name"]):
+        return {**value, "value": REMOVED}
+    left_out = ("managedFields", "kubectl.kubernetes.io/last-applied-configuration")
+    return {name: without_secrets(item) for name, item in value.items() if name not in left_out}
+
+
+def _files(cluster: Cluster, job: dict[str, Any]) -> Iterator[tuple[str, bytes]]:
+    name = job["metadata"]["name"]
+    yield "version.txt", f"dtjob {__version__}\n".encode()
+    yield "status.txt", ("\n".join(status_lines(job)) + "\n").encode()
+    yield "job.yaml", written([without_secrets(job)]).encode()
+    yield _tried("events.txt", lambda: ("\n".join(lines(of_job(cluster.list("Event"), job))) + "\n").encode())
+    for kind in ("Pod", "Service", "ConfigMap", "NetworkPolicy"):
+        yield _tried(f"{kind.lower()}s.yaml", partial(_objects, cluster, kind, name))
+    try:
+        pods = in_order(cluster.list("Pod", selector(name)))
+    except ClientError:
+        return
+    port = ((job.get("spec") or {}).get("network") or {}).get("statusPort", _STATUS_PORT)
+    for pod in pods:
+        at = pod["metadata"]["name"]
+        yield _tried(f"logs/{at}.log", partial(cluster.log, at, container=TRAINING_CONTAINER, timestamps=True))
+        for path in ("status", "metrics"):
+            url = f"{cluster.path('Pod')}/{at}:{port}/proxy/{path}"
+            yield _tried(f"{path}/{at}.txt", partial(cluster.connection.raw, "GET", url))
+
+
+def _objects(cluster: Cluster, kind: str, job: str) -> bytes:
+    found = cluster.list(kind, selector(job))
+    return written([without_secrets({"kind": kind, **one}) for one in found]).encode()
+
+
+def _tried(path: str, read: Callable[[], bytes]) -> tuple[str, bytes]:
+    """The file, or the reason why it is missing."""
+    try:
+        return path, read()
+    except (ClientError, json.JSONDecodeError) as error:
+        return f"{path}.error", f"{error}\n".encode()

@@ -1,0 +1,23 @@
+"""What the command line says of a submission. Imports nothing that takes time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from dtjob.cli.script import Script
+
+
+@dataclass(frozen=True)
+class Submission:
+    """What the command line says."""
+
+    script: Script
+    source: Path | None = None
+    requirements: Path | None = None
+    name: str | None = None
+    image: str | None = None
+    gpus: int | None = None
+    claim: str | None = None
+    queue: str | None = None
+    namespace: str | None = None

@@ -1,0 +1,95 @@
+"""The job of a script for a cluster, as a manifest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from dtjob.api.job import Job
+from dtjob.cli.bad_input import BadInput
+from dtjob.cli.script_job import manifest
+from dtjob.cli.submit.package import Package, package
+from dtjob.cli.submit.submission import Submission
+from dtjob.crd.answers.problems import problems, to_job
+from dtjob.objects.kueue import QUEUE
+
+GPU = "nvidia.com/gpu"
+TEMPORARY = (
+    "checkpoints end with the pod of the chief: a new pod begins at step 0, and nothing can be fetched. Give --claim "
+    "NAME or --storage URI"
+)
+
+
+@dataclass(frozen=True)
+class Made:
+    """The objects of a submission, in the order of creation."""
+
+    config_map: dict[str, Any]
+    job: dict[str, Any]
+    warnings: list[str]
+
+    @property
+    def name(self) -> str:
+        """The name of the job."""
+        return str(self.job["metadata"]["name"])
+
+
+def made(submission: Submission) -> Made:
+    """The objects. Raises BadInput with a line for each thing that is wrong."""
+    _check_storage(submission)
+    files = package(submission.script.file, submission.source, submission.requirements)
+    job = _manifest(submission, files)
+    name = str(job["metadata"]["name"])
+    if found := problems(job):
+        raise BadInput(*(f"{submission.script.file}: {problem}" for problem in found))
+    keeps = submission.claim or submission.script.checkpoint
+    config_map = files.config_map(source_name(name), submission.namespace)
+    return Made(config_map, job, [] if keeps else [TEMPORARY])
+
+
+def source_name(job: str) -> str:
+    """The name of the ConfigMap with the files of a job."""
+    return f"{job}-source"
+
+
+def parsed(one: Made) -> Job:
+    """The job as a typed object."""
+    return to_job(one.job)
+
+
+def _check_storage(submission: Submission) -> None:
+    checkpoint = submission.script.checkpoint
+    if checkpoint is not None and "://" not in checkpoint:
+        raise BadInput(f"--storage: {checkpoint} is no URI such as gs://BUCKET/PATH; for a volume, give --claim NAME")
+    if checkpoint is not None and submission.claim is not None:
+        raise BadInput("--claim: give either --claim or --storage")
+    if submission.script.evaluator and checkpoint is None and submission.claim is None:
+        raise BadInput("--evaluator: it reads the checkpoints of the chief; give --claim NAME or --storage URI")
+
+
+def _manifest(submission: Submission, files: Package) -> dict[str, Any]:
+    found = manifest(submission.script, submission.gpus or 0, submission.name)
+    spec = found["spec"]
+    program = {"source": {"configMap": {"name": source_name(found["metadata"]["name"])}}, **spec.pop("program")}
+    program["entrypoint"] = files.entrypoint
+    if files.requirements:
+        program["requirements"] = files.requirements
+    if submission.claim:
+        spec["checkpoint"] = {"storage": {"volume": {"persistentVolumeClaim": {"claimName": submission.claim}}}}
+    if submission.gpus:
+        for role in _with_gpus(spec):
+            spec["replicaSpecs"][role]["resources"] = {"limits": {GPU: submission.gpus}}
+    if submission.namespace:
+        found["metadata"]["namespace"] = submission.namespace
+    if submission.queue:
+        found["metadata"]["labels"] = {QUEUE: submission.queue}
+    image = {"image": submission.image} if submission.image else {}
+    found["spec"] = {"strategy": spec.pop("strategy"), **image, "program": program, **spec}
+    return found
+
+
+def _with_gpus(spec: dict[str, Any]) -> list[str]:
+    """The roles that compute: under ParameterServer the workers alone."""
+    if spec["strategy"] == "ParameterServer":
+        return ["worker"]
+    return [role for role in spec["replicaSpecs"] if role != "evaluator"]

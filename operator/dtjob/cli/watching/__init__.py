@@ -1,0 +1,1 @@
+"""Commands that watch jobs of a cluster: list, status, logs, wait, events and top."""

@@ -1,0 +1,173 @@
+"""`dtjob logs`: the logs of all tasks at once, each line with its task."""
+
+from __future__ import annotations
+
+import heapq
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol, TextIO
+
+from dtjob.api.spec.pod_template import TRAINING_CONTAINER
+from dtjob.cli.watching.pods import attempt_of, container_state, in_order, newest, selector, task_of
+from dtjob.client.cluster import Cluster
+from dtjob.client.errors import ApiError, ClientError, NotFound, Unreachable
+
+Object = Mapping[str, Any]
+COLOURS = ("36", "32", "33", "35", "34", "96", "92", "93", "95", "94")
+_QUERY: dict[str, Any] = {"container": TRAINING_CONTAINER, "timestamps": True}
+_TOO_OLD = 410
+_TAIL_WIDTH = 12
+
+
+class Sink(Protocol):
+    """Takes the lines of all tasks, from any thread."""
+
+    def line(self, task: str, text: str) -> None:
+        """Take one line of a task."""
+
+
+class Printer:
+    """Prints lines of several tasks, one at a time, coloured on a terminal."""
+
+    def __init__(self, out: TextIO, coloured: bool | None = None) -> None:
+        self._out = out
+        self._coloured = out.isatty() if coloured is None else coloured
+        self._lock = threading.Lock()
+        self._colour: dict[str, str] = {}
+
+    def line(self, task: str, text: str) -> None:
+        """Print one line of a task."""
+        with self._lock:
+            colour = self._colour.setdefault(task, COLOURS[len(self._colour) % len(COLOURS)])
+            head = f"{task:<{_TAIL_WIDTH}} | "
+            self._out.write(f"\x1b[{colour}m{head}\x1b[0m{text}\n" if self._coloured else f"{head}{text}\n")
+            self._out.flush()
+
+
+def name_of(pod: Object) -> str:
+    """The task, with the attempt if it is not the first."""
+    attempt = attempt_of(pod)
+    return f"{task_of(pod)}.{attempt}" if attempt else task_of(pod)
+
+
+def print_logs(
+    cluster: Cluster, job: str, printer: Sink, task: str | None, *, previous: bool = False, tail: int | None = None
+) -> int:
+    """Print the logs so far, in the order of time. Returns how many pods have one."""
+    pods = in_order(cluster.list("Pod", selector(job)), task)
+    if previous:
+        current = {pod["metadata"]["uid"] for pod in newest(pods)}
+        pods = [pod for pod in pods if pod["metadata"]["uid"] not in current]
+    logs = [(pod, text) for pod in pods if (text := _log(cluster, pod, tail)) is not None]
+    entries = [[(time, at, name_of(pod), line) for time, line in _stamped(text)] for at, (pod, text) in enumerate(logs)]
+    for _, _, name, line in heapq.merge(*entries):
+        printer.line(name, line)
+    return len(logs)
+
+
+def _log(cluster: Cluster, pod: Object, tail: int | None) -> bytes | None:
+    """The log of the pod, None while it has none."""
+    query = {**_QUERY, **({"tailLines": tail} if tail is not None else {})}
+    try:
+        return cluster.log(pod["metadata"]["name"], **query)
+    except NotFound:
+        return None
+    except ApiError as error:
+        if error.code in (400, 500, 503):  # its container has not started, or its node does not answer
+            return None
+        raise
+
+
+def _stamped(text: bytes) -> Iterator[tuple[str, str]]:
+    """Each line with its time. Times of one log never go back."""
+    last = ""
+    for line in text.decode(errors="replace").splitlines():
+        time, _, rest = line.partition(" ")
+        last = max(last, time)
+        yield last, rest
+
+
+class Tails:
+    """Follows the logs of the pods of a job, also of those that come later, each in a thread of its own."""
+
+    def __init__(self, cluster: Cluster, job: str, printer: Sink, task: str | None = None) -> None:
+        self._cluster, self._job, self._printer, self._task = cluster, job, printer, task
+        self._threads: dict[str, threading.Thread] = {}
+        self._stopping = threading.Event()
+        self._lock = threading.Lock()
+
+    def start(self) -> None:
+        """Begin, in the background."""
+        self._version = self._look()
+        threading.Thread(target=self._watch, daemon=True, name="pods").start()
+
+    def finish(self, seconds: float = 10.0) -> None:
+        """Look for pods once more, and wait until all logs have ended, for so long."""
+        self._look()
+        self._stopping.set()
+        for thread in self.threads():
+            thread.join(seconds)
+
+    def threads(self) -> Sequence[threading.Thread]:
+        """Those that read a log."""
+        with self._lock:
+            return list(self._threads.values())
+
+    def _look(self) -> str:
+        page = self._cluster.connection.call(
+            "GET", self._cluster.path("Pod"), query={"labelSelector": selector(self._job)}
+        )
+        for pod in page.get("items") or []:
+            self._take(pod)
+        return str(page["metadata"]["resourceVersion"])
+
+    def _watch(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                for _, pod in self._cluster.watch("Pod", self._version, selector(self._job)):
+                    self._version = str(pod["metadata"]["resourceVersion"])
+                    self._take(pod)
+                self._version = self._look()
+            except (ClientError, ValueError) as error:
+                if isinstance(error, ApiError) and error.code != _TOO_OLD:
+                    return
+                if self._stopping.wait(1.0):
+                    return
+                self._version = "0"
+
+    def _take(self, pod: Object) -> None:
+        """Follow the pod once its container has started."""
+        uid = pod["metadata"]["uid"]
+        if not in_order([pod], self._task) or container_state(pod)[0] == "waiting":
+            return
+        with self._lock:
+            if uid in self._threads:
+                return
+            thread = threading.Thread(target=self._follow, args=(pod,), daemon=True, name=pod["metadata"]["name"])
+            self._threads[uid] = thread
+        thread.start()
+
+    def _follow(self, pod: Object) -> None:
+        """Print each line once. A stream that breaks goes on after the last line."""
+        path, last = f"{self._cluster.path('Pod')}/{pod['metadata']['name']}/log", ""
+        while True:
+            since = {"sinceTime": last} if last else {}
+            try:
+                with self._cluster.connection.stream(path, {**_QUERY, "follow": True, **since}) as lines:
+                    for line in lines:
+                        time, _, text = line.decode(errors="replace").partition(" ")
+                        if time > last:
+                            last = time
+                            self._printer.line(name_of(pod), text)
+                return
+            except Unreachable:
+                if self._stopping.wait(1.0):
+                    return
+            except ApiError:  # the pod is gone, or its node does not answer
+                return
+
+
+def standard_output() -> Printer:
+    """A printer of standard output."""
+    return Printer(sys.stdout)

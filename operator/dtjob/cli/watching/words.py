@@ -1,0 +1,146 @@
+"""A job's status in words, from the job as the API server has it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from dtjob.plan.seen.progress import duration
+
+Object = Mapping[str, Any]
+_LONGEST_LABEL = 14
+
+
+def since(text: str | None, now: datetime) -> str:
+    """How long ago this time of an object was, empty if there is none."""
+    if not text:
+        return ""
+    try:
+        return duration((now - datetime.fromisoformat(text)).total_seconds())
+    except ValueError:
+        return ""
+
+
+def phase_of(job: Object) -> str:
+    """The phase, Pending if the operator has written none."""
+    return str((job.get("status") or {}).get("phase") or "Pending")
+
+
+def step_text(status: Object) -> str:
+    """How far training is: `251/690`, empty before the first report."""
+    progress = status.get("progress") or {}
+    if "step" not in progress:
+        return ""
+    total = progress.get("totalSteps")
+    return f"{progress['step']}/{total}" if total else str(progress["step"])
+
+
+def summary(job: Object) -> str:
+    """One line: the phase and the reason, with the message."""
+    status = job.get("status") or {}
+    reason = f" ({status['reason']})" if status.get("reason") else ""
+    message = f": {status['message']}" if status.get("message") else ""
+    if not status.get("phase"):
+        message = ": the operator has not written a status; `dtjob doctor` says whether it runs"
+    return f"{phase_of(job)}{reason}{message}"
+
+
+def status_lines(job: Object, now: datetime | None = None) -> Iterator[str]:
+    """The whole status, a line for each thing that is known."""
+    status, spec = job.get("status") or {}, job.get("spec") or {}
+    now = now or datetime.now(UTC)
+    yield f"{job['metadata']['name']}: {summary(job)}"
+    for label, text in _facts(status, spec, job, now):
+        if text:
+            yield f"  {label:<{_LONGEST_LABEL}} {text}"
+
+
+def _facts(status: Object, spec: Object, job: Object, now: datetime) -> Iterator[tuple[str, str]]:
+    ready = status.get("ready")
+    yield "strategy", str(spec.get("strategy", ""))
+    yield "tasks", f"{ready} run or have finished" if ready else ""
+    yield "step", _step(status)
+    yield "metrics", _metrics((status.get("progress") or {}).get("metrics"))
+    yield "checkpoint", _checkpoint(status, spec, now)
+    yield "evaluation", _evaluation(status.get("evaluation") or {})
+    yield "model", str((status.get("progress") or {}).get("model") or "")
+    yield "restarts", _restarts(status.get("restarts") or {})
+    yield "first failure", _failure(status.get("firstFailure") or {}, now)
+    queue = status.get("queue") or {}
+    yield "queue", " ".join(str(queue[name]) for name in ("name", "state", "message") if queue.get(name))
+    goodput = (status.get("goodput") or {}).get("percentage")
+    yield "goodput", "" if goodput is None else f"{goodput} % of the time went into steps that count"
+    yield "started", _ago(status.get("startTime"), now)
+    yield "ended", _ago(status.get("completionTime"), now)
+    yield "age", since(job["metadata"].get("creationTimestamp"), now)
+
+
+def _step(status: Object) -> str:
+    progress = status.get("progress") or {}
+    if "step" not in progress:
+        return ""
+    total, percentage = progress.get("totalSteps"), progress.get("percentage")
+    parts = [f"{progress['step']} of {total}" if total else str(progress["step"])]
+    parts += [f"{percentage} %"] if percentage is not None else []
+    parts += [f"epoch {progress['epoch']}"] if progress.get("epoch") else []
+    if status.get("phase") == "Running":
+        parts += [f"{progress['stepsPerSecond']} steps/s"] if progress.get("stepsPerSecond") else []
+        left = progress.get("estimatedRemainingSeconds")
+        parts += [f"about {duration(left)} left"] if left is not None else []
+    return ", ".join(parts)
+
+
+def _metrics(metrics: Any) -> str:
+    return ", ".join(f"{one['name']} {one['value']}" for one in metrics or ())
+
+
+def _checkpoint(status: Object, spec: Object, now: datetime) -> str:
+    storage = (spec.get("checkpoint") or {}).get("storage")
+    if storage is None:
+        return "none: the job has no checkpoint" if spec.get("program") else ""
+    where = storage.get("uri") or _volume(storage.get("volume") or {})
+    saved = status.get("checkpoint") or {}
+    if "step" not in saved:
+        return f"none yet, in {where}"
+    ago = since(saved.get("time"), now)
+    return f"step {saved['step']}{f', {ago} ago' if ago else ''}, in {where}"
+
+
+def _volume(volume: Object) -> str:
+    claim = (volume.get("persistentVolumeClaim") or {}).get("claimName")
+    return f"claim {claim}" if claim else f"a volume ({', '.join(volume)})"
+
+
+def _evaluation(evaluation: Object) -> str:
+    if "step" not in evaluation:
+        return ""
+    best = evaluation.get("best") or {}
+    value = f" with {best['value']}" if best.get("value") else ""
+    better = f"; best at step {best['step']}{value}" if "step" in best else ""
+    return f"step {evaluation['step']}: {_metrics(evaluation.get('metrics'))}{better}"
+
+
+def _restarts(restarts: Object) -> str:
+    causes = ", ".join(f"{cause} {count}" for cause, count in (restarts.get("causes") or {}).items())
+    total = restarts.get("total")
+    return f"{total}{f' ({causes})' if causes else ''}" if total else ""
+
+
+def _failure(failure: Object, now: datetime) -> str:
+    if not failure:
+        return ""
+    parts = [str(failure[name]) for name in ("task", "reason") if failure.get(name)]
+    code = failure.get("exitCode")
+    parts += [f"exit code {code}"] if code is not None and not failure.get("reason") else []
+    parts += [f"pod {failure['pod']}"] if failure.get("pod") else []
+    parts += [f"node {failure['node']}"] if failure.get("node") else []
+    ago = since(failure.get("time"), now)
+    parts += [f"{ago} ago"] if ago else []
+    message = str(failure.get("message") or "").strip().splitlines()
+    return ", ".join(parts) + (f": {message[-1]}" if message else "")
+
+
+def _ago(text: Any, now: datetime) -> str:
+    ago = since(text, now)
+    return f"{ago} ago" if ago else ""

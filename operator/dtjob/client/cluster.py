@@ -1,0 +1,106 @@
+"""The objects of one namespace: read, made, changed, watched, and the logs of pods."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from dtjob.api.job import API_VERSION, KIND, PLURAL
+from dtjob.client.connection import MERGE_PATCH, Connection, Object, Query
+from dtjob.client.errors import NotFound, error_of
+from dtjob.client.kubeconfig import access, forget_files
+
+RESOURCES = {
+    KIND: (API_VERSION, PLURAL),
+    "Pod": ("v1", "pods"),
+    "ConfigMap": ("v1", "configmaps"),
+    "Event": ("v1", "events"),
+    "Service": ("v1", "services"),
+    "PersistentVolumeClaim": ("v1", "persistentvolumeclaims"),
+    "NetworkPolicy": ("networking.k8s.io/v1", "networkpolicies"),
+}
+"""Kind to API version and plural."""
+PAGE = 500
+WATCH_SECONDS = 300
+
+
+class Cluster:
+    """The calls of a user to one namespace of a cluster. Every method may raise ClientError."""
+
+    def __init__(self, connection: Connection, namespace: str) -> None:
+        self.connection, self.namespace = connection, namespace
+
+    def get(self, kind: str, name: str) -> Object:
+        """The object of this name. Raises NotFound."""
+        return self.connection.call("GET", f"{self.path(kind)}/{name}")
+
+    def find(self, kind: str, name: str) -> Object | None:
+        """The object of this name, None if there is none."""
+        try:
+            return self.get(kind, name)
+        except NotFound:
+            return None
+
+    def list(self, kind: str, selector: str = "", fields: str = "", *, everywhere: bool = False) -> list[Object]:
+        """The objects with these labels and fields, of this namespace or of all."""
+        query: dict[str, str | int | bool] = {"limit": PAGE, "labelSelector": selector, "fieldSelector": fields}
+        found: list[Object] = []
+        while True:
+            page = self.connection.call("GET", self.path(kind, everywhere=everywhere), query=query)
+            found += page.get("items") or []
+            query["continue"] = page["metadata"].get("continue") or ""
+            if not query["continue"]:
+                return found
+
+    def create(self, manifest: Object, *, dry_run: bool = False) -> Object:
+        """The object as it is stored. Raises Conflict if there is one of this name."""
+        query: Query = {"fieldValidation": "Strict", **({"dryRun": "All"} if dry_run else {})}
+        return self.connection.call("POST", self.path(manifest["kind"]), manifest, query)
+
+    def patch(self, kind: str, name: str, change: Object, part: str = "") -> Object:
+        """Merge this change into the object, or into a part of it, such as scale."""
+        below = f"/{part}" if part else ""
+        return self.connection.call("PATCH", f"{self.path(kind)}/{name}{below}", change, content=MERGE_PATCH)
+
+    def delete(self, kind: str, name: str, propagation: str = "Background", seconds: int | None = None) -> None:
+        """Delete the object of this name. Raises NotFound."""
+        body: Object = {"propagationPolicy": propagation}
+        if seconds is not None:
+            body["gracePeriodSeconds"] = seconds
+        self.connection.call("DELETE", f"{self.path(kind)}/{name}", body)
+
+    def watch(
+        self, kind: str, version: str, selector: str = "", fields: str = "", seconds: int = WATCH_SECONDS
+    ) -> Iterator[tuple[str, Object]]:
+        """What happens to objects after this version, for some seconds: ADDED, MODIFIED or DELETED, and the object."""
+        query: Query = {
+            "watch": True,
+            "resourceVersion": version,
+            "labelSelector": selector,
+            "fieldSelector": fields,
+            "timeoutSeconds": seconds,
+        }
+        with self.connection.stream(self.path(kind), query, seconds + 30) as lines:
+            for line in lines:
+                event = json.loads(line)
+                if event["type"] == "ERROR":
+                    raise error_of(int(event["object"].get("code", 500)), json.dumps(event["object"]).encode())
+                yield event["type"], event["object"]
+
+    def path(self, kind: str, *, everywhere: bool = False) -> str:
+        """The path of the objects of this kind."""
+        version, plural = RESOURCES[kind]
+        root = f"/apis/{version}" if "/" in version else f"/api/{version}"
+        return f"{root}/{plural}" if everywhere else f"{root}/namespaces/{self.namespace}/{plural}"
+
+    def log(self, pod: str, **query: Any) -> bytes:
+        """The log of the pod's training container so far."""
+        return self.connection.raw("GET", f"{self.path('Pod')}/{pod}/log", query=query)
+
+
+def connect(kubeconfig: str | None = None, context: str | None = None, namespace: str | None = None) -> Cluster:
+    """The cluster that kubectl would use, with the namespace of its context if none is given. Raises NoCluster."""
+    found = access(kubeconfig, context)
+    forget_files()
+    return Cluster(Connection(found), namespace or found.namespace)

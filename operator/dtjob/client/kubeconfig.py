@@ -1,0 +1,198 @@
+"""How to reach the API server: by kubeconfig, where kubectl looks for it, else as the service account of this pod."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import ssl
+import subprocess
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from dtjob.client.errors import NoCluster
+
+USUAL_PLACE = Path("~/.kube/config")
+SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+_EXEC_VERSION = "client.authentication.k8s.io/v1"
+
+
+@dataclass(frozen=True)
+class Access:
+    """One API server, and who asks it."""
+
+    server: str
+    trusted: ssl.SSLContext | None
+    """None for plain HTTP."""
+    authorization: Callable[[], str | None]
+    """The value of the header Authorization for the next call."""
+    namespace: str
+    server_name: str | None = None
+    """The name in the certificate of the server, if it is not the host."""
+    proxy: str | None = None
+
+
+def access(kubeconfig: str | None = None, context: str | None = None) -> Access:
+    """The way to the cluster that kubectl would use. Raises NoCluster."""
+    files = _files(kubeconfig)
+    if not files:
+        if kubeconfig is None and context is None and (SERVICE_ACCOUNT / "token").is_file():
+            return _of_this_pod()
+        raise NoCluster("no cluster is configured; give --kubeconfig FILE, or set KUBECONFIG")
+    try:
+        return _of_context(_merged(files), context)
+    except (KeyError, TypeError, AttributeError, ValueError, OSError, ssl.SSLError, yaml.YAMLError) as error:
+        names = ", ".join(map(str, files))
+        raise NoCluster(f"{names}: the kubeconfig cannot be read: {' '.join(str(error).split())}") from None
+
+
+def _files(kubeconfig: str | None) -> list[Path]:
+    if kubeconfig is not None:
+        if not Path(kubeconfig).exists() or Path(kubeconfig).is_dir():
+            raise NoCluster(f"--kubeconfig: {kubeconfig} is not a file")
+        return [Path(kubeconfig)]
+    named = os.environ.get("KUBECONFIG")
+    places = [Path(one) for one in named.split(os.pathsep) if one] if named else [USUAL_PLACE.expanduser()]
+    return [place for place in places if place.is_file()]
+
+
+def _merged(files: list[Path]) -> dict[str, Any]:
+    """Several files as kubectl merges them: the first entry of a name counts. Paths become absolute."""
+    whole: dict[str, Any] = {"clusters": {}, "users": {}, "contexts": {}, "current-context": ""}
+    for file in files:
+        read = yaml.safe_load(file.read_text()) or {}
+        whole["current-context"] = whole["current-context"] or read.get("current-context") or ""
+        for kind, field in (("clusters", "cluster"), ("users", "user"), ("contexts", "context")):
+            for entry in read.get(kind) or []:
+                values = dict(entry.get(field) or {})
+                for name in ("certificate-authority", "client-certificate", "client-key", "tokenFile"):
+                    if values.get(name):
+                        values[name] = str((file.parent / values[name]).resolve())
+                whole[kind].setdefault(entry["name"], values)
+    return whole
+
+
+def _of_context(config: Mapping[str, Any], wanted: str | None) -> Access:
+    name = wanted or config["current-context"]
+    if not name:
+        raise NoCluster("the kubeconfig has no current context; choose one with kubectl config use-context NAME")
+    if name not in config["contexts"]:
+        raise NoCluster(f"the kubeconfig has no context {name}")
+    context = config["contexts"][name]
+    cluster, user = config["clusters"][context["cluster"]], config["users"].get(context.get("user"), {})
+    trusted = _trusted(cluster) if str(cluster["server"]).startswith("https") else None
+    credentials = _Credentials(user)
+    if trusted is not None:
+        credentials.load_certificate(trusted)
+    return Access(
+        str(cluster["server"]).rstrip("/"),
+        trusted,
+        credentials.authorization,
+        context.get("namespace") or "default",
+        cluster.get("tls-server-name"),
+        cluster.get("proxy-url"),
+    )
+
+
+def _trusted(cluster: Mapping[str, Any]) -> ssl.SSLContext:
+    data = cluster.get("certificate-authority-data")
+    text = base64.b64decode(data).decode() if data else None
+    found = ssl.create_default_context(cafile=None if text else cluster.get("certificate-authority"), cadata=text)
+    found.verify_flags &= ~ssl.VERIFY_X509_STRICT  # clusters have authorities without all extensions
+    if cluster.get("insecure-skip-tls-verify"):
+        found.check_hostname, found.verify_mode = False, ssl.CERT_NONE
+    return found
+
+
+class _Credentials:
+    """Who the user is: a certificate, a token, a password, or what a plugin says."""
+
+    def __init__(self, user: Mapping[str, Any]) -> None:
+        self._user = user
+        self._said: Mapping[str, Any] | None = None
+
+    def load_certificate(self, trusted: ssl.SSLContext) -> None:
+        """Present the certificate of the user, if there is one."""
+        certificate = self._file("client-certificate")
+        key = self._file("client-key")
+        if certificate and key:
+            trusted.load_cert_chain(certificate, key)
+        elif self._user.get("exec") and (said := self._plugin()).get("clientCertificateData"):
+            trusted.load_cert_chain(
+                _kept(said["clientCertificateData"].encode()), _kept(said["clientKeyData"].encode())
+            )
+
+    def authorization(self) -> str | None:
+        """The header's value."""
+        if token := self._user.get("token"):
+            return f"Bearer {token}"
+        if file := self._user.get("tokenFile"):
+            return f"Bearer {Path(file).read_text().strip()}"
+        if self._user.get("username"):
+            pair = f"{self._user['username']}:{self._user.get('password', '')}"
+            return f"Basic {base64.b64encode(pair.encode()).decode()}"
+        if self._user.get("exec") and (token := self._plugin().get("token")):
+            return f"Bearer {token}"
+        return None
+
+    def _file(self, name: str) -> str | None:
+        data = self._user.get(f"{name}-data")
+        return _kept(base64.b64decode(data)) if data else self._user.get(name)
+
+    def _plugin(self) -> Mapping[str, Any]:
+        """What the credential plugin says, asked once. Raises NoCluster."""
+        if self._said is None:
+            self._said = _asked(self._user["exec"])
+        return self._said
+
+
+def _asked(plugin: Mapping[str, Any]) -> Mapping[str, Any]:
+    version = plugin.get("apiVersion") or _EXEC_VERSION
+    info = {"apiVersion": version, "kind": "ExecCredential", "spec": {"interactive": False}}
+    environment = {**os.environ, "KUBERNETES_EXEC_INFO": json.dumps(info)}
+    environment |= {one["name"]: one["value"] for one in plugin.get("env") or []}
+    command = [plugin["command"], *(plugin.get("args") or [])]
+    try:
+        answer = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        found: Mapping[str, Any] = json.loads(answer.stdout)["status"]
+    except (OSError, subprocess.CalledProcessError, ValueError, KeyError) as error:
+        said = getattr(error, "stderr", "") or str(error)
+        raise NoCluster(f"the credential plugin {plugin['command']} failed: {' '.join(said.split())}") from None
+    return found
+
+
+def _kept(data: bytes) -> str:
+    """The name of a file with this content, which only this user can read. The ssl module reads files only."""
+    with tempfile.NamedTemporaryFile(delete=False, prefix="dtjob-") as file:
+        file.write(data)
+    _FILES.append(Path(file.name))
+    return file.name
+
+
+_FILES: list[Path] = []
+
+
+def forget_files() -> None:
+    """Remove the files that were made for the ssl module. It has read them."""
+    while _FILES:
+        _FILES.pop().unlink(missing_ok=True)
+
+
+def _of_this_pod() -> Access:
+    host, port = os.environ.get("KUBERNETES_SERVICE_HOST", ""), os.environ.get("KUBERNETES_SERVICE_PORT", "443")
+    if not host:
+        raise NoCluster("no cluster is configured; give --kubeconfig FILE, or set KUBECONFIG")
+    trusted = ssl.create_default_context(cafile=str(SERVICE_ACCOUNT / "ca.crt"))
+    trusted.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    address = f"[{host}]" if ":" in host else host
+    return Access(
+        f"https://{address}:{port}",
+        trusted,
+        lambda: f"Bearer {(SERVICE_ACCOUNT / 'token').read_text().strip()}",
+        (SERVICE_ACCOUNT / "namespace").read_text().strip(),
+    )

@@ -1,0 +1,128 @@
+"""Commands in pods and connections to their ports, over WebSockets."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator, Callable, Sequence
+from urllib.parse import urlencode
+
+import aiohttp
+from yarl import URL
+
+from dtjob.client.cluster import Cluster
+from dtjob.client.connection import USER_AGENT
+from dtjob.client.errors import ClientError, Unreachable, error_of
+
+STDOUT, STDERR, STATUS = 1, 2, 3
+"""Channels of a command."""
+_PROTOCOL = "v4.channel.k8s.io"
+_LARGEST_MESSAGE = 64 * 1024 * 1024
+
+
+class CommandFailed(ClientError):
+    """The command ended with an exit code other than 0. The message is the last line of its standard error."""
+
+
+def run_in_pod(
+    cluster: Cluster, pod: str, container: str, command: Sequence[str], sink: Callable[[bytes], object]
+) -> None:
+    """Run a command in a container, and give its standard output to `sink` piece by piece. Raises ClientError."""
+    asyncio.run(_run(cluster, pod, container, command, sink))
+
+
+async def _run(
+    cluster: Cluster, pod: str, container: str, command: Sequence[str], sink: Callable[[bytes], object]
+) -> None:
+    query = [("container", container), ("stdout", "true"), ("stderr", "true"), *(("command", one) for one in command)]
+    said, status = b"", b""
+    async with _opened(cluster, f"{cluster.path('Pod')}/{pod}/exec?{urlencode(query)}") as socket:
+        async for message in socket:
+            data = message.data
+            if not isinstance(data, bytes) or not data:
+                continue
+            match data[0]:
+                case channel if channel == STDOUT:
+                    sink(data[1:])
+                case channel if channel == STDERR:
+                    said = (said + data[1:])[-4096:]
+                case channel if channel == STATUS:
+                    status += data[1:]
+    found = json.loads(status or b"{}")
+    if found.get("status") != "Success":
+        lines = said.decode(errors="replace").strip().splitlines()
+        raise CommandFailed(lines[-1] if lines else str(found.get("message") or "the connection to the pod broke"))
+
+
+async def forward(cluster: Cluster, pod: str, port: int, local: int, ready: Callable[[int], None]) -> None:
+    """Forward connections to a port of this machine (0: a free one) to a port of the pod, until it is cancelled.
+
+    `ready` gets the local port once it listens.
+    """
+
+    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(ClientError, OSError, aiohttp.ClientError):
+            await _carry(cluster, pod, port, reader, writer)
+        writer.close()
+
+    server = await asyncio.start_server(connected, "127.0.0.1", local)
+    ready(server.sockets[0].getsockname()[1])
+    async with server:
+        await server.serve_forever()
+
+
+async def _carry(
+    cluster: Cluster, pod: str, port: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> None:
+    """Carry bytes between a connection and the port: channel 0 has them, channel 1 an error.
+
+    The first message of each channel is the number of the port.
+    """
+    async with _opened(cluster, f"{cluster.path('Pod')}/{pod}/portforward?{urlencode({'ports': port})}") as socket:
+
+        async def send() -> None:
+            while data := await reader.read(65536):
+                await socket.send_bytes(b"\x00" + data)
+            await socket.close()
+
+        sending = asyncio.create_task(send())
+        begun: set[int] = set()
+        try:
+            async for message in socket:
+                data = message.data
+                if not isinstance(data, bytes) or not data:
+                    continue
+                channel, rest = data[0], data[1:]
+                if channel not in begun:
+                    begun.add(channel)
+                    rest = rest[2:]
+                if channel == 0 and rest:
+                    writer.write(rest)
+                    await writer.drain()
+        finally:
+            sending.cancel()
+
+
+@contextlib.asynccontextmanager
+async def _opened(cluster: Cluster, path: str) -> AsyncIterator[aiohttp.ClientWebSocketResponse]:
+    """A WebSocket to the API server. Raises ClientError if it refuses."""
+    access = cluster.connection.access
+    headers = {"User-Agent": USER_AGENT}
+    if authorization := access.authorization():
+        headers["Authorization"] = authorization
+    connector = aiohttp.TCPConnector(ssl=access.trusted if access.trusted is not None else False)
+    async with aiohttp.ClientSession(connector=connector, headers=headers, trust_env=True) as session:
+        try:
+            async with session.ws_connect(
+                URL(access.server + path, encoded=True),
+                protocols=(_PROTOCOL,),
+                max_msg_size=_LARGEST_MESSAGE,
+                proxy=access.proxy,
+                server_hostname=access.server_name,
+            ) as socket:
+                yield socket
+        except aiohttp.WSServerHandshakeError as error:
+            raise error_of(error.status, str(error.message).encode()) from None
+        except (aiohttp.ClientError, OSError) as error:
+            raise Unreachable(f"the connection to the pod broke: {error}") from None

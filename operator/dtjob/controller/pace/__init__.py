@@ -1,0 +1,1 @@
+"""When something is done: queues, slots of calls, backoffs, and what waits for more of its kind."""

@@ -1,0 +1,155 @@
+"""The fields of an object that the store keeps in memory: those that are read.
+
+An API server gives 9 KB of JSON for a pod, which are 50 KB as Python objects. Whoever begins to read another field of
+a child adds it here; `tests/unit/operator/controller/test_stored_fields.py` fails at a field that is read and not kept.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from enum import Enum
+from functools import lru_cache
+from typing import Any
+
+from dtjob.api.job import KIND
+from dtjob.objects import drift, gangs, kueue, labels
+from dtjob.objects.manifest import Manifest
+
+
+class Leaf(Enum):
+    """How a field is kept that is kept whole."""
+
+    OWN = "own"
+    """As it is: its value is this object's alone, such as a uid."""
+    COMMON = "common"
+    """A string that many objects have, such as a reason: held once for all."""
+
+
+class Each(dict[str, Any]):
+    """Of each object in a list these fields. Lists with `alike` hold objects that many have: each is held once."""
+
+    def __init__(self, fields: Mapping[str, Any], alike: bool = False) -> None:
+        super().__init__(fields)
+        self.alike = alike
+
+
+OWN, COMMON = Leaf.OWN, Leaf.COMMON
+
+_IDENTITY: dict[str, Any] = {
+    "name": OWN,
+    "namespace": COMMON,
+    "uid": OWN,
+    "resourceVersion": OWN,
+    "creationTimestamp": COMMON,
+    "deletionTimestamp": OWN,
+    "deletionGracePeriodSeconds": OWN,
+    "ownerReferences": Each(dict.fromkeys(("apiVersion", "kind", "name", "uid", "controller"), COMMON), alike=True),
+}
+_POD_LABELS = (labels.JOB_NAME, labels.JOB_UID, labels.ROLE, labels.INDEX, labels.ATTEMPT, labels.SERVING)
+_REASON: dict[str, Any] = {"reason": COMMON, "message": COMMON}
+_ENDED: dict[str, Any] = {
+    "exitCode": OWN,
+    "signal": OWN,
+    "reason": COMMON,
+    "message": OWN,
+    "startedAt": COMMON,
+    "finishedAt": COMMON,
+}
+_CONTAINER: dict[str, Any] = {
+    "name": COMMON,
+    "state": {
+        "waiting": _REASON,
+        "running": {"startedAt": COMMON},
+        "terminated": _ENDED,
+    },
+    "lastState": {"terminated": _ENDED},
+}
+_LIMITS: dict[str, Any] = {"name": COMMON, "resources": {"limits": {"memory": COMMON}}}
+_KIND: dict[str, Any] = {"apiVersion": COMMON, "kind": COMMON}
+
+FIELDS: dict[str, dict[str, Any]] = {
+    "Pod": {
+        **_KIND,
+        "metadata": {**_IDENTITY, "labels": dict.fromkeys(_POD_LABELS, COMMON)},
+        "spec": {
+            "nodeName": COMMON,
+            "hostname": OWN,
+            "terminationGracePeriodSeconds": OWN,
+            "readinessGates": OWN,
+            "schedulingGates": OWN,
+            "initContainers": Each(_LIMITS),
+            "containers": Each(_LIMITS),
+        },
+        "status": {
+            "phase": COMMON,
+            **_REASON,
+            "podIP": OWN,
+            "conditions": Each({"type": COMMON, "status": COMMON, "lastTransitionTime": COMMON, **_REASON}, alike=True),
+            "initContainerStatuses": Each(_CONTAINER),
+            "containerStatuses": Each(_CONTAINER),
+        },
+    },
+    kueue.KIND: {
+        **_KIND,
+        "metadata": {
+            **_IDENTITY,
+            "generation": OWN,
+            "labels": dict.fromkeys((labels.JOB_NAME, labels.JOB_UID), COMMON),
+            "annotations": dict.fromkeys((kueue.SHAPE, kueue.SHAPE_BUT_WORKERS, kueue.REPLACES), OWN),
+        },
+        "spec": {
+            **dict.fromkeys(("queueName", "active", "priorityClassRef"), OWN),
+            "podSets": Each({"name": COMMON, "count": OWN, "minCount": OWN, "topologyRequest": OWN}),
+        },
+        "status": dict.fromkeys(
+            ("conditions", "admission", "admissionChecks", "reclaimablePods", "accumulatedPastExecutionTimeSeconds"),
+            OWN,
+        ),
+    },
+}
+"""The fields that are kept of each kind of child but the shared objects."""
+
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+def kept(manifest: Manifest) -> Manifest:
+    """What is kept of the object: a copy that shares what is alike with others', so nobody may change it."""
+    if manifest["kind"] == KIND:
+        return _job(manifest)
+    if manifest["kind"] in drift.SHARED_KINDS:
+        return drift.reduced(manifest)
+    if gangs.is_pod_group(manifest["kind"]):
+        return gangs.reduced(manifest)
+    fields = FIELDS.get(manifest["kind"])
+    return manifest if fields is None else _of_object(manifest, fields)
+
+
+def _job(job: Manifest) -> Manifest:
+    """A job without what says who wrote it: its spec once or twice more, which no status write needs to repeat."""
+    metadata = {name: value for name, value in job["metadata"].items() if name != "managedFields"}
+    if annotations := metadata.get("annotations"):
+        metadata["annotations"] = {name: text for name, text in annotations.items() if name != LAST_APPLIED}
+    return {**job, "metadata": metadata}
+
+
+def _of_object(found: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
+    # The keys are those of `fields`, not the object's own strings of the same text.
+    return {name: _of(found[name], how) for name, how in fields.items() if name in found}
+
+
+def _of(value: Any, how: Leaf | dict[str, Any]) -> Any:
+    if isinstance(value, str):
+        return sys.intern(value) if how is COMMON else value
+    if isinstance(how, Leaf) or value is None:
+        return value
+    if not isinstance(how, Each):
+        return _of_object(value, how)
+    each = [_of_object(one, how) for one in value]
+    return [_alike(tuple(one.items())) for one in each] if how.alike else each
+
+
+@lru_cache(maxsize=4096)
+def _alike(items: tuple[tuple[str, Any], ...]) -> dict[str, Any]:
+    """The one object of these fields."""
+    return dict(items)

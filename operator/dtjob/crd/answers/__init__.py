@@ -1,0 +1,1 @@
+"""What `dtjob validate` says of a manifest that an API server refuses."""

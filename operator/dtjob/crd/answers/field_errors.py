@@ -1,0 +1,191 @@
+"""What is wrong with single fields of a manifest, each as one sentence with the field's dotted path."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dtjob.api.quantity import is_quantity
+from dtjob.crd.answers import hints
+from dtjob.crd.schema import INT_OR_STRING, PRESERVE, Schema
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that an API server would refuse: the field (dotted path, "" for the whole) and what to write."""
+
+    field: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.message}" if self.field else self.message
+
+
+def dotted(location: tuple[str | int, ...]) -> str:
+    """pydantic's location as Kubernetes writes fields: `spec.replicaSpecs.worker.replicas`, `spec.program.args[1]`."""
+    path = ""
+    for part in location:
+        path += f"[{part}]" if isinstance(part, int) else f".{part}" if path else part
+    return path
+
+
+def sentences(error: Mapping[str, Any], schema: Schema) -> Iterator[Problem]:
+    """One of pydantic's errors as problems: several of an unknown block in which we know words of other APIs."""
+    if error["type"] == "extra_forbidden":
+        found = list(hints.answers(dotted(error["loc"]), error.get("input")))
+        if found:
+            yield from (Problem(path, f"is an unknown field; {mend}") for path, mend in found)
+            return
+    yield sentence(error, schema)
+
+
+def sentence(error: Mapping[str, Any], schema: Schema) -> Problem:
+    """One of pydantic's errors as a problem. `schema` is that of the whole manifest, to name the fields there are."""
+    kind, location = str(error["type"]), error["loc"]
+    if location and location[-1] in QUANTITY_HALVES:
+        location = location[:-1]
+        kind = "string_type" if location[-1] == "value" else QUANTITY
+    if kind == "extra_forbidden":
+        message = f"is an unknown field; {_instead(location, schema)}"
+    elif kind in _MESSAGES:
+        message = _MESSAGES[kind](error.get("input"), error.get("ctx") or {})
+        mend = hints.of_value(dotted(location), error.get("input")) if kind == "enum" else None
+        message += f": {mend}" if mend else ""
+    else:
+        message = str(error["msg"])
+    return Problem(dotted(location), message)
+
+
+def open_block_errors(value: Any, schema: Schema, path: str = "") -> Iterator[Problem]:
+    """Fields inside blocks that pydantic leaves open that the schema does not have, or has with another type."""
+    if value is None and schema.get("nullable"):
+        return
+    if problem := _of_another_type(value, schema):
+        yield Problem(path, problem)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from open_block_errors(item, schema.get("items", {}), f"{path}[{index}]")
+    elif isinstance(value, dict):
+        known, further = schema.get("properties", {}), schema.get("additionalProperties")
+        for name, item in value.items():
+            where = f"{path}.{name}" if path else str(name)
+            if name in known or isinstance(further, dict):
+                yield from open_block_errors(item, known.get(name, further), where)
+            elif known and PRESERVE not in schema and not (item is None and schema.get("nullable")):
+                yield Problem(where, f"is an unknown field; {_meant(name, known)}")
+
+
+def _of_another_type(value: Any, schema: Schema) -> str:
+    """What the value must be; empty if it is that, or if the schema takes any type."""
+    types = [choice["type"] for choice in schema.get("anyOf", [schema]) if "type" in choice]
+    if schema.get(INT_OR_STRING):
+        types = ["integer", "string"]
+    if not types or any(_is_of(value, name) for name in types):
+        wrong = schema.get("format") == QUANTITY and not is_quantity(value)
+        return _MESSAGES[QUANTITY](value, {}) if wrong else ""
+    return _MESSAGES[_ERROR_OF[tuple(types)]](value, {})
+
+
+def _is_of(value: Any, name: str) -> bool:
+    return isinstance(value, _CLASS[name]) and (name == "boolean") == isinstance(value, bool)
+
+
+def without_empty_fields(value: Any, schema: Schema) -> Any:
+    """The value without fields that have nothing after the colon, as the API server takes it: a null is as if left out.
+
+    What the schema does not know (the open parts of a pod's spec) stays as it is.
+    """
+    if isinstance(value, dict):
+        known, further = schema.get("properties", {}), schema.get("additionalProperties")
+        return {
+            name: without_empty_fields(item, known.get(name, further) or {})
+            for name, item in value.items()
+            if item is not None or (known.get(name, further) or {"nullable": True}).get("nullable")
+        }
+    if isinstance(value, list):
+        return [without_empty_fields(item, schema.get("items", {})) for item in value]
+    return value
+
+
+def _instead(location: tuple[str | int, ...], schema: Schema) -> str:
+    """The field that was probably meant, or all there are."""
+    for part in location[:-1]:
+        if isinstance(part, int):
+            schema = schema.get("items", {})
+        else:
+            schema = schema.get("properties", {}).get(part) or schema.get("additionalProperties") or {}
+    return _meant(str(location[-1]), schema.get("properties", {}))
+
+
+def _meant(name: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(name, known, 1)
+    return f"did you mean {close[0]}?" if close else f"remove it; there are {', '.join(sorted(known))}"
+
+
+def _show(value: Any) -> str:
+    if isinstance(value, dict | list):
+        return "a mapping" if isinstance(value, dict) else "a list"
+    if value is None:
+        return "nothing"
+    return str(value).lower() if isinstance(value, bool) else repr(value)
+
+
+def _too_long(given: Any, limits: Mapping[str, Any]) -> str:
+    return f"must have at most {limits['max_length']} characters, and has {len(str(given))}"
+
+
+def _not_text(given: Any, _: Mapping[str, Any]) -> str:
+    return f"must be text, not {_show(given)}" + (": put it into quotes" if isinstance(given, int | float) else "")
+
+
+def _must_be(what: str) -> Callable[[Any, Mapping[str, Any]], str]:
+    return lambda given, _: f"must be {what}, not {_show(given)}"
+
+
+QUANTITY_HALVES = ("int", "str", "constrained-str")
+"""How pydantic ends the location of an error in a quantity, which is a number or a text."""
+
+QUANTITY = "quantity"
+"""The format of a text or number that is one."""
+_WHOLE, _MAPPING = _must_be("a whole number"), _must_be("a mapping (names with values)")
+_MESSAGES: Mapping[str, Callable[[Any, Mapping[str, Any]], str]] = {
+    "missing": lambda _, __: "is required; add it",
+    QUANTITY: _must_be("a quantity, such as 4, 500m or 16Gi (in quotes)"),
+    "enum": lambda given, limits: f"must be one of {limits['expected'].replace(chr(39), '')}, not {_show(given)}",
+    "greater_than_equal": lambda given, limits: f"must be at least {limits['ge']}, not {_show(given)}",
+    "less_than_equal": lambda given, limits: f"must be at most {limits['le']}, not {_show(given)}",
+    "string_too_short": lambda _, __: "must not be empty; give it a value",
+    "string_too_long": _too_long,
+    "too_long": lambda _, limits: (
+        f"must have at most {limits['max_length']} entries, and has {limits['actual_length']}"
+    ),
+    "too_short": lambda _, limits: f"must have at least {limits['min_length']} entry; add one, or remove it",
+    "string_type": _not_text,
+    "bool_type": _must_be("true or false"),
+    "port": _must_be("a number or a name"),
+    "list_type": _must_be("a list"),
+    **dict.fromkeys(("int_from_float", "int_parsing", "int_type"), _WHOLE),
+    **dict.fromkeys(("dict_type", "model_type", "model_attributes_type"), _MAPPING),
+}
+"""What each of pydantic's kinds of error says, of the value that was given and the error's limits."""
+
+_CLASS: Mapping[str, type | tuple[type, ...]] = {
+    "object": dict,
+    "array": list,
+    "string": str,
+    "integer": int,
+    "number": (int, float),
+    "boolean": bool,
+}
+_ERROR_OF = {
+    ("object",): "dict_type",
+    ("array",): "list_type",
+    ("string",): "string_type",
+    ("integer",): "int_type",
+    ("boolean",): "bool_type",
+    ("string", "number"): QUANTITY,
+    ("integer", "string"): "port",
+}
+"""The kind of pydantic's error about a value of none of these types."""

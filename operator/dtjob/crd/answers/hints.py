@@ -1,0 +1,166 @@
+"""Words of other APIs in a dtjob manifest, and what to write for them: TFJob's, PyTorchJob's, TrainJob's, Job's,
+JobSet's and RayJob's, and those that dtjob had before v1beta1.
+
+An API server says of each that the field is unknown. `dtjob validate` and `dtjob run` say this too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+_SPECS = "write replicaSpecs, with the roles chief, worker, ps and evaluator"
+_WORKERS = "write replicaSpecs.worker.replicas"
+_RULES = "write failurePolicy.rules"
+_OWN_RENDEZVOUS = "remove it: the trainer agrees on the start by itself"
+_ORDER = "remove it: training starts when all tasks are up, in any order"
+_CLEAN = "write cleanPodPolicy for pods, or ttlSecondsAfterFinished for the job"
+
+_ROLES: Mapping[str, str] = {
+    **dict.fromkeys(("Chief", "Master", "master"), "write chief"),
+    **{word: f"write {word.lower()}" for word in ("Worker", "PS", "Evaluator")},
+}
+_BEFORE_V1BETA1: Mapping[str, str] = {
+    "spec.replicas": "write replicaSpecs",
+    "spec.replicas.*": "write replicaSpecs.{role}",
+    "spec.replicas.*.count": "write replicaSpecs.{role}.replicas",
+    "spec.replicas.*.min": "write elasticPolicy.minReplicas",
+    "spec.replicas.*.max": "write elasticPolicy.maxReplicas",
+    "spec.replicaSpecs.*.count": "write replicaSpecs.{role}.replicas",
+    "spec.replicaSpecs.*.min": "write elasticPolicy.minReplicas",
+    "spec.replicaSpecs.*.max": "write elasticPolicy.maxReplicas",
+    "spec.runPolicy.cleanPods": "write cleanPodPolicy in spec",
+    "spec.runPolicy.elasticity": "write elasticPolicy in spec",
+    "spec.cleanPods": "write cleanPodPolicy",
+    "spec.program.entry": "write program.entrypoint",
+    "spec.checkpoint.directory": "write checkpoint.storage.mountPath, or checkpoint.storage.uri for a bucket",
+    "spec.checkpoint.volume": "write checkpoint.storage.volume",
+    "spec.checkpoint.mount": "write checkpoint.storage.mountOn",
+    "spec.checkpoint.keep": "write checkpoint.maxToKeep",
+    "spec.checkpoint.async": "write checkpoint.writeMode: Async or Sync",
+    "spec.failurePolicy.maxDisruptions": "write failurePolicy.maxDisruptionsWithoutProgress",
+    "spec.scheduling.gang.queue": "write scheduling.gang.volcano.queue",
+    "spec.scheduling.gang.timeoutSeconds": "write scheduling.gang.coscheduling.scheduleTimeoutSeconds",
+    "spec.network.policy": "write network.isolation: Job or None",
+}
+_RUN_POLICY: Mapping[str, str] = {
+    "spec.runPolicy": "write its fields in spec",
+    **{
+        f"spec.runPolicy.{name}": f"write {name} in spec"
+        for name in (
+            *("cleanPodPolicy", "activeDeadlineSeconds", "startDeadlineSeconds", "ttlSecondsAfterFinished"),
+            *("suspend", "managedBy"),
+        )
+    },
+    "spec.runPolicy.backoffLimit": "write failurePolicy.maxRestarts",
+    "spec.runPolicy.schedulingPolicy": "write scheduling",
+    "spec.runPolicy.schedulingPolicy.minAvailable": "write scheduling.gang.minAvailable",
+    "spec.runPolicy.schedulingPolicy.queue": "write scheduling.gang.volcano.queue",
+    "spec.runPolicy.schedulingPolicy.priorityClass": "write scheduling.priorityClassName",
+    "spec.runPolicy.schedulingPolicy.scheduleTimeoutSeconds": "write startDeadlineSeconds in spec",
+}
+_MENDS: Mapping[str, str] = {
+    **_BEFORE_V1BETA1,
+    **_RUN_POLICY,
+    # TFJob, PyTorchJob, TrainJob
+    "spec.tfReplicaSpecs": _SPECS,
+    "spec.pytorchReplicaSpecs": _SPECS,
+    "spec.enableDynamicWorker": "write elasticPolicy",
+    **{f"spec.replicaSpecs.{role}": mend for role, mend in _ROLES.items()},
+    "spec.replicaSpecs.*.restartPolicy": f"{_RULES} with these roles",
+    "spec.elasticPolicy.rdzvBackend": _OWN_RENDEZVOUS,
+    "spec.elasticPolicy.maxRestarts": "write failurePolicy.maxRestarts",
+    "spec.elasticPolicy.metrics": "create a HorizontalPodAutoscaler for the job's scale subresource",
+    "spec.trainer": "write program, image and replicaSpecs",
+    "spec.runtimeRef": "write strategy and replicaSpecs",
+    # Job, HorizontalPodAutoscaler
+    "spec.backoffLimit": "write failurePolicy.maxRestarts",
+    "spec.podFailurePolicy": _RULES,
+    "spec.parallelism": _WORKERS,
+    "spec.completions": _WORKERS,
+    "spec.template": "write it in a role: replicaSpecs.worker.template",
+    "spec.minReplicas": "write elasticPolicy.minReplicas",
+    "spec.maxReplicas": "write elasticPolicy.maxReplicas",
+    # JobSet
+    "spec.replicatedJobs": _SPECS,
+    "spec.startupPolicy": _ORDER,
+    "spec.coordinator": "write replicaSpecs.chief",
+    "spec.failurePolicy.restartStrategy": "remove it: only tasks that failed get new pods",
+    "spec.failurePolicy.rules[].targetReplicatedJobs": "write roles",
+    "spec.failurePolicy.rules[].onJobFailureReasons": "write onReasons, or another criterion: a rule is about pods",
+    "spec.failurePolicy.rules[].onExitCodes.containerName": "remove it: the training container decides",
+    "spec.network.enableDNSHostnames": "remove it: each task always has a host name",
+    # RayJob
+    "spec.entrypoint": "write program.entrypoint",
+    "spec.rayClusterSpec": _SPECS,
+    "spec.runtimeEnvYAML": "install packages in the image, and write variables in program.env",
+    "spec.preRunningDeadlineSeconds": "write startDeadlineSeconds",
+    "spec.shutdownAfterJobFinishes": _CLEAN,
+    "spec.deletionStrategy": _CLEAN,
+}
+_VALUES: Mapping[tuple[str, str], str] = {
+    ("spec.failurePolicy.rules[].action", "Ignore"): (
+        "write LeaveFailed to leave a failed evaluator alone, or RestartAndIgnoreMaxRestarts for what Ignore means in "
+        "a Job"
+    ),
+    ("spec.failurePolicy.rules[].action", "RestartUncounted"): "write RestartAndIgnoreMaxRestarts",
+    ("spec.failurePolicy.rules[].action", "RestartJobSetAndIgnoreMaxRestarts"): "write RestartAndIgnoreMaxRestarts",
+    ("spec.failurePolicy.rules[].action", "RestartJobSet"): "write Restart",
+    ("spec.failurePolicy.rules[].action", "Count"): "write Restart",
+    ("spec.failurePolicy.rules[].action", "FailJobSet"): "write FailJob",
+    ("spec.network.isolation", "Isolated"): "write Job",
+}
+_ALWAYS_ONE = "remove it: there is always one {role}"
+_SINGLE = ("chief", "evaluator")
+_NUMBERS = ("spec.replicas.*.count", "spec.replicaSpecs.*.count", "spec.replicaSpecs.*.replicas")
+_ROLE = re.compile(r"^(spec\.replicas|spec\.replicaSpecs)\.(\w+)(?=\.|$)")
+
+
+def instead(path: str) -> str | None:
+    """What to write for the field at this dotted path; None if it is nobody's word that we know."""
+    path = re.sub(r"\[\d+\]", "[]", path)
+    if (found := _MENDS.get(path)) is not None:
+        return found
+    match = _ROLE.match(path)
+    if match is None:
+        return None
+    role, of_any = match[2], _ROLE.sub(r"\1.*", path)
+    if role in _SINGLE and of_any in (
+        "spec.replicas.*.count",
+        "spec.replicaSpecs.*.count",
+        "spec.replicaSpecs.*.replicas",
+    ):
+        return _ALWAYS_ONE.format(role=role)
+    mend = _MENDS.get(of_any)
+    return mend and mend.format(role=role)
+
+
+def answers(path: str, value: Any) -> Iterator[tuple[str, str]]:
+    """What to write for the unknown field at this path, whose value is `value`: of each field in it that we know, else
+    of itself; none where it is nobody's word."""
+    inside = []
+    if isinstance(value, Mapping):
+        inside = [answer for name, item in value.items() for answer in answers(f"{path}.{name}", item)]
+    mend = instead(path)
+    if inside:
+        yield from inside
+    elif mend is not None:
+        yield path, mend
+
+
+def of_value(path: str, value: Any) -> str | None:
+    """What to write for this value of a field; None if it is nobody's word that we know."""
+    return _VALUES.get((re.sub(r"\[\d+\]", "[]", path), value)) if isinstance(value, str) else None
+
+
+def of_managed_by(managed_by: str | None) -> str:
+    """What else to say of a job that names this controller, if it is one of TFJob's; else nothing."""
+    if managed_by != "kubeflow.org/training-operator":
+        return ""
+    return f"spec.managedBy is {managed_by}, so dtjob leaves the job alone and says nothing of it: remove managedBy"
+
+
+def of_kind(kind: object) -> str:
+    """What else to say of a manifest of another kind."""
+    return "; `dtjob convert FILE` writes one from a TFJob" if kind == "TFJob" else ""

@@ -1,0 +1,64 @@
+"""What would keep a job's pods from being created though the definition takes it, for want of room for such rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dtjob.api.spec.pod_template import CHECKPOINT_VOLUME, CLUSTER_VOLUME, SOURCE_VOLUME
+from dtjob.api.spec.replica_specs import Role
+from dtjob.crd.answers.field_errors import Problem, open_block_errors
+from dtjob.crd.answers.pod_schema import environment_schema, pod_spec_schema, volume_source_schema
+from dtjob.crd.rule import Value, values_at
+from dtjob.crd.rules.resources import ABOVE_LIMIT, NO_LIMIT, has_limits_where_needed, has_requests_within_limits
+from dtjob.crd.rules.storage import NO_VOLUME
+
+_POD = "spec.replicaSpecs.*.template.spec"
+_LISTS = ("containers", "initContainers")
+_SCHEMAS = (
+    (_POD, pod_spec_schema),
+    ("spec.program.env", environment_schema),
+    ("spec.checkpoint.storage.volume", volume_source_schema),
+)
+"""Kubernetes' own parts of the manifest."""
+
+
+def pod_problems(manifest: Value) -> list[Problem]:
+    """All of a manifest that the definition takes. What pods have of each type comes first."""
+    found = [
+        problem
+        for at, schema in _SCHEMAS
+        for path, value in values_at(manifest, at)
+        for problem in open_block_errors(value, schema(), path)
+    ]
+    return found or [*_of_resources(manifest), *_of_mounts(manifest)]
+
+
+def _of_resources(manifest: Value) -> Iterator[Problem]:
+    for containers in _LISTS:
+        for path, resources in values_at(manifest, f"{_POD}.{containers}[].resources"):
+            if not has_requests_within_limits(resources):
+                yield Problem(f"{path}.requests", ABOVE_LIMIT)
+            if not has_limits_where_needed(resources):
+                yield Problem(f"{path}.requests", NO_LIMIT)
+
+
+def _of_mounts(manifest: Value) -> Iterator[Problem]:
+    """Mounts of dtjob's own volumes in pods that lack them."""
+    for role, block in manifest["spec"]["replicaSpecs"].items():
+        spec = ((block or {}).get("template") or {}).get("spec") or {}
+        theirs = {volume["name"] for volume in spec.get("volumes") or []}
+        absent = _absent(manifest["spec"], role) - theirs
+        containers = [one for name in _LISTS for one in spec.get(name) or []]
+        if any(mount["name"] in absent for one in containers for mount in one.get("volumeMounts") or []):
+            yield Problem(f"spec.replicaSpecs.{role}.template.spec.volumes", NO_VOLUME)
+
+
+def _absent(spec: Value, role: str) -> set[str]:
+    """dtjob's volumes that some pods of this role lack."""
+    absent = set() if spec.get("program") else {CLUSTER_VOLUME}
+    absent |= set() if (spec.get("program") or {}).get("source") else {SOURCE_VOLUME}
+    storage = (spec.get("checkpoint") or {}).get("storage") or {}
+    everywhere = storage.get("mountOn") == "All" or role in (Role.CHIEF, Role.EVALUATOR)
+    if not storage.get("volume") or not everywhere:
+        absent.add(CHECKPOINT_VOLUME)
+    return absent

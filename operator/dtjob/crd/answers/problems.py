@@ -1,0 +1,104 @@
+"""What is wrong with a manifest: all that an API server would refuse, in the job and then in its pods, without one.
+
+The test of refusals sends every manifest of its table both ways and wants the same verdict. Random changes of them are
+sent too (tests/cluster/test_mutations.py).
+"""
+
+from __future__ import annotations
+
+import json
+
+from pydantic import ValidationError
+
+from dtjob.api.job import API_VERSION, KIND, Job, Spec
+from dtjob.crd.answers import hints
+from dtjob.crd.answers.field_errors import Problem, open_block_errors, sentences, without_empty_fields
+from dtjob.crd.answers.keyed_lists import repeated_entries
+from dtjob.crd.answers.metadata import metadata_problems, metadata_schema
+from dtjob.crd.answers.pod_problems import pod_problems
+from dtjob.crd.rule import Value, values_at
+from dtjob.crd.rules.registry import RULES, UNCHANGING
+from dtjob.crd.schema import spec_schema
+
+_MANIFEST_SCHEMA = {
+    "type": "object",
+    "properties": {"spec": spec_schema(), "metadata": metadata_schema(), "apiVersion": {}, "kind": {}},
+}
+
+
+def problems(manifest: Value | Job, old: Value | None = None) -> list[Problem]:
+    """Everything that an API server would refuse in this manifest or in its pods; empty if it is fine.
+
+    With `old`, the manifest is a change of that one. Rules between fields are looked at once each field by itself is
+    right.
+    """
+    if isinstance(manifest, Job):
+        manifest = manifest.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    try:
+        text = json.dumps(manifest, default=str)  # as kubectl reads YAML: a bare date is text
+    except (TypeError, ValueError) as error:
+        return [Problem("", f"is not a manifest: {error}")]
+    manifest = without_empty_fields(json.loads(text), _MANIFEST_SCHEMA)
+    return _kind_problems(manifest) or _of_definition(manifest, old) or pod_problems(manifest)
+
+
+def _of_definition(manifest: Value, old: Value | None) -> list[Problem]:
+    found = metadata_problems(manifest.get("metadata"))
+    try:
+        Job.model_validate_json(json.dumps(manifest), strict=True)
+    except ValidationError as error:
+        found += in_words(error)
+    if found:  # the types of a name and a namespace are looked at in both
+        return list(dict.fromkeys(found))
+    if found := list(open_block_errors(manifest["spec"], spec_schema(), "spec")):
+        return found
+    return [
+        *repeated_entries(manifest["spec"], spec_schema(), "spec"),
+        *broken_rules(manifest),
+        *(changed_fields(manifest, old) if old else []),
+    ]
+
+
+def in_words(error: ValidationError) -> list[Problem]:
+    """What pydantic says of a manifest, each thing once."""
+    found = (one for detail in error.errors(include_url=False) for one in sentences(detail, _MANIFEST_SCHEMA))
+    return list(dict.fromkeys(found))
+
+
+def to_job(manifest: Value) -> Job:
+    """The job of a manifest without problems, read as the API server reads it."""
+    manifest = json.loads(json.dumps(manifest, default=str))
+    return Job.model_validate(without_empty_fields(manifest, _MANIFEST_SCHEMA))
+
+
+def broken_rules(manifest: Value) -> list[Problem]:
+    """The rules between fields that a manifest breaks, whose fields are right each by itself."""
+    return [
+        Problem(".".join(filter(None, (path, rule.field))), rule.said_of(value))
+        for rule in RULES
+        for path, value in values_at(manifest, rule.at)
+        if not rule.holds(value)
+    ]
+
+
+def changed_fields(manifest: Value, old: Value) -> list[Problem]:
+    """The fields that cannot change and did."""
+    new_spec, old_spec = (
+        Spec.model_validate(item["spec"]).model_dump(mode="json", by_alias=True) for item in (manifest, old)
+    )
+    return [
+        Problem(f"spec.{field.field}", field.message)
+        for field in UNCHANGING
+        if not field.allows(new_spec, old_spec, old)
+    ]
+
+
+def _kind_problems(manifest: Value) -> list[Problem]:
+    """A manifest of something else."""
+    if not isinstance(manifest, dict):
+        return [Problem("", "is not a manifest: the top must be a mapping with apiVersion, kind, metadata and spec")]
+    return [
+        Problem(field, f"must be {wanted}, not {manifest.get(field)!r}{hints.of_kind(manifest.get(field))}")
+        for field, wanted in (("apiVersion", API_VERSION), ("kind", KIND))
+        if manifest.get(field) != wanted
+    ]

@@ -1,0 +1,1 @@
+"""The rules beyond single fields, each once with its CEL and its Python, by what they are about."""

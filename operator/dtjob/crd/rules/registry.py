@@ -1,0 +1,47 @@
+"""All rules that a manifest must fulfil, beside what its fields say by themselves.
+
+Each rule stands once in a file beside this one, with its CEL and its Python. `definition.py` puts the CEL into the CRD,
+and `answers/problems.py` asks the Python.
+"""
+
+from __future__ import annotations
+
+from dtjob.crd.rule import Rule, Unchanging
+from dtjob.crd.rules.elastic import ELASTIC_RULES
+from dtjob.crd.rules.failure import FAILURE_RULES, STALL_RULES
+from dtjob.crd.rules.gang import GANG_RULES
+from dtjob.crd.rules.life import GRACE_RULES, LIFE_RULES
+from dtjob.crd.rules.pod import POD_RULES
+from dtjob.crd.rules.ports import PORT_RULES
+from dtjob.crd.rules.resources import RESOURCE_RULES, TPU_RULES
+from dtjob.crd.rules.roles import NAME_RULES, ROLE_RULES
+from dtjob.crd.rules.storage import MOUNT_RULES, STORAGE_RULES, VOLUME_RULES
+from dtjob.crd.rules.success import SUCCESS_RULES
+from dtjob.crd.rules.trainer import TRAINER_RULES
+from dtjob.crd.rules.twice import TWICE_RULES
+from dtjob.crd.schema import is_always_there, spec_schema
+from dtjob.crd.settled import CHANGEABLE
+from dtjob.crd.suspended_roles import UnchangingRoles
+
+RULES: tuple[Rule, ...] = (
+    *(*NAME_RULES, *ROLE_RULES, *POD_RULES, *MOUNT_RULES, *RESOURCE_RULES, *TWICE_RULES, *PORT_RULES),
+    *(*STORAGE_RULES, *VOLUME_RULES),
+    *(*TRAINER_RULES, *TPU_RULES, *GRACE_RULES, *LIFE_RULES, *SUCCESS_RULES),
+    *FAILURE_RULES,
+    *STALL_RULES,
+    *ELASTIC_RULES,
+    *GANG_RULES,
+)
+
+IN_PART = {"replicaSpecs": UnchangingRoles}
+"""Fields of which a part may change at times."""
+
+
+def _unchanging(name: str) -> Unchanging:
+    return IN_PART.get(name, Unchanging)(name, is_always_there(name))
+
+
+UNCHANGING: tuple[Unchanging, ...] = tuple(
+    _unchanging(name) for name in spec_schema()["properties"] if name not in CHANGEABLE
+)
+"""One rule about a job's change for each field that cannot."""

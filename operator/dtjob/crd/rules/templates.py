@@ -1,0 +1,39 @@
+"""A role's pod template and its training container, in Python and in CEL."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dtjob.api.spec.pod_template import TRAINING_CONTAINER
+
+
+def training(replica: Any) -> list[Any]:
+    """The template's training container, as a list of none or one; `replica` is a block of replicaSpecs."""
+    spec = (replica.get("template") or {}).get("spec") or {}
+    return [container for container in spec.get("containers") or [] if container["name"] == TRAINING_CONTAINER]
+
+
+def pod_frame(role: str) -> str:
+    """CEL: if the role has a pod template, `{}` holds.
+
+    It takes `self.replicaSpecs` once, because a look at a field costs as much as the block around it has fields.
+    """
+    block = f"r.{role}"
+    there = f"has({block}) && has({block}.template) && has({block}.template.spec)"
+    return f"[self.replicaSpecs].all(r, !({there})) || {{}}"
+
+
+def pod(role: str) -> str:
+    """CEL: the pod spec of the role's template. It begins with self, so an API server knows how long its lists are."""
+    return f"self.replicaSpecs.{role}.template.spec"
+
+
+def each_training(role: str) -> str:
+    """CEL: `{}` holds of the training container, `c`, of the role's template, if it has one."""
+    containers = f"{pod(role)}.containers"
+    return f"!has({containers}) || {containers}.all(c, c.name != '{TRAINING_CONTAINER}' || {{}})"
+
+
+def training_frame(role: str) -> str:
+    """CEL: if the role has a pod template, `{}` holds of its training container, `c`."""
+    return pod_frame(role).replace("{}", each_training(role))

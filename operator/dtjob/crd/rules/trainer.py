@@ -1,0 +1,170 @@
+"""Rules about what the trainer is told: program, checkpoints, strategy options, ports; and about the failure policy."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from dtjob.api.spec.checkpoint import Checkpoint, CheckpointStorage
+from dtjob.api.spec.failure_policy import Backoff
+from dtjob.api.spec.strategy import Strategy
+from dtjob.crd.rule import Reason, Rule, Value
+
+_FILE = "[^ ]+[.]py"
+_DEVICE = "(CPU|GPU):[0-9]+"
+_PARTITIONERS = ("fixedShards", "minShardBytes", "maxShardBytes")
+_MODULE = "[A-Za-z_][A-Za-z0-9_]*([.][A-Za-z_][A-Za-z0-9_]*)*"
+_BACKOFF = Backoff()
+"""With the defaults, which a rule's Python does not see filled in."""
+_CHECKPOINT = Checkpoint(storage=CheckpointStorage()).model_dump(mode="json", by_alias=True)
+"""The defaults of checkpoint."""
+
+
+def _if_there(block: str) -> str:
+    """The frame of rules about this block of the spec, `b`."""
+    return f"!has(self.{block}) || [self.{block}].all(b, {{}})"
+
+
+def _only_with_program(block: str, field: str, unset: str, holds: Callable[[Value], bool]) -> Rule:
+    """A field that only dtjob's trainer reads. Without program `unset` must hold of its block, `b`."""
+    path = ".".join(filter(None, (block, field)))
+    return Rule(
+        "spec",
+        f"has(self.program) || {unset}",
+        lambda spec: spec.get("program") is not None or spec.get(block) is None or holds(spec[block]),
+        f"{path} has no effect without program: set program, or remove it",
+        path,
+        Reason.FORBIDDEN,
+        frame=_if_there(block),
+    )
+
+
+def _block_only_with_program(block: str) -> Rule:
+    return _only_with_program(block, "", "false", lambda _: False)
+
+
+def _unset_without_program(field: str) -> Rule:
+    """A field of checkpoint without a default."""
+    return _only_with_program("checkpoint", field, f"!has(b.{field})", lambda block: block.get(field) is None)
+
+
+def _default_without_program(field: str) -> Rule:
+    """A field of checkpoint with a default, which nobody reads without a program: then it keeps its default."""
+    default = _CHECKPOINT[field]
+    return _only_with_program(
+        "checkpoint", field, f"b.{field} == {default!r}", lambda block: block.get(field, default) == default
+    )
+
+
+def _option_of(option: str, strategies: tuple[Strategy, ...]) -> Rule:
+    names = [strategy.value for strategy in strategies]
+    listed = " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+    return Rule(
+        "spec",
+        f"!has(b.{option}) || self.strategy in [{', '.join(repr(name) for name in names)}]",
+        lambda spec: option not in (spec.get("strategyOptions") or {}) or spec["strategy"] in names,
+        f"{option} is an option of strategy {listed} only: remove it, or set that strategy",
+        f"strategyOptions.{option}",
+        Reason.FORBIDDEN,
+        frame=_if_there("strategyOptions"),
+    )
+
+
+TRAINER_RULES = (
+    Rule(
+        "spec.program",
+        f"self.entrypoint.matches('^({_FILE}|{_MODULE})$')",
+        lambda program: re.fullmatch(f"{_FILE}|{_MODULE}", program["entrypoint"]) is not None,
+        "must be a Python file (train.py) or the name of a module (trainer.main); arguments go into args",
+        "entrypoint",
+    ),
+    *(_unset_without_program(field) for field in ("everySteps", "keepEverySteps", "keepBest")),
+    *(_default_without_program(field) for field in ("everySeconds", "maxToKeep", "writeMode")),
+    *(_block_only_with_program(block) for block in ("strategyOptions", "evaluation", "tensorBoard")),
+    Rule(
+        "spec",
+        "has(self.checkpoint)",
+        lambda spec: spec.get("tensorBoard") is None or spec.get("checkpoint") is not None,
+        "logs for TensorBoard are written beside the checkpoints, and this job saves none: add checkpoint, or remove "
+        "tensorBoard",
+        "tensorBoard",
+        Reason.FORBIDDEN,
+        frame=_if_there("tensorBoard"),
+    ),
+    Rule(
+        "spec",
+        "!has(self.program) || !has(self.replicaSpecs.evaluator) || has(self.checkpoint)",
+        lambda spec: (
+            spec.get("program") is None or "evaluator" not in spec["replicaSpecs"] or spec.get("checkpoint") is not None
+        ),
+        "the evaluator evaluates checkpoints, and this job saves none: add checkpoint, or remove evaluator",
+        "replicaSpecs.evaluator",
+        Reason.FORBIDDEN,
+    ),
+    Rule(
+        "spec.checkpoint",
+        "!has(self.keepEverySteps) || !has(self.everySteps) || self.keepEverySteps >= self.everySteps",
+        lambda checkpoint: (
+            checkpoint.get("keepEverySteps") is None
+            or checkpoint.get("everySteps") is None
+            or checkpoint["keepEverySteps"] >= checkpoint["everySteps"]
+        ),
+        "keepEverySteps is below everySteps, so that every checkpoint is kept: raise it, or lower everySteps",
+        "keepEverySteps",
+    ),
+    Rule(
+        "spec",
+        "!has(b.keepBest) || has(self.replicaSpecs.evaluator)",
+        lambda spec: (spec.get("checkpoint") or {}).get("keepBest") is None or "evaluator" in spec["replicaSpecs"],
+        "keepBest needs metrics, and this job has no evaluator: add `replicaSpecs.evaluator: {}`, or remove keepBest",
+        "checkpoint.keepBest",
+        Reason.FORBIDDEN,
+        frame=_if_there("checkpoint"),
+    ),
+    _option_of("communication", (Strategy.MULTI_WORKER_MIRRORED,)),
+    _option_of("crossDeviceOps", (Strategy.MIRRORED,)),
+    _option_of("logicalCPUs", (Strategy.ONE_DEVICE, Strategy.MIRRORED, Strategy.CENTRAL_STORAGE)),
+    _option_of("device", (Strategy.ONE_DEVICE,)),
+    _option_of("partitioner", (Strategy.PARAMETER_SERVER,)),
+    _option_of("tpu", (Strategy.TPU,)),
+    Rule(
+        "spec.strategyOptions",
+        f"!has(self.device) || self.device.matches('^({_DEVICE})$')",
+        lambda options: options.get("device") is None or re.fullmatch(_DEVICE, options["device"]) is not None,
+        "must be a device's kind and number, such as GPU:0 or CPU:0",
+        "device",
+    ),
+    Rule(
+        "spec.strategyOptions.partitioner",
+        "[has(self.fixedShards), has(self.minShardBytes), has(self.maxShardBytes)].filter(x, x).size() == 1",
+        lambda cut: sum(cut.get(kind) is not None for kind in _PARTITIONERS) == 1,
+        f"set exactly one of {', '.join(_PARTITIONERS)}, such as {{minShardBytes: 262144, maxShards: 2}}",
+    ),
+    Rule(
+        "spec.strategyOptions.partitioner",
+        "!has(self.maxShards) || !has(self.fixedShards)",
+        lambda cut: cut.get("maxShards") is None or cut.get("fixedShards") is None,
+        "fixedShards is already the number of shards: remove maxShards",
+        "maxShards",
+        Reason.FORBIDDEN,
+    ),
+    Rule(
+        "spec",
+        "has(self.replicaSpecs.evaluator)",
+        lambda spec: spec.get("evaluation") is None or "evaluator" in spec["replicaSpecs"],
+        "this job has no evaluator: add `replicaSpecs.evaluator: {}`, or remove evaluation",
+        "evaluation",
+        Reason.FORBIDDEN,
+        frame=_if_there("evaluation"),
+    ),
+    Rule(
+        "spec.failurePolicy.backoff",
+        "self.maxSeconds >= self.initialSeconds",
+        lambda backoff: (
+            backoff.get("maxSeconds", _BACKOFF.max_seconds) >= backoff.get("initialSeconds", _BACKOFF.initial_seconds)
+        ),
+        f"maxSeconds (by default {_BACKOFF.max_seconds}) is below initialSeconds (by default "
+        f"{_BACKOFF.initial_seconds}): raise it, or lower initialSeconds",
+        "maxSeconds",
+    ),
+)

@@ -1,0 +1,47 @@
+"""Which cluster: that of a kubeconfig, or that of the pod in which the operator runs."""
+
+from __future__ import annotations
+
+import os
+
+import yaml
+
+from dtjob.kube.libraries import client, config
+
+
+class NoCluster(Exception):
+    """No cluster is configured: neither a kubeconfig nor a pod's service account; the message says what was missed."""
+
+
+async def configure(configuration: client.Configuration, kubeconfig: str | None, context: str | None) -> None:
+    """Fill in by kubeconfig (a path, or kubectl's usual places), else by the pod's own service account.
+
+    Raises NoCluster where there is neither.
+    """
+    try:
+        await _load(configuration, kubeconfig, context)
+    except config.ConfigException as error:
+        raise NoCluster(str(error)) from None
+
+
+async def _load(configuration: client.Configuration, kubeconfig: str | None, context: str | None) -> None:
+    if not kubeconfig and not context and not _is_in_a_usual_place():  # the client would warn of each operator in a pod
+        config.load_incluster_config(client_configuration=configuration)
+        return
+    try:
+        await config.load_kube_config(config_file=kubeconfig, context=context, client_configuration=configuration)
+    except config.ConfigException:
+        if kubeconfig or context:
+            raise
+        config.load_incluster_config(client_configuration=configuration)
+    except (TypeError, AttributeError) as error:
+        raise NoCluster("the kubeconfig cannot be read: it is empty or holds no clusters") from error
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        raise NoCluster(f"the kubeconfig cannot be read: {' '.join(str(error).split())}") from error
+
+
+def _is_in_a_usual_place() -> bool:
+    """Whether there is a kubeconfig where kubectl looks for one."""
+    places = config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION.split(os.pathsep)
+    # Not pathlib: it raises where the process may not look into its home, or has none.
+    return any(os.path.exists(os.path.expanduser(place)) for place in places if place)  # noqa: PTH110, PTH111

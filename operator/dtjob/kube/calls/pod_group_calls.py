@@ -1,0 +1,115 @@
+"""Which APIs of PodGroups an API server serves, and what to do where it has none.
+
+The version of Kubernetes' own API is asked for when it is first needed. It is kept while it is served.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol
+
+from dtjob.api.spec.scheduling import GangProvider
+from dtjob.controller.cluster import Refused
+from dtjob.kube.api_error import ApiError, NotServed
+from dtjob.objects import gangs
+from dtjob.objects.manifest import Manifest
+
+_OTHER = "or set spec.scheduling.gang.provider to what the cluster has (delete the job and apply it again)"
+
+_MENDS = {
+    gangs.KINDS[GangProvider.KUBERNETES]: (
+        "kube-apiserver needs --feature-gates=GenericWorkload=true with "
+        "--runtime-config=scheduling.k8s.io/v1alpha2=true (Kubernetes 1.36) or scheduling.k8s.io/v1beta1=true (1.37), "
+        "and kube-scheduler the same feature gate (1.36: --feature-gates=GenericWorkload=true,GangScheduling=true)"
+    ),
+    gangs.KINDS[GangProvider.VOLCANO]: "install Volcano, or its definitions",
+    gangs.KINDS[GangProvider.COSCHEDULING]: "install scheduler-plugins, or its definition of PodGroups",
+}
+
+DROPPED = (
+    "this API server has dropped spec.schedulingGroup from the pod, which would be bound without its gang: one of the "
+    "cluster's kube-apiservers runs without the feature gate GenericWorkload; turn it on with "
+    f"--feature-gates=GenericWorkload=true, {_OTHER}"
+)
+
+NOT_AGAIN_SECONDS = 10.0
+"""How long it is believed that a kind is not served: a thousand jobs may ask."""
+
+NO_SUCH_RESOURCE = "could not find the requested resource"
+"""An API server's words where the kind is not there, and not only the namespace."""
+
+Call = Callable[[str, str], Awaitable[dict[str, Any]]]
+"""Makes a call without a body, given its method and path; raises ClusterError."""
+
+
+def not_served(kind: str) -> str:
+    """What to do where an API server has no PodGroups of this kind."""
+    group = kind.removeprefix(f"{gangs.POD_GROUP}.")
+    return f"this cluster serves no PodGroups of {group}: {_MENDS[kind]}, {_OTHER}"
+
+
+class Served:
+    """The version of each kind of PodGroup that this API server has."""
+
+    def __init__(self, call: Call, clock: Callable[[], float] = time.monotonic) -> None:
+        self._call, self._clock = call, clock
+        self._known: dict[str, str] = {}
+        self._asked_in_vain: dict[str, float] = {}
+
+    async def version(self, kind: str) -> str:
+        """The API version. Raises NotServed, with the mend, where there is none; ClusterError where nobody answers."""
+        if kind in self._known:
+            return self._known[kind]
+        if self._clock() < self._asked_in_vain.get(kind, -math.inf) + NOT_AGAIN_SECONDS:
+            raise NotServed(not_served(kind))
+        found = await self._look(kind)
+        if found is None:
+            self._asked_in_vain[kind] = self._clock()
+            raise NotServed(not_served(kind))
+        self._known[kind] = found
+        return found
+
+    def forget(self, kind: str) -> None:
+        """Look anew when it is next asked for: it may be served no longer, or in another version."""
+        self._known.pop(kind, None)
+
+    def words(self, kind: str, error: ApiError) -> str:
+        """What a refusal says to users; where a kind of PodGroup has gone meanwhile, what to do."""
+        if gangs.is_pod_group(kind) and error.code == 404 and NO_SUCH_RESOURCE in str(error):
+            self.forget(kind)
+            return not_served(kind)
+        if gangs.is_pod_group(kind) and error.code == 403 and "cannot" in str(error):
+            return (
+                f"{error}; give the operator that right ({gangs.PROVIDERS[kind].value} in the chart's gangs.providers)"
+            )
+        return str(error)
+
+    async def _look(self, kind: str) -> str | None:
+        for version in gangs.VERSIONS[kind]:
+            try:
+                found = await self._call("GET", f"/apis/{version}")
+            except ApiError as error:
+                if error.code == 404:
+                    continue
+                raise
+            if any(one["name"] == gangs.PLURAL for one in found.get("resources") or ()):
+                return version
+        return None
+
+
+class Deletes(Protocol):
+    """What deletes objects: `Kube`."""
+
+    async def delete(self, kind: str, namespace: str, name: str, uid: str) -> Manifest | None:
+        """Delete the object with this uid."""
+
+
+async def refuse_dropped(kube: Deletes, wanted: Manifest, stored: Manifest) -> None:
+    """Read a pod back that was just made: one that lost its gang is deleted before it is bound somewhere. Raises
+    Refused then."""
+    if wanted["kind"] == "Pod" and gangs.lost_group(wanted, stored):
+        metadata = stored["metadata"]
+        await kube.delete("Pod", metadata["namespace"], metadata["name"], metadata["uid"])
+        raise Refused(DROPPED)

@@ -1,0 +1,1 @@
+"""Leader election, and whether the process is alive."""

@@ -1,0 +1,147 @@
+"""Leader election: of several operators, one works. `lease.py` decides. This file has the calls, the clock and the end.
+
+Why not `kubernetes.aio.leaderelection` (37.0): a refused connection is no ApiException and escapes its renew loop,
+which leaves its work running without a lease; a call that hangs outlasts its renew deadline, for that is looked at
+between calls only; it reads the wall clock, so that setting the clock makes two leaders; it counts from the answer
+instead of from the question; it writes local time as UTC; and it never releases.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import secrets
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from dtjob.controller.cluster import ClusterError
+from dtjob.kube.calls.client import Kube
+from dtjob.kube.election.lease import KIND, Candidate
+from dtjob.kube.election.liveness import Pulse
+
+logger = logging.getLogger(__name__)
+
+LOST = 1
+"""Exit code of a leader that lost its lease."""
+
+
+def own_identity() -> str:
+    """The host's name, which in a pod is the pod's, and some chance: a restarted container is another candidate."""
+    return f"{socket.gethostname()}_{secrets.token_hex(4)}"
+
+
+@dataclass(frozen=True)
+class Election:
+    """Which lease to hold, and as whom. `seconds`: how long a leader that died keeps it."""
+
+    namespace: str
+    name: str
+    seconds: int
+    identity: str = field(default_factory=own_identity)
+
+
+class Leader:
+    """This process's part in an election. `exit_process` ends the process at once: nothing of it may act any more."""
+
+    def __init__(
+        self, cluster: Kube, election: Election, pulse: Pulse, exit_process: Callable[[int], object] = os._exit
+    ) -> None:
+        self._cluster = cluster
+        self._pulse = pulse
+        self._exit = exit_process
+        self._candidate = Candidate(election.identity, election.namespace, election.name, election.seconds)
+        self._described = f"lease {election.namespace}/{election.name}"
+        self._told: str | None = None
+        self._renewing: asyncio.Task[None] | None = None
+        self._deadline: asyncio.TimerHandle | None = None
+
+    async def acquire(self) -> None:
+        """Return as soon as this process leads; from then on it does so until `release`, or it ends."""
+        while not self._candidate.leads(_now()):
+            if not await self._try():
+                await asyncio.sleep(self._candidate.retry_seconds)
+        logger.info("leading as %s (%s)", self._candidate.identity, self._described)
+        self._put_off_the_end()
+        self._renewing = asyncio.create_task(self._renew_forever(), name="renew the lease")
+
+    async def release(self) -> None:
+        """Give the lease back, so that a standby leads at once. Best effort: a lease not given back expires."""
+        if self._renewing is not None:
+            self._renewing.cancel()
+            await asyncio.wait([self._renewing])
+        candidate = self._candidate
+        try:
+            async with asyncio.timeout(candidate.renew_within_seconds):
+                lease = candidate.released(await self._cluster.get(KIND, candidate.namespace, candidate.name))
+                if lease is not None:
+                    await self._cluster.replace(lease)
+                    logger.info("%s is released", self._described)
+        except (ClusterError, TimeoutError) as error:
+            logger.warning("%s was not released: %s", self._described, _said(error))
+        if self._deadline is not None:
+            self._deadline.cancel()
+
+    async def _renew_forever(self) -> None:
+        while True:
+            await asyncio.sleep(self._candidate.retry_seconds)
+            if await self._renew():
+                self._put_off_the_end()
+            elif not self._candidate.leads(_now()):
+                self._lose(self._told or "it ran out")
+
+    async def _renew(self) -> bool:
+        """Whether it was renewed. One call over a connection whose other end is gone must not cost the lease: there is
+        a second try, over another one. A slow API server has most of the time for the first."""
+        if await self._try(self._candidate.renew_within_seconds / 2):
+            return True
+        return self._candidate.leads(_now()) and await self._try()
+
+    async def _try(self, seconds: float | None = None) -> bool:
+        """Look at the lease and write it where that is right; whether this was done. A call that hangs is given up
+        after so many seconds."""
+        candidate = self._candidate
+        self._pulse.beat("leader election", within=60 + 4 * candidate.seconds)
+        try:
+            async with asyncio.timeout(seconds or candidate.renew_within_seconds):
+                lease = await self._cluster.get(KIND, candidate.namespace, candidate.name)
+                sent = _now()
+                wish = candidate.wish(lease, sent, datetime.now(UTC))
+                if wish is None:
+                    self._tell(f"{self._described} is held by {(lease or {}).get('spec', {}).get('holderIdentity')}")
+                    return False
+                await (self._cluster.create(wish) if lease is None else self._cluster.replace(wish))
+        except (ClusterError, TimeoutError) as error:
+            self._tell(f"{self._described} could not be taken: {_said(error)}")
+            return False
+        candidate.wrote(sent)
+        self._told = None
+        return True
+
+    def _put_off_the_end(self) -> None:
+        """End the process when the lease in hand runs out, whatever its tasks wait for then."""
+        if self._deadline is not None:
+            self._deadline.cancel()
+        self._deadline = asyncio.get_running_loop().call_at(
+            self._candidate.leads_until, self._lose, f"not renewed for {self._candidate.renew_within_seconds:.1f} s"
+        )
+
+    def _lose(self, why: str) -> None:
+        logger.error("%s is lost: %s; ending at once", self._described, why)
+        self._exit(LOST)
+
+    def _tell(self, what: str) -> None:
+        """Log what is new; a standby that waits for days says so once."""
+        if what != self._told:
+            logger.info("%s", what)
+            self._told = what
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def _said(error: Exception) -> str:
+    return str(error) or type(error).__name__

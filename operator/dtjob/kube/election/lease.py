@@ -1,0 +1,91 @@
+"""Lease: what one candidate concludes from a coordination.k8s.io Lease. It does no I/O, and each time is an argument.
+
+As in client-go, nobody compares two machines' clocks. A standby takes a lease over only after having seen it unchanged
+for its whole duration on its own clock; the leader stops after two thirds of that, counted from the moment that it
+*sent* its last successful write. So there are never two leaders while no clock runs 1.5 times as fast as another,
+however far apart they are set.
+"""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+from typing import Any
+
+from dtjob.kube.calls.kinds import KINDS
+from dtjob.objects.manifest import Manifest
+
+KIND = "Lease"
+API_VERSION = KINDS[KIND][0]
+
+
+class Candidate:
+    """One process that wants to lead. `now` is always its own monotonic clock, in seconds; `wall` only informs people.
+
+    `seconds` is how long a leader that died keeps the lease.
+
+    lease = …GET…                          # None: there is none
+    if wish := candidate.wish(lease, now, wall):
+        sent = now                         # before the call, not after it
+        …POST or PUT wish, against its resourceVersion…
+        candidate.wrote(sent)
+    """
+
+    def __init__(self, identity: str, namespace: str, name: str, seconds: int) -> None:
+        self.identity = identity
+        self.namespace = namespace
+        self.name = name
+        self.seconds = seconds
+        self.leads_until = -math.inf
+        self._seen: dict[str, Any] | None = None
+        self._changed_at = -math.inf
+
+    @property
+    def retry_seconds(self) -> float:
+        """How often to look."""
+        return self.seconds * 2 / 15
+
+    @property
+    def renew_within_seconds(self) -> float:
+        """How long a leader goes on without a renewal."""
+        return self.seconds * 2 / 3
+
+    def leads(self, now: float) -> bool:
+        """Whether this candidate may act."""
+        return now < self.leads_until
+
+    def wish(self, lease: Manifest | None, now: float, wall: datetime) -> Manifest | None:
+        """The lease to write, None if it is another's. Learns from what it is shown; writing is not leading yet."""
+        if lease is not None and lease.get("spec") != self._seen:
+            self._seen, self._changed_at = dict(lease.get("spec") or {}), now
+        seen = self._seen or {}
+        holder = seen.get("holderIdentity")
+        ours = holder == self.identity
+        if not ours:
+            self.leads_until = -math.inf
+            # A lease that somebody deleted still counts, for its holder may not know yet.
+            if holder and now < self._changed_at + float(seen.get("leaseDurationSeconds") or 0):
+                return None
+        return self._held(lease, ours, wall)
+
+    def wrote(self, sent_at: float) -> None:
+        """Note that the API server took a wish that was sent at this time."""
+        self.leads_until = sent_at + self.renew_within_seconds
+
+    def released(self, lease: Manifest | None) -> Manifest | None:
+        """The lease to write so that another may lead at once, None if it is not ours. Leads no more from here."""
+        self.leads_until = -math.inf
+        if lease is None or (lease.get("spec") or {}).get("holderIdentity") != self.identity:
+            return None
+        return {**lease, "spec": {**lease["spec"], "holderIdentity": "", "leaseDurationSeconds": 1}}
+
+    def _held(self, lease: Manifest | None, ours: bool, wall: datetime) -> Manifest:
+        """The lease with us as its holder."""
+        time = wall.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        spec = dict((lease or {}).get("spec") or {})
+        if not ours or "acquireTime" not in spec:
+            spec["acquireTime"] = time
+            spec["leaseTransitions"] = spec.get("leaseTransitions", -1) + 1
+        spec |= {"holderIdentity": self.identity, "leaseDurationSeconds": self.seconds, "renewTime": time}
+        metadata = (lease or {}).get("metadata") or {"name": self.name, "namespace": self.namespace}
+        return {"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, "spec": spec}

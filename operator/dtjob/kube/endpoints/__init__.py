@@ -1,0 +1,1 @@
+"""The operator's own endpoints, and what it asks of the supervisors."""

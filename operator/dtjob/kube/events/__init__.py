@@ -1,0 +1,1 @@
+"""Events of Kubernetes: what is told, how often, and in which objects."""

@@ -1,0 +1,91 @@
+"""Recorder: writes Events to the API server. New ones are created, and repetitions patch the earlier one."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from dtjob.controller.cluster import ClusterError
+from dtjob.controller.pace.backoff import Backoff
+from dtjob.kube.api_error import ApiError
+from dtjob.kube.events.correlator import Correlator, Told
+from dtjob.kube.events.event import event_object, name_of, repetition
+from dtjob.objects.manifest import Manifest
+from dtjob.plan.actions import Event
+
+logger = logging.getLogger(__name__)
+
+Call = Callable[[str, str, Any], Awaitable[dict[str, Any]]]
+"""Makes a call, given its method, path and body; raises ClusterError."""
+PAUSE = Backoff(1.0, 15.0)
+"""Before further tries where the API server does not answer, or has too much to do. No answer can ask for more: all
+other events wait meanwhile."""
+TRIES = 8
+TRIED_FOR = timedelta(seconds=60)
+"""From when it was told on, for an API server to start anew. What was told earlier is tried once: where the calls of
+one namespace hang, each of its events holds up the others for one call."""
+
+
+class Recorder:
+    """Records the events of one process, through `call`."""
+
+    def __init__(self, call: Call, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        self._call = call
+        self._clock = clock
+        self._correlator = Correlator()
+        self._ends = asyncio.Event()
+
+    def hurry(self) -> None:
+        """Wait no more between tries: the process ends, and each event that is left is tried once."""
+        self._ends.set()
+
+    async def record(self, job: Manifest, event: Event, now: datetime) -> None:
+        """Record the event, which was told at `now`, on the job, or count it where it was told lately. Best effort:
+        tried for TRIED_FOR where the failure may pass, and else only logged."""
+        metadata = job["metadata"]
+        told = self._correlator.tell(metadata["uid"], event, now)
+        for tries in range(1, TRIES + 1):
+            ends = self._ends.is_set()
+            try:
+                await self._record(job, told, now)
+                return
+            except ClusterError as error:
+                late = self._clock() >= now + TRIED_FOR
+                if tries == TRIES or ends or late or not _may_pass(error):
+                    where = f"{metadata['namespace']}/{metadata['name']}"
+                    logger.warning("%s: event %s was not recorded: %s", where, event.reason, error)
+                    return
+                await self._pause(min(max(PAUSE.after(tries), error.retry_after), PAUSE.longest))
+
+    async def _pause(self, seconds: float) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._ends.wait()
+
+    async def _record(self, job: Manifest, told: Told, now: datetime) -> None:
+        path = f"/api/v1/namespaces/{job['metadata']['namespace']}/events"
+        if told.count > 1 and await self._repeated(f"{path}/{name_of(job, told)}", told, now):
+            return
+        try:
+            await self._call("POST", path, event_object(job, told, now))
+        except ApiError as error:
+            if error.reason != "AlreadyExists":  # by an earlier try, of which no answer came
+                raise
+
+    async def _repeated(self, path: str, told: Told, now: datetime) -> bool:
+        """Count the event that is there; whether it is."""
+        try:
+            await self._call("PATCH", path, repetition(told, now))
+        except ApiError as error:
+            if error.code == 404:  # it was never recorded, or has expired
+                return False
+            raise
+        return True
+
+
+def _may_pass(error: ClusterError) -> bool:
+    return not isinstance(error, ApiError) or error.code in (429, 503)

@@ -1,0 +1,133 @@
+"""Job watches: kopf watches jobs as long as the operator runs, in the namespaces that may be watched.
+
+kopf watches a set of namespaces that is fixed when it starts, and ends as a whole if one watch is refused. So it is
+started again whenever other namespaces are to be watched, and whenever it ended: its first LIST finds what was missed.
+
+`kopf.spawn_tasks` is the first half of `kopf.operator`. The other half cannot be stopped beside other work: at its end
+it cancels every task of the process that is younger than itself, whoever made it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import platform
+from collections.abc import Awaitable, Callable, Collection, Iterable
+from datetime import datetime, timedelta
+from typing import Any
+
+from dtjob import times
+from dtjob.controller.cluster import ClusterError
+from dtjob.controller.pace.backoff import Backoff
+from dtjob.kube.libraries import kopf
+from dtjob.kube.watching.namespaces import Watched
+from dtjob.objects.manifest import Manifest
+
+logger = logging.getLogger(__name__)
+
+RETRY = Backoff(1.0, 5.0)
+"""What ended the watches may pass at any moment. Until they begin again only a resync tells of a job."""
+LASTED_SECONDS = 300.0
+"""Watches that lasted this long and then failed are begun again after the shortest wait."""
+
+LONGEST_END_SECONDS = 10.0
+"""Watches need two seconds at most to let go of what they are at."""
+
+HEARD_WITHIN = timedelta(seconds=30)
+"""Watches tell of a new job within this."""
+
+Spawn = Callable[[list[str]], Awaitable[Collection[asyncio.Task[None]]]]
+"""Begins to watch these namespaces, none standing for the whole cluster; gives the tasks that do it until cancelled."""
+
+
+def kopf_watches(registry: kopf.OperatorRegistry, take_signals: Callable[[], None]) -> Spawn:
+    """kopf as what watches. `take_signals` puts our own handlers of SIGTERM and SIGINT back, which kopf replaces."""
+    logging.getLogger("kopf").setLevel(logging.WARNING)
+    # Else kopf asks for the user's name, which the uid of a container need not have.
+    os.environ.setdefault("POD_ID", platform.node())
+
+    async def spawn(namespaces: list[str]) -> Collection[asyncio.Task[None]]:
+        tasks: Collection[asyncio.Task[None]] = await kopf.spawn_tasks(
+            registry=registry, standalone=True, clusterwide=not namespaces, namespaces=namespaces
+        )
+        take_signals()
+        return tasks
+
+    return spawn
+
+
+async def watch_forever(spawn: Spawn, watched: Watched, resync_once: Callable[[], Awaitable[None]]) -> None:
+    """Watch for ever. After a failure the watches begin again once a resync has succeeded.
+
+    The resync finds which namespaces can be had. And kopf never watches jobs if the API server does not serve them
+    when it begins.
+    """
+    clock, failures = asyncio.get_running_loop().time, 0
+    while True:
+        watched.changed.clear()
+        began = clock()
+        failure = await _watch(spawn, watched)
+        if failure is None:
+            continue
+        failures = 1 if clock() - began > LASTED_SECONDS else failures + 1
+        logger.warning(
+            "the watches ended (%s); beginning again in %.0f s",
+            failure or type(failure).__name__,
+            RETRY.after(failures),
+        )
+        await asyncio.sleep(RETRY.after(failures))
+        while not await _succeeds(resync_once):
+            failures += 1
+            await asyncio.sleep(RETRY.after(failures))
+
+
+def have_missed_one(found: Iterable[Manifest], now: datetime) -> bool:
+    """Whether the watches should have told of one of these jobs, which a resync has found.
+
+    kopf asks once which kinds there are. If the answer came from an API server that did not know jobs yet, kopf never
+    watches them, and says so to nobody.
+    """
+    return any(times.parse(job["metadata"]["creationTimestamp"]) + HEARD_WITHIN < now for job in found)
+
+
+async def _succeeds(resync_once: Callable[[], Awaitable[None]]) -> bool:
+    try:
+        await resync_once()
+    except ClusterError as error:
+        logger.warning("resync failed: %s", error)
+        return False
+    return True
+
+
+async def _watch(spawn: Spawn, watched: Watched) -> Exception | None:
+    """Watch until other namespaces are to be watched (None), or with the error that ended it."""
+    changed = asyncio.create_task(watched.changed.wait())
+    tasks: Collection[asyncio.Task[None]] = ()
+    try:
+        if watched.whole_cluster or watched.namespaces:
+            tasks = await spawn(watched.namespaces)
+        done, _ = await asyncio.wait([*tasks, changed], return_when=asyncio.FIRST_COMPLETED)
+        failures = [error for task in done if task is not changed and (error := _error(task)) is not None]
+        return failures[0] if failures else None
+    except Exception as error:
+        return error
+    finally:
+        await _end([*tasks, changed])
+
+
+def _error(task: asyncio.Task[Any]) -> Exception | None:
+    """Why a task that should never end has ended."""
+    error = None if task.cancelled() else task.exception()
+    return error if isinstance(error, Exception) else RuntimeError(f"{task.get_name()} has ended")
+
+
+async def _end(tasks: Collection[asyncio.Task[Any]]) -> None:
+    """Cancel the tasks and wait until each has cleaned up behind itself, but not for ever."""
+    for task in tasks:
+        task.cancel()
+    done, late = await asyncio.wait(tasks, timeout=LONGEST_END_SECONDS)
+    for task in done:
+        _error(task)  # else asyncio complains that nobody looked at it
+    for task in late:
+        logger.warning("%s does not end", task.get_name())

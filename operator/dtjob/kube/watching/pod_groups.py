@@ -1,0 +1,99 @@
+"""PodGroups: the ones of the providers that some job uses are listed and watched.
+
+One that was deleted is made again, and one that was left behind goes. A cluster without gangs is asked nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Sequence
+
+from dtjob.api.job import KIND
+from dtjob.api.spec.scheduling import GangProvider
+from dtjob.controller.cluster import ClusterError, JobKey
+from dtjob.controller.pace.workqueue import WorkQueue
+from dtjob.controller.store import Store
+from dtjob.kube.api_error import NotServed
+from dtjob.kube.watching.informer import Informer, Reads
+from dtjob.objects import gangs
+from dtjob.objects.defaults import Defaults
+from dtjob.objects.manifest import Manifest
+
+logger = logging.getLogger(__name__)
+
+
+class PodGroups:
+    """Keeps `store` true to the PodGroups that there are, of the providers that some job uses."""
+
+    def __init__(
+        self, kube: Reads, store: Store, queue: WorkQueue[JobKey], namespaces: Sequence[str], defaults: Defaults
+    ) -> None:
+        self._store, self._defaults = store, defaults
+        self._informers = {kind: Informer(kube, kind, store, queue, namespaces) for kind in gangs.VERSIONS}
+        self._listed: set[str] = set()
+        self._changed = asyncio.Event()
+
+    async def resync(self) -> None:
+        """List those of the providers in use. What the cluster does not serve, does not let us list, or does not answer
+        for now, is left as it is: a job that needs it is told, and all others go on."""
+        listed = {kind for kind in kinds_in_use(self._store, self._defaults) if await self._is_listed(kind)}
+        if listed != self._listed:
+            self._listed = listed
+            self._changed.set()
+
+    async def _is_listed(self, kind: str) -> bool:
+        try:
+            refused = await self._informers[kind].resync()
+        except NotServed:
+            return False
+        except ClusterError as error:
+            logger.warning("%s are not listed: %s", kind, error)
+            return False
+        for words in refused.values():
+            logger.warning("%s are not listed: %s", kind, words)
+        return True
+
+    async def watch_forever(self) -> None:
+        """Watch for ever what the last resync has listed."""
+        watching: dict[str, asyncio.Task[None]] = {}
+        try:
+            while True:
+                await self._changed.wait()
+                self._changed.clear()
+                for kind in watching.keys() - self._listed:
+                    watching.pop(kind).cancel()
+                for kind in self._listed - watching.keys():
+                    watching[kind] = asyncio.create_task(self._watch(kind))
+        finally:
+            for task in watching.values():
+                task.cancel()
+            await asyncio.gather(*watching.values(), return_exceptions=True)
+
+    async def _watch(self, kind: str) -> None:
+        with contextlib.suppress(NotServed):  # a resync finds when it is served again
+            await self._informers[kind].watch()
+        self._listed.discard(kind)
+        self._changed.set()
+
+
+def kinds_in_use(store: Store, defaults: Defaults) -> list[str]:
+    """The kinds of PodGroup that a job asks for, or of which one is known."""
+    keys = store.job_keys()
+    wanted = {_kind(job, defaults) for key in keys if (job := store.job(key)) is not None}
+    known = {one["kind"] for key in keys for one in store.children(key).objects}
+    return [kind for kind in gangs.VERSIONS if kind in wanted | known]
+
+
+def _kind(job: Manifest, defaults: Defaults) -> str | None:
+    """The kind of PodGroup of a job as stored, which this version need not be able to read."""
+    if job["kind"] != KIND:
+        return None
+    scheduling = job["spec"].get("scheduling")
+    gang = scheduling.get("gang") if isinstance(scheduling, dict) else None
+    if not isinstance(gang, dict):
+        return None
+    began = ((job.get("status") or {}).get(gangs.STATUS_FIELD) or {}).get("provider")
+    named = gang.get("provider") or began or defaults.gang_provider.value
+    return gangs.KINDS.get(GangProvider(named)) if named in list(GangProvider) else None

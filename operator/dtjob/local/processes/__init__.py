@@ -1,0 +1,1 @@
+"""Processes of this machine: their commands, addresses, start, and what an earlier run left."""

@@ -1,0 +1,105 @@
+"""A pod manifest as a local command: what the kubelet would do with the training container. Pure."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dtjob.api.spec.pod_template import TRAINING_CONTAINER
+from dtjob.local.processes.addresses import Addresses
+from dtjob.local.processes.inherited import inherited
+from dtjob.objects.manifest import Manifest
+
+_REFERENCE = re.compile(r"\$(?:\$|\((?P<name>[^)]*)\))")
+
+
+@dataclass(frozen=True)
+class Command:
+    """What to start for a pod."""
+
+    argv: list[str]
+    environment: dict[str, str]
+
+
+def training_container(pod: Manifest) -> dict[str, Any]:
+    """The container that trains; every pod of ours has one."""
+    container: dict[str, Any] = next(c for c in pod["spec"]["containers"] if c["name"] == TRAINING_CONTAINER)
+    return container
+
+
+def expand(text: str, variables: Mapping[str, str]) -> str:
+    """Kubernetes' expansion: `$(NAME)` of a variable that is known, `$$` for a dollar; anything else stays as it is."""
+
+    def replacement(match: re.Match[str]) -> str:
+        name = match["name"]
+        if name is None:
+            return "$"
+        return variables.get(name, match[0])
+
+    return _REFERENCE.sub(replacement, text)
+
+
+def container_environment(container: dict[str, Any]) -> dict[str, str]:
+    """The container's variables with `$(NAME)` expanded by those above; `valueFrom` needs a cluster and is left out."""
+    variables: dict[str, str] = {}
+    for variable in container.get("env") or ():
+        if "valueFrom" not in variable:
+            variables[variable["name"]] = expand(str(variable.get("value", "")), variables)
+    return variables
+
+
+def only_in_a_cluster(pod: Manifest) -> list[str]:
+    """What this pod has that a local process does not get, in words."""
+    spec = pod["spec"]
+    container = training_container(pod)
+    found = [f"container {c['name']}" for c in spec["containers"] if c["name"] != TRAINING_CONTAINER]
+    found += [f"init container {c['name']}" for c in spec.get("initContainers") or ()]
+    found += [f"variable {v['name']} (valueFrom)" for v in container.get("env") or () if "valueFrom" in v]
+    found += [f"{kind} {container[kind]}" for kind in ("envFrom", "workingDir") if container.get(kind)]
+    return found
+
+
+def local_command(
+    pod: Manifest,
+    addresses: Addresses,
+    cluster_file: Path,
+    checkpoints: Path,
+    termination_log: Path,
+    environ: Mapping[str, str],
+    python: str = sys.executable,
+) -> Command:
+    """The supervisor process that stands for `pod`.
+
+    The supervisor is run by `python`, addresses become loopback ones, the cluster file and the checkpoint directory
+    become local paths (a `gs://` directory stays), GPUs are those of this machine, everything else is as in the pod.
+    `environ` is dtjob's own.
+    """
+    container = training_container(pod)
+    variables = container_environment(container)
+    hostname = pod["spec"]["hostname"]
+    local = dict(variables)
+    local["DTJOB_CLUSTER_FILE"] = str(cluster_file)
+    local["DTJOB_RENDEZVOUS_ADDRESS"] = addresses.map(variables["DTJOB_RENDEZVOUS_ADDRESS"])
+    local["DTJOB_STATUS_PORT"] = str(addresses.status_port(hostname))
+    local["DTJOB_PARENT"] = str(os.getpid())
+    for name in ("DTJOB_GPUS", "DTJOB_SOURCE", "DTJOB_REQUIREMENTS"):
+        local.pop(name, None)  # here are the GPUs, the files and the packages of this machine
+    local["DTJOB_TERMINATION_LOG"] = str(termination_log)
+    if "DTJOB_CHECKPOINT" in variables:
+        settings = json.loads(variables["DTJOB_CHECKPOINT"])
+        settings["directory"] = local_directory(settings["directory"], checkpoints)
+        local["DTJOB_CHECKPOINT"] = json.dumps(settings)
+    _interpreter, *module = container["command"]
+    arguments = [expand(text, variables) for text in container.get("args") or ()]
+    return Command([python, *module, *arguments], {**inherited(environ), **local})
+
+
+def local_directory(directory: str, checkpoints: Path) -> str:
+    """Where a job's checkpoint directory is on this machine: `checkpoints`, or the URI itself where it is one."""
+    return directory if "://" in directory else str(checkpoints)

@@ -1,0 +1,1 @@
+"""The pod of one task: its containers, environment, devices, security and place."""

@@ -1,0 +1,88 @@
+"""What a pod needs for GPUs and TPUs, beyond what the user's template says."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from dtjob.api.job import Job
+from dtjob.api.spec.pod_template import SHARED_MEMORY_VOLUME, TRAINING_CONTAINER
+from dtjob.api.spec.replica_specs import Role
+from dtjob.api.spec.strategy import TPU_RESOURCE, Strategy
+from dtjob.objects import topology
+from dtjob.objects.topology import Task
+
+GPU_RESOURCE = "nvidia.com/gpu"
+TPU_LABELS = {"accelerator": "cloud.google.com/gke-tpu-accelerator", "topology": "cloud.google.com/gke-tpu-topology"}
+TPU_TOLERATION = {"key": TPU_RESOURCE, "operator": "Exists", "effect": "NoSchedule"}
+GPU_TOLERATION = {"key": GPU_RESOURCE, "operator": "Exists", "effect": "NoSchedule"}
+"""Of the taint by which nodes with GPUs keep other pods off, where no admission plugin adds it
+(ExtendedResourceToleration)."""
+SHARED_MEMORY = "/dev/shm"
+SHARED_MEMORY_PER_GPU = 1
+"""GiB: NCCL's buffers between the GPUs of a pod do not fit in a container's default of 64 MiB."""
+
+
+def equip(job: Job, task: Task, spec: dict[str, Any]) -> dict[str, Any]:
+    """The pod's spec, with what its accelerators need."""
+    number, training = next((n, c) for n, c in enumerate(spec["containers"]) if c["name"] == TRAINING_CONTAINER)
+    spec, training = dict(spec), dict(training)
+    if job.spec.strategy is Strategy.TPU and task.role is Role.CHIEF:
+        _add_tpu(job, spec, training)
+    if gpus := _gpus(training):
+        spec["tolerations"] = [*(spec.get("tolerations") or []), GPU_TOLERATION]
+        _add_shared_memory(spec, training, gpus * SHARED_MEMORY_PER_GPU)
+        if job.spec.program and not _leaves_gpus_alone(job, task):
+            training["env"] = [{"name": "DTJOB_GPUS", "value": str(gpus)}, *training["env"]]
+    elif task.role is Role.EVALUATOR and _chief_has_gpus(job):
+        # Many images of NVIDIA's show a container all GPUs of its node where it asks for none: the chief's among them.
+        training["env"] = [{"name": "CUDA_VISIBLE_DEVICES", "value": "-1"}, *training["env"]]
+    spec["containers"] = [*spec["containers"][:number], training, *spec["containers"][number + 1 :]]
+    return spec
+
+
+def _add_tpu(job: Job, spec: dict[str, Any], training: dict[str, Any]) -> None:
+    tpu = job.spec.strategy_options.tpu if job.spec.strategy_options else None
+    if tpu is None or tpu.topology is None:
+        return
+    wanted = {TPU_LABELS["accelerator"]: tpu.accelerator, TPU_LABELS["topology"]: tpu.topology}
+    spec["nodeSelector"] = {**(spec.get("nodeSelector") or {}), **wanted}
+    spec["tolerations"] = [*(spec.get("tolerations") or []), TPU_TOLERATION]
+    chips = {TPU_RESOURCE: prod(map(int, tpu.topology.split("x")))}
+    resources = training.get("resources") or {}
+    training["resources"] = {
+        **resources,
+        **{kind: {**(resources.get(kind) or {}), **chips} for kind in ("requests", "limits")},
+    }
+
+
+def _leaves_gpus_alone(job: Job, task: Task) -> bool:
+    """Whether the trainer hides GPUs from this task, which holds variables or hands out steps."""
+    coordinates = job.spec.strategy is Strategy.PARAMETER_SERVER and task.role is Role.CHIEF
+    return task.role is Role.PS or coordinates
+
+
+def _gpus(training: dict[str, Any]) -> int:
+    """How many GPUs the container asks for; Kubernetes takes them as a limit, in whole numbers."""
+    text = str(((training.get("resources") or {}).get("limits") or {}).get(GPU_RESOURCE, 0))
+    return int(text) if text.isdecimal() else 0
+
+
+def _chief_has_gpus(job: Job) -> bool:
+    replica = job.spec.replica_specs.get(topology.chief_task(job).role)
+    if replica is None:
+        return False
+    if replica.resources:
+        return bool(_gpus({"resources": replica.resources.model_dump(by_alias=True, exclude_unset=True)}))
+    template = replica.template.model_dump(by_alias=True, exclude_unset=True) if replica.template else {}
+    containers = (template.get("spec") or {}).get("containers") or []
+    return any(_gpus(one) for one in containers if one["name"] == TRAINING_CONTAINER)
+
+
+def _add_shared_memory(spec: dict[str, Any], training: dict[str, Any], gibibytes: int) -> None:
+    mounts = training.get("volumeMounts") or []
+    if any(mount.get("mountPath", "").rstrip("/") == SHARED_MEMORY for mount in mounts):
+        return
+    memory = {"medium": "Memory", "sizeLimit": f"{gibibytes}Gi"}
+    spec["volumes"] = [*(spec.get("volumes") or []), {"name": SHARED_MEMORY_VOLUME, "emptyDir": memory}]
+    training["volumeMounts"] = [*mounts, {"name": SHARED_MEMORY_VOLUME, "mountPath": SHARED_MEMORY}]

@@ -1,0 +1,185 @@
+"""A task's pod: what dtjob sets, over the user's template, over dtjob's defaults.
+
+Three kinds of fields meet here: ours (the CRD refuses them in a template), defaults where the user wins (grace period,
+token mount, tolerations of a lost node), and merged ones (security contexts, env, volumes, ports, labels).
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+from dtjob.api.job import Job
+from dtjob.api.spec.checkpoint import MountOn
+from dtjob.api.spec.pod_template import CHECKPOINT_VOLUME, CLUSTER_VOLUME, SOURCE_VOLUME, TRAINING_CONTAINER
+from dtjob.api.spec.replica_specs import AnyReplicaSpec, Role, SingleReplicaSpec
+from dtjob.objects import labels, shared, topology
+from dtjob.objects.defaults import NO_DEFAULTS, Defaults, image_of
+from dtjob.objects.manifest import Manifest
+from dtjob.objects.pod import accelerators, grace
+from dtjob.objects.pod.environment import CLUSTER_DIRECTORY, HASH_SEED, SOURCE_DIRECTORY, TF_CONFIG, environment
+from dtjob.objects.pod.nearness import brought_near
+from dtjob.objects.pod.security import pod_security, with_security
+from dtjob.objects.pod.tolerations import with_node_loss, with_those_of
+from dtjob.objects.topology import Task
+
+
+def pod(
+    job: Job, task: Task, attempt: int, defaults: Defaults = NO_DEFAULTS, chief_attempt: int | None = 0
+) -> Manifest:
+    """The pod of one attempt at a task; its container has no image where neither job nor `defaults` name one.
+
+    `chief_attempt` is the chief's current one: an evaluator that must run on the chief's node goes to that pod's. None:
+    the chief has ended, and the evaluator may go anywhere.
+    """
+    replica = job.spec.replica_specs.get(task.role) or SingleReplicaSpec()
+    template = defaults.pods.below(_template(replica))
+    metadata = shared.owned_metadata(job, topology.pod_name(job, task, attempt), _labels(job, task, attempt))
+    user_metadata = template.get("metadata") or {}
+    metadata["labels"] = {**defaults.pod_labels, **(user_metadata.get("labels") or {}), **metadata["labels"]}
+    if user_metadata.get("annotations"):
+        metadata["annotations"] = user_metadata["annotations"]
+    spec = _spec(job, task, attempt, replica, template, image_of(job, defaults))
+    variables = spec["containers"][0]["env"]
+    variables += defaults.pods.variables(variables)
+    if affinity := brought_near(job, task, spec.get("affinity") or {}):
+        spec["affinity"] = affinity
+    if task.role is Role.EVALUATOR and chief_attempt is not None and topology.evaluator_follows_chief(job):
+        spec["affinity"] = _with_chief_affinity(job, spec.get("affinity") or {}, chief_attempt)
+        chief = pod(job, topology.chief_task(job), chief_attempt, defaults)
+        spec["tolerations"] = with_those_of(spec["tolerations"], chief["spec"]["tolerations"])
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+def _template(replica: AnyReplicaSpec) -> dict[str, Any]:
+    if replica.template is None:
+        return {}
+    return deepcopy(replica.template.model_dump(by_alias=True, exclude_unset=True))
+
+
+def _labels(job: Job, task: Task, attempt: int) -> dict[str, str]:
+    return {
+        labels.ROLE: task.role.value,
+        labels.INDEX: str(task.index),
+        labels.ATTEMPT: str(attempt),
+        labels.SERVING: job.metadata.uid,
+    }
+
+
+def _spec(
+    job: Job, task: Task, attempt: int, replica: AnyReplicaSpec, template: dict[str, Any], image: str | None
+) -> dict[str, Any]:
+    user: dict[str, Any] = template.get("spec") or {}
+    containers = user.pop("containers", None) or []
+    training: dict[str, Any] = {"image": image} if image else {}
+    training |= next((c for c in containers if c["name"] == TRAINING_CONTAINER), {})
+    sidecars = [c for c in containers if c["name"] != TRAINING_CONTAINER]
+    spec: dict[str, Any] = {
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+        # What Kubernetes takes by itself asks the node's resolver there, which knows no Service.
+        **({"dnsPolicy": "ClusterFirstWithHostNet"} if user.get("hostNetwork") else {}),
+        **user,
+        "securityContext": pod_security(user.get("securityContext")),
+        "terminationGracePeriodSeconds": grace.pod_seconds(job, task),
+        "tolerations": with_node_loss(user.get("tolerations") or []),
+        "hostname": topology.hostname(job, task),
+        "subdomain": job.metadata.name,
+        "restartPolicy": "Never",
+        "containers": [
+            with_security(one) for one in (_training_container(job, task, attempt, replica, training), *sidecars)
+        ],
+    }
+    if user.get("initContainers"):
+        spec["initContainers"] = [with_security(one) for one in user["initContainers"]]
+    if job.spec.scheduling.priority_class_name:
+        spec["priorityClassName"] = job.spec.scheduling.priority_class_name
+    volumes = _volumes(job, task)
+    if volumes or user.get("volumes"):
+        spec["volumes"] = [*volumes, *(user.get("volumes") or [])]
+    return accelerators.equip(job, task, spec)
+
+
+def _training_container(
+    job: Job, task: Task, attempt: int, replica: AnyReplicaSpec, user: dict[str, Any]
+) -> dict[str, Any]:
+    network = job.spec.network
+    ports = [{"name": "tensorflow", "containerPort": network.port}]
+    if job.spec.program:
+        ports.append({"name": "status", "containerPort": network.status_port})
+    container: dict[str, Any] = {
+        # The last log lines tell why a task failed, without a permission to read logs.
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        **user,
+        "name": TRAINING_CONTAINER,
+        "env": _variables(job, task, attempt, user),
+        "ports": [*ports, *(user.get("ports") or [])],
+    }
+    if job.spec.program:
+        container["command"] = ["python3", "-m", "dtjob_trainer"]
+        # The kubelet expands $(NAME) in args. An entrypoint is a name, in which a dollar is a dollar.
+        container["args"] = [job.spec.program.entrypoint.replace("$", "$$"), *job.spec.program.args]
+    if replica.resources:
+        container["resources"] = replica.resources.model_dump(by_alias=True, exclude_unset=True)
+    mounts = _mounts(job, task)
+    if mounts or user.get("volumeMounts"):
+        container["volumeMounts"] = [*mounts, *(user.get("volumeMounts") or [])]
+    return container
+
+
+def _variables(job: Job, task: Task, attempt: int, user: dict[str, Any]) -> list[dict[str, Any]]:
+    """Ours, then the user's. TF_CONFIG (for an image's own command) and PYTHONHASHSEED are the user's own if the
+    template sets them."""
+    theirs = user.get("env") or []
+    ours = environment(job, task, attempt, user.get("terminationMessagePath"))
+    replaced = {variable["name"] for variable in theirs} & {TF_CONFIG, HASH_SEED}
+    return [*(variable for variable in ours if variable["name"] not in replaced), *theirs]
+
+
+def _mounts_checkpoints(job: Job, task: Task) -> bool:
+    storage = job.spec.checkpoint.storage if job.spec.checkpoint else None
+    if storage is None or storage.volume is None:
+        return False
+    chief = topology.chief_task(job)
+    return storage.mount_on is MountOn.ALL or task == chief or task.role is Role.EVALUATOR
+
+
+def _volumes(job: Job, task: Task) -> list[dict[str, Any]]:
+    volumes: list[dict[str, Any]] = []
+    if job.spec.program:
+        volumes.append({"name": CLUSTER_VOLUME, "configMap": {"name": shared.config_map_name(job)}})
+    if job.spec.program and job.spec.program.source:
+        volumes.append({"name": SOURCE_VOLUME, "configMap": {"name": job.spec.program.source.config_map.name}})
+    if _mounts_checkpoints(job, task):
+        assert job.spec.checkpoint
+        volumes.append({"name": CHECKPOINT_VOLUME, **(job.spec.checkpoint.storage.volume or {})})
+    return volumes
+
+
+def _mounts(job: Job, task: Task) -> list[dict[str, Any]]:
+    mounts: list[dict[str, Any]] = []
+    if job.spec.program:
+        mounts.append({"name": CLUSTER_VOLUME, "mountPath": CLUSTER_DIRECTORY, "readOnly": True})
+    if job.spec.program and job.spec.program.source:
+        mounts.append({"name": SOURCE_VOLUME, "mountPath": SOURCE_DIRECTORY, "readOnly": True})
+    if _mounts_checkpoints(job, task):
+        assert job.spec.checkpoint
+        storage = job.spec.checkpoint.storage
+        below = {"subPath": storage.sub_path} if storage.sub_path else {}
+        mounts.append({"name": CHECKPOINT_VOLUME, "mountPath": storage.mount_path, **below})
+    return mounts
+
+
+def _with_chief_affinity(job: Job, user: dict[str, Any], chief_attempt: int) -> dict[str, Any]:
+    chief = topology.chief_task(job)
+    wanted = {
+        labels.JOB_UID: job.metadata.uid,
+        labels.ROLE: chief.role.value,
+        labels.INDEX: str(chief.index),
+        # An earlier attempt may be Terminating for long, on a node that its successor does not get.
+        labels.ATTEMPT: str(chief_attempt),
+    }
+    term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": wanted}}
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    user_affinity = user.get("podAffinity") or {}
+    return {**user, "podAffinity": {**user_affinity, required: [term, *(user_affinity.get(required) or [])]}}

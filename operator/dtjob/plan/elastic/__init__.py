@@ -1,0 +1,1 @@
+"""The number of workers: the room for them, and how a group changes its size."""

@@ -1,0 +1,281 @@
+"""Room: when the number of workers that train together changes, and to what.
+
+A lower `count` is followed at once; a higher one, and one that there was no room for, when placeholders have found
+room: so training never stops for workers that do not come. `resize.py` carries a change out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from dtjob import times
+from dtjob.api.job import Job
+from dtjob.api.phase import ENDED, Phase
+from dtjob.api.spec.elastic_policy import ElasticPolicy
+from dtjob.api.spec.replica_specs import Role
+from dtjob.api.status.block import LONGEST_MESSAGE, cut, whole
+from dtjob.api.status.status import Status
+from dtjob.api.status.workers import Resizing, Workers
+from dtjob.objects.manifest import Manifest
+from dtjob.objects.placeholder import is_placeholder, placeholder_name
+from dtjob.plan.draft import Draft
+from dtjob.plan.failure.restart import trains_without
+from dtjob.plan.kueue.placement import COUNT as ADMITTED
+from dtjob.plan.kueue.slices import waiting_words
+from dtjob.plan.record.conditions import BLOCKED, condition
+from dtjob.plan.record.status import ran_before
+from dtjob.plan.seen.children import PodState, TaskView, deleting, is_lost, lost_at, node_of
+from dtjob.plan.seen.pod_facts import facts_of
+from dtjob.plan.seen.situation import LOOK_AT_LEAST_EVERY, Situation
+from dtjob.plan.seen.workers import changing
+from dtjob.plan.telling.pending import unscheduled
+
+AS_DESIRED, SCALED, UNSCHEDULABLE, NO_ROOM, ROOM = "AsDesired", "Scaled", "Unschedulable", "NoRoom", "Room"
+FINISHING = "Finishing"
+"""Reasons of `status.workers` and of a change: as many as wanted; the spec says so; too few have a node; more are
+wanted than there is room for; there is room again; training is about to end, so that the number stays as it is."""
+_QUOTA = "exceeded quota"
+"""As the API server's admission says it."""
+COUNT = "spec.replicaSpecs.worker.replicas"
+
+
+@dataclass(frozen=True)
+class _Room:
+    """What placeholders have found."""
+
+    found: int
+    """How many have a node."""
+    refused: bool
+    """Whether one was placed and had to go again."""
+    judged: bool
+    """Whether the scheduler has looked at every one."""
+
+
+def resize_due(situation: Situation) -> Resizing | None:
+    """The change that is to begin now, None if none is. None begins while a task that trains has finished: training
+    is about to end."""
+    workers = changing(situation.group_job, situation.status.workers)
+    if workers is None or _about_to_end(situation):
+        return None
+    if (to := goal(situation, workers)) < workers.replicas or _is_news_before_the_start(situation, workers):
+        return Resizing(to=to, reason=SCALED, message=f"{COUNT} is {workers.desired}")
+    return _shrinks(situation, workers) or _grows(situation, workers)
+
+
+def goal(situation: Situation, workers: Workers) -> int:
+    """How many workers there are to be: as the spec says, but no more than the job's queue has admitted."""
+    queue = situation.status.queue
+    admitted = queue.pod_sets.get(Role.WORKER.value, {}).get(ADMITTED) if queue else None
+    return workers.desired if admitted is None else min(workers.desired, int(admitted))
+
+
+def note_room(draft: Draft) -> None:
+    """Say in the status whether there is room for the workers, and why there are fewer than desired."""
+    situation = draft.situation
+    workers, now = changing(situation.group_job, situation.status.workers), situation.now
+    if workers is None:
+        return
+    since = (workers.unschedulable_since or whole(now)) if _waits_for_room(situation) else None
+    # A clock that was set back must not hold it back for long.
+    since, adjusted = (min(one, whole(now)) if one else None for one in (since, workers.adjusted_time))
+    workers = workers.but(unschedulable_since=since, adjusted_time=adjusted)
+    if room(situation).refused:  # somebody else was faster; to try it over and over would disturb others for nothing
+        workers = workers.but(adjusted_time=whole(now))
+    draft.status = draft.status.but(workers=workers)
+    situation = draft.situation
+    reason, message = _words(situation, workers)
+    workers = workers.but(reason=reason, message=cut(message, LONGEST_MESSAGE))
+    draft.status = draft.status.but(workers=workers)
+
+
+def at_rest(job: Job, status: Status) -> Status:
+    """The status about to be written: of a suspended or ended job, which is to have no pods, no number of workers
+    changes, and nothing waits for room."""
+    workers = changing(job, status.workers)
+    if workers is None or status.phase not in (Phase.SUSPENDED, *ENDED):
+        return status
+    reason, message = (NO_ROOM, _has(workers)) if workers.short else (AS_DESIRED, "")
+    workers = workers.but(reason=reason, message=message, resizing=None, unschedulable_since=None)
+    return status.but(workers=workers)
+
+
+def placeholders_wanted(situation: Situation) -> range:
+    """The indexes of the workers that placeholders are to find room for: none while anything of the group is not up,
+    it ends for another, the time since the last change for want of room is not over, or none would be made anyway."""
+    workers = changing(situation.group_job, situation.status.workers)
+    if workers is None or not _short(situation, workers) or not all(view.up for view in situation.training):
+        return range(0)
+    at = grows_from(situation)
+    over = situation.group_job.spec.suspend or situation.status.ended or _about_to_end(situation)
+    if over or workers.resizing is not None or (at is not None and situation.now < at):
+        return range(0)
+    return range(workers.replicas, goal(situation, workers))
+
+
+def placeholders(situation: Situation) -> list[Manifest]:
+    """The placeholders that there are, those included that are being deleted."""
+    return [
+        one for one in situation.children.owned_pods(situation.group_job) if is_placeholder(one["metadata"]["name"])
+    ]
+
+
+def room(situation: Situation) -> _Room:
+    """What the wanted placeholders have found. One that is lost with its node keeps its name, and is not waited for."""
+    names = {placeholder_name(situation.group_job, index) for index in placeholders_wanted(situation)}
+    names -= {pod["metadata"]["name"] for pod in placeholders(situation) if is_lost(pod, situation.now)}
+    there = [one for one in placeholders(situation) if one["metadata"]["name"] in names and not deleting(one)]
+    refused = [one for one in there if facts_of(one).finished and (one.get("status") or {}).get("reason")]
+    placed = [one for one in there if node_of(one) and one not in refused]
+    waiting = [one for one in there if _unschedulable(one)]
+    not_made = len(names) - len(there)
+    judged = len(placed) + len(waiting) + (not_made if _over_quota(situation, placeholder=True) else 0)
+    return _Room(len(placed), bool(refused), judged == len(names))
+
+
+def grows_from(situation: Situation) -> datetime | None:
+    """The moment before which the group does not grow; None if it may at any."""
+    workers = changing(situation.group_job, situation.status.workers)
+    if workers is None or workers.adjusted_time is None:
+        return None
+    return workers.adjusted_time + timedelta(seconds=_policy(situation).grow_period_seconds)
+
+
+def elastic_changes_at(situation: Situation) -> datetime | None:
+    """When the number of workers may change though nothing happens; None: not."""
+    workers = changing(situation.group_job, situation.status.workers)
+    if workers is None:
+        return None
+    found = []
+    if workers.unschedulable_since is not None:
+        found.append(workers.unschedulable_since + _deadline(situation))
+    if _short(situation, workers) and (at := grows_from(situation)):
+        found.append(at)
+    found += [at for pod in placeholders(situation) if (at := lost_at(pod)) is not None]
+    later = [at for at in found if at > situation.now]
+    return min(*later, situation.now + LOOK_AT_LEAST_EVERY) if later else None
+
+
+def _about_to_end(situation: Situation) -> bool:
+    """Whether a task that trains has finished."""
+    return any(view.state is PodState.SUCCEEDED for view in situation.training)
+
+
+def _short(situation: Situation, workers: Workers) -> bool:
+    return workers.replicas < goal(situation, workers)
+
+
+def _policy(situation: Situation) -> ElasticPolicy:
+    return situation.group_job.spec.elastic_policy or ElasticPolicy()
+
+
+def _deadline(situation: Situation) -> timedelta:
+    return timedelta(seconds=_policy(situation).schedule_timeout_seconds)
+
+
+def _is_news_before_the_start(situation: Situation, workers: Workers) -> bool:
+    """Whether more are wanted than before of a group that has never run: nothing is lost in making it anew."""
+    written = situation.written.workers
+    changed = written is not None and written.desired != workers.desired
+    return changed and _short(situation, workers) and not ran_before(situation.status)
+
+
+def _shrinks(situation: Situation, workers: Workers) -> Resizing | None:
+    """To what there is room for, where training has waited for more for too long."""
+    least, since = _policy(situation).min_replicas, workers.unschedulable_since
+    if least is None or since is None or situation.now < since + _deadline(situation):
+        return None
+    without = _without_room(situation)
+    # A chief or a ps that finds no node may get that of a worker: the group is made in the order of its roles.
+    fit = workers.replicas - len(without)
+    to = max(least, fit)
+    if to >= workers.replicas:
+        return None
+    names = ", ".join(view.task.id for view in without[:3]) + (f" and {len(without) - 3} more" if without[3:] else "")
+    field = f"elasticPolicy.scheduleTimeoutSeconds ({_policy(situation).schedule_timeout_seconds})"
+    return Resizing(to=to, reason=UNSCHEDULABLE, message=f"there was no room for {names} within {field}")
+
+
+def _grows(situation: Situation, workers: Workers) -> Resizing | None:
+    """By as many as placeholders have found room for, once all of them were looked at."""
+    if not placeholders_wanted(situation):
+        return None
+    found = room(situation)
+    if not found.found or not found.judged or found.refused:
+        return None
+    message = f"there is room for {found.found} more of {workers.desired}"
+    return Resizing(to=workers.replicas + found.found, reason=ROOM, message=message)
+
+
+def _waits_for_room(situation: Situation) -> bool:
+    """Whether training stands still, and some task of it has no node to go to."""
+    absent = [view for view in situation.training if not view.up]
+    goes_on = trains_without(situation.group_job, [view.task for view in absent])
+    if not absent or (goes_on and ran_before(situation.status)):
+        return False
+    return bool(_without_room(situation))
+
+
+def _without_room(situation: Situation) -> list[TaskView]:
+    """The tasks that train for which there is no room."""
+    over_quota = _over_quota(situation)
+    return [
+        view
+        for view in situation.training
+        if (view.state is PodState.PENDING and view.pod is not None and _unschedulable(view.pod))
+        or (view.state is PodState.MISSING and over_quota)
+    ]
+
+
+def _unschedulable(pod: Manifest) -> bool:
+    """Whether the scheduler has found no node for it. Not one that a scheduling gate holds back: nobody looked."""
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    said = (one for one in conditions if one["type"] == "PodScheduled" and one["status"] == "False")
+    return not node_of(pod) and any(one.get("reason") == UNSCHEDULABLE for one in said)
+
+
+def _over_quota(situation: Situation, *, placeholder: bool = False) -> bool:
+    """Whether a quota refuses pods of the group, or placeholders. A restarted operator has not tried yet, and goes by
+    what the last one wrote."""
+    pods = {what: why for what, why in situation.children.problems.items() if what.startswith("Pod/")}
+    said = [why for what, why in pods.items() if is_placeholder(what) is placeholder]
+    if not situation.children.problems and not placeholder:
+        blocked = condition(situation.written.conditions, BLOCKED)
+        said = [blocked.message] if blocked and blocked.holds else []
+    return any(_QUOTA in why for why in said)
+
+
+def _words(situation: Situation, workers: Workers) -> tuple[str, str]:
+    """Why there are so many workers, in one word and in words."""
+    if (since := workers.unschedulable_since) is not None:
+        least, at = _policy(situation).min_replicas, since + _deadline(situation)
+        shrinks = least is not None and least < workers.replicas
+        then = f"; it goes on with what there is at {times.rfc3339(at)}" if shrinks else ""
+        return UNSCHEDULABLE, f"training waits for room since {times.rfc3339(since)}{then}"
+    if workers.replicas != workers.desired and _about_to_end(situation):
+        return FINISHING, f"{workers.replicas} workers, not {workers.desired}: a task has finished, and training ends"
+    return _words_of_too_few(situation, workers) if workers.short else (AS_DESIRED, "")
+
+
+def _words_of_too_few(situation: Situation, workers: Workers) -> tuple[str, str]:
+    has = _has(workers)
+    if not _short(situation, workers):
+        return NO_ROOM, f"{has}; {waiting_words(situation) or 'its queue has admitted no more'}"
+    if placeholders_wanted(situation):
+        return NO_ROOM, f"{has}; a placeholder pod waits for room for each of the others{_refusal(situation)}"
+    again = grows_from(situation)
+    if again is None or situation.now >= again:
+        return NO_ROOM, has
+    return NO_ROOM, f"{has}; room for more is looked for from {times.rfc3339(again)} on"
+
+
+def _has(workers: Workers) -> str:
+    return f"the group has {workers.replicas} of {workers.desired} workers"
+
+
+def _refusal(situation: Situation) -> str:
+    """What the scheduler, or a quota, says of the first placeholder that there is no room for; empty: nothing yet."""
+    problems = situation.children.problems.items()
+    said = {what.removeprefix("Pod/"): why for what, why in problems if is_placeholder(what) and _QUOTA in why}
+    said |= {pod["metadata"]["name"]: unscheduled(pod) for pod in placeholders(situation) if not deleting(pod)}
+    return next((f" ({name} waits: {said[name]})" for name in sorted(said) if said[name]), "")

@@ -1,0 +1,156 @@
+"""Incidents: failures that belong together, the budget of restarts that they use up, and the backoff."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from dtjob.api.spec.failure_policy import Backoff
+from dtjob.api.spec.failure_rules import RuleAction
+from dtjob.api.status.attempts import Attempts
+from dtjob.api.status.block import whole
+from dtjob.api.status.incident import Incident
+from dtjob.api.status.status import Status
+from dtjob.plan.record.conditions import running_since
+from dtjob.plan.record.failure import Cause
+from dtjob.plan.record.incident import WINDOW, counts, is_charged, is_over
+
+LONG_RUN = timedelta(minutes=10)
+"""A run of this length, twice the longest wait by default, ends a row of restarts, as the kubelet ends a crash loop."""
+
+A_WHILE = WINDOW
+"""When all tasks have run again for so long, the incident has ended."""
+
+
+def long_run(backoff: Backoff) -> timedelta:
+    """How long a job must run after a restart, so that the next restart is the first in a row again."""
+    return max(LONG_RUN, timedelta(seconds=2 * backoff.max_seconds))
+
+
+def ran_for_long(incident: Incident, running_since: datetime | None, backoff: Backoff, now: datetime) -> bool:
+    """Whether the job has run long enough since the incident to end its restarts in a row. All that training needs has
+    run since `running_since` (None: something does not run). Time in which the job waited does not count."""
+    return running_since is not None and now - max(running_since, incident.not_before) >= long_run(backoff)
+
+
+def wait_before(in_a_row: int, backoff: Backoff) -> timedelta:
+    """The backoff before restart number `in_a_row`: none before the first, then doubling from initialSeconds to
+    maxSeconds."""
+    if in_a_row <= 1:
+        return timedelta(0)
+    doublings = min(in_a_row - 2, 20)
+    return timedelta(seconds=min(backoff.initial_seconds * 2**doublings, backoff.max_seconds))
+
+
+def is_due(incident: Incident | None, now: datetime) -> bool:
+    """Whether the backoff before the next start is over."""
+    return incident is None or now >= incident.not_before
+
+
+def note_end(status: Status, now: datetime) -> Status:
+    """The status with the time at which its incident ends, where that shows.
+
+    The incident ends when training has resumed and saved a newer checkpoint. It also ends when all tasks have run again
+    for a while. The first moment at which all run decides: later failures do not make the incident longer.
+    """
+    incident = status.internal.incident
+    if incident is None or is_over(incident, now):
+        return status
+    since = running_since(status.conditions)
+    if _has_saved_since(incident, status, since):
+        return status.remembering(incident=incident.but(ends_at=whole(now)))
+    if incident.ends_at is not None or since is None:
+        return status
+    return status.remembering(incident=incident.but(ends_at=whole(max(since, incident.not_before) + A_WHILE)))
+
+
+def only_the_end_differs(status: Status, written: Status) -> bool:
+    """Whether the status differs from the written one only in the time at which its incident ends."""
+    incident, before = status.internal.incident, written.internal.incident
+    if incident is None or before is None:
+        return False
+    return status.remembering(incident=incident.but(ends_at=before.ends_at)) == written
+
+
+def _has_saved_since(incident: Incident, status: Status, running: datetime | None) -> bool:
+    """Whether a checkpoint was saved after training resumed. `running`: since when all that training needs runs. A
+    checkpoint from before the failure may be reported after it, so the chief must have restored one since."""
+    restored = status.restored
+    if restored is not None and restored.time > incident.started_at:
+        return status.checkpoint_step > restored.step
+    never_stopped = running is not None and running <= incident.started_at
+    return never_stopped and status.checkpoint_step > incident.checkpoint_step
+
+
+def next_incident(
+    previous: Incident | None,
+    cause: Cause,
+    checkpoint_step: int,
+    attempts: Attempts,
+    backoff: Backoff,
+    now: datetime,
+    running_since: datetime | None,
+    action: RuleAction | None = None,
+) -> Incident:
+    """The incident that `cause` begins now, with the tasks at these `attempts`. All that training needs has run since
+    `running_since` (None: something did not).
+
+    A newer checkpoint than at the last refill refills the budget. That ends the restarts in a row, and so does a long
+    run since the last restart. Time in which the job waited, or a pod could not start, is no run. `action` is what a
+    rule says; if no rule matches, the cause says whether the incident is charged.
+    """
+    charged = uncharged = in_a_row = 0
+    refilled_at = checkpoint_step
+    if previous is not None and checkpoint_step <= previous.checkpoint_step:
+        charged, refilled_at = previous.charged, previous.checkpoint_step
+        if not ran_for_long(previous, running_since, backoff, now):
+            uncharged, in_a_row = previous.uncharged, previous.in_a_row
+    in_a_row += 1
+    is_one = is_charged(cause, action)
+    counted = previous.counted if previous is not None else 0
+    started_at = whole(now)  # as the status will hold it: now and after a restart of the operator alike
+    return Incident(
+        started_at=started_at,
+        cause=cause.value,
+        not_before=started_at + wait_before(in_a_row, backoff),
+        charged=charged + (1 if is_one else 0),
+        counted=counted + (1 if is_one else 0),
+        uncharged=uncharged + (0 if is_one else 1),
+        in_a_row=in_a_row,
+        checkpoint_step=refilled_at,
+        attempts=attempts,
+        action=action.value if action else None,
+    )
+
+
+def with_another_failure(
+    incident: Incident, cause: Cause, action: RuleAction | None = None, charges: int = 1
+) -> Incident:
+    """The incident with one more failure in it, about which a rule may say `action`. A stronger cause takes over.
+
+    If the new cause is not charged, the charge is given back, and those of earlier incidents until `charges` are. If
+    only the new cause is charged, as rules can say, the incident is charged now.
+    """
+    was = Cause.known(incident.cause)
+    if was is None or cause.precedence >= was.precedence:  # a newer operator's own word stands
+        return incident
+    moved = 0
+    if counts(incident) and not is_charged(cause, action):
+        moved = -min(charges, incident.charged)
+    elif not counts(incident) and is_charged(cause, action):
+        moved = 1
+    return incident.but(
+        cause=cause.value,
+        charged=incident.charged + moved,
+        counted=max(0, incident.counted + moved),
+        uncharged=max(0, incident.uncharged - moved),
+        action=action.value if action else None,
+        errors=None,
+    )
+
+
+def restarts(status: Status, now: datetime) -> bool:
+    """Whether the job is restarting: a failure came since it began, or since it continued after a suspension."""
+    incident = status.internal.incident
+    if incident is None or status.active is None or status.active.since is None:
+        return incident is not None
+    return incident.started_at >= status.active.since or not is_due(incident, now)

@@ -1,0 +1,40 @@
+"""Crashes: training processes that a signal ended, and that their supervisors started again in the same pods.
+
+No pod shows them. The chief's supervisor tells of those of all its group, and each is counted and told once.
+"""
+
+from __future__ import annotations
+
+from dtjob.api.status.internal import Crashes
+from dtjob.plan.draft import Draft
+from dtjob.plan.record.failure import Cause
+from dtjob.plan.record.status import count_restart
+from dtjob.plan.seen.report_types import of_the_contract
+
+CRASHED = "Crashed"
+"""The reason of the event."""
+MOST_AT_ONCE = 100
+"""What is counted of one look: a chief may say what it likes, and the operator's metrics are all its users'."""
+
+
+def note_crashes(draft: Draft) -> None:
+    """Count the crashes that the chief tells of and that were not counted yet, and tell of them."""
+    situation = draft.situation
+    report = of_the_contract(situation.reports.get(situation.chief.task.id, {}))
+    told, status = report.get("crashes", {}), situation.status
+    attempt = situation.chief.attempt
+    known = status.internal.crashes
+    before = known.count if known is not None and known.attempt == attempt else 0
+    new = min(told.get("count", 0) - before, MOST_AT_ONCE)
+    if new <= 0:
+        return
+    status = count_restart(status, Cause.SIGNAL, number=new)
+    draft.status = status.remembering(crashes=Crashes(attempt=attempt, count=told["count"]))
+    draft.tell("Warning", CRASHED, _words(told, new))
+
+
+def _words(told: dict[str, object], new: int) -> str:
+    step, others = told.get("step"), f", and {new - 1} more before it" if new > 1 else ""
+    when = "" if step is None else f" after step {step}"
+    what = f"{told.get('task', 'a task')} was killed ({told.get('signal', 'by a signal')}){when}{others}"
+    return f"{what}; its program was started again in place"

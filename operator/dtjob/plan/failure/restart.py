@@ -1,0 +1,274 @@
+"""Restarts: which tasks get a new attempt, which budget that uses up, and when the job fails for good."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+
+from dtjob import times
+from dtjob.api.job import Job
+from dtjob.api.spec.failure_policy import FailurePolicy
+from dtjob.api.spec.failure_rules import RuleAction
+from dtjob.api.spec.replica_specs import Role
+from dtjob.api.spec.strategy import Strategy
+from dtjob.api.status.incident import Incident
+from dtjob.objects import topology
+from dtjob.objects.topology import Task
+from dtjob.plan.failure.budget import next_incident, wait_before, with_another_failure
+from dtjob.plan.failure.cause import failure_of, vanished
+from dtjob.plan.failure.decisions import (
+    Begin,
+    EvaluatorDecision,
+    Explain,
+    FollowChief,
+    GiveUp,
+    GiveUpEvaluation,
+    Join,
+    Nothing,
+    Recall,
+    ReplaceEvaluator,
+    TrainingDecision,
+    Wait,
+)
+from dtjob.plan.failure.fail_job import fail_job, give_up
+from dtjob.plan.failure.lost_peers import first_cause, repeated_errors, wait_for_late_reports
+from dtjob.plan.failure.rules import cannot_start, ruled
+from dtjob.plan.failure.same_mistake import failed_for_good, mistake_of, program_failed
+from dtjob.plan.failure.stalled import silent_stragglers, silent_tasks
+from dtjob.plan.record.conditions import running_since
+from dtjob.plan.record.failure import Cause, Failure
+from dtjob.plan.record.incident import belongs, shows_its_cause
+from dtjob.plan.seen.children import PodState, TaskView, created_at, ended_at, finished
+from dtjob.plan.seen.situation import Situation
+
+SETTLE = timedelta(seconds=2)
+"""Without a supervisor one death takes the whole group down; wait this long for the pod that died first to show
+itself."""
+
+
+def failures(situation: Situation) -> list[Failure]:
+    """Every failed current attempt. A pod is missing although all pods had been created: it was deleted unseen. A pod
+    that cannot start has failed if a rule says what to do about that."""
+    found = (failure_at(situation, view) for view in situation.views)
+    failed = [failure for failure in found if failure is not None]
+    return [*failed, *cannot_start(situation, situation.views), *silent_tasks(situation)]
+
+
+def failure_at(situation: Situation, view: TaskView) -> Failure | None:
+    """The failure of the current attempt of a task. None if it has not failed. A missing pod counts as in
+    `failures`."""
+    if view.state is PodState.MISSING and situation.status.internal.all_created:
+        return vanished(view.task, topology.pod_name(situation.group_job, view.task, view.attempt), situation.now)
+    return failure_of(view, situation.now)
+
+
+def restart_training(situation: Situation, failed: Iterable[Failure]) -> TrainingDecision:
+    """Decide about failed training tasks. `restart_evaluator` decides about the evaluator, unless a rule fails the
+    job."""
+    everyone = list(failed)
+    failed = [failure for failure in everyone if failure.task.role is not Role.EVALUATOR]
+    previous, now = situation.status.internal.incident, situation.now
+    if not failed:
+        needed = finished_without_the_chief(situation)
+        return fail_job(situation, None, everyone) or (Recall(needed) if needed else Nothing())
+    first = first_cause(situation, _first(failed))
+    tasks = replacement_group(situation, [*(failure.task for failure in failed), *silent_stragglers(situation, failed)])
+    # The time is the node's; a clock that is ahead of ours must not hold the restart back.
+    just_now = -SETTLE <= now - first.time < SETTLE
+    if len(tasks) > len(failed) and first.cause is Cause.ERROR and just_now:
+        return Wait(first.time + SETTLE)
+    if (end := fail_job(situation, first, everyone) or failed_for_good(situation, failed)) is not None:
+        return end
+    attempts = {view.task: view.attempt for view in situation.views}
+    fresh = [one for one in failed if previous is None or not belongs(previous, one.task.id, attempts[one.task], now)]
+    if previous is not None and not fresh:
+        return _more_of(situation, previous, tasks, first)
+    return _new_incident(situation, tasks, first_cause(situation, _first(fresh)))
+
+
+def _more_of(situation: Situation, incident: Incident, tasks: tuple[Task, ...], first: Failure) -> Join | GiveUp:
+    """More has failed of the incident. A failure long after its beginning follows from it, and is not its cause."""
+    first, verdict = ruled(situation, first)
+    known = shows_its_cause(incident, situation.now)
+    now_is = with_another_failure(incident, first.cause, verdict.of_a_rule) if known else incident
+    if (end := over_budget(situation, now_is, first)) is not None:
+        return end
+    return Join(tasks, now_is, incident.cause, first)
+
+
+def _new_incident(situation: Situation, tasks: tuple[Task, ...], first: Failure) -> Begin | GiveUp | Wait:
+    """Begin an incident, or fail the job if the budget is used up. An incident that is not charged never uses up
+    maxRestartsWithoutProgress."""
+    policy, status = situation.group_job.spec.failure_policy, situation.status
+    step, since = status.checkpoint_step, running_since(status.conditions)
+    attempts, now = status.internal.attempts, situation.now
+    first, verdict = ruled(situation, first)
+    incident = next_incident(
+        status.internal.incident, first.cause, step, attempts, policy.backoff, now, since, verdict.of_a_rule
+    )
+    if verdict.charged and verdict.of_a_rule is None and (over := program_failed(situation, first)):
+        return wait_for_late_reports(situation, first) or over
+    if verdict.charged and (used_up := _used_up(policy, incident, step)):
+        return wait_for_late_reports(situation, first) or GiveUp(first, f"{first.with_rule()}; {used_up}")
+    if not verdict.charged and incident.uncharged > policy.max_disruptions_without_progress:
+        return GiveUp(first, _disrupted_too_often(situation.group_job, first, step), "MaxDisruptionsExceeded")
+    errors = repeated_errors(situation, incident, first) if verdict.charged else None
+    return Begin(tasks, incident.but(errors=errors, mistake=mistake_of(situation, first)), first)
+
+
+def over_budget(situation: Situation, incident: Incident, first: Failure) -> GiveUp | None:
+    """The end of a job whose latest incident is charged only now, or counts as a disruption only now, and uses up its
+    budget."""
+    before, policy = situation.status.internal.incident, situation.group_job.spec.failure_policy
+    step = situation.status.checkpoint_step
+    if before is not None and incident.uncharged > max(before.uncharged, policy.max_disruptions_without_progress):
+        return GiveUp(first, _disrupted_too_often(situation.group_job, first, step), "MaxDisruptionsExceeded")
+    if before is None or incident.counted <= before.counted:
+        return None
+    used_up = _used_up(policy, incident, step)
+    return GiveUp(first, f"{first.with_rule()}; {used_up}") if used_up else None
+
+
+def end_over(situation: Situation, explained: Explain | Nothing) -> GiveUp | None:
+    """The end of a job over a cause of its latest incident that shows only now."""
+    if isinstance(explained, Nothing):
+        return None
+    if explained.action is RuleAction.FAIL_JOB:
+        return give_up(explained.first)
+    return over_budget(situation, explained.incident, explained.first)
+
+
+def restart_evaluator(
+    situation: Situation, failed: Iterable[Failure], training_replaced: Sequence[Task]
+) -> EvaluatorDecision:
+    """Replace an evaluator that has failed, or that must go where the chief goes. `training_replaced` are the training
+    tasks that are replaced now. Nothing is charged, as training does not wait for the evaluator.
+
+    The backoff grows with its attempts, and begins with the start of the failed attempt. Not every failure has a time
+    (an eviction, a lost node). An attempt that ran longer than the backoff is replaced at once. A vanished pod has no
+    start.
+    """
+    evaluator = situation.evaluator
+    if evaluator is None:
+        return Nothing()
+    chief_moves = situation.chief.task in training_replaced and topology.evaluator_follows_chief(situation.group_job)
+    # It holds the volume on the old chief's node until it has ended. One that is missing may be on its way there.
+    gone = evaluator.state is PodState.MISSING
+    if chief_moves and (gone or (evaluator.pod is not None and not finished(evaluator.pod))):
+        return FollowChief((evaluator.task,))
+    failure = next((failure for failure in failed if failure.task == evaluator.task), None)
+    if failure is None:
+        return Nothing()
+    failure, verdict = ruled(situation, failure)
+    in_vain = failure.end.permanent and verdict.of_a_rule is None
+    if in_vain or verdict.action is RuleAction.LEAVE_FAILED:
+        why = "a restart does not help" if in_vain else "it is not replaced"
+        return GiveUpEvaluation(f"{failure.with_rule()}: {why}, and nothing evaluates what is saved")
+    if evaluator.pod is not None:
+        wait = wait_before(evaluator.attempt + 1, situation.group_job.spec.failure_policy.backoff)
+        if situation.now < created_at(evaluator.pod) + wait:
+            return Wait(created_at(evaluator.pod) + wait)
+    return ReplaceEvaluator((evaluator.task,), failure)
+
+
+def replacement_group(situation: Situation, failed: Sequence[Task]) -> tuple[Task, ...]:
+    """The tasks that need a new pod when `failed` have failed.
+
+    With our supervisor, the other tasks restart inside their containers. Without it, a MultiWorkerMirrored group cannot
+    form again in the same process, and a ParameterServer chief does not survive the loss of a ps. A MultiWorkerMirrored
+    task that has finished is needed again, because the collectives of the others wait for it.
+    """
+    spec = situation.group_job.spec
+    supervised = spec.program is not None
+    group = set(failed)
+    if spec.strategy is Strategy.MULTI_WORKER_MIRRORED:
+        finished_or_stuck = (view for view in situation.training if not supervised or view.state is PodState.SUCCEEDED)
+        group.update(view.task for view in finished_or_stuck)
+    if spec.strategy is Strategy.PARAMETER_SERVER and not supervised and any(task.role is Role.PS for task in failed):
+        group.add(situation.chief.task)
+    return tuple(view.task for view in situation.views if view.task in group)
+
+
+def finished_without_the_chief(situation: Situation) -> tuple[Task, ...]:
+    """Tasks that finished before the current training process of the chief began. It waits for them (see
+    `replacement_group`).
+
+    They ended just after the end of their chief was judged a failure. Or they finished and were evicted, and then the
+    chief lost another peer and restarted in its container.
+    """
+    spec, chief = situation.group_job.spec, situation.chief
+    if spec.strategy is not Strategy.MULTI_WORKER_MIRRORED or spec.program is None:
+        return ()
+    if chief.state is PodState.SUCCEEDED:
+        return ()
+    done = [view for view in situation.training if view.state is PodState.SUCCEEDED]
+    if gathers_since := _gathers_since(situation):
+        return tuple(view.task for view in done if _ended_before(view, gathers_since, unseen=True))
+    if situation.status.internal.incident is None:  # nothing has failed, so this is the chief that they trained with
+        return ()
+    began = created_at(chief.pod) if chief.pod else None
+    return tuple(view.task for view in done if began is None or _ended_before(view, began, unseen=False))
+
+
+def _gathers_since(situation: Situation) -> datetime | None:
+    """When the chief's supervisor restarted its training process, if that process waits for its peers; else None."""
+    report = situation.reports.get(situation.chief.task.id, {})
+    last = report.get("lastRestart")
+    if (
+        report.get("attempt") != situation.chief.attempt
+        or report.get("state") != "waiting"
+        or not isinstance(last, dict)
+    ):
+        return None
+    try:
+        began = times.parse(last["time"])
+    except (KeyError, TypeError, ValueError):
+        return None  # not as docs/contract.md has it
+    return began if began.tzinfo else None
+
+
+def _ended_before(view: TaskView, moment: datetime, *, unseen: bool) -> bool:
+    """Whether the task ended before this moment. `unseen` is the answer if its pod is gone, and with it the time."""
+    ended = ended_at(view.pod) if view.pod else None
+    return unseen if ended is None else ended <= moment
+
+
+def trains_without(job: Job, absent: Sequence[Task]) -> bool:
+    """Whether training continues while these tasks are away: a ParameterServer chief gives the steps to other workers.
+    Worker 0 is the chief task if there is no chief."""
+    replica = job.spec.replica_specs.worker
+    workers = replica.replicas if replica else 0
+    only_workers = all(task.role is Role.WORKER for task in absent)
+    some_are_left = topology.chief_task(job) not in absent and len(absent) < workers
+    return job.spec.strategy is Strategy.PARAMETER_SERVER and only_workers and some_are_left
+
+
+def _first(failed: list[Failure]) -> Failure:
+    """The first cause: by kind, then by time."""
+    return min(failed, key=lambda failure: (failure.cause.precedence, failure.time))
+
+
+def _used_up(policy: FailurePolicy, incident: Incident, checkpoint_step: int) -> str | None:
+    """The limit of the failure policy that a charged incident exceeds, in words. None if it exceeds none."""
+    in_a_row, in_all = policy.max_restarts_without_progress, policy.max_restarts
+    if incident.charged > in_a_row:
+        if in_a_row == 0:
+            return "failurePolicy.maxRestartsWithoutProgress is 0, so training was not restarted"
+        since = _without_progress(checkpoint_step)
+        return f"failurePolicy.maxRestartsWithoutProgress ({in_a_row}) is used up{since}"
+    if in_all is not None and incident.counted > in_all:
+        if in_all == 0:
+            return "failurePolicy.maxRestarts is 0, so training was not restarted"
+        return f"failurePolicy.maxRestarts ({in_all}) is used up"
+    return None
+
+
+def _disrupted_too_often(job: Job, first: Failure, checkpoint_step: int) -> str:
+    bound = job.spec.failure_policy.max_disruptions_without_progress
+    which = "a rule does not count" if first.rule else "were not the job's own doing"
+    what = f"{bound} restarts in a row that {which} (failurePolicy.maxDisruptionsWithoutProgress) were tried"
+    return f"{first.with_rule()}; {what}{_without_progress(checkpoint_step)}"
+
+
+def _without_progress(checkpoint_step: int) -> str:
+    return f", with no checkpoint newer than step {checkpoint_step}" if checkpoint_step >= 0 else ""

@@ -1,0 +1,163 @@
+"""Failure rules: what is done about a failure. The first of failurePolicy.rules that matches decides. If none matches,
+the built-in rules below decide."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from dtjob.api.spec.failure_rules import ExitCodeOperator, FailureRule, OnExitCodes, OnPodCondition, RuleAction
+from dtjob.api.spec.replica_specs import Role
+from dtjob.objects.manifest import Manifest
+from dtjob.plan.failure.evidence import Evidence, evidence_of, waiting
+from dtjob.plan.record.failure import Cause, Failure
+from dtjob.plan.seen.children import PodState, TaskView, node_of
+from dtjob.plan.seen.pod_facts import facts_of
+from dtjob.plan.seen.situation import Situation
+
+BY_RULE = "PodFailurePolicy"
+"""The reason of a job that a FailJob rule has ended; batch/v1 Job's word for it."""
+
+
+@dataclass(frozen=True)
+class BuiltIn:
+    """A rule that decides if none of the user's rules matches."""
+
+    action: RuleAction
+    causes: tuple[Cause, ...]
+    what: str
+    """Which failures those are, in words."""
+
+
+BUILT_IN = (
+    BuiltIn(
+        RuleAction.RESTART_AND_IGNORE_MAX_RESTARTS,
+        tuple(cause for cause in Cause if not cause.charged),
+        "evictions, preemptions, drains, lost nodes, deleted pods, and pods that their node refused",
+    ),
+    BuiltIn(
+        RuleAction.RESTART,
+        tuple(cause for cause in Cause if cause.charged),
+        "any other exit code or signal, stalls, out of memory, and evictions for more storage than the pod's own "
+        "limits allow",
+    ),
+)
+"""The built-in rules for the tasks that train, in their order. The evaluator is restarted whatever it fails of, and
+nothing is counted for it."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is to be done about a failure."""
+
+    action: RuleAction
+    rule: str = ""
+    """The rule and what it matches, in words; empty for a built-in one."""
+
+    @property
+    def charged(self) -> bool:
+        """Whether it counts against maxRestartsWithoutProgress."""
+        return self.action is RuleAction.RESTART
+
+    @property
+    def of_a_rule(self) -> RuleAction | None:
+        """The action where one of the user's rules says so."""
+        return self.action if self.rule else None
+
+
+def judge(situation: Situation, failure: Failure) -> Verdict:
+    """What is to be done about this failure of one of the job's pods."""
+    pod = _pod_of(situation, failure) if situation.group_job.spec.failure_policy.rules else None
+    if pod is None:
+        return judge_pod(situation, failure, Evidence(), waits=False)
+    return judge_pod(situation, failure, evidence_of(pod), waits=_waits(pod, failure))
+
+
+def judge_pod(situation: Situation, failure: Failure, evidence: Evidence, *, waits: bool) -> Verdict:
+    """The verdict about a failure with this evidence. A pod that `waits` has not failed by itself: only rules on
+    reasons decide about it."""
+    for index, rule in enumerate(situation.group_job.spec.failure_policy.rules):
+        if waits and rule.on_reasons is None:
+            continue
+        if rule.is_about(failure.task.role) and (matched := match(rule, evidence, failure.task.role)):
+            return Verdict(rule.action, f"failurePolicy.rules[{index}] ({rule.action}) matches {matched}")
+    if failure.task.role is Role.EVALUATOR:
+        return Verdict(RuleAction.RESTART)
+    return Verdict(next(one.action for one in BUILT_IN if failure.cause in one.causes))
+
+
+def ruled(situation: Situation, failure: Failure) -> tuple[Failure, Verdict]:
+    """The failure with the rule that decides about it, and the verdict."""
+    verdict = judge(situation, failure)
+    return replace(failure, rule=verdict.rule), verdict
+
+
+def match(rule: FailureRule, evidence: Evidence, role: Role) -> str:
+    """What the criterion of the rule matches in the evidence, in words; empty if it does not match. A rule without one
+    matches the role."""
+    if rule.on_exit_codes is not None:
+        return _exit_code(rule.on_exit_codes, evidence.exit_code)
+    if rule.on_signals is not None:
+        return f"signal {evidence.signal}" if evidence.signal in rule.on_signals else ""
+    if rule.on_reasons is not None:
+        found = next((reason for reason in evidence.reasons if reason in rule.on_reasons), "")
+        return found and f"reason {found}"
+    if rule.on_pod_conditions is not None:
+        return next(filter(None, (_condition(one, evidence) for one in rule.on_pod_conditions)), "")
+    return f"any failure of role {role}"
+
+
+def cannot_start(situation: Situation, views: Iterable[TaskView]) -> Iterator[Failure]:
+    """Failures of tasks whose containers wait for something that a rule matches. An evaluator that the rule ignores
+    continues to wait."""
+    if all(rule.on_reasons is None for rule in situation.group_job.spec.failure_policy.rules):
+        return
+    for view in views:
+        if (failure := _cannot_start(situation, view)) is not None:
+            yield failure
+
+
+def _cannot_start(situation: Situation, view: TaskView) -> Failure | None:
+    pod = view.pod
+    if view.state is not PodState.PENDING or pod is None or not facts_of(pod).waits:
+        return None
+    for reason, message in waiting(pod):
+        failure = Failure(
+            task=view.task,
+            cause=Cause.NOT_STARTED,
+            time=situation.now,
+            pod=pod["metadata"]["name"],
+            node=node_of(pod),
+            reason=f"cannot start ({reason})",
+            message=message,
+        )
+        verdict = judge_pod(situation, failure, Evidence(reasons=(reason,)), waits=True)
+        if verdict.rule and verdict.action is not RuleAction.LEAVE_FAILED:
+            return failure
+    return None
+
+
+def _waits(pod: Manifest, failure: Failure) -> bool:
+    """Whether the failure is that the pod cannot start."""
+    return failure.cause is Cause.NOT_STARTED and not facts_of(pod).finished and facts_of(pod).waits
+
+
+def _pod_of(situation: Situation, failure: Failure) -> Manifest | None:
+    """The failed pod, where it is still there."""
+    view = situation.by_task.get(failure.task)
+    pods = view.pods if view else ()
+    return next((pod for pod in pods if pod["metadata"]["name"] == failure.pod), None)
+
+
+def _exit_code(wanted: OnExitCodes, code: int | None) -> str:
+    if code is None:
+        return ""
+    matches = (code in wanted.values) == (wanted.operator is ExitCodeOperator.IN)
+    return f"exit code {code}" if matches else ""
+
+
+def _condition(wanted: OnPodCondition, evidence: Evidence) -> str:
+    for one in evidence.conditions:
+        if (one.type, one.status) == (wanted.type, wanted.status.value) and wanted.reason in (None, one.reason):
+            return f"pod condition {one.type}={one.status}" + (f" ({one.reason})" if one.reason else "")
+    return ""

@@ -1,0 +1,139 @@
+"""A program that fails twice in the same way before its first step has a mistake. A restart does not help.
+
+An error of the trainer's own that only another program mends ends the job at once, whenever it comes: its supervisor
+says so (`ProgramEnd.permanent`). Examples are an argument of `fit` or a call that is refused after training.
+
+What a pod's failure has to do with steps is its supervisor's word (`ProgramEnd`): of an image of the user's own nobody
+knows. Of a job that has ever done a step, none of this is held against the program: what it restores, or reads, may be
+away for a while. Nor are disruptions, lost peers, kills from outside, and errors of connections or of storage that is
+away. All tasks run one program, so it may be another task that fails the second time. A suspension between the two
+makes the second a first: memory, volumes and nodes may have been changed meanwhile. A first step that was made while no
+operator looked, in a pod that is gone by now, shows in the checkpoint that later pods go on from, and else not at all.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from dtjob.api.status.block import whole
+from dtjob.api.status.incident import Mistake
+from dtjob.api.status.internal import ProcessStart
+from dtjob.objects.exit_codes import COULD_NOT_KILL, RESTARTED_IN_VAIN, signal_of
+from dtjob.plan.draft import Draft
+from dtjob.plan.failure.cause import end_of
+from dtjob.plan.failure.decisions import GiveUp, Wait
+from dtjob.plan.failure.lost_peers import wait_for_late_reports
+from dtjob.plan.failure.rules import ruled
+from dtjob.plan.record.failure import Cause, Failure
+from dtjob.plan.seen.children import PodState
+from dtjob.plan.seen.report_types import of_the_contract
+from dtjob.plan.seen.situation import Situation
+from dtjob.plan.telling.restored import start_of
+
+REASON = "ProgramFailed"
+
+NOT_THE_PROGRAMS = (RESTARTED_IN_VAIN, COULD_NOT_KILL)
+"""Exit codes of the supervisor itself."""
+
+OF_ITS_OWN = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGSYS)
+"""Signals that a process brings upon itself. The others come from outside."""
+
+ABORTED = signal.SIGABRT
+"""TensorFlow may end itself with this signal if it loses a peer. So in a job of several tasks it counts only with a
+last line of the log that is the same both times and says nothing of peers."""
+
+
+def failed_for_good(situation: Situation, failed: Iterable[Failure]) -> GiveUp | Wait | None:
+    """The end of a job over one of these failures, if no restart can help, whatever else has failed; else None. The
+    user's own rules come first."""
+    for failure in failed:
+        if failure.cause is not Cause.ERROR or not failure.end.permanent:
+            continue
+        if ruled(situation, failure)[1].of_a_rule is None:
+            return wait_for_late_reports(situation, failure) or GiveUp(failure, _why_at_once(failure), REASON)
+    return None
+
+
+def program_failed(situation: Situation, first: Failure) -> GiveUp | None:
+    """The end of a job over the failure `first`, if the incident before was an equal failure and both came before the
+    job's first step; else None.
+
+    The user's own rules come first: the caller has asked them.
+    """
+    mistake, previous = mistake_of(situation, first), situation.status.internal.incident
+    if mistake is None or previous is None or previous.cause != first.cause or previous.mistake != mistake:
+        return None
+    if situation.status.went_on_after(previous.started_at):
+        return None
+    return GiveUp(first, _why(first), REASON)
+
+
+def mistake_of(situation: Situation, first: Failure) -> Mistake | None:
+    """What the failure of the next incident is compared with, if the program may have caused `first`; else None."""
+    if situation.status.first_step_time or first.end.stepped is not False or first.exit_code is None:
+        return None
+    if not _may_be_the_programs(situation, first):
+        return None
+    aborted = first.cause is Cause.SIGNAL and signal_of(first.exit_code) == ABORTED and len(situation.training) > 1
+    return Mistake(exit_code=first.exit_code, exception=first.end.abort if aborted else first.end.alike)
+
+
+def note_first_step(draft: Draft) -> None:
+    """Write the time of the job's first step into the status. It stays there."""
+    if not draft.status.first_step_time and _has_stepped(draft.situation):
+        draft.status = draft.status.but(first_step_time=whole(draft.now))
+
+
+def _may_be_the_programs(situation: Situation, first: Failure) -> bool:
+    match first.cause:
+        case Cause.OOM_KILLED:
+            return True
+        case Cause.ERROR:
+            return first.exit_code not in NOT_THE_PROGRAMS and not first.end.transient
+        case Cause.SIGNAL:
+            number, alone = signal_of(first.exit_code or 0), len(situation.training) == 1
+            return number in OF_ITS_OWN and (alone or number != ABORTED or bool(first.end.abort))
+        case _:
+            return False
+
+
+def _has_stepped(situation: Situation) -> bool:
+    """Whether the chief reports a step that it did not restore, or a failed pod shows one at its end."""
+    report, status = situation.reports.get(situation.chief.task.id, {}), situation.status
+    restored = status.restored.step if status.restored else 0
+    if report.get("stepped") is True or status.step > restored:
+        return True
+    if _went_on_from_more(situation, of_the_contract(report)):
+        return True
+    ends = [(view, end_of(view)) for view in situation.training if view.state is PodState.FAILED]
+    known = situation.written.restored.step if situation.written.restored else 0
+    return any(end.stepped is True or (view.attempt > 0 and (end.restored or 0) > known) for view, end in ends)
+
+
+def _went_on_from_more(situation: Situation, report: Mapping[str, Any]) -> bool:
+    """Whether the chief restored a later step than any earlier start of it is known to have: steps were done while no
+    operator looked. If none is known, they may be those of another job with the same directory."""
+    earlier, start = situation.written.restored, start_of(report)
+    is_known = start in (ProcessStart(), situation.written.internal.chief_start)
+    return not is_known and report.get("restoredStep", 0) > (earlier.step if earlier else 0)
+
+
+def _why_at_once(first: Failure) -> str:
+    where, mend = f"{first.task.id}, exit code {first.exit_code}", "mend the program and start the job anew"
+    return f"the program failed, and a restart does not help: {first.end.exception} ({where}); {mend}"
+
+
+def _why(first: Failure) -> str:
+    number = signal_of(first.exit_code or 0)
+    where = f"{first.task.id}, exit code {first.exit_code}"
+    if first.cause is Cause.OOM_KILLED:
+        mend = "give its container more memory (resources.limits.memory) or have it use less, and start the job anew"
+        return f"the program failed twice before its first step: out of memory (OOMKilled; {where}); {mend}"
+    mend = "mend the program and start the job anew"
+    if first.end.exception:
+        return f"the program failed twice before its first step: {first.end.exception} ({where}); {mend}"
+    what = signal.Signals(number).name if first.cause is Cause.SIGNAL and number else f"exit code {first.exit_code}"
+    where = where if first.cause is Cause.SIGNAL else first.task.id
+    return f"the program failed twice before its first step: {what} ({where}); {mend}"

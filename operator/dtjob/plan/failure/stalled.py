@@ -1,0 +1,107 @@
+"""Stalled tasks whose supervisors are silent: they cannot end their containers, and their group waits for them.
+
+That training stands still is always the word of a supervisor that was heard: of one that waits for another in the
+rendezvous, or has ended its own container over it. That a status cannot be read is no stall. Of the chief's silence
+others tell, while its own word cannot be had.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from dtjob.api.job import Job
+from dtjob.api.spec.replica_specs import Role
+from dtjob.api.spec.strategy import Strategy
+from dtjob.objects import topology
+from dtjob.objects.topology import Task
+from dtjob.plan.record.failure import Cause, Failure
+from dtjob.plan.seen.children import Children, PodState, TaskView, node_of
+from dtjob.plan.seen.situation import Situation
+
+ENOUGH_TELLERS, MOST_TELLERS = 3, 12
+"""Whose status is read while the chief's cannot be: until so many can be, as a new one has never heard the chief; and
+at most."""
+
+
+def tellers(job: Job, children: Children, running: Mapping[str, str]) -> list[str]:
+    """The tasks whose status is to be read because the chief's cannot: the first of its group, in order. None where
+    nothing can come of it: under other strategies no other task knows whether there are steps.
+
+    - running: by task, the uid of its pod that runs.
+    """
+    chief, spec = topology.chief_task(job), job.spec
+    silence, found = children.silences.get(chief.id), list[str]()
+    if spec.failure_policy.stall_timeout_seconds is None or spec.strategy is not Strategy.MULTI_WORKER_MIRRORED:
+        return found
+    if silence is None or silence.pod_uid != running.get(chief.id):
+        return found
+    for task in topology.tasks(job):
+        readable = sum(one not in children.silences for one in found)
+        if readable == ENOUGH_TELLERS or len(found) == MOST_TELLERS:
+            break
+        if task != chief and task.role is not Role.EVALUATOR and task.id in running:
+            found.append(task.id)
+    return found
+
+
+def silent_tasks(situation: Situation) -> Iterator[Failure]:
+    """The tasks that run, as their nodes say, and for which the chief says that the group waits: nothing was heard of
+    this attempt for failurePolicy.stallTimeoutSeconds, by the chief's clock. A pod that waits for a node has another
+    attempt than the one that was heard, or does not run. The chief itself where others say so of it."""
+    if situation.group_job.spec.failure_policy.stall_timeout_seconds is None:
+        return
+    chief = situation.chief
+    if _others_wait_for_the_chief(situation):
+        yield _silent(chief, situation.now)
+        return  # whom it called silent before that may have spoken since
+    if told := _told(situation, chief):
+        yield from (_silent(view, situation.now) for view in situation.training if _is_silent(view, told))
+
+
+def _others_wait_for_the_chief(situation: Situation) -> bool:
+    """Whether the chief runs, its status cannot be read, and one whose status can says that it waits for it in vain."""
+    chief, silences = situation.chief, situation.children.silences
+    silence = silences.get(chief.task.id)
+    if chief.pod is None or silence is None or silence.pod_uid != chief.pod["metadata"]["uid"]:
+        return False
+    readable = situation.reports.keys() - silences.keys()
+    others = (view for view in situation.training if view.task.id in readable)
+    return any(_is_silent(chief, _told(situation, view)) for view in others)
+
+
+def _told(situation: Situation, teller: TaskView) -> Mapping[str, Any]:
+    """Of which tasks, at which attempts, this one's supervisor says that its group waits for them."""
+    report = situation.reports.get(teller.task.id, {})
+    told = report.get("silent")
+    if not isinstance(told, Mapping) or report.get("attempt", teller.attempt) != teller.attempt:
+        return {}
+    return {task: attempt for task, attempt in told.items() if task != teller.task.id}
+
+
+def _is_silent(view: TaskView, told: Mapping[str, Any]) -> bool:
+    """Whether the task runs at the attempt that was told of."""
+    return view.pod is not None and view.state is PodState.RUNNING and told.get(view.task.id) == view.attempt
+
+
+def _silent(view: TaskView, now: datetime) -> Failure:
+    assert view.pod is not None
+    return Failure(
+        task=view.task,
+        cause=Cause.STALLED,
+        time=now,
+        pod=view.pod["metadata"]["name"],
+        node=node_of(view.pod),
+        reason="stalled: its supervisor is silent, and its group waits for it",
+        message="",
+    )
+
+
+def silent_stragglers(situation: Situation, failed: Iterable[Failure]) -> list[Task]:
+    """The tasks that run and that one of these failures waited for: they are replaced with it."""
+    named = {failure.end.straggler for failure in failed if failure.cause is Cause.STALLED}
+    named -= {failure.task.id for failure in failed}
+    if not named:
+        return []
+    return [view.task for view in situation.training if view.task.id in named and view.state is PodState.RUNNING]

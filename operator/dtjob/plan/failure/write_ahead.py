@@ -1,0 +1,109 @@
+"""Write-ahead: a decision changes the status, and the status is written before any call is made.
+
+A crash after that costs nothing: the next plan finds tasks at attempts that have no pods yet, and makes those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dtjob.api.phase import Phase
+from dtjob.api.status.incident import Incident
+from dtjob.api.status.status import Status
+from dtjob.objects.topology import Task
+from dtjob.plan.draft import Draft
+from dtjob.plan.failure.budget import ran_for_long
+from dtjob.plan.failure.decisions import (
+    Begin,
+    EvaluatorDecision,
+    Explain,
+    FollowChief,
+    GiveUpEvaluation,
+    Join,
+    LeaveChief,
+    ReplaceEvaluator,
+    TrainingDecision,
+    Wait,
+    replaced,
+)
+from dtjob.plan.failure.restart import trains_without
+from dtjob.plan.record.conditions import EVALUATION_GIVEN_UP, holds, running_since
+from dtjob.plan.record.failure import Failure
+from dtjob.plan.record.status import bump_attempts, count_restart, set_condition
+from dtjob.plan.seen.situation import Situation
+from dtjob.plan.telling.checkpoints_kept import checkpoints_end, goes_on_from
+
+
+def write_ahead(draft: Draft, decision: TrainingDecision | EvaluatorDecision) -> None:
+    """Write new attempts, counts and the cause into the status, and tell users. A wait is a time to look again."""
+    situation, status = draft.situation, draft.status
+    if tasks := replaced(decision):
+        status = bump_attempts(status, tasks, (view.task for view in situation.views))
+    match decision:
+        case Begin() | Join() | Explain():
+            status = _counted(draft, status, decision)
+        case Wait(over=Failure() as first):
+            status = status.but(first_failure=first.in_status()).remembering(incident=_row_ended(situation))
+        case ReplaceEvaluator() | FollowChief() | LeaveChief() | GiveUpEvaluation():
+            status = _of_the_evaluator(draft, status, decision)
+    if isinstance(decision, Wait):
+        draft.look_again(decision.until)
+    draft.status = status
+
+
+def _of_the_evaluator(
+    draft: Draft, status: Status, decision: ReplaceEvaluator | FollowChief | LeaveChief | GiveUpEvaluation
+) -> Status:
+    match decision:
+        case ReplaceEvaluator(failure=failure):
+            status = status.but(restarts=status.restarts.but(evaluator=status.restarts.evaluator + 1))
+            goes_on = "what was saved last is still to be evaluated" if status.ended else "training goes on"
+            draft.tell("Warning", "EvaluatorRestarting", f"{failure.sentence()}; {goes_on}")
+        case FollowChief():
+            draft.tell("Normal", "EvaluatorRestarting", "The evaluator moves with the chief, whose volume it mounts")
+        case LeaveChief():
+            draft.tell("Normal", "EvaluatorRestarting", "The evaluator need not wait for a place beside the chief")
+        case GiveUpEvaluation(why=why):
+            if not holds(status.conditions, EVALUATION_GIVEN_UP):
+                draft.tell("Warning", EVALUATION_GIVEN_UP, why)
+            status = set_condition(status, EVALUATION_GIVEN_UP, True, EVALUATION_GIVEN_UP, why, draft.now)
+    return status
+
+
+def _counted(draft: Draft, status: Status, decision: Begin | Join | Explain) -> Status:
+    """With the incident, counted once, and its cause where that is a new one."""
+    situation = draft.situation
+    incident, first, before = decision.incident, decision.first, status.first_failure
+    counted_as = None if isinstance(decision, Begin) else decision.counted_as
+    restarts = decision.restarts if isinstance(decision, Explain) else 1
+    status = count_restart(status, incident.cause, counted_as, restarts).remembering(incident=incident)
+    if checkpoints_end(situation, replaced(decision)):
+        status = status.but(checkpoint=None)
+    if isinstance(decision, Join) and incident.cause == decision.counted_as:
+        of = f"the failure of {before.task}" if before is not None else "the failure before it"
+        text = f"{first.with_rule()}; it is replaced, and not counted apart from {of}"
+        draft.tell("Normal", Phase.RESTARTING.value, text)
+        return status
+    if isinstance(decision, Explain):
+        draft.tell("Normal", Phase.RESTARTING.value, f"{first.with_rule()}: that is why training restarted")
+    else:
+        consequence = _consequence(situation, decision.tasks)
+        draft.tell("Warning", Phase.RESTARTING.value, f"{first.with_rule()}; {consequence}")
+    return status.but(first_failure=first.in_status())
+
+
+def _row_ended(situation: Situation) -> Incident | None:
+    """The latest incident, whose row of restarts ends here where the job has run for long: by the time that it is known
+    what failed it does not run any more."""
+    incident, since = situation.status.internal.incident, running_since(situation.status.conditions)
+    backoff = situation.group_job.spec.failure_policy.backoff
+    if incident is None or not ran_for_long(incident, since, backoff, situation.now):
+        return incident
+    return incident.but(uncharged=0, in_a_row=0)
+
+
+def _consequence(situation: Situation, tasks: Sequence[Task]) -> str:
+    if trains_without(situation.group_job, tasks):
+        return "training goes on without it until it is back"
+    step = situation.status.checkpoint_step
+    return f"training restarts{goes_on_from(situation, tasks, step)}" if step >= 0 else "training restarts"

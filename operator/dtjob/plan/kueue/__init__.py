@@ -1,0 +1,1 @@
+"""What Kueue's objects say: slices, places, and the words for users."""

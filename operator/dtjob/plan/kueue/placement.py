@@ -1,0 +1,141 @@
+"""Where Kueue lets the pods of an admitted job run, by role.
+
+The labels and tolerations of its flavours (which kind of nodes the quota is for), and what admission checks add, such
+as the nodes that were just made for this job. It is written into the job's status when the job is admitted, and every
+pod until its next admission has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from dtjob.api.job import Job
+from dtjob.api.spec.replica_specs import Role
+from dtjob.objects import kueue
+from dtjob.objects.manifest import Manifest
+from dtjob.objects.pod.nearness import placed_by_others
+from dtjob.plan.seen.workload import Workload
+
+PodSet = dict[str, Any]
+"""What pods of one role get: nodeSelector, tolerations, labels, annotations, schedulingGates; and the `count` that was
+admitted, where that may be another than the spec's."""
+COUNT = "count"
+
+
+class Conflict(Exception):
+    """Kueue gives a value to something that the job, or another of its decisions, has set otherwise."""
+
+
+def flavours_of(workload: Workload) -> tuple[str, ...]:
+    """The names of the flavours that its pods' places depend on."""
+    assigned = (workload.admission or {}).get("podSetAssignments") or ()
+    return tuple(sorted({name for one in assigned for name in (one.get("flavors") or {}).values()}))
+
+
+def pod_sets(job: Job, workload: Workload, flavours: Mapping[str, Manifest]) -> dict[str, PodSet]:
+    """What the pods of each role get. `flavours` are the ResourceFlavors by name. Raises Conflict."""
+    assigned = (workload.admission or {}).get("podSetAssignments") or ()
+    return {one["name"]: _pod_set(job, workload, one, flavours) for one in assigned}
+
+
+def placed(pod: Manifest, pod_set: Mapping[str, Any]) -> Manifest:
+    """The pod with what its role gets. Labels of dtjob's own stay as they are."""
+    metadata, spec = pod["metadata"], pod["spec"]
+    metadata = {**metadata, "labels": {**(pod_set.get("labels") or {}), **metadata["labels"]}}
+    if annotations := pod_set.get("annotations"):
+        metadata["annotations"] = {**(metadata.get("annotations") or {}), **annotations}
+    spec = dict(spec)
+    if selector := pod_set.get("nodeSelector"):
+        spec["nodeSelector"] = {**(spec.get("nodeSelector") or {}), **selector}
+    if any(f"{kueue.TOPOLOGY}{how}-topology" in (annotations or {}) for how in ("required", "preferred")):
+        spec = placed_by_others(spec)
+    for name in ("tolerations", "schedulingGates"):
+        there = spec.get(name) or []
+        if more := [one for one in pod_set.get(name) or () if one not in there]:
+            spec[name] = [*there, *more]
+    return {**pod, "metadata": metadata, "spec": spec}
+
+
+def _pod_set(job: Job, workload: Workload, assigned: Mapping[str, Any], flavours: Mapping[str, Manifest]) -> PodSet:
+    name = assigned["name"]
+    labels = {kueue.POD_SET: name, kueue.LOCAL_QUEUE: workload.queue}
+    if _is_label_value(workload.cluster_queue):
+        labels[kueue.CLUSTER_QUEUE] = workload.cluster_queue
+    made: PodSet = {"labels": labels, "annotations": {kueue.WORKLOAD: workload.name}}
+    if (count := _count(job, workload, name)) is not None:
+        made[COUNT] = count
+    if assigned.get("topologyAssignment"):
+        made["schedulingGates"] = [{"name": kueue.TOPOLOGY_GATE}]
+        made["annotations"] |= _in_topology(workload.topology_request(name))
+    selector, tolerations = _of_flavours(assigned, flavours)
+    for check in workload.checks:
+        for update in check.get("podSetUpdates") or ():
+            if update["name"] != name:
+                continue
+            by = f"admission check {check['name']}"
+            selector = _joined(selector, update.get("nodeSelector"), by)
+            labels = _joined(labels, update.get("labels"), by)
+            made["annotations"] = _joined(made["annotations"], update.get("annotations"), by)
+            tolerations += [one for one in update.get("tolerations") or () if one not in tolerations]
+    _joined(_template_selector(job, name), selector, f"Kueue gives replicaSpecs.{name}")
+    made |= {"labels": labels, "nodeSelector": selector, "tolerations": tolerations}
+    return {key: value for key, value in made.items() if value}
+
+
+def _in_topology(request: Mapping[str, Any]) -> dict[str, str]:
+    """The annotation of pods that Kueue gives a place, without which it never looks at them again."""
+    for how in ("required", "preferred"):
+        if label := request.get(how):
+            return {f"{kueue.TOPOLOGY}{how}-topology": label}
+    return {f"{kueue.TOPOLOGY}unconstrained-topology": "true"}
+
+
+def _count(job: Job, workload: Workload, name: str) -> int | None:
+    """How many tasks of a role were admitted, of one whose number may change; None of any other, which has to be
+    admitted whole."""
+    replica = job.spec.replica_specs.get(Role(name)) if name in list(Role) else None
+    if replica is None:
+        return None
+    admitted = workload.counts().get(name, replica.replicas)
+    if name == Role.WORKER and job.spec.elastic_policy is not None:
+        return admitted
+    if admitted < replica.replicas:
+        raise Conflict(f"Kueue admits {admitted} pods of replicaSpecs.{name}, and it has {replica.replicas}")
+    return None
+
+
+def _of_flavours(
+    assigned: Mapping[str, Any], flavours: Mapping[str, Manifest]
+) -> tuple[dict[str, str], list[dict[str, Any]]]:
+    """Node labels and tolerations of the flavours that a set of pods was assigned, each flavour once."""
+    selector: dict[str, str] = {}
+    tolerations: list[dict[str, Any]] = []
+    for name in dict.fromkeys((assigned.get("flavors") or {}).values()):
+        spec = flavours[name].get("spec") or {}
+        selector |= spec.get("nodeLabels") or {}
+        tolerations += [one for one in spec.get("tolerations") or () if one not in tolerations]
+    return selector, tolerations
+
+
+def _joined(there: Mapping[str, str], more: Mapping[str, str] | None, by: str) -> dict[str, str]:
+    for name, value in (more or {}).items():
+        if there.get(name, value) != value:
+            raise Conflict(f"{by} {name}={value}, and it is {there[name]} already")
+    return {**there, **(more or {})}
+
+
+def _template_selector(job: Job, role: str) -> dict[str, str]:
+    """The nodeSelector of the role's own template."""
+    replica = job.spec.replica_specs.get(Role(role)) if role in list(Role) else None
+    spec = replica.template.spec if replica and replica.template else None
+    return (spec.model_dump(by_alias=True, exclude_unset=True).get("nodeSelector") or {}) if spec else {}
+
+
+def _is_label_value(text: str) -> bool:
+    """Whether Kueue would label pods with this: a DNS label (its own names need not be)."""
+    return 0 < len(text) <= 63 and all(c.isascii() and (c.islower() or c.isdigit() or c == "-") for c in _inner(text))
+
+
+def _inner(text: str) -> Iterable[str]:
+    return text if not text.startswith("-") and not text.endswith("-") else "."

@@ -1,0 +1,57 @@
+"""Cleanup: which pods are deleted when the job has ended."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from dtjob.api.job import Job
+from dtjob.api.phase import Phase
+from dtjob.api.spec.clean_pod_policy import CleanPodPolicy
+from dtjob.api.spec.replica_specs import Role
+from dtjob.api.spec.strategy import Strategy
+from dtjob.objects.manifest import Manifest
+from dtjob.plan.actions import Delete
+from dtjob.plan.elastic.resize import strays
+from dtjob.plan.lifetime.deadlines import was_cut_off
+from dtjob.plan.lifetime.last_evaluation import evaluator_left
+from dtjob.plan.seen.children import TaskView, deleting, ended, kept_by_sidecar
+from dtjob.plan.seen.situation import Situation
+
+LINGER = timedelta(seconds=60)
+"""Time to end by themselves: MultiWorkerMirrored tasks finish up to 25 s apart."""
+
+
+def pods_to_remove(situation: Situation) -> tuple[list[Delete], datetime | None]:
+    """The pods that an ended job gives up now, and when to look again for those that may still end by themselves."""
+    gone = strays(situation)
+    policy, ended_at = situation.group_job.spec.clean_pod_policy, situation.status.completion_time
+    # What a deadline has cut off must not run on: of its pods None keeps those that have ended.
+    if ended_at is None or (policy is CleanPodPolicy.NONE and not was_cut_off(situation.status)):
+        return gone, None
+    linger_until = ended_at + LINGER
+    removed, waits = gone, False
+    evaluator = evaluator_left(situation)
+    for view in situation.views:
+        if view is evaluator:
+            continue
+        for pod in view.pods:
+            if deleting(pod) or (_leaves_nothing_running(pod) and policy is not CleanPodPolicy.ALL):
+                continue
+            lingers = situation.status.phase is Phase.SUCCEEDED and not ended(pod) and situation.now < linger_until
+            if lingers and _ends_by_itself(situation.group_job, view):
+                waits = True
+                continue
+            removed.append(Delete.of(pod, f"the job has ended (cleanPodPolicy: {policy.value})"))
+    return removed, linger_until if waits else None
+
+
+def _leaves_nothing_running(pod: Manifest) -> bool:
+    """Whether the pod has ended, and not only its training: a sidecar would keep it for ever."""
+    return ended(pod) and not kept_by_sidecar(pod)
+
+
+def _ends_by_itself(job: Job, view: TaskView) -> bool:
+    if view.evaluates or job.spec.strategy is not Strategy.PARAMETER_SERVER:
+        return True
+    # Workers that no chief hands its steps to train by themselves, each to its own end.
+    return view.task.role is Role.WORKER and job.spec.replica_specs.chief is None

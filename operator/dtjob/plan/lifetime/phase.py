@@ -1,0 +1,88 @@
+"""Phase: the phase of a job that has not ended, with its reason and message."""
+
+from __future__ import annotations
+
+from dtjob import times
+from dtjob.api.phase import Phase
+from dtjob.api.status.status import Status
+from dtjob.objects.placeholder import is_placeholder
+from dtjob.plan.draft import Draft
+from dtjob.plan.elastic.resize import RESIZED, was_resized_last
+from dtjob.plan.failure.budget import restarts
+from dtjob.plan.failure.restart import trains_without
+from dtjob.plan.lifetime.deadlines import note_all_ran
+from dtjob.plan.pods.one_chief import why_the_chief_waits
+from dtjob.plan.record.conditions import BLOCKED, CANNOT_CREATE, CREATED, PhaseStatus
+from dtjob.plan.record.status import ran_before, say_instead, set_condition, set_phase
+from dtjob.plan.seen.children import PodState
+from dtjob.plan.seen.counts import count_tasks
+from dtjob.plan.seen.situation import Situation
+from dtjob.plan.telling.pending import waiting_reason
+from dtjob.plan.telling.slow_start import slow_start
+from dtjob.plan.telling.unreached import UNREACHABLE, why_unreached
+
+ALL_RUNNING, WORKERS_MISSING = "AllTasksRunning", "WorkersMissing"
+"""Reasons of Running: every task that trains runs or has finished; or ParameterServer trains on without some
+workers."""
+
+
+def current_phase(situation: Situation) -> PhaseStatus:
+    """Running, where all that training needs is up; before that Pending; and Restarting where it is so no longer."""
+    status, waits = situation.status, why_the_chief_waits(situation) or waiting_reason(situation.views, with_place=True)
+    waits = waits or slow_start(situation)
+    absent = [view.task for view in situation.training if not view.up]
+    ran = ran_before(status)
+    if not absent and (unreached := why_unreached(situation)):
+        return PhaseStatus(Phase.RUNNING, UNREACHABLE, unreached)
+    if not absent:
+        return PhaseStatus(Phase.RUNNING, ALL_RUNNING, waits or why_the_start_waits(situation))
+    if ran and trains_without(situation.group_job, absent):
+        return PhaseStatus(Phase.RUNNING, WORKERS_MISSING, waits)
+    if ran and was_resized_last(status):
+        what = "1 task of the new group does" if len(absent) == 1 else f"{len(absent)} tasks of the new group do"
+        return PhaseStatus(Phase.RESTARTING, RESIZED, waits or f"{what} not run yet")
+    if ran or restarts(status, situation.now):
+        return PhaseStatus(Phase.RESTARTING, _cause_word(status), waits or _cause(situation))
+    return PhaseStatus(Phase.PENDING, "WaitingForPods", waits)
+
+
+def note_phase(draft: Draft, *, settles: bool) -> None:
+    """Set phase, conditions and counts; the event is for a job that has just become blocked. `settles`: something has
+    just failed, and what to do is decided in a moment."""
+    situation, now, status = draft.situation, draft.now, draft.status
+    problems = {what: why for what, why in situation.children.problems.items() if not is_placeholder(what)}
+    blocked = "; ".join(f"{what}: {why}" for what, why in sorted(problems.items())[:3])
+    # What has just failed is judged by how long all ran before it, which the phase still says.
+    if not (settles and status.phase is Phase.RUNNING):
+        status = note_all_ran(situation, set_phase(status, *current_phase(situation), now))
+    status = set_condition(status, BLOCKED, bool(blocked), CANNOT_CREATE if blocked else CREATED, blocked, now)
+    all_created = all(view.state is not PodState.MISSING for view in situation.views)
+    status = count_tasks(status, situation.views)
+    if all_created is not status.internal.all_created:
+        status = status.remembering(all_created=all_created)
+    if blocked and draft.status.reason != CANNOT_CREATE:
+        draft.tell("Warning", BLOCKED, blocked)
+    draft.status = say_instead(status, CANNOT_CREATE, blocked) if blocked else status
+
+
+def _cause_word(status: Status) -> str:
+    first = status.first_failure
+    return first.cause if first and first.cause else Phase.RESTARTING.value
+
+
+def _cause(situation: Situation) -> str:
+    """What failed first, and when the next start is where that is not yet."""
+    first, incident = situation.status.first_failure, situation.status.internal.incident
+    failed = f"{first.task} {first.reason}" if first else "a task failed"
+    if incident is None or situation.now >= incident.not_before:
+        return failed
+    return f"{failed}; the next start is at {times.rfc3339(incident.not_before)} (failurePolicy.backoff)"
+
+
+def why_the_start_waits(situation: Situation) -> str:
+    """What the chief's training process waits for while it starts (docs/contract.md: `message`); empty if nothing."""
+    chief = situation.chief.task.id
+    report = situation.reports.get(chief, {})
+    message = report.get("message")
+    waits = report.get("state") == "starting" and isinstance(message, str) and message
+    return f"{chief} says: {message}" if waits else ""

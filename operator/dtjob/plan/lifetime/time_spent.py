@@ -1,0 +1,245 @@
+"""Time spent: counts what the time of a job goes into, from its pods and the reports of its chief task.
+
+Time counts from when all tasks that train first ran until the job has ended, without that in which it is suspended. It
+is counted whenever the status is written for another reason, and never a reason itself; so it is true as of the write,
+as the progress beside it. The operator's clock says how much time there is; a supervisor says how long it trained, by a
+clock of its own that only runs forward, and gets no more than there is. The time that it leaves belongs to what the job
+was at before; of a supervisor that cannot be read it is unknown, until that one tells of it after all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from dtjob.api.phase import Phase
+from dtjob.api.status.goodput import Part
+from dtjob.api.status.internal import Doing, Spent
+from dtjob.api.status.status import Status
+from dtjob.plan.elastic.resize import was_resized_last
+from dtjob.plan.failure.budget import is_due, restarts
+from dtjob.plan.record.goodput import Goodput, spent_of
+from dtjob.plan.seen.report_types import of_the_contract
+from dtjob.plan.seen.situation import Situation
+from dtjob.plan.telling.reachability import SAID_AFTER
+
+AT_WORK = ("training", "saving")
+"""States in which a supervisor's training process is within its training."""
+
+_GOES_TO = {
+    Doing.WAITING_FOR_PODS: Part.WAITING_FOR_PODS,
+    Doing.BACKOFF: Part.WAITING_FOR_PODS,
+    Doing.STARTING: Part.STARTING,
+    Doing.RESTARTING: Part.RESTARTING,
+    Doing.ENDING: Part.ENDING,
+}
+"""Where time goes that no supervisor trained in, by what the job was at; of a backoff, what is left after it."""
+
+_AFTER_TRAINING = {Doing.ENDING: Part.ENDING, Doing.SUSPENDED: Part.UNKNOWN}
+"""The same of a job that trained, by what it is at now; otherwise it is being restarted."""
+
+_CLAIMED_FIRST = (Part.UNKNOWN, Part.RESTARTING, Part.STARTING, Part.WAITING_FOR_PODS, Part.ENDING)
+"""Of the parts that a supervisor may account for later, which of them it has trained in, where it does not say."""
+
+_UP = (Doing.STARTING, Doing.RESTARTING, Doing.TRAINING)
+"""What a job is at while all of its tasks run; which of these, its chief's supervisor has to tell."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What is seen of a job at one moment, as far as its time is concerned."""
+
+    doing: Doing
+    readable: bool
+    """Whether its chief's supervisor tells how it is."""
+    told: Spent | None
+    """What that one accounts for; None before it has trained."""
+    pods_wait_from: datetime | None
+    """When the wait before the latest restart was over, and pods were waited for."""
+    ended: bool = False
+
+
+def with_goodput(situation: Situation, status: Status) -> Status:
+    """The status, about to be written, with its time counted until now."""
+    if situation.group_job.spec.program is None:  # no supervisor tells of the image's own training
+        return status
+    if situation.written.ended:
+        return status
+    now = _hundredths(situation.now)
+    seen, before = see(situation, status), Goodput.of(status, now)
+    if before is None:
+        if status.phase is not Phase.RUNNING:
+            return status
+        before = Goodput(now, seen.doing)  # steps that are told of already count, though their time is not known
+    return count(before, seen, now).written_to(status)
+
+
+def _hundredths(moment: datetime) -> datetime:
+    """No finer than the status keeps seconds, so that they add up."""
+    return moment.replace(microsecond=moment.microsecond // 10_000 * 10_000)
+
+
+def see(situation: Situation, status: Status) -> Seen:
+    """What the job is at, by its new status and the last report of its chief task."""
+    report = of_the_contract(situation.reports.get(situation.chief.task.id, {}))
+    silence = situation.children.silences.get(situation.chief.task.id)
+    silent = silence is not None and situation.now >= silence.since + SAID_AFTER
+    readable, told = bool(report) and not silent, None
+    attempt = report.get("attempt", situation.chief.attempt)
+    if spent := report.get("spent"):
+        told = spent_of(spent, attempt, report.get("incarnation", 0))
+    return Seen(
+        doing=_doing(situation, status, report.get("state") if readable else None),
+        readable=readable,
+        told=told,
+        pods_wait_from=status.internal.incident.not_before if status.internal.incident else None,
+        ended=status.ended,
+    )
+
+
+def count(before: Goodput, seen: Seen, now: datetime) -> Goodput:
+    """The goodput with the time until `now` counted. A clock that was set back takes nothing away."""
+    elapsed = max(0.0, (now - before.until).total_seconds())
+    if before.doing is Doing.SUSPENDED:
+        return replace(before, until=now, doing=_next(before, seen), untold={})
+    counted = _take_back(before, seen.told) if seen.told else before
+    counted, left = _take_told(counted, seen.told, elapsed)
+    counted = _take_rest(counted, before, seen, left, now)
+    return replace(counted, until=now, doing=_next(before, seen))
+
+
+def _doing(situation: Situation, status: Status, state: object) -> Doing:
+    if status.ended:
+        return Doing.ENDING
+    if status.phase is Phase.SUSPENDED:
+        return Doing.SUSPENDED
+    if status.phase is not Phase.RUNNING:
+        return Doing.WAITING_FOR_PODS if is_due(status.internal.incident, situation.now) else Doing.BACKOFF
+    if state in AT_WORK:
+        return Doing.TRAINING
+    if state == "finished":
+        return Doing.ENDING
+    return Doing.RESTARTING if restarts(status, situation.now) or _was_resized(status) else Doing.STARTING
+
+
+def _was_resized(status: Status) -> bool:
+    """Whether training was last made anew for another number of workers, after all tasks had run."""
+    workers, active = status.workers, status.active
+    if workers is None or workers.last_scale_time is None or active is None or active.all_ran_time is None:
+        return False
+    return was_resized_last(status) and workers.last_scale_time > active.all_ran_time
+
+
+def _next(before: Goodput, seen: Seen) -> Doing:
+    """What the job is at now: as before, where all tasks run and nobody tells; and one that trained before and starts
+    now does so again."""
+    if not seen.readable and seen.doing in _UP and before.doing in _UP:
+        return before.doing
+    if seen.doing is Doing.STARTING and before.doing in (Doing.TRAINING, Doing.RESTARTING):
+        return Doing.RESTARTING
+    return seen.doing
+
+
+def _take_back(before: Goodput, told: Spent) -> Goodput:
+    """Without the steps that a new pod of the chief task takes up again: its supervisor knows of none before.
+
+    They are the last pod's first, with their share of that pod's time, then those of the time before it.
+    """
+    last, all_kept = before.told, (before.kept_steps, before.seconds.get(Part.KEPT, 0.0))
+    if last.attempt < 0:
+        return before
+    if told.attempt == last.attempt:  # it had to go further back itself
+        steps, seconds = _share(all_kept, last.from_step - told.from_step)
+    elif told.from_step == 0:
+        steps, seconds = all_kept
+    else:
+        back = last.last_step - told.from_step
+        steps, seconds = _share((last.kept_steps, last.kept), back)
+        more = _share((all_kept[0] - last.kept_steps, all_kept[1] - last.kept), back - steps)
+        steps, seconds = steps + more[0], min(seconds + more[1], all_kept[1])
+    seconds = round(seconds, 2)
+    left = replace(before, kept_steps=before.kept_steps - steps, redone_steps=before.redone_steps + steps)
+    return left.plus(Part.KEPT, -seconds).plus(Part.REDONE, seconds)
+
+
+def _share(steps: tuple[int, float], number: int) -> tuple[int, float]:
+    """So many of these steps, or all, with their part of these seconds."""
+    there, seconds = max(0, steps[0]), max(0.0, steps[1])
+    taken = min(max(0, number), there)
+    return taken, seconds * taken / there if there else 0.0
+
+
+def _take_told(before: Goodput, told: Spent | None, elapsed: float) -> tuple[Goodput, float]:
+    """With what the supervisor accounts for since it was last asked, and the seconds that are left to be counted.
+
+    It gets no more than `elapsed` and what it had not accounted for when time was counted before.
+    """
+    claims = dict(before.untold)
+    # Of a group that was up it is known by now what it was at; of one that had lost somebody only its chief can tell.
+    reopened = claims.pop(Part.UNKNOWN, 0.0) if before.doing in _UP else 0.0
+    counted, open_until_now = before.plus(Part.UNKNOWN, -reopened), elapsed + reopened
+    if told is not None and told.attempt != before.told.attempt:
+        claims.pop(Part.UNKNOWN, None)
+    if told is None:
+        return replace(counted, untold=claims), open_until_now
+    last = before.told if before.told.attempt == told.attempt else Spent(attempt=told.attempt)
+    taken = min(max(0.0, told.seconds - last.seconds), open_until_now + sum(claims.values()))
+    saving = min(max(0.0, told.saving - last.saving), taken)
+    there = before.seconds.get(Part.KEPT, 0.0) + taken - saving
+    redone = min(max(0.0, told.redone - last.redone), there)
+    counted = replace(
+        counted,
+        told=told,
+        untold=claims,
+        kept_steps=max(0, before.kept_steps + told.kept_steps - last.kept_steps),
+        redone_steps=before.redone_steps + max(0, told.redone_steps - last.redone_steps),
+    )
+    counted = counted.plus(Part.SAVING, saving).plus(Part.REDONE, redone).plus(Part.KEPT, taken - saving - redone)
+    return _claim(counted, claims, taken - open_until_now), max(0.0, open_until_now - taken)
+
+
+def _claim(counted: Goodput, claims: Mapping[Part, float], seconds: float) -> Goodput:
+    """With `seconds` less under the parts that had them for want of a word, the nearest to training first.
+
+    The rest can be claimed later: a report that was some time old when it was read leaves time out that a later one
+    accounts for.
+    """
+    left = dict(claims)
+    for part in _CLAIMED_FIRST:
+        taken = min(max(0.0, seconds), claims.get(part, 0.0))
+        counted, seconds = counted.plus(part, -taken), seconds - taken
+        left[part] = claims.get(part, 0.0) - taken
+    return replace(counted, untold={part: value for part, value in left.items() if value > 0})
+
+
+def _take_rest(counted: Goodput, before: Goodput, seen: Seen, left: float, now: datetime) -> Goodput:
+    """With the seconds in which no supervisor trained, as far as is known."""
+    if before.doing is Doing.BACKOFF and seen.pods_wait_from is not None:
+        waited = min(left, max(0.0, (now - seen.pods_wait_from).total_seconds()))
+        counted, left = counted.plus(Part.RESTARTING, left - waited), waited
+    part = _part_of_rest(before, seen)
+    # Its next word may be that it trained in some of that: the last one is from before, or was not read yet. So it is
+    # also of a chief whose worker was lost just now.
+    untold = {**counted.untold, part: counted.untold.get(part, 0.0) + left} if left else dict(counted.untold)
+    if before.doing not in _UP and seen.doing in _UP:  # a chief that could have told of it has had the time
+        untold.pop(Part.UNKNOWN, None)
+    return replace(counted.plus(part, left), untold=untold)
+
+
+def _part_of_rest(before: Goodput, seen: Seen) -> Part:
+    trained = before.doing is Doing.TRAINING
+    if before.doing in _UP and not seen.readable:
+        return Part.UNKNOWN
+    if trained and seen.doing is Doing.TRAINING and _same_process(before, seen):
+        return Part.UNKNOWN
+    if trained:  # the time from its last word on
+        return _AFTER_TRAINING.get(seen.doing, Part.RESTARTING)
+    return _GOES_TO[before.doing]
+
+
+def _same_process(before: Goodput, seen: Seen) -> bool:
+    if seen.told is None:  # a trainer that tells nothing of its time
+        return True
+    counted = (before.told.attempt, before.told.incarnation)
+    return before.told.attempt < 0 or counted == (seen.told.attempt, seen.told.incarnation)

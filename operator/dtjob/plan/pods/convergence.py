@@ -1,0 +1,76 @@
+"""Convergence: the calls that make and delete pods until they are those of the status."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from dtjob.objects import labels, topology
+from dtjob.objects.gangs import Membership
+from dtjob.objects.manifest import Manifest
+from dtjob.objects.pod.pod import pod
+from dtjob.plan.actions import Action, Create, Delete, StopServing
+from dtjob.plan.failure.budget import is_due
+from dtjob.plan.kueue.placement import placed
+from dtjob.plan.pods.gang import as_member, keep_gang, membership_now, waits_for_the_chief
+from dtjob.plan.pods.one_chief import writer_left
+from dtjob.plan.pods.shared_objects import keep_shared
+from dtjob.plan.seen.children import PodState, TaskView, deleting, finished
+from dtjob.plan.seen.situation import Situation
+
+
+def converge(situation: Situation) -> list[Action]:
+    """What is to be taken away and made now, of a job that goes on."""
+    superseded = (view for view in situation.views if view.pods and view.pods != (view.pod,))
+    retired = [action for view in superseded for action in _retire(view)]
+    return [*retired, *keep_shared(situation), *keep_gang(situation), *_missing_pods(situation)]
+
+
+def converge_evaluator(situation: Situation, view: TaskView) -> list[Action]:
+    """What is to be taken away and made now for an evaluator that has yet to finish when training has ended."""
+    # Not beside the chief, which has ended: the scheduler would find no such pod.
+    made = [_create(situation, view, None)] if view.state is PodState.MISSING else []
+    return [*_retire(view), *keep_shared(situation), *made]
+
+
+def _retire(view: TaskView) -> list[Action]:
+    """Take earlier attempts out of service and away."""
+    actions: list[Action] = []
+    for old in view.pods:
+        if topology.attempt_of(old) >= view.attempt:
+            continue
+        name, uid = old["metadata"]["name"], old["metadata"]["uid"]
+        if labels.SERVING in labels.of(old) and not finished(old):
+            actions.append(StopServing(name, uid))
+        if not deleting(old):
+            actions.append(Delete.of(old, f"{view.task.id} is at attempt {view.attempt}"))
+    return actions
+
+
+def _missing_pods(situation: Situation) -> list[Action]:
+    """The pods of current attempts that are not there, once the wait after an incident is over."""
+    chief = situation.chief
+    if not is_due(situation.status.internal.incident, situation.now):
+        return []
+    # The task that writes checkpoints is never there twice; any other need not wait for a predecessor that is stuck.
+    held_back = chief.task if writer_left(situation) is not None else None
+    missing = [view for view in situation.views if view.state is PodState.MISSING and view.task != held_back]
+    trains = [view for view in missing if not view.evaluates]
+    if trains:  # a quota that has no room for all must not give the evaluator a place that training needs
+        missing = trains
+    missing = [view for view in missing if not waits_for_the_chief(situation, view)]
+    gang = membership_now(situation) if missing else None
+    return [_create(situation, view, chief.attempt, gang) for view in missing]
+
+
+def _create(situation: Situation, view: TaskView, chief_attempt: int | None, gang: Membership | None = None) -> Create:
+    """The task's pod, to be made when its turn comes."""
+    job, task, attempt = situation.group_job, view.task, view.attempt
+    make = as_member(gang, view, partial(_pod, situation, view, chief_attempt))
+    return Create("Pod", topology.pod_name(job, task, attempt), make, task.role.value)
+
+
+def _pod(situation: Situation, view: TaskView, chief_attempt: int | None) -> Manifest:
+    """The task's pod, where the queue that the job came out of wants it."""
+    made = pod(situation.group_job, view.task, view.attempt, situation.defaults, chief_attempt)
+    queue = situation.status.queue
+    return placed(made, queue.pod_sets.get(view.task.role.value, {})) if queue else made

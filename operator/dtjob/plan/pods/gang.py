@@ -1,0 +1,133 @@
+"""Gang: a job with a gang has its PodGroup before its pods, and as long as it has pods.
+
+A suspended or ended job gives it up, as a PodGroup may hold a queue's room by itself, and begins with a new one. A pod
+that replaces another joins its gang and is bound as soon as there is a node for it, as those beside it are bound. What
+has finished is no longer waited for: the PodGroup asks for no more than are left, and where it cannot be changed
+(Kubernetes 1.36), pods that could not be enough for it stay outside and are bound each by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from dtjob.api.status.placement import Gang
+from dtjob.objects import drift, gangs, topology
+from dtjob.objects.manifest import Manifest
+from dtjob.plan.actions import Create, Delete, Mend
+from dtjob.plan.draft import Draft
+from dtjob.plan.seen.children import PodState, TaskView, deleting, node_of
+from dtjob.plan.seen.situation import Situation
+from dtjob.plan.seen.workers import sized
+
+REPLACED = "PodGroupReplaced"
+"""The reason of the event about templates that name another gang."""
+_WAITING = (PodState.MISSING, PodState.PENDING)
+
+
+def note_gang(draft: Draft) -> None:
+    """Say in the status whose gang it is: that of the provider that it began with. The event is for a job that begins
+    and whose templates name another gang."""
+    job, status = draft.situation.group_job, draft.status
+    provider = gangs.provider_of(job, draft.situation.defaults)
+    if provider is None:
+        draft.status = status if status.gang is None else status.but(gang=None)
+        return
+    gang = status.gang or Gang(provider=provider.value, min_available=0)
+    said = gang.but(provider=provider.value, min_available=gangs.min_available(job))
+    if status.gang == said:
+        return
+    if status.gang is None:
+        _tell_overruled(draft)
+    draft.status = status.but(gang=said)
+
+
+def _tell_overruled(draft: Draft) -> None:
+    job = draft.situation.group_job
+    gang = gangs.membership(job, draft.situation.defaults)
+    overruled = gangs.overruled(job, gang) if gang else []
+    if not overruled or gang is None:
+        return
+    own = f"scheduling.gang replaces it by the job's own, PodGroup {gang.group}"
+    mend = "Remove these fields, or remove scheduling.gang to use your own group"
+    draft.tell("Warning", REPLACED, f"{', '.join(overruled)}: {own}. {mend}")
+
+
+def keep_gang(situation: Situation) -> list[Create | Mend]:
+    """What is to be made before the pods, or put right while some of them wait for a node."""
+    there = _group(situation)
+    if there is not None and not deleting(there) and all(view.state not in _WAITING for view in situation.training):
+        return []
+    wanted = gangs.pod_group(situation.group_job, situation.defaults, at_most=_unfinished(situation))
+    if wanted is None:
+        return []
+    if there is None or deleting(there):
+        return [Create.of(wanted)]
+    field = drift.drifted(wanted, there)
+    return [Mend(wanted, there, field)] if field else []
+
+
+def membership_now(situation: Situation) -> gangs.Membership | None:
+    """How a pod that is made now belongs to the job's gang, None if there is none. For all of them: it looks at each
+    task."""
+    if situation.group_job.spec.scheduling.gang is None:
+        return None
+    there = _group(situation)
+    fixed = there is not None and not deleting(there) and gangs.is_fixed(there)
+    needed = gangs.minimum(there) if there is not None and fixed else 1
+    return gangs.membership(situation.group_job, situation.defaults, alone=_unfinished(situation) < needed)
+
+
+def as_member(gang: gangs.Membership | None, view: TaskView, make: Callable[[], Manifest]) -> Callable[[], Manifest]:
+    """What makes a task's pod, as a member of the gang; the evaluator never is one."""
+    return make if gang is None or view.evaluates else partial(_joined, make, gang)
+
+
+def waits_for_the_chief(situation: Situation, view: TaskView) -> bool:
+    """Whether an evaluator that goes to the chief's node is not to be made yet, as the chief's pod has none.
+
+    A scheduler takes a pod that it holds for its gang as bound: it would bind the evaluator beside a chief that is let
+    go again, and ends up elsewhere (seen with Coscheduling).
+    """
+    job, chief = situation.group_job, situation.chief
+    if job.spec.scheduling.gang is None or not view.evaluates or not topology.evaluator_follows_chief(job):
+        return False
+    return chief.state in _WAITING and (chief.pod is None or not node_of(chief.pod))
+
+
+def release_gang(situation: Situation) -> list[Delete]:
+    """The PodGroups of a job that is to have no pods now."""
+    why = "the job has no pods to bind"
+    return [Delete.of(one, why) for one in _groups(situation) if not deleting(one)]
+
+
+def release_outgrown(situation: Situation) -> list[Delete]:
+    """The PodGroup of a group of workers that ends for another, where it cannot be changed and would not bind all that
+    the next one has to have."""
+    there, workers = _group(situation), situation.status.workers
+    if there is None or deleting(there) or not gangs.is_fixed(there) or workers is None or workers.resizing is None:
+        return []
+    job = sized(situation.group_job, workers.but(replicas=workers.resizing.to))
+    if gangs.minimum(there) == min(gangs.min_available(job), len(gangs.members(job))):
+        return []
+    why = f"the next group has {workers.resizing.to} workers"
+    return [Delete.of(there, why)]
+
+
+def _joined(make: Callable[[], Manifest], gang: gangs.Membership) -> Manifest:
+    return gangs.joined(make(), gang)
+
+
+def _unfinished(situation: Situation) -> int:
+    return sum(view.state is not PodState.SUCCEEDED for view in situation.training)
+
+
+def _groups(situation: Situation) -> list[Manifest]:
+    """The job's own PodGroups, as last seen."""
+    return situation.children.owned(situation.group_job, gangs.PROVIDERS)
+
+
+def _group(situation: Situation) -> Manifest | None:
+    """The PodGroup of the job's provider."""
+    provider = gangs.provider_of(situation.group_job, situation.defaults)
+    return next((one for one in _groups(situation) if gangs.PROVIDERS[one["kind"]] is provider), None)

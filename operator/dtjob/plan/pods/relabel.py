@@ -1,0 +1,47 @@
+"""Labels of pods: one that somebody removed or changed is restored. Service, NetworkPolicy and watch select by them."""
+
+from __future__ import annotations
+
+from dtjob.objects import labels, topology
+from dtjob.objects.manifest import Manifest
+from dtjob.plan.actions import Relabel
+from dtjob.plan.draft import Draft
+from dtjob.plan.seen.children import TaskView
+from dtjob.plan.seen.pod_facts import facts_of
+
+NAMED = 3
+"""How many pods an event names before it counts the rest."""
+
+
+def restore_labels(draft: Draft) -> None:
+    """Put back the labels that our pods have lost, and tell users."""
+    situation = draft.situation
+    name, uid = situation.group_job.metadata.name, situation.group_job.metadata.uid
+    found = [
+        Relabel(pod["metadata"]["name"], pod["metadata"]["uid"], _lost(name, uid, view, pod))
+        for view in situation.views
+        for pod in view.pods
+        if not (facts := facts_of(pod)).labelled or (pod is view.pod and facts.serves != uid)
+    ]
+    if not found:
+        return
+    names = ", ".join(one.name for one in found[:NAMED])
+    more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
+    changed = ", ".join(sorted(found[0].labels))
+    draft.do(found)
+    told = f"Somebody changed labels by which dtjob finds its pods ({changed}); they are put back on {names}{more}"
+    draft.tell("Warning", "LabelsRestored", told)
+
+
+def _lost(name: str, uid: str, view: TaskView, pod: Manifest) -> dict[str, str]:
+    wanted = {
+        labels.JOB_NAME: name,
+        labels.JOB_UID: uid,
+        labels.ROLE: view.task.role.value,
+        labels.INDEX: str(view.task.index),
+        labels.ATTEMPT: str(topology.attempt_of(pod)),
+    }
+    if pod is view.pod:
+        wanted[labels.SERVING] = uid
+    found = labels.of(pod)
+    return {label: value for label, value in wanted.items() if found.get(label) != value}

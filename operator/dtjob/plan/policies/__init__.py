@@ -1,1 +1,0 @@
-"""One policy a file: what happens when a pod fails, waits, succeeds or is left over. Pure."""

@@ -1,0 +1,1 @@
+"""The job's Workload in a queue of Kueue, and whether the job may have pods now."""

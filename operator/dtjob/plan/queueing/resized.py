@@ -1,0 +1,140 @@
+"""Elastic workers in a queue: the number changes while the job runs, and training goes on with what was admitted.
+
+More: a second Workload asks for all that is needed, and takes the place of the first when there is quota; only then the
+group grows. Fewer: the group shrinks, and when the others have ended their quota is given back. Kueue does both in one
+step each for a Workload whose annotations say so (ElasticJobsViaWorkloadSlices, on unless somebody turns it off; where
+it is off there has to be quota for both, and fewer workers queue anew).
+"""
+
+from __future__ import annotations
+
+from dtjob.api.job import Job
+from dtjob.api.spec.replica_specs import Role
+from dtjob.api.status.placement import QueueEntry
+from dtjob.objects import kueue
+from dtjob.objects.placeholder import placeholder_name
+from dtjob.plan.actions import Action, Create
+from dtjob.plan.elastic.room import placeholders
+from dtjob.plan.kueue.placement import COUNT, Conflict, pod_sets
+from dtjob.plan.kueue.slices import Slices
+from dtjob.plan.queueing.lookups import priority, priority_changes, read_flavours
+from dtjob.plan.queueing.quota_use import pods_left
+from dtjob.plan.seen.children import is_lost
+from dtjob.plan.seen.situation import Situation
+from dtjob.plan.seen.workload import Workload
+
+WORKER = Role.WORKER.value
+
+
+def only_resized(job: Job, workload: Workload) -> bool:
+    """Whether the Workload was made for this job but for the number of its workers, and what it has is enough for it
+    to go on. `job` is as its spec says."""
+    replica, policy = job.spec.replica_specs.worker, job.spec.elastic_policy
+    if workload.shape is None or replica is None or policy is None or workload.in_topology:
+        return False
+    least = workload.asked(WORKER)[1]
+    if (policy.min_replicas or 1) > workload.counts().get(WORKER, 0) or replica.replicas < (least or 1):
+        return False
+    return workload.kind == kueue.kind_of(job)
+
+
+def taken_over(situation: Situation, workload: Workload, entry: QueueEntry) -> QueueEntry:
+    """The job's place when this Workload has taken over that of the one with which it runs. Its flavours are the same;
+    admission checks may have added something. Raises Unread."""
+    flavours, missing = read_flavours(situation, workload)
+    try:
+        sets = None if missing else pod_sets(situation.spec_job, workload, flavours)
+    except Conflict:
+        sets = None
+    if sets is None:  # the group stays where it is
+        sets = {name: dict(one) for name, one in entry.pod_sets.items()}
+        sets[WORKER] = {**sets.get(WORKER, {}), COUNT: workload.counts().get(WORKER, 0)}
+    return entry.admitted(workload.uid, workload.cluster_queue, sets)
+
+
+def held(entry: QueueEntry, workload: Workload) -> QueueEntry:
+    """The job's place, with no more workers than its Workload asks for: those that were given back have to be admitted
+    anew before there are as many again."""
+    workers, (asked, _) = entry.pod_sets.get(WORKER, {}), workload.asked(WORKER)
+    if workers.get(COUNT, 0) <= asked:
+        return entry
+    return entry.but(pod_sets={**entry.pod_sets, WORKER: {**workers, COUNT: asked}})
+
+
+def waits_for_checks(workload: Workload, entry: QueueEntry) -> bool:
+    """Whether this one has the quota of that with which the job runs, which is gone by now, and waits for admission
+    checks."""
+    return entry.runs and workload.replaces == entry.workload and workload.in_force and not workload.admitted
+
+
+def asked_for(situation: Situation, slices: Slices) -> tuple[Action, ...]:
+    """What a job that runs with the current Workload asks its queue for. Raises Unread."""
+    current, successor, wanted = slices.current, slices.successor, situation.spec_job
+    replica = wanted.spec.replica_specs.worker
+    if current is None or replica is None or not current.in_force:
+        return _without(successor)
+    if current.shape in (None, kueue.shape_of(wanted)):  # somebody else's, or as it is to be
+        return _without(successor)
+    asked, _ = current.asked(WORKER)
+    if replica.replicas > asked:
+        return _more(situation, current, successor)
+    gone = _without(successor)
+    if replica.replicas < min(asked, current.counts()[WORKER]) and not gone and _has_ended_others(situation):
+        return _fewer(situation, current)
+    return gone
+
+
+def surplus(others: tuple[Workload, ...]) -> tuple[Action, ...]:
+    """Take away the Workloads that nothing needs any more."""
+    return tuple(one.delete("another Workload of the job has its place", as_seen=True) for one in others)
+
+
+def without_successor(situation: Situation, slices: Slices) -> tuple[Action, ...]:
+    """Take away the one that asks for more, as the job does not run any more; one that has the quota already when no
+    pod is left that uses it."""
+    one = slices.successor
+    if one is None or one.shape is None or (one.reserved and pods_left(situation)):
+        return ()
+    return (one.delete("the job does not run any more", as_seen=True),)
+
+
+def _more(situation: Situation, current: Workload, successor: Workload | None) -> tuple[Action, ...]:
+    """Ask for all of it beside what there is. It is written anew where it asks for another number."""
+    wanted = situation.spec_job
+    if kueue.queue_of(wanted) is None:  # it was taken away, which counts from the next suspension on
+        return _without(successor)
+    if successor is not None and (successor.reserved or successor.shape == kueue.shape_of(wanted)):
+        return priority_changes(situation, successor)
+    chosen, missing = priority(situation)
+    if missing:
+        return ()
+    made = kueue.replacement(wanted, situation.defaults, chosen, current.name)
+    made["spec"]["queueName"] = current.queue
+    if successor is None:
+        return (Create.of(made),)
+    return (successor.ask_anew(made),)
+
+
+def _fewer(situation: Situation, current: Workload) -> tuple[Action, ...]:
+    (full,), wanted = situation.children.found((kueue.KIND, current.name)), situation.spec_job
+    replica = wanted.spec.replica_specs.worker
+    if full is None or replica is None or full["metadata"]["uid"] != current.uid:
+        return ()
+    return (current.lower(full, WORKER, replica.replicas, kueue.shape_of(wanted)),)
+
+
+def _has_ended_others(situation: Situation) -> bool:
+    """Whether the group has no more workers than are wanted, and nothing is left of what looked for room for more."""
+    workers = situation.status.workers
+    if workers is None or workers.resizing is not None or workers.replicas > workers.desired:
+        return False
+    looks = {placeholder_name(situation.group_job, index) for index in range(workers.replicas, workers.desired)}
+    left = (pod for pod in placeholders(situation) if not is_lost(pod, situation.now))
+    return all(pod["metadata"]["name"] in looks for pod in left)
+
+
+def _without(successor: Workload | None) -> tuple[Action, ...]:
+    # With quota it is about to take over: then it is lowered.
+    if successor is None or successor.reserved or successor.shape is None:
+        return ()
+    return (successor.delete("the job asks for no more than it has", as_seen=True),)

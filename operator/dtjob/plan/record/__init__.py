@@ -1,0 +1,1 @@
+"""What a status holds and how it changes, beyond the models in `api/status/`."""

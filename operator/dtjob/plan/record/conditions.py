@@ -1,0 +1,150 @@
+"""Conditions: which ones a job has, and how they change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from dtjob.api.phase import Phase
+from dtjob.api.status.block import LONGEST_MESSAGE, cut, whole
+from dtjob.api.status.condition import Condition, Conditions, valid_reason
+
+BLOCKED = "Blocked"
+"""Something that the job needs cannot be made. Like the others here, this is no phase's."""
+EVALUATION_GIVEN_UP = "EvaluationGivenUp"
+"""What training saves last is not evaluated: of a job that goes on, since a rule ignores its evaluator's failure."""
+CHECKPOINTS_KEPT = "CheckpointsKept"
+"""Checkpoints outlive the pod that writes them; there from the start, where a job has checkpoints."""
+SPEC_ACCEPTED = "SpecAccepted"
+"""The operator can read the stored spec; there once it could not."""
+QUOTA_RESERVED, ADMITTED = "QuotaReserved", "Admitted"
+"""As the job's Workload has them, where it is in a queue of Kueue."""
+QUEUE_IGNORED = "QueueNameIgnored"
+"""The label that names a queue was set or changed while the job ran, and does nothing yet."""
+
+RUNNING, RESTARTING, SUSPENDED, COMPLETE, FAILED = "Running", "Restarting", "Suspended", "Complete", "Failed"
+CONDITION_OF = {
+    Phase.FAILED: FAILED,
+    Phase.SUCCEEDED: COMPLETE,
+    Phase.SUSPENDED: SUSPENDED,
+    Phase.RESTARTING: RESTARTING,
+    Phase.RUNNING: RUNNING,
+}
+"""The condition that holds in each phase; in none of them: Pending. A Job of batch/v1 also has Complete and
+Suspended."""
+ALWAYS_THERE = (RUNNING, SUSPENDED, COMPLETE, FAILED)
+"""Conditions that a job has from its first status on."""
+CANNOT_CREATE, CREATED = "CannotCreate", "Created"
+"""Reasons of Blocked: some object is refused, or none is any more."""
+NOT_FINISHED, NOT_SUSPENDED = "NotFinished", "NotSuspended"
+"""Why a job is neither complete nor failed, and why it is not suspended."""
+
+
+class PhaseStatus(NamedTuple):
+    """What a job's phase is, and why: in one word, and in words."""
+
+    phase: Phase
+    reason: str
+    message: str
+
+
+def condition(conditions: Iterable[Condition], type_: str) -> Condition | None:
+    """The condition of this type, None if there is none."""
+    return next((one for one in conditions if one.type == type_), None)
+
+
+def holds(conditions: Iterable[Condition], type_: str) -> bool:
+    """Whether this condition holds."""
+    return any(one.type == type_ and one.status == "True" for one in conditions)
+
+
+def with_condition(
+    conditions: Iterable[Condition],
+    type_: str,
+    holds: bool | None,
+    reason: str,
+    message: str,
+    now: datetime,
+    generation: int | None = None,
+    always: bool = False,
+) -> Conditions:
+    """The conditions with one of them set; `holds` None: nobody knows. One that never held is left out, but with
+    `always`; one that did stays, as False.
+
+    `lastTransitionTime` moves only when the status does, and `generation` is that of the job from which it follows
+    (Kubernetes API conventions); None: not known.
+    """
+    conditions = tuple(conditions)
+    old = condition(conditions, type_)
+    if old is None and not holds and not always:
+        return conditions
+    status = "Unknown" if holds is None else str(holds)
+    reason, message = valid_reason(reason), cut(message, LONGEST_MESSAGE)
+    if old is None:
+        since = whole(now)
+        made = Condition(
+            type=type_,
+            status=status,  # type: ignore[arg-type]
+            reason=reason,
+            message=message,
+            last_transition_time=since,
+            observed_generation=generation,
+        )
+        return (*conditions, made)
+    generation = old.observed_generation if generation is None else generation
+    if (old.status, old.reason, old.message, old.observed_generation) == (status, reason, message, generation):
+        return conditions
+    changes: dict[str, Any] = {
+        "status": status,
+        "reason": reason,
+        "message": message,
+        "observed_generation": generation,
+    }
+    if old.status != status:
+        changes["last_transition_time"] = whole(now)
+    said = old.but(**changes)
+    return tuple(said if one is old else one for one in conditions)
+
+
+def in_phase(
+    conditions: Iterable[Condition], said: PhaseStatus, now: datetime, generation: int | None = None
+) -> Conditions:
+    """The conditions of a job in this phase: the phase's own holds, with its reason and message, and those of other
+    phases do not. Running says why it does not hold; so a phase without a condition can be told from it."""
+    phase, reason, message = said
+    held = CONDITION_OF.get(phase)
+    left = tuple(conditions)
+    for type_ in (RUNNING, RESTARTING, SUSPENDED, COMPLETE, FAILED):
+        if type_ in (held, RUNNING):
+            words = (reason, message)
+        elif type_ in (COMPLETE, FAILED) and held in (COMPLETE, FAILED):
+            words = (reason, "")
+        else:
+            words = _why_not(left, type_, reason)
+        left = with_condition(left, type_, type_ == held, *words, now, generation, type_ in ALWAYS_THERE)
+    return left
+
+
+def _why_not(conditions: Conditions, type_: str, reason: str) -> tuple[str, str]:
+    """Reason and message of a condition that does not hold: as they were, or the reason of the phase where it did hold
+    until now."""
+    old = condition(conditions, type_)
+    if old is None:
+        return (NOT_SUSPENDED if type_ == SUSPENDED else NOT_FINISHED), ""
+    return (reason, "") if old.holds else (old.reason, old.message)
+
+
+def running_since(conditions: Iterable[Condition]) -> datetime | None:
+    """Since when all that training needs has been running, None if something of it is not."""
+    said = condition(conditions, RUNNING)
+    return said.last_transition_time if said and said.holds else None
+
+
+def stopped_running(conditions: Iterable[Condition], now: datetime) -> datetime | None:
+    """Since when not all that training needs has been running, where something has failed of it: now, while nobody has
+    said so. To be asked of a job that has run; None if nothing is said of it."""
+    said = condition(conditions, RUNNING)
+    if said is None:
+        return None
+    return now if said.holds else said.last_transition_time

@@ -1,0 +1,284 @@
+"""What is observed of one job: objects, reports, silent supervisors, Events of pods, and the state of each task."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Set
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from dtjob import times
+from dtjob.api.job import Job
+from dtjob.api.spec.replica_specs import Role
+from dtjob.api.status.attempts import Attempts
+from dtjob.objects import labels, topology
+from dtjob.objects.manifest import Manifest
+from dtjob.objects.topology import Task
+from dtjob.plan.seen.pod_facts import ObservedPod, facts_of
+from dtjob.plan.seen.unread import Key, Unread
+from dtjob.plan.seen.workload import Kueue
+
+NOTHING_FINISHED: Mapping[str, int] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class Children:
+    """Everything observed of one job.
+
+    `objects` are all objects with the job's name label, strangers' included; `reports` are the supervisors' last
+    `/status` by task id; `problems` are the objects that could not be made, with the reason, by `Kind/name`, and the
+    other calls that keep failing, in words; `gone` are names of pods for which the cluster was asked just now, and had
+    none of ours.
+    """
+
+    objects: tuple[Manifest, ...] = ()
+    reports: Mapping[str, dict[str, Any]] = field(default_factory=dict)
+    problems: Mapping[str, str] = field(default_factory=dict)
+    silences: Mapping[str, Silence] = field(default_factory=dict)
+    """Supervisors that run and whose status cannot be read, by task id."""
+    pod_event: PodEvent | None = None
+    """What was read last of a pod's own events."""
+    gone: Set[str] = frozenset()
+    kueue: Kueue = Kueue.IGNORED
+    """Whether there is Kueue in the cluster."""
+    read: Mapping[tuple[str, str], Manifest | None] = field(default_factory=dict)
+    """Objects that are not the job's and were just read, by kind and name; None: there is none of this name."""
+
+    def found(self, *keys: Key) -> list[Manifest | None]:
+        """The answers about these objects; None for one that is not there. Raises Unread for those not read yet."""
+        if unread := [key for key in keys if key not in self.read]:
+            raise Unread(objects=unread)
+        return [self.read[key] for key in keys]
+
+    def owned(self, job: Job, kinds: Container[str]) -> list[Manifest]:
+        """The objects of these kinds that this very job controls; for pods there is `owned_pods`, which is quicker."""
+        uid = job.metadata.uid
+        return [one for one in self.objects if one["kind"] in kinds and labels.controller_uid(one) == uid]
+
+    def owned_pods(self, job: Job) -> list[Manifest]:
+        """The pods that this very job controls."""
+        uid = job.metadata.uid
+        return [one for one in self.objects if one["kind"] == "Pod" and facts_of(one).controller == uid]
+
+
+class PodState(StrEnum):
+    """What a task's current attempt is doing."""
+
+    MISSING = "Missing"
+    PENDING = "Pending"
+    RUNNING = "Running"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+    LOST = "Lost"
+    IGNORED = "Ignored"
+    """It has failed, and a rule says to leave it at that."""
+
+
+class TaskView(NamedTuple):
+    """One task, its current attempt, the pods that exist for it (of any attempt), and which of them is the current
+    attempt's (None: none is) in which state. `supervised`: the job has our supervisor in its pods."""
+
+    task: Task
+    attempt: int
+    pods: tuple[Manifest, ...]
+    pod: Manifest | None
+    state: PodState
+    supervised: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        task: Task,
+        attempt: int,
+        pods: tuple[Manifest, ...],
+        now: datetime,
+        *,
+        supervised: bool = False,
+        done: bool = False,
+    ) -> TaskView:
+        """The task as it is at `now`. `done`: this attempt is known to have ended well, wherever its pod is now."""
+        pod = next((pod for pod in pods if facts_of(pod).attempt == attempt), None)
+        if done:
+            state = PodState.SUCCEEDED
+        else:
+            state = PodState.MISSING if pod is None else state_of(pod, now, supervised=supervised)
+        return cls(task, attempt, pods, pod, state, supervised)
+
+    def at(self, attempt: int, finished: Mapping[str, int], now: datetime) -> TaskView:
+        """The same task at another attempt."""
+        done = finished.get(self.task.id) == attempt
+        return TaskView.of(self.task, attempt, self.pods, now, supervised=self.supervised, done=done)
+
+    @property
+    def evaluates(self) -> bool:
+        """Whether this is the evaluator, without which training goes on."""
+        return self.task.role is Role.EVALUATOR
+
+    @property
+    def up(self) -> bool:
+        """Whether it counts as ready: it runs, or has done its part."""
+        return self.state in (PodState.RUNNING, PodState.SUCCEEDED)
+
+
+def view_tasks(
+    job: Job, children: Children, attempts: Attempts, now: datetime, finished: Mapping[str, int] = NOTHING_FINISHED
+) -> tuple[TaskView, ...]:
+    """Every task of the job, at these attempts, with its pods at `now`."""
+    by_task: dict[str, list[Manifest]] = {}
+    for pod in children.owned_pods(job):
+        if (id_ := facts_of(pod).task_id) is not None:
+            by_task.setdefault(id_, []).append(pod)
+    supervised, none = job.spec.program is not None, list[Manifest]()
+    tasks = ((task, attempts.of(task.id)) for task in topology.tasks(job))
+    return tuple(
+        _view(task, attempt, by_task.get(task.id, none), now, supervised, finished.get(task.id) == attempt)
+        for task, attempt in tasks
+    )
+
+
+def _view(task: Task, attempt: int, pods: list[Manifest], now: datetime, supervised: bool, done: bool) -> TaskView:
+    """The task's view; where nothing has changed since the last plan that is the same one."""
+    if done or len(pods) != 1 or not isinstance(pod := pods[0], ObservedPod):
+        return TaskView.of(task, attempt, tuple(pods), now, supervised=supervised, done=done)
+    if isinstance(known := pod.view, TaskView) and (known.attempt, known.supervised) == (attempt, supervised):
+        return known
+    view = TaskView.of(task, attempt, (pod,), now, supervised=supervised)
+    if lost_at(pod) is None:  # else time alone changes it
+        pod.view = view
+    return view
+
+
+def container_status(pod: Manifest) -> dict[str, Any]:
+    """The status of the training container, empty before the kubelet wrote one."""
+    return facts_of(pod).container
+
+
+def terminated(pod: Manifest) -> dict[str, Any] | None:
+    """How the training container ended, None if it has not. It decides, not the pod: a sidecar keeps a pod
+    Running."""
+    return facts_of(pod).end
+
+
+def created_at(pod: Manifest) -> datetime:
+    """When the API server took the pod in, by its clock."""
+    return times.parse(pod["metadata"]["creationTimestamp"])
+
+
+def ended_at(pod: Manifest) -> datetime | None:
+    """When the training container ended, by its node's clock; None if it has not, or nobody saw it."""
+    finished = (terminated(pod) or {}).get("finishedAt")
+    return times.parse(finished) if finished else None
+
+
+def ended(pod: Manifest) -> bool:
+    """Whether nothing of this pod trains any more."""
+    facts = facts_of(pod)
+    return facts.end is not None or facts.finished
+
+
+def finished(pod: Manifest) -> bool:
+    """Whether all of the pod's containers have ended, sidecars too: only then do EndpointSlices drop its host name."""
+    return facts_of(pod).finished
+
+
+def kept_by_sidecar(pod: Manifest) -> bool:
+    """Whether training has ended in a pod of which another container still runs.
+
+    For a moment the kubelet says that the containers have ended and not yet that the pod has: no sidecar keeps it then.
+    """
+    states = [one.get("state") or {} for one in (pod.get("status") or {}).get("containerStatuses") or ()]
+    return ended(pod) and not finished(pod) and any("running" in state for state in states)
+
+
+def deleting(pod: Manifest) -> bool:
+    """Whether somebody has deleted the pod, which may still be running its grace period."""
+    return "deletionTimestamp" in pod["metadata"]
+
+
+def asked_to_go_at(pod: Manifest) -> datetime:
+    """When a pod that is being deleted was asked to go."""
+    grace = timedelta(seconds=pod["metadata"].get("deletionGracePeriodSeconds") or 0)
+    return times.parse(pod["metadata"]["deletionTimestamp"]) - grace
+
+
+def lost_at(pod: Manifest) -> datetime | None:
+    """When a pod that is being deleted and has not ended counts as lost with its node; None if that does not
+    apply."""
+    return facts_of(pod).lost_at
+
+
+def is_lost(pod: Manifest, now: datetime) -> bool:
+    """Whether that moment has come."""
+    lost = lost_at(pod)
+    return lost is not None and now >= lost
+
+
+def node_of(pod: Manifest) -> str:
+    """The name of the pod's node; empty if it has none yet."""
+    return str((pod.get("spec") or {}).get("nodeName") or "")
+
+
+def _was_told_to_end(pod: Manifest, end: Mapping[str, Any]) -> bool:
+    """Whether the training container ended after its pod was evicted or deleted."""
+    status = pod.get("status") or {}
+    if any(one["type"] == "DisruptionTarget" and one["status"] == "True" for one in status.get("conditions") or ()):
+        return True
+    if status.get("reason"):  # the pod's own: its node, or its own deadline, has ended it
+        return True
+    if not deleting(pod):
+        return False
+    return not end.get("finishedAt") or times.parse(end["finishedAt"]) >= asked_to_go_at(pod)
+
+
+def state_of(pod: Manifest, now: datetime, *, supervised: bool = False) -> PodState:
+    """The state of one pod at `now`.
+
+    Our supervisor ends with 0 only where the program has finished, also when it was told to end meanwhile. Of any other
+    image nobody knows that: many programs save and exit 0 when they are told to end.
+    """
+    facts = facts_of(pod)
+    if (end := facts.end) is not None:
+        done = end.get("exitCode") == 0 and (supervised or not _was_told_to_end(pod, end))
+        return PodState.SUCCEEDED if done else PodState.FAILED
+    if facts.finished:
+        # Succeeded without the training container's end was never seen by a kubelet: do not call it success.
+        return PodState.FAILED
+    if facts.lost_at is not None and now >= facts.lost_at:
+        return PodState.LOST
+    return PodState.RUNNING if facts.runs and facts.phase == "Running" else PodState.PENDING
+
+
+def attempts_of_pods(job: Job, children: Children) -> Attempts:
+    """The attempts that the job's pods are at, for a job whose status does not tell. A task without a pod is at the
+    newest of them, so that no pod of the time before is taken for its own."""
+    newest: dict[str, int] = {}
+    for pod in children.owned_pods(job):
+        facts = facts_of(pod)
+        if facts.task_id is not None and facts.attempt is not None:
+            newest[facts.task_id] = max(facts.attempt, newest.get(facts.task_id, 0))
+    return Attempts(exceptions=newest, others=max(newest.values())) if any(newest.values()) else Attempts()
+
+
+@dataclass(frozen=True)
+class Silence:
+    """Since when the supervisor of one pod cannot be read, and how that shows."""
+
+    pod_uid: str
+    address: str
+    """`host:port` at which it was asked."""
+    since: datetime
+    reason: str
+    """One word for programs, such as `ConnectTimeout`."""
+    message: str
+    """What happened when it was asked last, in words."""
+
+
+@dataclass(frozen=True)
+class PodEvent:
+    """The newest warning about a pod, as it was read at one moment; the text is empty if there is none."""
+
+    pod_uid: str
+    read_at: datetime
+    text: str

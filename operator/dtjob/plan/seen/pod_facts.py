@@ -1,0 +1,127 @@
+"""Facts of a pod: what plans ask of it, read when the pod is first looked at, and kept beside it.
+
+A job of 4,000 pods is planned for at nearly every event of one of them, and walking through the JSON of the others is
+most of what that would cost. All of it depends on the pod alone and not on the time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from dtjob import times
+from dtjob.api.spec.pod_template import TRAINING_CONTAINER
+from dtjob.objects import labels, topology
+from dtjob.objects.manifest import Manifest
+
+LOST_AFTER = timedelta(seconds=15)
+"""A pod that is still there this long after its grace period ended is on a node that is gone."""
+
+POD_ENDED = ("Failed", "Succeeded")
+"""A pod's own phases when all of its containers have ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class PodFacts:
+    """Read out of one pod."""
+
+    controller: str | None
+    """The uid of what controls it."""
+    task_id: str | None
+    """The task that its name says it is an attempt at, None if it says none. Not its labels: whoever may edit the
+    pod can change those."""
+    attempt: int | None
+    """Which attempt its name says it is, None if it says none."""
+    labelled: bool
+    """Whether its labels say what its name and its owner say."""
+    serves: str | None
+    """The uid of the job whose Service selects it, None if none does."""
+    phase: str | None
+    container: dict[str, Any]
+    """The status of the training container, empty before the kubelet wrote one."""
+    end: dict[str, Any] | None
+    """How the training container ended, None if it has not."""
+    runs: bool
+    """Whether the training container runs."""
+    waits: bool
+    """Whether any container waits for something, or the pod for a node."""
+    lost_at: datetime | None
+    """When it counts as lost with its node, None if it is not being deleted or has ended."""
+
+    @property
+    def finished(self) -> bool:
+        """Whether all of the pod's containers have ended."""
+        return self.phase in POD_ENDED
+
+    @classmethod
+    def read(cls, pod: Manifest) -> PodFacts:
+        """The facts of a pod as an API server gives it."""
+        metadata, status = pod["metadata"], pod.get("status") or {}
+        containers = status.get("containerStatuses") or ()
+        container: dict[str, Any] = next((one for one in containers if one["name"] == TRAINING_CONTAINER), {})
+        state = container.get("state") or {}
+        end, phase = state.get("terminated"), status.get("phase")
+        going = "deletionTimestamp" in metadata and end is None and phase not in POD_ENDED
+        job = labels.controlling_job(pod)
+        task_id, attempt = topology.named_attempt(job, metadata["name"]) if job else (None, None)
+        return cls(
+            controller=labels.controller_uid(pod),
+            task_id=task_id,
+            attempt=attempt,
+            labelled=job is not None and _is_labelled(job, pod),
+            serves=labels.of(pod).get(labels.SERVING),
+            phase=phase,
+            container=container,
+            end=end,
+            runs="running" in state,
+            waits=_waits(status),
+            lost_at=times.parse(metadata["deletionTimestamp"]) + LOST_AFTER if going else None,
+        )
+
+
+def _is_labelled(job: str, pod: Manifest) -> bool:
+    found = labels.of(pod)
+    named = f"{job}-{found.get(labels.ROLE)}-{found.get(labels.INDEX)}-{found.get(labels.ATTEMPT)}"
+    owned = found.get(labels.JOB_NAME) == job and found.get(labels.JOB_UID) == labels.controller_uid(pod)
+    return owned and named == pod["metadata"]["name"]
+
+
+def _waits(status: dict[str, Any]) -> bool:
+    containers = (*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ()))
+    if any((one.get("state") or {}).get("waiting") for one in containers):
+        return True
+    conditions = status.get("conditions") or ()
+    return any(one["type"] == "PodScheduled" and one["status"] == "False" for one in conditions)
+
+
+class ObservedPod(Manifest):
+    """A pod as it was seen at one moment. Nobody changes it; so what was read out of it is kept beside it.
+
+    A copy is a plain manifest, which may be changed.
+    """
+
+    __slots__ = ("facts", "view")
+
+    def __init__(self, pod: Manifest) -> None:
+        super().__init__(pod)
+        self.facts: PodFacts | None = None
+        self.view: object = None
+        """The view of its task, where that has this pod only: `children.view_tasks` keeps it here."""
+
+    def forget_view(self) -> None:
+        """Let go of the view of a pod of which there is a newer version, or none: each holds the other, and garbage is
+        looked for seldom."""
+        self.view = None
+
+    def __reduce__(self) -> tuple[type[Manifest], tuple[Manifest]]:
+        return dict, (dict(self),)
+
+
+def facts_of(pod: Manifest) -> PodFacts:
+    """The facts of a pod; of an observed one they are read once."""
+    if type(pod) is not ObservedPod:
+        return PodFacts.read(pod)
+    if pod.facts is None:
+        pod.facts = PodFacts.read(pod)
+    return pod.facts

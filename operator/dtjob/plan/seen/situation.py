@@ -1,0 +1,129 @@
+"""Situation: all that is observed of one job, gathered once for each plan, as in the Job controller's syncJobCtx."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import cached_property
+from typing import Any
+
+from dtjob.api.job import Job
+from dtjob.api.status.block import whole
+from dtjob.api.status.status import Status
+from dtjob.objects.defaults import NO_DEFAULTS, Defaults
+from dtjob.objects.topology import Task
+from dtjob.plan.record.conditions import EVALUATION_GIVEN_UP, holds
+from dtjob.plan.record.status import say_accepted
+from dtjob.plan.seen.children import Children, PodState, TaskView, attempts_of_pods, created_at, view_tasks
+from dtjob.plan.seen.progress import final_reports, of_current_attempts, with_progress
+from dtjob.plan.seen.workers import sized, workers_of
+
+LOOK_AT_LEAST_EVERY = timedelta(minutes=5)
+"""A timer does not notice that the clock was set; so a job with a deadline is looked at that often."""
+
+
+@dataclass(frozen=True)
+class Situation:
+    """One job at one moment. Policies read it and change nothing."""
+
+    group_job: Job
+    """The job with as many workers as its group has now."""
+    children: Children
+    views: tuple[TaskView, ...]
+    """Every task, the chief first and the evaluator last, at the attempts of `status`."""
+    reports: Mapping[str, dict[str, Any]]
+    """What each task's supervisor said last, by task id; of one that finished, its last words."""
+    written: Status
+    """The status that the job has."""
+    status: Status
+    """The status that it is to have, as far as that is known: with what `reports` say."""
+    now: datetime
+    defaults: Defaults = NO_DEFAULTS
+
+    @classmethod
+    def of(cls, job: Job, children: Children, now: datetime, defaults: Defaults = NO_DEFAULTS) -> Situation:
+        """The situation of the job, from its status and what is observed of its children."""
+        written = Status.read(job.status)
+        if not written.has_memory:
+            written = written.remembering(attempts=attempts_of_pods(job, children))
+        workers = workers_of(job, written.workers)
+        job = sized(job, workers)
+        views = _without_ignored(
+            view_tasks(job, children, written.internal.attempts, now, written.internal.finished), written
+        )
+        # Of all tasks, only the chief's and the evaluator's reports are read; they stand first and last.
+        read = (views[0], views[-1])
+        reports = final_reports(read, of_current_attempts(read, children.reports))
+        status = written.but(
+            observed_generation=job.metadata.generation,
+            workers=workers,
+            start_time=written.start_time or _began_at(views, now),
+        )
+        status = say_accepted(with_progress(job, status, reports, now), now)
+        return cls(job, children, views, reports, written, status, now, defaults)
+
+    def with_status(self, status: Status) -> Situation:
+        """The same moment with another status; only tasks that it gives another attempt are looked at again."""
+        attempts, finished = status.internal.attempts, status.internal.finished
+        if attempts == self.status.internal.attempts:
+            return replace(self, status=status, views=_without_ignored(self.views, status))
+        views = tuple(
+            view if view.attempt == attempt else view.at(attempt, finished, self.now)
+            for view in self.views
+            for attempt in (attempts.of(view.task.id),)
+        )
+        return replace(self, status=status, views=_without_ignored(views, status))
+
+    def resized(self, status: Status) -> Situation:
+        """The same moment with a group of as many workers as this status says."""
+        job = sized(self.group_job, status.workers)
+        views = view_tasks(job, self.children, status.internal.attempts, self.now, status.internal.finished)
+        return replace(self, group_job=job, status=status, views=_without_ignored(views, status))
+
+    @property
+    def spec_job(self) -> Job:
+        """The job with as many workers as its spec says."""
+        workers = self.status.workers
+        return self.group_job if workers is None else sized(self.group_job, workers.but(replicas=workers.desired))
+
+    @cached_property
+    def by_task(self) -> Mapping[Task, TaskView]:
+        """The views by their tasks: thousands may fail at once."""
+        return {view.task: view for view in self.views}
+
+    @property
+    def chief(self) -> TaskView:
+        """The task that writes checkpoints and decides success."""
+        return self.views[0]
+
+    @property
+    def evaluator(self) -> TaskView | None:
+        """The task that evaluates checkpoints, None if the job has none."""
+        last = self.views[-1]
+        return last if last.evaluates else None
+
+    @property
+    def training(self) -> tuple[TaskView, ...]:
+        """Every task but the evaluator."""
+        return self.views if self.evaluator is None else self.views[:-1]
+
+
+def _began_at(views: tuple[TaskView, ...], now: datetime) -> datetime | None:
+    """When a job began of which no word was written yet: with its first pod. None if it has no pods."""
+    created = [created_at(pod) for view in views for pod in view.pods]
+    return whole(min(*created, now)) if created else None
+
+
+def _without_ignored(views: tuple[TaskView, ...], status: Status) -> tuple[TaskView, ...]:
+    """The views, with an evaluator whose failure a rule ignores as one that nothing is done about."""
+    last = views[-1]
+    if (
+        not last.evaluates
+        or last.up
+        or last.state is PodState.IGNORED
+        or status.ended
+        or not holds(status.conditions, EVALUATION_GIVEN_UP)
+    ):
+        return views
+    return (*views[:-1], last._replace(state=PodState.IGNORED))

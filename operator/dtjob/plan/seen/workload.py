@@ -1,0 +1,295 @@
+"""The Workload of a job: what it says, and what dtjob writes into it.
+
+Kueue and dtjob both write a Workload's status: what is written here is a patch against the version that was read, so
+nobody's change is overwritten. What each step writes is what Kueue's own controllers of jobs write (v0.19,
+pkg/controller/jobframework).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from dtjob import times
+from dtjob.objects import kueue
+from dtjob.objects.manifest import Manifest
+from dtjob.plan.actions import Delete, PatchWorkload
+
+QUOTA_RESERVED, ADMITTED = "QuotaReserved", "Admitted"
+EVICTED, FINISHED, PODS_READY, REQUEUED = "Evicted", "Finished", "PodsReady", "Requeued"
+"""Conditions of a Workload."""
+_REQUEUED_AT_ONCE = ("Preempted", "NodeFailures")
+"""Evictions after which a Workload goes back into its queue at once; after the others Kueue says when."""
+_REPLACED = "WorkloadSliceReplaced"
+"""Why a Workload is finished whose place another has taken."""
+LONGEST_MESSAGE = 32_768
+
+
+class Kueue(StrEnum):
+    """Whether there is Kueue in this cluster, as far as is known."""
+
+    IGNORED = "Ignored"
+    """Its labels mean nothing here, as under `dtjob run`."""
+    UNKNOWN = "Unknown"
+    """Nobody has looked yet."""
+    ABSENT = "Absent"
+    FORBIDDEN = "Forbidden"
+    """It is there, and dtjob may not see Workloads."""
+    THERE = "There"
+
+
+@dataclass(frozen=True)
+class Workload:
+    """One Workload as it was seen."""
+
+    manifest: Manifest
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return str(self.manifest["metadata"]["name"])
+
+    @property
+    def uid(self) -> str:
+        """Its uid."""
+        return str(self.manifest["metadata"]["uid"])
+
+    @property
+    def is_going(self) -> bool:
+        """Whether somebody has deleted it."""
+        return "deletionTimestamp" in self.manifest["metadata"]
+
+    @property
+    def queue(self) -> str:
+        """The LocalQueue that it is in."""
+        return str(self._spec.get("queueName", ""))
+
+    @property
+    def active(self) -> bool:
+        """Whether it may be admitted at all: an administrator, or Kueue itself, may have deactivated it."""
+        return self._spec.get("active") is not False
+
+    @property
+    def priority_class(self) -> tuple[str, str] | None:
+        """Kind and name of its class, None if it has none."""
+        ref = self._spec.get("priorityClassRef")
+        return (ref["kind"], ref["name"]) if ref else None
+
+    @property
+    def shape(self) -> str | None:
+        """What it was made for; None for one that somebody else has made."""
+        return self._annotation(kueue.SHAPE)
+
+    @property
+    def kind(self) -> str | None:
+        """What it was made for but for the number of workers; None if nobody wrote that."""
+        return self._annotation(kueue.SHAPE_BUT_WORKERS)
+
+    @property
+    def replaces(self) -> str:
+        """The name of the Workload whose place it takes when it is admitted; empty: none's."""
+        return (self._annotation(kueue.REPLACES) or "").partition("/")[2]
+
+    @property
+    def replaced(self) -> bool:
+        """Whether it is over because another has taken its place."""
+        return self.finished and self.condition(FINISHED).get("reason") == _REPLACED
+
+    @property
+    def in_force(self) -> bool:
+        """Whether it holds quota that it is not to give back."""
+        return self.reserved and not (self.evicted or self.finished or self.is_going)
+
+    @property
+    def reserved(self) -> bool:
+        """Whether it holds quota."""
+        return self.holds(QUOTA_RESERVED)
+
+    @property
+    def evicted(self) -> bool:
+        """Whether the quota that it holds is to be given back, or was."""
+        return self.holds(EVICTED)
+
+    @property
+    def finished(self) -> bool:
+        """Whether it is over: it holds no quota and never will."""
+        return self.holds(FINISHED)
+
+    @property
+    def admitted(self) -> bool:
+        """Whether its pods may be there."""
+        return self.holds(ADMITTED) and not (self.evicted or self.finished or self.is_going)
+
+    @property
+    def cluster_queue(self) -> str:
+        """Whose quota it holds; empty if it holds none."""
+        return str((self.admission or {}).get("clusterQueue", ""))
+
+    @property
+    def admission(self) -> Mapping[str, Any] | None:
+        """Where its pods are to go, by their sets; None if it holds no quota."""
+        return self._status.get("admission") or None
+
+    @property
+    def checks(self) -> list[Mapping[str, Any]]:
+        """Admission checks: what beside quota has to be well, such as nodes that are made for it."""
+        return list(self._status.get("admissionChecks") or ())
+
+    def condition(self, type_: str) -> Mapping[str, Any]:
+        """This condition, empty if it is not there."""
+        found = (one for one in self._status.get("conditions") or () if one["type"] == type_)
+        return next(found, {})
+
+    def holds(self, type_: str) -> bool:
+        """Whether this condition holds."""
+        return self.condition(type_).get("status") == "True"
+
+    @property
+    def in_topology(self) -> bool:
+        """Whether Kueue places its pods one by one: such a Workload's numbers stay as they are."""
+        assigned = (self.admission or {}).get("podSetAssignments") or ()
+        sets = self._spec.get("podSets") or ()
+        return any(one.get("topologyAssignment") for one in assigned) or any(one.get("topologyRequest") for one in sets)
+
+    def topology_request(self, name: str) -> Mapping[str, Any]:
+        """The topology that a set of pods asks for, empty if it asks for none."""
+        found = (one for one in self._spec.get("podSets") or () if one["name"] == name)
+        return next((one.get("topologyRequest") or {} for one in found), {})
+
+    def asked(self, name: str) -> tuple[int, int | None]:
+        """How many pods of a set it asks for, and the least that it takes; 0 if it has no such set."""
+        found = next((one for one in self._spec.get("podSets") or () if one["name"] == name), {"count": 0})
+        return found.get("count", 1), found.get("minCount")
+
+    def counts(self) -> dict[str, int]:
+        """How many pods of each set were admitted; fewer than asked for where it said `minCount`."""
+        asked = {one["name"]: one.get("count", 1) for one in self._spec.get("podSets") or ()}
+        given = {one["name"]: one.get("count") for one in (self.admission or {}).get("podSetAssignments") or ()}
+        return {name: count if given.get(name) is None else given[name] for name, count in asked.items()}
+
+    def release(self, now: datetime) -> PatchWorkload:
+        """Give the quota back: no pod is left that uses it."""
+        why = self.condition(EVICTED)
+        reason, message = why.get("reason", ""), why.get("message", "")
+        admitted = self.condition(ADMITTED)
+        used = self._status.get("accumulatedPastExecutionTimeSeconds", 0)
+        if admitted.get("status") == "True":
+            used += max(0, int((now - times.parse(admitted["lastTransitionTime"])).total_seconds()))
+        changes = [
+            (REQUEUED, reason in _REQUEUED_AT_ONCE, reason, message),
+            (QUOTA_RESERVED, False, "Pending", message),
+            (ADMITTED, False, "NoReservation", "The workload has no reservation"),
+            (PODS_READY, False, "WaitForStart", _NOT_READY),
+        ]
+        status = {"admission": None, "accumulatedPastExecutionTimeSeconds": used}
+        return self._patch_status(self._with(changes, now), status, f"all pods have ended ({reason})")
+
+    def finish(self, reason: str, message: str, now: datetime) -> PatchWorkload:
+        """Say that it is over, and how; the quota is free from then on."""
+        conditions = self._with([(FINISHED, True, reason, message)], now)
+        return self._patch_status(conditions, {}, f"the job has ended ({reason})")
+
+    def keep(self, ready: bool, reclaimable: Mapping[str, int], now: datetime) -> PatchWorkload | None:
+        """Say whether all pods run, and which will never be needed again; None if it says so already."""
+        reclaimed = self._reclaimed(reclaimable)
+        status = {} if reclaimed == self._reclaimed({}) else {"reclaimablePods": reclaimed}
+        was = self.condition(PODS_READY)
+        reason, message = _readiness(ready, was)
+        if not status and (was.get("status"), was.get("reason")) == (str(ready), reason):
+            return None
+        conditions = self._with([(PODS_READY, ready, reason, message)], now)
+        return self._patch_status(conditions, status, "its pods have changed")
+
+    def ask_anew(self, made: Manifest) -> PatchWorkload:
+        """Ask for what a Workload of the job would ask for that is made now, in the same place of the queue. Only one
+        that holds no quota may change so."""
+        here = (kueue.SHAPE, kueue.SHAPE_BUT_WORKERS, kueue.REPLACES, kueue.ELASTIC)
+        annotations = {name: made["metadata"]["annotations"].get(name) for name in here}
+        body = {"metadata": {"annotations": annotations}, "spec": {"podSets": made["spec"]["podSets"]}}
+        return PatchWorkload(self.name, self.uid, self._version, body, False, "the job asks for something else by now")
+
+    def lower(self, full: Manifest, name: str, count: int, shape: str) -> PatchWorkload:
+        """Give the quota of some pods of a set back. `full` is this Workload with all its fields: a list is written
+        whole, and nothing else in it may change."""
+        sets = [{**one, "count": count} if one["name"] == name else one for one in full["spec"]["podSets"]]
+        body = {"metadata": {"annotations": {kueue.SHAPE: shape}}, "spec": {"podSets": sets}}
+        version = full["metadata"]["resourceVersion"]
+        return PatchWorkload(self.name, self.uid, version, body, False, f"{count} pods of {name} are needed")
+
+    def change(self, spec: Mapping[str, Any], why: str) -> PatchWorkload:
+        """Change fields of its spec."""
+        return PatchWorkload(self.name, self.uid, self._version, {"spec": dict(spec)}, False, why)
+
+    def delete(self, why: str, *, as_seen: bool = False) -> Delete:
+        """Delete this very Workload; `as_seen`: only while nobody has changed it, as by admitting it."""
+        return Delete(kueue.KIND, self.name, self.uid, why, self._version if as_seen else "")
+
+    def adopt(self, wanted: Mapping[str, Any]) -> PatchWorkload:
+        """Make it that job's for which `wanted` are a child's metadata. It stays somebody else's to change, be it that
+        a dtjob has made it in the cluster from which MultiKueue has copied it, with its annotations."""
+        owners = [*(self.manifest["metadata"].get("ownerReferences") or ()), *wanted["ownerReferences"]]
+        not_ours = {kueue.SHAPE: None, kueue.SHAPE_BUT_WORKERS: None}
+        body = {"metadata": {"labels": dict(wanted["labels"]), "annotations": not_ours, "ownerReferences": owners}}
+        return PatchWorkload(self.name, self.uid, self._version, body, False, "it was made for this job")
+
+    def _reclaimed(self, more: Mapping[str, int]) -> list[dict[str, Any]]:
+        """`reclaimablePods`, in the order of the sets: no number ever falls while quota is held."""
+        there = {one["name"]: one["count"] for one in self._status.get("reclaimablePods") or ()}
+        counts = {one["name"]: one.get("count", 1) for one in self._spec.get("podSets") or ()}
+        numbers = {name: max(there.get(name, 0), min(more.get(name, 0), count)) for name, count in counts.items()}
+        return [{"name": name, "count": number} for name, number in numbers.items() if number]
+
+    def _with(self, changes: Iterable[tuple[str, bool, str, str]], now: datetime) -> list[dict[str, Any]]:
+        """The conditions with these set. A time moves only with its status, as Kubernetes' SetStatusCondition has
+        it."""
+        conditions = [dict(one) for one in self._status.get("conditions") or ()]
+        for type_, holds, reason, message in changes:
+            said = {
+                "type": type_,
+                "status": str(holds),
+                "reason": reason or type_,
+                "message": message[:LONGEST_MESSAGE],
+            }
+            said["observedGeneration"] = self.manifest["metadata"].get("generation", 0)
+            old = next((one for one in conditions if one["type"] == type_), None)
+            if old is None:
+                conditions.append({**said, "lastTransitionTime": times.rfc3339(now)})
+                continue
+            moved = {} if old["status"] == said["status"] else {"lastTransitionTime": times.rfc3339(now)}
+            old |= {**said, **moved}
+        return conditions
+
+    def _patch_status(self, conditions: list[dict[str, Any]], more: Mapping[str, Any], why: str) -> PatchWorkload:
+        body = {"status": {"conditions": conditions, **more}}
+        return PatchWorkload(self.name, self.uid, self._version, body, True, why)
+
+    def _annotation(self, name: str) -> str | None:
+        return (self.manifest["metadata"].get("annotations") or {}).get(name)
+
+    @property
+    def _version(self) -> str:
+        return str(self.manifest["metadata"]["resourceVersion"])
+
+    @property
+    def _spec(self) -> Mapping[str, Any]:
+        return self.manifest.get("spec") or {}
+
+    @property
+    def _status(self) -> Mapping[str, Any]:
+        return self.manifest.get("status") or {}
+
+
+_NOT_READY = "Not all pods are ready or succeeded"
+
+
+def _readiness(ready: bool, was: Mapping[str, Any]) -> tuple[str, str]:
+    """Reason and message of PodsReady. Kueue has another timeout for pods that come back than for a start."""
+    if ready:
+        back = was.get("reason") in ("WaitForRecovery", "Recovered")
+        return "Recovered" if back else "Started", "All pods reached readiness and the workload is running"
+    if was.get("status") == "True" or was.get("reason") == "WaitForRecovery":
+        return "WaitForRecovery", "At least one pod has failed, waiting for recovery"
+    return "WaitForStart", _NOT_READY

@@ -1,0 +1,1 @@
+"""What users are told, and what only that depends on: why pods wait, checkpoints, unreachable supervisors."""

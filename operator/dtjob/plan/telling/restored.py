@@ -1,0 +1,60 @@
+"""Restored: from which step training really continued, as the chief reports it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dtjob.api.status.block import whole
+from dtjob.api.status.internal import ProcessStart
+from dtjob.api.status.progress import Restored
+from dtjob.objects.pod.keeping import keeping
+from dtjob.plan.actions import Event
+from dtjob.plan.draft import Draft
+from dtjob.plan.seen.progress import saved_checkpoint
+from dtjob.plan.seen.report_types import of_the_contract
+from dtjob.plan.seen.situation import Situation
+
+RESUMED, STARTED_OVER = "Resumed", "StartedOver"
+"""Reasons of the events."""
+
+
+def note_restored(draft: Draft) -> None:
+    """Note what the chief's newest training process has restored, and tell it where that is news.
+
+    What it did not find is no checkpoint any more, whatever was reported earlier.
+    """
+    situation = draft.situation
+    report = of_the_contract(situation.reports.get(situation.chief.task.id, {}))
+    step, start = report.get("restoredStep"), start_of(report)
+    status, known = situation.status, situation.status.internal.chief_start
+    begins = start == ProcessStart() and known is None and step == 0
+    if step is None or start == known or begins:
+        return
+    noted = status.remembering(chief_start=start)
+    if known is None and status.restored is not None and status.restored.step == step:
+        draft.status = noted  # what was remembered of it is lost: what was saved since is no loss
+        return
+    before = situation.written
+    nothing_lost = not step and before.checkpoint_step < 0 and not before.step
+    if not nothing_lost:
+        draft.events.append(_event(situation, step, before.checkpoint_step))
+    restored = (status.restored or Restored(step=step, time=situation.now)).but(step=step, time=whole(situation.now))
+    draft.status = noted.but(restored=restored, checkpoint=saved_checkpoint(report))
+
+
+def start_of(report: Mapping[str, Any]) -> ProcessStart:
+    """Which start of the training process the report speaks of."""
+    return ProcessStart(attempt=report.get("attempt", 0), incarnation=report.get("incarnation", 0))
+
+
+def _event(situation: Situation, step: int, newest: int) -> Event:
+    """`newest` is the checkpoint from which it should have gone on."""
+    lost = f", and not from step {newest}, whose checkpoint was not there or could not be read" if newest > step else ""
+    if step:
+        kind = "Warning" if lost else "Normal"
+        return Event(kind, RESUMED, f"Training went on from the checkpoint at step {step}{lost}")
+    kept = keeping(situation.group_job, situation.defaults)
+    if kept is None:
+        return Event("Normal", STARTED_OVER, "Training began again at step 0; spec.checkpoint would have it go on")
+    return Event("Warning", STARTED_OVER, f"Training began again at step 0{lost or ': there was no checkpoint yet'}")

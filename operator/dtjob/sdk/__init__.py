@@ -1,0 +1,1 @@
+"""The Python client: jobs as objects, here or in a cluster."""

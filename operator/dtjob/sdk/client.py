@@ -1,0 +1,122 @@
+"""Runs jobs from Python, here or in a cluster."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from dtjob.api.job import API_VERSION, KIND, Job
+from dtjob.cli.bad_input import BadInput
+from dtjob.cli.manifest_yaml import written
+from dtjob.cli.script import Script
+from dtjob.cli.submit.command import submit
+from dtjob.cli.submit.submission import Submission
+from dtjob.cli.submit.submitted import made
+from dtjob.client.cluster import Cluster, connect
+from dtjob.client.errors import Conflict
+from dtjob.crd.answers.problems import problems
+from dtjob.sdk.function import as_script
+from dtjob.sdk.local_job import LocalJob
+from dtjob.sdk.remote_job import RemoteJob
+
+_OF_A_SERVER = ("uid", "resourceVersion", "generation")
+"""Metadata of a job that was read, which no new job has."""
+
+
+class Client:
+    """Jobs of one namespace of a cluster, found as kubectl finds it, or of this machine.
+
+    - here: run jobs as processes of this machine. No cluster is asked.
+    - namespace, kubeconfig, context: as the options of the command line.
+    """
+
+    def __init__(
+        self,
+        *,
+        here: bool = False,
+        namespace: str | None = None,
+        kubeconfig: Path | str | None = None,
+        context: str | None = None,
+    ) -> None:
+        self._cluster: Cluster | None = None
+        self._namespace = namespace
+        if not here:
+            self._cluster = connect(str(kubeconfig) if kubeconfig else None, context, namespace)
+
+    def run(self, job: Job) -> RemoteJob | LocalJob:
+        """Create the job, or train it here. Raises BadInput if it is wrong or there is one of its name."""
+        dumped = job.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude={"status"})
+        metadata = {name: one for name, one in dumped["metadata"].items() if name not in _OF_A_SERVER}
+        manifest = {**dumped, "apiVersion": API_VERSION, "kind": KIND, "metadata": metadata}
+        if found := problems(manifest):
+            raise BadInput(*map(str, found))
+        if self._cluster is None:
+            return LocalJob(_kept(written([manifest]), "job.yaml"), job.metadata.name)
+        manifest["metadata"]["namespace"] = self._cluster.namespace
+        try:
+            stored = self._cluster.create(manifest)
+        except Conflict:
+            raise BadInput(f"the namespace {self._cluster.namespace} has a job {job.metadata.name}") from None
+        return RemoteJob(self._cluster, str(stored["metadata"]["name"]))
+
+    def train(
+        self,
+        function: Callable[..., Any],
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        strategy: str | None = None,
+        workers: int | None = None,
+        ps: int | None = None,
+        evaluator: bool = False,
+        gpus: int | None = None,
+        image: str | None = None,
+        claim: str | None = None,
+        storage: str | None = None,
+        requirements: str | None = None,
+        name: str | None = None,
+        queue: str | None = None,
+    ) -> RemoteJob | LocalJob:
+        """Train with a function as the program. It is sent as source, so it imports what it needs by itself.
+
+        - arguments: of the function, by name.
+        - requirements: the content of a requirements file.
+        - the others: as the options of `dtjob submit`.
+
+        Raises BadInput if the function cannot stand alone or an option is wrong.
+        """
+        file = _kept(as_script(function, arguments or {}), f"{function.__name__}.py")
+        more = None if requirements is None else _kept(requirements, "requirements.txt")
+        script = Script(file, (), strategy, workers, ps, evaluator, storage)
+        submission = Submission(script, None, more, name, image, gpus, claim, queue, self._namespace)
+        if self._cluster is None:
+            manifest = made(submission).job
+            program = {**manifest["spec"]["program"], "entrypoint": str(file)}
+            manifest["spec"]["program"] = {key: one for key, one in program.items() if key in ("entrypoint", "args")}
+            return LocalJob(_kept(written([manifest]), "job.yaml"), manifest["metadata"]["name"])
+        stored = submit(self._cluster, made(submission))
+        return RemoteJob(self._cluster, str(stored["metadata"]["name"]))
+
+    def get(self, name: str) -> RemoteJob:
+        """The job of this name. Raises NotFound if there is none, and BadInput without a cluster."""
+        cluster = self._asked()
+        cluster.get(KIND, name)
+        return RemoteJob(cluster, name)
+
+    def list(self) -> list[RemoteJob]:
+        """The jobs of the namespace. Raises BadInput without a cluster."""
+        cluster = self._asked()
+        return [RemoteJob(cluster, str(one["metadata"]["name"])) for one in cluster.list(KIND)]
+
+    def _asked(self) -> Cluster:
+        if self._cluster is None:
+            raise BadInput("this client runs jobs on this machine; make one without here=True")
+        return self._cluster
+
+
+def _kept(text: str, name: str) -> Path:
+    """A file of this name with this content, which stays as long as this machine keeps temporary files."""
+    file = Path(tempfile.mkdtemp(prefix="dtjob-")) / name
+    file.write_text(text)
+    return file

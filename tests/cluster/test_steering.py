@@ -1,0 +1,70 @@
+"""The commands that change jobs, with an operator, and the rights of a namespace's editor."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dtjob.cli.steering.helper_pod import helper_pod
+from tests.cluster.support.command_line import Run, command_line
+from tests.cluster.support.jobs import job, wait_phase
+from tests.cluster.support.kubelet import Kubelet
+from tests.cluster.support.operator_process import OperatorProcess
+from tools.cluster.control_plane import ControlPlane
+from tools.cluster.rest import Api
+
+CLAIM = {"storage": {"volume": {"persistentVolumeClaim": {"claimName": "data"}}}}
+
+
+@pytest.fixture
+def dtjob(cluster: ControlPlane, api: Api, namespace: str, tmp_path: Path) -> Run:
+    return command_line(cluster, api, namespace, tmp_path)
+
+
+def test_a_job_is_suspended_resumed_scaled_restarted_and_deleted(
+    dtjob: Run, api: Api, namespace: str, shared_operator: OperatorProcess, auto_kubelet: Kubelet
+) -> None:
+    api.create("dtjobs", namespace, job("digits", program=False, elasticPolicy={}))
+    wait_phase(api, namespace, "Running")
+    assert dtjob("scale", "digits", 3).returncode == 0
+    found = api.wait_for("dtjobs", namespace, "digits", lambda one: one and one["status"].get("ready") == "4/4")
+    assert found["spec"]["replicaSpecs"]["worker"]["replicas"] == 3
+    assert dtjob("suspend", "digits").returncode == 0
+    wait_phase(api, namespace, "Suspended")
+    assert dtjob("resume", "digits").returncode == 0
+    wait_phase(api, namespace, "Running")
+    before = api.get("pods", namespace, "digits-worker-1-0") if _has(api, namespace, "digits-worker-1-0") else None
+    assert dtjob("restart", "digits", "--task", "worker-1").returncode == 0
+    if before is not None:
+        api.wait("pods", namespace, lambda pods: before["metadata"]["uid"] not in str(pods))
+    done = dtjob("debug-bundle", "digits", "-o", "bundle.tar.gz")
+    assert done.returncode == 0, done.stderr
+    assert dtjob("delete", "digits").returncode == 0
+    api.wait("dtjobs", namespace, lambda jobs: not jobs)
+
+
+def _has(api: Api, namespace: str, name: str) -> bool:
+    return name in [pod["metadata"]["name"] for pod in api.list("pods", namespace)]
+
+
+def test_the_pod_that_reads_checkpoints_is_taken_under_the_restricted_profile(api: Api, namespace: str) -> None:
+    api.patch(
+        "namespaces", None, namespace, {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}}
+    )
+    stored = api.create("dtjobs", namespace, job("digits", checkpoint=CLAIM))
+    made = helper_pod(stored, ["python3", "-c", "pass"])
+    assert api.create("pods", namespace, made, dryRun="All")["metadata"]["uid"]
+
+
+def test_what_cannot_be_is_one_sentence(dtjob: Run, api: Api, namespace: str) -> None:
+    api.create("dtjobs", namespace, job("digits"))
+    done = dtjob("scale", "digits", 3)
+    assert (done.returncode, done.stderr) == (
+        2,
+        "dtjob: digits: its number of workers is fixed; only a job with elasticPolicy can be scaled\n",
+    )
+    assert "emptyDir, which ends with the pod" in dtjob("fetch", "digits").stderr
+    for command in ("suspend", "resume", "restart", "delete", "fetch", "tensorboard", "debug-bundle"):
+        done = dtjob(command, "none")
+        assert (done.returncode, len(done.stderr.splitlines())) == (2, 1), done.stderr

@@ -1,0 +1,61 @@
+"""`dtjob submit` against a real API server, with the rights of a namespace's editor."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.support.command_line import Run, command_line
+from tools.cluster.control_plane import ControlPlane
+from tools.cluster.rest import Api, ApiError
+
+
+@pytest.fixture
+def dtjob(cluster: ControlPlane, api: Api, namespace: str, tmp_path: Path) -> Run:
+    (tmp_path / "train.py").write_text("print(1)\n")
+    return command_line(cluster, api, namespace, tmp_path)
+
+
+def test_a_script_becomes_a_job_that_owns_its_files(dtjob: Run, api: Api, namespace: str) -> None:
+    done = dtjob("submit", "train.py", "--workers", "2", "--claim", "data", "--image", "registry.example/a:1")
+    assert (done.returncode, done.stdout) == (0, f"train is submitted to namespace {namespace}\n"), done.stderr
+    job = api.get("dtjobs", namespace, "train")
+    files = api.get("configmaps", namespace, "train-source")
+    assert files["data"] == {"train.py": "print(1)\n"}
+    assert files["metadata"]["ownerReferences"][0]["uid"] == job["metadata"]["uid"]
+    again = dtjob("submit", "train.py", "--workers", "2")
+    assert again.returncode == 2
+    assert f"dtjob: the namespace {namespace} has a job train; give --name" in again.stderr
+    assert dtjob("submit", "train.py", "--name", "other", "--source", ".").returncode == 0
+    assert list(api.get("configmaps", namespace, "other-source")["binaryData"]) == ["source.tar.gz"]
+
+
+def test_a_job_that_is_refused_leaves_no_files(dtjob: Run, api: Api, namespace: str) -> None:
+    api.create(
+        "resourcequotas",
+        namespace,
+        {
+            "metadata": {"name": "none"},
+            "spec": {"hard": {"count/distributedtrainingjobs.training.dtjob.dev": "0"}},
+        },
+    )
+    refused = dtjob("submit", "train.py")
+    assert refused.returncode == 2, refused.stdout
+    assert "quota: none" in refused.stderr.splitlines()[-1]
+    assert "Traceback" not in refused.stderr
+    with pytest.raises(ApiError):
+        api.get("configmaps", namespace, "train-source")
+
+
+def test_files_of_a_job_that_is_gone_are_replaced(dtjob: Run, api: Api, namespace: str) -> None:
+    api.create("configmaps", namespace, {"metadata": {"name": "train-source"}, "data": {"old": "1"}, "immutable": True})
+    assert dtjob("submit", "train.py").returncode == 0
+    assert list(api.get("configmaps", namespace, "train-source")["data"]) == ["train.py"]
+
+
+def test_a_manifest_is_created_too(dtjob: Run, api: Api, namespace: str, tmp_path: Path) -> None:
+    made = dtjob("submit", "train.py", "--dry-run").stdout.split("---\n")[1]
+    (tmp_path / "job.yaml").write_text(made)
+    assert dtjob("submit", "job.yaml").returncode == 0
+    assert api.get("dtjobs", namespace, "train")["spec"]["program"]["entrypoint"] == "train.py"

@@ -1,0 +1,15 @@
+"""Strategies."""
+
+from __future__ import annotations
+
+import pytest
+
+from dtjob.api.spec.strategy import Strategy
+from dtjob.objects.topology import CONNECTED_ROLES
+from tests.unit.operator import builders
+
+
+@pytest.mark.parametrize("strategy", Strategy)
+def test_a_strategy_of_one_pod_connects_nobody(strategy: Strategy) -> None:
+    assert strategy.single_pod == (strategy not in CONNECTED_ROLES)
+    assert builders.job(strategy.value).spec.strategy is strategy

@@ -1,0 +1,87 @@
+"""What is said of a job's life."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dtjob.cli.explain.explanation import as_text
+from dtjob.cli.explain.life import elastic, life
+from tests.unit.operator.builders import job
+from tests.unit.operator.queued import queued_job
+
+POLICY = {
+    "startDeadlineSeconds": 1800,
+    "activeDeadlineSeconds": 86400,
+    "ttlSecondsAfterFinished": 0,
+    "ttlSecondsAfterFailed": 604800,
+}
+
+
+@pytest.mark.parametrize(
+    ("spec", "lines"),
+    [
+        ({}, ["no deadline, and it stays after its end"]),
+        ({"suspend": True}, ["suspended: none of the above is made until spec.suspend is false"]),
+        ({"managedBy": "a.b/c", "suspend": True}, ["managed by a.b/c: dtjob leaves the job alone"]),
+        (
+            {"failurePolicy": {"stallTimeoutSeconds": 600}},
+            ["restarts after 10m without a new step (Stalled), counted by maxRestartsWithoutProgress"],
+        ),
+        (
+            POLICY,
+            [
+                "fails unless all tasks that train run within 30m",
+                "fails when it was active for 1d, suspension not counted",
+                "is deleted 0s after it has succeeded",
+                "is deleted 7d after it has failed",
+            ],
+        ),
+    ],
+)
+def test_each_field_has_its_line(spec: dict[str, Any], lines: list[str]):
+    assert life(job(**spec)) == [f"  {line}" for line in lines]
+
+
+def test_the_explanation_has_it():
+    assert "\nLife:\n  no deadline" in "".join(as_text(job()))
+
+
+def test_a_queue_and_what_the_job_asks_of_it_are_named():
+    asks = {"resources": {"requests": {"cpu": "1", "memory": "2Gi"}}}
+    queued = queued_job(replicaSpecs={"chief": asks, "worker": {"replicas": 2, **asks}})
+    assert life(queued) == [
+        "  waits in queue team-a until Kueue admits it, before any of the above is made; "
+        "its Workload asks for 3 cpu, 6Gi memory"
+    ]
+
+
+SCALE = "(kubectl scale dtjob/digits --replicas=N): each change saves and goes on at that checkpoint"
+
+
+@pytest.mark.parametrize(
+    ("policy", "lines"),
+    [
+        (None, []),
+        (
+            {"maxReplicas": 8},
+            [
+                f"4 workers, elastic from 1 to 8 {SCALE}",
+                "never trains with fewer than that: without minReplicas it waits for room",
+            ],
+        ),
+        (
+            {"minReplicas": 2, "scheduleTimeoutSeconds": 60},
+            [
+                f"4 workers, elastic from 2 on {SCALE}",
+                "without room for all of them for 1m trains with what there is, at least 2; looks for room for the "
+                "others 10m later, with placeholder pods",
+            ],
+        ),
+    ],
+)
+def test_it_says_how_many_there_may_be(policy: dict[str, int] | None, lines: list[str]) -> None:
+    made = job(workers=4, elasticPolicy=policy)
+    assert elastic(made) == [f"  {line}" for line in lines]
+    assert all(line in "".join(as_text(made)) for line in lines)

@@ -1,0 +1,82 @@
+"""The pod that reads checkpoints is the chief's, without what trains."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dtjob.cli.bad_input import BadInput
+from dtjob.cli.steering.helper_pod import directory_of, helper_pod, running
+from dtjob.client.cluster import Cluster
+from tests.unit.operator.cli.steering.conftest import stored
+from tests.unit.operator.client.api_server import ApiServer
+
+PODS = "/api/v1/namespaces/team/pods"
+
+
+def test_it_mounts_the_claim_with_the_rights_of_the_chief_and_takes_no_gpu() -> None:
+    made = helper_pod(stored(), ["idle"], node="node-1")
+    (container,) = made["spec"]["containers"]
+    assert [one["name"] for one in made["spec"]["volumes"]] == ["checkpoints"]
+    assert container["volumeMounts"] == [{"name": "checkpoints", "mountPath": "/checkpoints", "subPath": "x"}]
+    assert container["env"] == [{"name": "PYTHONHASHSEED", "value": "0"}, {"name": "A", "value": "1"}]
+    assert (container["command"], container["image"]) == (["idle"], "registry.example/a:1")
+    assert "nvidia.com/gpu" not in str(container)
+    assert made["spec"]["securityContext"]["runAsNonRoot"] is True
+    assert container["securityContext"]["allowPrivilegeEscalation"] is False
+    assert made["metadata"]["ownerReferences"][0]["uid"] == "u"
+    assert "node-1" in str(made["spec"]["affinity"])
+    assert not [name for name in made["metadata"]["labels"] if name.startswith("training.dtjob.dev")]
+
+
+def test_the_image_is_the_one_that_the_job_started_with() -> None:
+    job = stored(image=None)
+    del job["spec"]["image"]
+    with pytest.raises(BadInput, match="give --image"):
+        helper_pod(job, [])
+    job["status"]["image"] = "registry.example/default:1"
+    assert helper_pod(job, [])["spec"]["containers"][0]["image"] == "registry.example/default:1"
+    assert helper_pod(job, [], "registry.example/b:1")["spec"]["containers"][0]["image"] == "registry.example/b:1"
+
+
+def test_a_bucket_needs_no_volume() -> None:
+    job = stored(storage={"uri": "gs://bucket/path"})
+    assert directory_of(job) == "gs://bucket/path"
+    assert helper_pod(job, [])["spec"]["volumes"] == []
+
+
+@pytest.mark.parametrize("storage", [None, {"volume": {"emptyDir": {}}}])
+def test_without_files_that_stay_it_says_so(storage: dict[str, Any] | None) -> None:
+    job = stored(storage=storage)
+    if storage is None:
+        del job["spec"]["checkpoint"]
+    with pytest.raises(BadInput, match=r"has no checkpoint|emptyDir, which ends with"):
+        helper_pod(job, [])
+
+
+def with_state(state: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "metadata": {"name": "digits-helper-1", "resourceVersion": "1"},
+        "status": {"containerStatuses": [{"name": "helper", "state": state}]},
+    }
+
+
+def test_it_is_deleted_afterwards(server: ApiServer, cluster: Cluster) -> None:
+    server.answer(f"GET {PODS}", {"items": [], "metadata": {}})
+    server.answer(f"POST {PODS}", with_state({}))
+    server.answer(f"GET {PODS}/digits-helper-1", with_state({"running": {}}))
+    server.answer(f"DELETE {PODS}/digits-helper-1", {})
+    with running(cluster, stored(), []) as name:
+        assert name == "digits-helper-1"
+    assert server.asked[-1][:2] == ("DELETE", f"{PODS}/digits-helper-1")
+
+
+def test_a_pod_that_does_not_start_says_why_and_is_deleted(server: ApiServer, cluster: Cluster) -> None:
+    server.answer(f"GET {PODS}", {"items": [], "metadata": {}})
+    server.answer(f"POST {PODS}", with_state({}))
+    server.answer(f"GET {PODS}/digits-helper-1", with_state({"waiting": {"reason": "ErrImagePull"}}))
+    server.answer(f"DELETE {PODS}/digits-helper-1", {})
+    with pytest.raises(BadInput, match="does not start: ErrImagePull"), running(cluster, stored(), []):
+        raise AssertionError
+    assert server.asked[-1][0] == "DELETE"

@@ -1,0 +1,21 @@
+"""What `dtjob init` writes is valid, and overwrites nothing."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+
+def test_the_first_job_is_valid_and_its_script_is_python(dtjob, tmp_path: Path) -> None:
+    where = tmp_path / "demo"
+    assert dtjob("init", where, "--name", "demo")[0] == 0
+    assert dtjob("validate", where)[0] == 0
+    ast.parse((where / "train.py").read_text())
+
+
+def test_what_is_there_stays(dtjob, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("mine")
+    code, _, err = dtjob("init", tmp_path)
+    assert (code, err) == (2, f"dtjob: {tmp_path / 'train.py'}: is there already; choose another folder\n")
+    assert (tmp_path / "train.py").read_text() == "mine"
+    assert not (tmp_path / "job.yaml").exists()

@@ -1,0 +1,70 @@
+"""Logs of all tasks and attempts, each line once and with its task."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from dtjob.cli.watching.logs import Printer, Tails, print_logs
+from dtjob.client.cluster import Cluster
+from tests.unit.operator.cli.watching.jobs import pod
+from tests.unit.operator.client.api_server import ApiServer
+
+PODS = "/api/v1/namespaces/team/pods"
+
+
+def stamped(*lines: tuple[int, str]) -> bytes:
+    return b"".join(f"2026-11-23T12:00:{second:02}Z {text}\n".encode() for second, text in lines)
+
+
+@pytest.fixture
+def logs(server: ApiServer) -> ApiServer:
+    pods = [pod("worker-0"), pod("worker-0", 1), pod("worker-1")]
+    server.answer(f"GET {PODS}", {"items": pods, "metadata": {"resourceVersion": "1"}})
+    server.answer(f"GET {PODS}/digits-worker-0-0/log", stamped((1, "a"), (3, "c")))
+    server.answer(f"GET {PODS}/digits-worker-0-1/log", stamped((5, "e")))
+    server.answer(f"GET {PODS}/digits-worker-1-0/log", stamped((2, "b"), (4, "d")))
+    return server
+
+
+def printed(cluster: Cluster, task: str | None = None, **options: bool) -> list[str]:
+    out = io.StringIO()
+    print_logs(cluster, "digits", Printer(out), task, **options)
+    return [" ".join(line.split()) for line in out.getvalue().splitlines()]
+
+
+def test_lines_of_all_tasks_are_in_the_order_of_time(logs: ApiServer, cluster: Cluster) -> None:
+    assert printed(cluster) == ["worker-0 | a", "worker-1 | b", "worker-0 | c", "worker-1 | d", "worker-0.1 | e"]
+
+
+def test_one_task_and_what_was_before_it(logs: ApiServer, cluster: Cluster) -> None:
+    assert printed(cluster, "worker-1") == ["worker-1 | b", "worker-1 | d"]
+    assert printed(cluster, previous=True) == ["worker-0 | a", "worker-0 | c"]
+
+
+def test_a_pod_without_a_log_is_left_out(logs: ApiServer, cluster: Cluster) -> None:
+    logs.answer(f"GET {PODS}/digits-worker-1-0/log", {"message": "is waiting to start"}, code=400)
+    assert printed(cluster, "worker-1") == []
+
+
+def test_colours_are_for_terminals() -> None:
+    out = io.StringIO()
+    Printer(out, coloured=True).line("worker-0", "a")
+    assert out.getvalue() == "\x1b[36mworker-0     | \x1b[0ma\n"
+
+
+def test_followed_logs_come_once_also_of_pods_that_begin_later(logs: ApiServer, cluster: Cluster) -> None:
+    later = pod("worker-2")
+    logs.answer(f"GET {PODS}/digits-worker-2-0/log", stamped((6, "f")))
+    first = {"items": [pod("worker-1"), pod("worker-3", state={"waiting": {}})], "metadata": {"resourceVersion": "1"}}
+    logs.answer(f"GET {PODS}", first, {"items": [pod("worker-1"), later], "metadata": {"resourceVersion": "3"}})
+    begun = {**later, "metadata": {**later["metadata"], "resourceVersion": "2"}}
+    logs.answer(f"WATCH {PODS}", [{"type": "ADDED", "object": begun}])
+    out = io.StringIO()
+    tails = Tails(cluster, "digits", Printer(out))
+    tails.start()
+    tails.finish()
+    assert sorted(" ".join(line.split()) for line in out.getvalue().splitlines()) == [
+        "worker-1 | b", "worker-1 | d", "worker-2 | f",
+    ]  # fmt: skip

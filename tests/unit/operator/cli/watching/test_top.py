@@ -1,0 +1,45 @@
+"""The view of a job of a cluster, and its lines where there is no terminal."""
+
+from __future__ import annotations
+
+import io
+
+from dtjob.cli.watching.top import MOST_TASKS, top, view
+from dtjob.client.cluster import Cluster
+from tests.unit.operator.cli.watching.jobs import NOW, RUNNING, job, pod
+from tests.unit.operator.client.api_server import ApiServer
+
+JOBS = "/apis/training.dtjob.dev/v1beta1/namespaces/team/distributedtrainingjobs"
+
+
+def stored(version: str, **status: object) -> dict[str, object]:
+    found = job(**status)
+    found["metadata"]["resourceVersion"] = version
+    return found
+
+
+def test_the_view_has_the_status_and_a_line_for_each_task() -> None:
+    shown = list(view(job(**RUNNING), [pod("worker-1", 2), pod("worker-1", 1), pod("chief-0")], NOW))
+    assert shown[-3:] == [
+        "TASK       STATE     ATTEMPT   NODE     AGE",
+        "chief-0    running   0         node-1   1m",
+        "worker-1   running   2         node-1   1m",
+    ]
+
+
+def test_many_tasks_are_cut() -> None:
+    shown = list(view(job(**RUNNING), [pod(f"worker-{number}") for number in range(MOST_TASKS + 3)], NOW))
+    assert shown[-1] == "… 3 more"
+
+
+def test_without_a_terminal_each_change_is_a_line(server: ApiServer, cluster: Cluster) -> None:
+    server.answer(f"GET {JOBS}/digits", stored("1", **RUNNING))
+    ended = stored("3", phase="Succeeded", reason="Completed", message="done")
+    same = {"type": "MODIFIED", "object": stored("2", **RUNNING)}
+    server.answer(f"WATCH {JOBS}", [same, {"type": "MODIFIED", "object": ended}])
+    out = io.StringIO()
+    assert top(cluster, "digits", out) == 0
+    assert out.getvalue().splitlines() == [
+        "digits: Running (AllTasksRunning): all tasks run, step 251/690, loss 0.5",
+        "digits: Succeeded (Completed): done",
+    ]

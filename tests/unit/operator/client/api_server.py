@@ -1,0 +1,86 @@
+"""A stand-in for an API server: it answers what a test says, and keeps what it was asked."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+Answer = tuple[int, Any]
+
+
+class ApiServer:
+    """Answers by method (WATCH for a watch) and path without its query: an object, text as bytes, or lines as a
+    list."""
+
+    def __init__(self) -> None:
+        self.answers: dict[str, list[Answer]] = {}
+        self.asked: list[tuple[str, str, Any]] = []
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def _answer(self) -> None:
+                body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                outer.asked.append((self.command, self.path, json.loads(body) if body else None))
+                path, _, query = self.path.partition("?")
+                method = "WATCH" if "watch=true" in query else self.command
+                waiting = outer.answers.get(f"{method} {path}", [])
+                code, found = (waiting.pop(0) if len(waiting) > 1 else waiting[0]) if waiting else (404, _MISSING)
+                if isinstance(found, list):
+                    text = b"".join(json.dumps(line).encode() + b"\n" for line in found)
+                else:
+                    text = found if isinstance(found, bytes) else json.dumps(found).encode()
+                self.send_response(code)
+                self.send_header("Content-Length", str(len(text)))
+                self.end_headers()
+                self.wfile.write(text)
+
+            do_GET = do_POST = do_PATCH = do_DELETE = _answer  # noqa: N815
+
+            def log_message(self, *_: Any) -> None:
+                """Nothing is printed."""
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def answer(self, request: str, *answers: Any, code: int = 200) -> None:
+        """Answer `GET /path` with these, one after the other. The last one stays."""
+        self.answers[request] = [(code, one) for one in answers]
+
+    def kubeconfig(self, directory: Path, **user: Any) -> Path:
+        """A kubeconfig that leads here."""
+        file = directory / "kubeconfig"
+        file.write_text(
+            yaml.safe_dump(
+                {
+                    "clusters": [{"name": "c", "cluster": {"server": self.url}}],
+                    "users": [{"name": "u", "user": user}],
+                    "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u", "namespace": "team"}}],
+                    "current-context": "x",
+                }
+            )
+        )
+        return file
+
+    def close(self) -> None:
+        """Answer no more."""
+        self._server.shutdown()
+        self._server.server_close()
+
+
+_MISSING = {"kind": "Status", "reason": "NotFound", "message": 'pods "x" not found'}
+
+
+def serving() -> Iterator[ApiServer]:
+    """For a fixture."""
+    server = ApiServer()
+    yield server
+    server.close()

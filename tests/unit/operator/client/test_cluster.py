@@ -1,0 +1,70 @@
+"""Calls to an API server: paths, pages, watches, and errors in words."""
+
+from __future__ import annotations
+
+import pytest
+
+from dtjob.client.cluster import Cluster, connect
+from dtjob.client.errors import ApiError, Conflict, Forbidden, NotFound, Unreachable
+from tests.unit.operator.client.api_server import ApiServer
+
+PODS = "/api/v1/namespaces/team/pods"
+JOBS = "/apis/training.dtjob.dev/v1beta1/namespaces/team/distributedtrainingjobs"
+
+
+def test_pages_are_put_together(server: ApiServer, cluster: Cluster) -> None:
+    pages = [{"items": [{"a": 1}], "metadata": {"continue": "more"}}, {"items": [{"a": 2}], "metadata": {}}]
+    server.answer(f"GET {PODS}", *pages)
+    assert cluster.list("Pod", "app=x") == [{"a": 1}, {"a": 2}]
+    assert "labelSelector=app%3Dx" in server.asked[0][1]
+    assert "continue=more" in server.asked[1][1]
+
+
+def test_objects_are_made_changed_and_deleted(server: ApiServer, cluster: Cluster) -> None:
+    server.answer(f"POST {JOBS}", {"made": True})
+    server.answer(f"PATCH {JOBS}/a/scale", {"changed": True})
+    server.answer(f"DELETE {JOBS}/a", {})
+    assert cluster.create({"kind": "DistributedTrainingJob", "metadata": {"name": "a"}}) == {"made": True}
+    assert cluster.patch("DistributedTrainingJob", "a", {"spec": {"replicas": 2}}, "scale") == {"changed": True}
+    cluster.delete("DistributedTrainingJob", "a", seconds=0)
+    assert [body for _, _, body in server.asked][1:] == [
+        {"spec": {"replicas": 2}},
+        {"propagationPolicy": "Background", "gracePeriodSeconds": 0},
+    ]
+
+
+def test_a_watch_gives_changes_and_raises_its_error(server: ApiServer, cluster: Cluster) -> None:
+    gone = {"type": "ERROR", "object": {"code": 410, "reason": "Expired", "message": "too old"}}
+    server.answer(f"WATCH {PODS}", [{"type": "ADDED", "object": {"a": 1}}, gone])
+    watch = cluster.watch("Pod", "7")
+    assert next(watch) == ("ADDED", {"a": 1})
+    with pytest.raises(ApiError, match="too old"):
+        next(watch)
+
+
+@pytest.mark.parametrize(("code", "error"), [(403, Forbidden), (404, NotFound), (409, Conflict), (500, ApiError)])
+def test_refusals_keep_their_words(server: ApiServer, cluster: Cluster, code: int, error: type[Exception]) -> None:
+    server.answer(f"GET {PODS}/a", {"reason": "R", "message": "it may not be"}, code=code)
+    with pytest.raises(error, match="it may not be"):
+        cluster.get("Pod", "a")
+
+
+def test_what_is_not_there_is_none_where_that_is_asked(cluster: Cluster) -> None:
+    assert cluster.find("Pod", "a") is None
+
+
+def test_a_server_that_is_away_is_named(server: ApiServer, cluster: Cluster) -> None:
+    server.close()
+    with pytest.raises(Unreachable, match=server.url):
+        cluster.get("Pod", "a")
+
+
+def test_wrong_credentials_are_said(server: ApiServer, cluster: Cluster) -> None:
+    server.answer(f"GET {PODS}/a", {"message": "Unauthorized"}, code=401)
+    with pytest.raises(ApiError, match="does not accept your credentials"):
+        cluster.get("Pod", "a")
+
+
+def test_the_namespace_is_the_contexts_or_the_given_one(cluster: Cluster, server: ApiServer, tmp_path) -> None:
+    assert cluster.namespace == "team"
+    assert connect(str(server.kubeconfig(tmp_path)), None, "other").namespace == "other"

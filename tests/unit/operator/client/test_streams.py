@@ -1,0 +1,104 @@
+"""Commands in pods and forwarded ports, against a stand-in that speaks the protocol of a kubelet."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator
+
+import pytest
+from aiohttp import WSMsgType, web
+
+from dtjob.client.cluster import Cluster
+from dtjob.client.connection import Connection
+from dtjob.client.errors import ApiError
+from dtjob.client.kubeconfig import Access
+from dtjob.client.streams import CommandFailed, forward, run_in_pod
+
+PODS = "/api/v1/namespaces/team/pods"
+
+
+async def _exec(request: web.Request) -> web.StreamResponse:
+    assert request.headers["Authorization"] == "Bearer secret"
+    socket = web.WebSocketResponse(protocols=("v4.channel.k8s.io",))
+    await socket.prepare(request)
+    command = request.query.getall("command")
+    await socket.send_bytes(b"\x01")
+    await socket.send_bytes(b"\x01" + " ".join(command).encode())
+    if command[0] == "fail":
+        await socket.send_bytes(b"\x02one\nno such file\n")
+        await socket.send_bytes(b"\x03" + json.dumps({"status": "Failure", "message": "exit code 1"}).encode())
+    else:
+        await socket.send_bytes(b"\x03" + json.dumps({"status": "Success"}).encode())
+    await socket.close()
+    return socket
+
+
+async def _forward(request: web.Request) -> web.StreamResponse:
+    """An echo in capital letters. Each channel begins with the port."""
+    socket = web.WebSocketResponse(protocols=("v4.channel.k8s.io",))
+    await socket.prepare(request)
+    port = int(request.query["ports"]).to_bytes(2, "little")
+    await socket.send_bytes(b"\x00" + port)
+    await socket.send_bytes(b"\x01" + port)
+    async for message in socket:
+        if message.type is WSMsgType.BINARY:
+            await socket.send_bytes(b"\x00" + message.data[1:].upper())
+    return socket
+
+
+@pytest.fixture
+def cluster() -> Iterator[Cluster]:
+    started, loop = threading.Event(), asyncio.new_event_loop()
+    ports: list[int] = []
+    runners: list[web.AppRunner] = []
+
+    async def serve() -> None:
+        app = web.Application()
+        app.add_routes([web.get(f"{PODS}/a/exec", _exec), web.get(f"{PODS}/a/portforward", _forward)])
+        runner = web.AppRunner(app, shutdown_timeout=1.0)
+        runners.append(runner)
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        ports.append(runner.addresses[0][1])
+        started.set()
+
+    thread = threading.Thread(target=lambda: (loop.run_until_complete(serve()), loop.run_forever()), daemon=True)
+    thread.start()
+    started.wait()
+    access = Access(f"http://127.0.0.1:{ports[0]}", None, lambda: "Bearer secret", "team")
+    yield Cluster(Connection(access), "team")
+    asyncio.run_coroutine_threadsafe(runners[0].cleanup(), loop).result()
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join()
+    loop.close()
+
+
+def test_the_output_of_a_command_comes_in_pieces(cluster: Cluster) -> None:
+    said = bytearray()
+    run_in_pod(cluster, "a", "helper", ["python3", "-c", "print('a b & c')"], said.extend)
+    assert said.decode() == "python3 -c print('a b & c')"
+
+
+def test_a_command_that_fails_says_its_last_line(cluster: Cluster) -> None:
+    with pytest.raises(CommandFailed, match=r"^no such file$"):
+        run_in_pod(cluster, "a", "helper", ["fail"], bytearray().extend)
+
+
+def test_a_pod_that_is_not_there_is_an_error(cluster: Cluster) -> None:
+    with pytest.raises(ApiError):
+        run_in_pod(cluster, "b", "helper", ["true"], bytearray().extend)
+
+
+async def test_a_port_is_forwarded_until_it_is_cancelled(cluster: Cluster) -> None:
+    at: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    task = asyncio.create_task(forward(cluster, "a", 6006, 0, at.set_result))
+    reader, writer = await asyncio.open_connection("127.0.0.1", await at)
+    writer.write(b"hello")
+    assert await reader.readexactly(5) == b"HELLO"
+    writer.close()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task

@@ -1,0 +1,60 @@
+"""When what was refused may be tried again."""
+
+from __future__ import annotations
+
+from dtjob.controller.pace.holds import IN_THE_WAY, Holds
+
+
+def test_what_was_refused_is_held_and_then_tried():
+    holds = Holds()
+    assert not holds.holds("Pod/a", 100)
+    holds.refused("Pod/a", 100)
+    assert holds.holds("Pod/a", 100 + IN_THE_WAY.longest - 0.1)
+    assert not holds.holds("Pod/a", 100 + IN_THE_WAY.longest)
+    assert not holds.holds("Pod/b", 100)
+
+
+def test_what_is_in_the_way_is_looked_for_ever_later():
+    holds, now, waits = Holds(), 100.0, []
+    for _ in range(6):
+        holds.in_the_way("Pod/a", now, "uid")
+        wait = holds.next_try(now)
+        assert wait is not None
+        waits.append(wait)
+        now += wait
+    assert waits == [1, 2, 4, 8, 15, 15]
+    assert (holds.tries("Pod/a"), holds.blocker("Pod/a")) == (6, "uid")
+
+
+def test_the_next_try_is_the_earliest():
+    holds = Holds()
+    assert holds.next_try(0) is None
+    holds.refused("Pod/a", 100)
+    holds.refused("Pod/b", 105)
+    assert holds.next_try(110) == 5
+    assert holds.next_try(116) == IN_THE_WAY.first
+    holds.lift("Pod/a")
+    assert holds.next_try(110) == 10
+
+
+def test_what_nobody_wants_is_forgotten():
+    holds = Holds()
+    holds.refused("Pod/a", 100)
+    holds.refused("Pod/b", 100)
+    holds.keep({"Pod/b"})
+    assert not holds.holds("Pod/a", 100)
+    assert holds.holds("Pod/b", 100)
+    holds.keep(set())
+    assert holds.next_try(100) is None
+
+
+def test_what_stands_and_cannot_be_put_right_is_told_from_what_is_missing():
+    holds = Holds()
+    holds.refused("Service/digits", 0.0, stands=True)
+    holds.refused("ConfigMap/digits", 0.0)
+    assert [holds.stands(f"{kind}/digits") for kind in ("Service", "ConfigMap", "NetworkPolicy")] == [
+        True,
+        False,
+        False,
+    ]
+    assert holds.holds("Service/digits", 1.0)

@@ -1,0 +1,31 @@
+"""How often one object is mended where others want it otherwise."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from dtjob.controller.pace.repair_limit import AT_ONCE, FORGOTTEN_AFTER, REMEMBERED, WAIT, RepairLimit
+from tests.unit.operator.builders import NOW
+
+
+def test_first_at_once_then_ever_later():
+    limit, now, waits = RepairLimit(), NOW, []
+    for _ in range(AT_ONCE + 12):
+        wait = limit.wait("a", now)
+        waits.append(wait)
+        now += wait
+        assert not limit.wait("a", now)
+        limit.note("a", now)
+    assert waits[:AT_ONCE] == [timedelta()] * AT_ONCE
+    assert waits[AT_ONCE : AT_ONCE + 3] == [timedelta(seconds=seconds) for seconds in (2, 4, 8)]
+    assert waits[-1] == timedelta(seconds=WAIT.longest)
+    assert not limit.wait("b", now)
+    assert limit.wait("a", now)
+    assert not limit.wait("a", now + FORGOTTEN_AFTER + timedelta(seconds=1))
+
+
+def test_what_is_remembered_is_bounded():
+    limit = RepairLimit()
+    for number in range(REMEMBERED + 50):
+        limit.note(number, NOW)
+    assert len(limit._mended) == REMEMBERED

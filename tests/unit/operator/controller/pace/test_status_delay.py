@@ -1,0 +1,255 @@
+"""How long a status that tells of counts alone waits."""
+
+from __future__ import annotations
+
+import pytest
+
+from dtjob import times
+from dtjob.api.job import KIND
+from dtjob.controller.pace.status_delay import (
+    FIRST_SECONDS_A_JOB,
+    LONGEST_FIRST_SECONDS,
+    LONGEST_SECONDS,
+    MOST_FIRST_SECONDS,
+    MUCH,
+    SHORTEST_SECONDS,
+    StatusDelay,
+)
+from dtjob.controller.pace.workqueue import WorkQueue
+from dtjob.objects.shared import shared_objects
+from tests.unit.operator import builders
+from tests.unit.operator.builders import NOW
+from tests.unit.operator.simulation.operator import World
+
+KEY = ("default", "digits")
+
+
+@pytest.mark.parametrize(
+    ("jobs", "longest"), [(1, SHORTEST_SECONDS), (MUCH, SHORTEST_SECONDS), (MUCH + 1, LONGEST_SECONDS)]
+)
+def test_it_waits_from_its_first_look_on_and_no_longer_than_that(jobs: int, longest: float) -> None:
+    status_delay, now = StatusDelay(), 1000.0
+    while wait := status_delay.wait(KEY, now, jobs):
+        assert wait >= SHORTEST_SECONDS / 2
+        now += wait
+    assert 1000 + longest <= now < 1000 + longest + SHORTEST_SECONDS
+    status_delay.forget(KEY)
+    assert status_delay.wait(KEY, now, jobs)
+
+
+def test_a_first_one_waits_for_other_jobs_alone() -> None:
+    assert not StatusDelay().wait(KEY, 0.0, 1, first=True)
+    assert StatusDelay().wait(KEY, 0.0, MUCH + 1, first=True)
+    assert not StatusDelay(0).wait(KEY, 0.0, MUCH + 1, first=True)
+    status_delay = StatusDelay()
+    assert status_delay.wait(KEY, 0.0, MUCH + 1, first=True) == LONGEST_FIRST_SECONDS
+    assert not status_delay.wait(KEY, 1.0, MUCH, first=True)
+
+
+def crowd(status_delay: StatusDelay, jobs: int) -> None:
+    for number in range(jobs):
+        status_delay.wait(("default", f"other-{number}"), 0.0, MUCH + 1, first=True)
+
+
+def waits(status_delay: StatusDelay, jobs: int = MUCH + 1) -> float:
+    """Seconds until the first status of KEY is written, from 0 on."""
+    now = 0.0
+    while wait := status_delay.wait(KEY, now, jobs, first=True):
+        now += wait
+    return now
+
+
+@pytest.mark.parametrize(
+    ("jobs", "longest"),
+    [(LONGEST_FIRST_SECONDS / FIRST_SECONDS_A_JOB, LONGEST_FIRST_SECONDS), (200, 200 * FIRST_SECONDS_A_JOB),
+     (5000, MOST_FIRST_SECONDS)],
+)  # fmt: skip
+def test_the_more_wait_for_their_first_the_longer_they_do(jobs: float, longest: float) -> None:
+    status_delay = StatusDelay()
+    crowd(status_delay, int(jobs) - 1)
+    assert waits(status_delay) == pytest.approx(longest)
+
+
+def test_who_came_last_into_a_crowd_waits_as_long_once_the_others_are_gone() -> None:
+    status_delay = StatusDelay()
+    crowd(status_delay, 199)
+    status_delay.wait(KEY, 0.0, MUCH + 1, first=True)
+    for number in range(199):  # one that was written, or says more than that it waits, is none of them any more
+        key = ("default", f"other-{number}")
+        status_delay.forget(key) if number % 2 else status_delay.wait(key, 0.0, MUCH + 1)
+    assert waits(status_delay) == pytest.approx(200 * FIRST_SECONDS_A_JOB)
+    status_delay.forget(KEY)
+    assert waits(status_delay) == LONGEST_FIRST_SECONDS
+
+
+def test_a_first_one_waits_for_its_crowd_however_little_there_is_to_do_at_the_moment() -> None:
+    status_delay = StatusDelay()
+    crowd(status_delay, MUCH - 1)
+    assert waits(status_delay, 1) == 0
+    crowd(status_delay, 149)
+    assert waits(status_delay, 1) == pytest.approx(150 * FIRST_SECONDS_A_JOB)
+
+
+def test_a_few_are_written_as_soon_as_there_is_less_to_do() -> None:
+    status_delay = StatusDelay()
+    wait = status_delay.wait(KEY, 0.0, MUCH + 1, first=True)
+    assert not status_delay.wait(KEY, wait / 2, MUCH, first=True)
+
+
+def test_jobs_wait_each_for_itself() -> None:
+    status_delay = StatusDelay()
+    assert status_delay.wait(KEY, 0.0, 1)
+    assert status_delay.wait(("default", "other"), 0.5, 1) == SHORTEST_SECONDS
+    assert not status_delay.wait(KEY, SHORTEST_SECONDS, 1)
+
+
+def test_a_small_job_is_written_three_times_from_its_beginning_to_its_end() -> None:
+    made = World(builders.job(workers=3))
+    try:
+        made.run(0.3)
+        for state in (builders.running(), builders.ended(0, made.now())):
+            for name in sorted(made.pods):
+                made.run(0.02)
+                made.cluster.change("Pod", name, lambda one, state=state: one.update(status=state))
+            made.run(5)
+        assert made.job.status["phase"] == "Succeeded"
+        assert made.job.status["replicaStatuses"]["worker"]["succeeded"] == 3
+        assert made.cluster.calls.count("write status") == 3
+    finally:
+        made.close()
+
+
+@pytest.mark.parametrize("seconds", [0.005, 0.015, 0.025, 0.035])
+def test_who_is_killed_before_the_first_word_of_a_job_finds_what_was_made(seconds: float) -> None:
+    made = World(builders.job(workers=3))
+    try:
+        made.run(seconds)
+        assert not made.job.status
+        made.restart()
+        made.run(3)
+        assert made.job.status["internal"]["allCreated"]
+        assert sorted(made.pods) == ["digits-chief-0-0", *(f"digits-worker-{number}-0" for number in range(3))]
+        assert len({pod["metadata"]["uid"] for pod in made.pods.values()}) == 4
+        assert made.cluster.calls.count("create Pod digits-chief-0-0") == 1
+    finally:
+        made.close()
+
+
+@pytest.mark.parametrize("seconds", [0.06, 0.3, 0.9])
+def test_a_task_that_has_finished_stays_so_where_its_pod_goes_soon_after(seconds: float) -> None:
+    """As of a drained node: its kubelet tells that the pod has ended, and takes it away. The chief still exports."""
+    made = World(builders.job(workers=3))
+    try:
+        made.run(0.3)
+        for name in sorted(made.pods):
+            made.cluster.change("Pod", name, lambda one: one.update(status=builders.running()))
+        made.run(5)
+        (name,) = [one for one in made.pods if "worker-1" in one]
+        ended = builders.ended(0, made.now())
+        made.cluster.change(
+            "Pod", name, lambda one: one["metadata"].update(deletionTimestamp=builders.at(5).isoformat())
+        )
+        made.run(5)
+        made.cluster.change("Pod", name, lambda one: one.update(status=ended))
+        made.run(seconds)
+        made.cluster.remove("Pod", name)
+        made.run(10)
+        assert made.job.status["internal"]["finished"] == [{"role": "worker", "attempt": 0, "indexes": "1"}]
+        assert made.job.status["phase"] == "Running"
+        assert not [one for one in made.pods if "worker-1" in one]
+    finally:
+        made.close()
+
+
+def busy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have all that may wait wait."""
+    monkeypatch.setattr(WorkQueue, "at_hand", MUCH + 1)
+
+
+def all_run(made: World) -> None:
+    for name in made.pods:
+        made.cluster.change("Pod", name, lambda one: one.update(status=builders.running()))
+
+
+@pytest.mark.parametrize("task", ["chief", "worker-1"])
+def test_a_pod_that_has_ended_may_be_gone_at_once_however_much_there_is_to_do(
+    monkeypatch: pytest.MonkeyPatch, task: str
+) -> None:
+    """It is deleted without grace: nobody sees that it is going."""
+    busy(monkeypatch)
+    made = World(builders.job(workers=3))
+    try:
+        made.run(0.3)
+        all_run(made)
+        made.run(LONGEST_FIRST_SECONDS + 1)
+        (name,) = [one for one in made.pods if task in one]
+        ended = builders.ended(0, made.now())
+        made.cluster.change("Pod", name, lambda one: one.update(status=ended))
+        made.run(0.2)
+        made.cluster.remove("Pod", name)
+        made.run(10)
+        assert made.job.status["restarts"]["total"] == 0
+        assert made.job.status["phase"] == ("Succeeded" if task == "chief" else "Running")
+    finally:
+        made.close()
+
+
+def set_suspend(made: World, suspend: bool) -> None:
+    made.cluster.change(KIND, "digits", lambda one: one["spec"].update(suspend=suspend))
+
+
+def test_a_job_that_is_suspended_before_its_first_word_goes_on_with_new_pods(monkeypatch: pytest.MonkeyPatch) -> None:
+    busy(monkeypatch)
+    made = World(builders.job(workers=1))
+    try:
+        made.run(0.3)
+        assert not made.job.status
+        assert len(made.pods) == 2
+        set_suspend(made, True)
+        made.run(2)
+        assert made.job.status["phase"] == "Suspended"
+        set_suspend(made, False)
+        made.run(2)
+        for name, pod in made.pods.items():
+            if "deletionTimestamp" in pod["metadata"]:
+                made.cluster.remove("Pod", name)
+        made.run(2)
+        assert sorted(made.pods) == ["digits-chief-0-1", "digits-worker-0-1"]
+        assert made.job.status["restarts"]["total"] == 0
+    finally:
+        made.close()
+
+
+def test_a_job_began_with_its_first_pod_however_late_its_first_word_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    busy(monkeypatch)
+    made = World(builders.job(workers=1))
+    try:
+        made.run(0.3)
+        made.run(LONGEST_FIRST_SECONDS + 1)
+        assert made.job.status["startTime"] == times.rfc3339(NOW)
+    finally:
+        made.close()
+
+
+@pytest.mark.parametrize("is_busy", [False, True])
+def test_nothing_came_of_a_beginning(monkeypatch: pytest.MonkeyPatch, is_busy: bool) -> None:
+    """What is in the way says nothing yet, so nothing is there to look at again at once."""
+    if is_busy:
+        busy(monkeypatch)
+    made = World(builders.job(workers=1, suspend=True))
+    try:
+        made.run(1)
+        going = {"labels": {}, "ownerReferences": [], "deletionTimestamp": builders.at(0).isoformat()}
+        for one in shared_objects(made.job):
+            made.cluster.put({**one, "metadata": {**one["metadata"], **going}})
+        made.cluster.remove(KIND, "digits")
+        made.run(1)
+        made.apply(builders.job(workers=1, uid="another"))
+        made.run(0.5)
+        assert made.cluster.calls.count("create Service digits") <= 2
+        made.run(8)
+        assert made.cluster.calls.count("create Service digits") <= 4
+        made.run(LONGEST_FIRST_SECONDS)
+        assert made.job.status["phase"] == "Pending"
+    finally:
+        made.close()

@@ -1,0 +1,273 @@
+"""The work queue, in simulated time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Iterator
+from typing import Any
+
+import pytest
+
+from dtjob.controller.pace.workqueue import FIRST_IN_A_ROW, RETRY, WorkQueue
+from tests.unit.operator.simulation.time import SimulatedLoop
+
+
+@pytest.fixture
+def loop() -> Iterator[SimulatedLoop]:
+    loop = SimulatedLoop()
+    yield loop
+    loop.close()
+
+
+async def taken(queue: WorkQueue[str], seconds: float = 1) -> list[str]:
+    """The keys that come within so many seconds; each is done at once."""
+    keys = []
+    end = asyncio.get_running_loop().time() + seconds
+    while (left := end - asyncio.get_running_loop().time()) > 1e-3:
+        try:
+            async with asyncio.timeout(left):
+                key = await queue.get()
+        except TimeoutError:
+            break
+        queue.done(key)
+        keys.append(key)
+    return keys
+
+
+def play(loop: SimulatedLoop, story: Coroutine[Any, Any, None]) -> None:
+    loop.run_until_complete(story)
+
+
+def test_a_key_is_queued_once(loop: SimulatedLoop):
+    async def story() -> None:
+        queue = WorkQueue[str]()
+        for key in "aabab":
+            queue.add(key)
+        assert len(queue) == 2
+        assert await taken(queue) == ["a", "b"]
+
+    play(loop, story())
+
+
+def test_some_go_first_and_the_others_do_not_wait_for_ever(loop: SimulatedLoop):
+    async def story() -> None:
+        queue = WorkQueue[str](str.isupper)
+        for key in ("a", "b", *(f"N{number}" for number in range(2 * FIRST_IN_A_ROW + 1))):
+            queue.add(key)
+        assert len(queue) == queue.at_hand == 2 * FIRST_IN_A_ROW + 3
+        order = await taken(queue)
+        assert [order.index(key) for key in "ab"] == [FIRST_IN_A_ROW, 2 * FIRST_IN_A_ROW + 1]
+        assert [key for key in order if key.isupper()] == [f"N{number}" for number in range(2 * FIRST_IN_A_ROW + 1)]
+
+    play(loop, story())
+
+
+def test_a_key_that_waits_may_come_to_go_first(loop: SimulatedLoop):
+    """A job's pod fails while it is due for something else."""
+
+    async def story() -> None:
+        hurt: set[str] = set()
+        queue = WorkQueue[str](hurt.__contains__)
+        for key in "abc":
+            queue.add(key)
+        hurt.add("c")
+        for _ in range(2):
+            queue.add("c")
+        assert len(queue) == 3
+        assert await taken(queue) == ["c", "a", "b"]
+
+    play(loop, story())
+
+
+def test_who_goes_first_is_asked_when_a_key_is_due(loop: SimulatedLoop):
+    async def story() -> None:
+        hurt = {"z"}
+        queue = WorkQueue[str](hurt.__contains__)
+        for key in "abz":
+            queue.add(key)
+        assert await queue.get() == "z"
+        hurt.clear()
+        queue.add("z")  # while a worker has it
+        queue.done("z")
+        assert await taken(queue) == ["a", "b", "z"]
+
+    play(loop, story())
+
+
+def test_a_key_is_never_with_two_workers(loop: SimulatedLoop):
+    """Else every pod would be created several times."""
+
+    async def story() -> None:
+        queue = WorkQueue[str]()
+        queue.add("a")
+        assert await queue.get() == "a"
+        queue.add("a")
+        assert await taken(queue) == []
+        queue.done("a")
+        assert await taken(queue) == ["a"]
+
+    play(loop, story())
+
+
+def test_a_later_time_wakes_a_waiting_worker(loop: SimulatedLoop):
+    async def story() -> None:
+        queue = WorkQueue[str]()
+        waiting = asyncio.ensure_future(queue.get())
+        await asyncio.sleep(1)
+        queue.add_after("a", 600)
+        await asyncio.sleep(599)
+        assert not waiting.done()
+        await asyncio.sleep(1.1)
+        assert waiting.result() == "a"
+
+    play(loop, story())
+
+
+def test_a_key_has_one_later_time_the_earliest(loop: SimulatedLoop):
+    async def story() -> None:
+        queue = WorkQueue[str]()
+        for seconds in (30, 10, 20, 10.5):
+            queue.add_after("a", seconds)
+        assert await taken(queue, 9) == []
+        assert await taken(queue, 60) == ["a"]
+        queue.add_after("a", 5)
+        assert await taken(queue, 6) == ["a"]
+
+    play(loop, story())
+
+
+def test_asking_again_at_each_look_does_not_multiply(loop: SimulatedLoop):
+    """A blocked job looks again every 15 s; looks for other reasons must not each begin a rhythm of their own."""
+
+    async def story() -> None:
+        queue = WorkQueue[str]()
+        looks = 0
+        for moment in range(300):
+            if moment % 7 == 0 and moment < 100:
+                queue.add("a")
+            for key in await taken(queue, 1):
+                looks += 1
+                queue.add_after(key, 15)
+        assert looks <= 15 + 300 / 15
+
+    play(loop, story())
+
+
+def test_retries_wait_longer_each_time_until_one_does_well(loop: SimulatedLoop):
+    async def story() -> None:
+        queue = WorkQueue[str]()
+        waits = [queue.retry("a") for _ in range(12)]
+        assert waits == sorted(waits)
+        assert waits[0] == pytest.approx(0.1)
+        assert waits[-1] == RETRY.longest
+        queue.forget("a")
+        assert queue.retry("a") == pytest.approx(0.1)
+
+    play(loop, story())
+
+
+def test_a_retry_waits_as_long_as_it_was_told_to(loop: SimulatedLoop):
+    async def story() -> None:
+        queue = WorkQueue[str]()
+        assert queue.retry("a", 2) == 2
+        assert queue.retry("a", 1e9) == RETRY.longest
+        began = loop.time()
+        assert await queue.get() == "a"
+        assert loop.time() - began == pytest.approx(2)
+
+    play(loop, story())
+
+
+@pytest.mark.parametrize("turns", range(4))
+def test_a_cancelled_worker_ends_though_a_key_comes_at_the_same_moment(loop: SimulatedLoop, turns: int):
+    """Python 3.11's asyncio.wait_for swallows such a cancellation; the operator would never end."""
+
+    async def story() -> None:
+        queue = WorkQueue[str]()
+
+        async def work() -> None:
+            while True:
+                queue.done(await queue.get())
+
+        queue.add_after("b", 1000)
+        worker = asyncio.ensure_future(work())
+        await asyncio.sleep(1)
+        queue.add("a")
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        worker.cancel()
+        await asyncio.wait([worker], timeout=5)
+        assert worker.cancelled()
+
+    play(loop, story())
+
+
+def test_what_comes_alone_waits_for_nothing(loop: SimulatedLoop):
+    async def story() -> None:
+        queue = WorkQueue[str]()
+        queue.add_gathered("a", 0.5)
+        assert await taken(queue, 0.01) == ["a"]
+        await asyncio.sleep(0.6)
+        queue.add_gathered("a", 0.5)
+        assert await taken(queue, 0.01) == ["a"]
+
+    play(loop, story())
+
+
+def test_what_comes_in_a_burst_comes_once_more(loop: SimulatedLoop):
+    async def story() -> None:
+        queue = WorkQueue[str]()
+        queue.add_gathered("a", 0.5)
+        assert await taken(queue, 0.01) == ["a"]
+        for _ in range(40):
+            queue.add_gathered("a", 0.5)
+            assert await taken(queue, 0.01) == []
+        queue.add_gathered("b", 0.5)  # another's
+        assert await taken(queue, 0.01) == ["b"]
+        assert await taken(queue, 1) == ["a"]
+
+    play(loop, story())
+
+
+def test_what_comes_alone_waits_until_what_comes_with_it_is_there(loop: SimulatedLoop):
+    async def story() -> None:
+        queue = WorkQueue[str]()
+        queue.add("b")
+        assert await taken(queue, 0.01) == ["b"]
+        for _ in range(5):
+            queue.add_gathered("a", 0.5, settle=0.1)
+            assert await taken(queue, 0.01) == []
+        assert await taken(queue, 0.06) == ["a"]  # 0.1 s after the first
+
+    play(loop, story())
+
+
+def test_what_comes_before_anybody_works_is_due_at_once():
+    queue = WorkQueue[str]()
+    queue.add_gathered("a", 0.5, settle=0.1)  # where no event loop runs
+    assert len(queue) == 1
+
+
+def test_the_time_is_counted_from_when_the_work_ended(loop: SimulatedLoop):
+    async def story() -> None:
+        queue = WorkQueue[str]()
+        queue.add("a")
+        assert await queue.get() == "a"
+        await asyncio.sleep(3)
+        queue.done("a")
+        queue.add_gathered("a", 0.5)
+        assert await taken(queue, 0.4) == []
+        assert await taken(queue, 0.2) == ["a"]
+
+    play(loop, story())
+
+
+def test_nothing_is_remembered_of_keys_that_were_looked_at_long_ago(loop: SimulatedLoop):
+    async def story() -> None:
+        queue = WorkQueue[str]()
+        for number in range(100):
+            queue.add(f"{number}")
+            assert await taken(queue, 1) == [f"{number}"]
+        assert len(queue._looked_at) <= 2
+
+    play(loop, story())

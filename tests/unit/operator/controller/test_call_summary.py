@@ -1,0 +1,43 @@
+"""What is told of a plan that was carried out."""
+
+from __future__ import annotations
+
+from dtjob.controller.call_summary import CallSummary
+from dtjob.plan.actions import Event
+
+
+def test_one_event_for_all_pods_in_their_order():
+    summary = CallSummary()
+    summary.created("Service", "digits")
+    for number in (10, 9, 0, 2):
+        summary.created("Pod", f"digits-worker-{number}-0")
+    summary.deleted("Pod", "digits-chief-0-0")
+    assert summary.events() == [
+        Event("Normal", "SuccessfulDelete", "Deleted pod: digits-chief-0-0"),
+        Event(
+            "Normal",
+            "SuccessfulCreate",
+            "Created 4 pods: digits-worker-0-0, digits-worker-2-0, digits-worker-9-0 and 1 more",
+        ),
+    ]
+
+
+def test_a_refusal_is_told_once_with_one_pods_words():
+    summary = CallSummary()
+    for number in (10, 9):
+        summary.refused("Pod", f"digits-worker-{number}-0", f"no room for {number}")
+    summary.refused("Service", "digits", "not ours")
+    told = "Error creating 2 pods: digits-worker-9-0, digits-worker-10-0: no room for 9"
+    assert summary.events() == [Event("Warning", "FailedCreate", told)]
+
+
+def test_what_somebody_has_deleted_is_told_of_when_it_is_there_again():
+    summary = CallSummary()
+    summary.created("NetworkPolicy", "digits", again=True)
+    summary.created("Service", "digits")
+    told = "NetworkPolicy digits was missing and has been created again"
+    assert summary.events() == [Event("Normal", "Mended", told)]
+
+
+def test_nothing_done_is_nothing_said():
+    assert CallSummary().events() == []

@@ -1,0 +1,131 @@
+"""What is kept of an object. That it is enough is shown by every test whose pods come out of a store: `guarded.py`."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tracemalloc
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from dtjob.api.job import KIND, Job
+from dtjob.controller.stored_fields import LAST_APPLIED, kept
+from dtjob.objects.manifest import Manifest
+from dtjob.plan.actions import Create
+from dtjob.plan.seen.children import Children
+from tests.unit.operator import builders
+from tests.unit.operator.plan.test_plan_properties import observed
+from tests.unit.operator.simulation.guarded import guarded
+from tests.unit.operator.simulation.operator import job_manifest
+
+
+def as_an_api_server_gives_it(task_id: str = "worker-0") -> Manifest:
+    """A running pod with all that kubelet, scheduler and API server add."""
+    pod = builders.pod(builders.job(), task_id, builders.running())
+    pod["metadata"] |= {
+        "annotations": {"seen-by": "somebody"},
+        "managedFields": [{"manager": "kubelet", "fieldsV1": {f"f:{number}": {} for number in range(200)}}],
+    }
+    pod["status"] |= {
+        "podIP": "10.0.0.7",
+        "qosClass": "Burstable",
+        "conditions": [
+            {"type": kind, "status": "True", "lastTransitionTime": "2026-11-21T10:00:00Z", "lastProbeTime": None}
+            for kind in ("Initialized", "Ready", "ContainersReady", "PodScheduled")
+        ],
+    }
+    return json.loads(json.dumps(pod))  # type: ignore[no-any-return]
+
+
+def test_of_a_pod_stays_what_is_read():
+    found = kept(as_an_api_server_gives_it())
+    assert set(found["metadata"]) == {
+        *("name", "namespace", "uid", "resourceVersion", "creationTimestamp", "labels", "ownerReferences")
+    }
+    assert set(found["spec"]) == {"nodeName", "hostname", "terminationGracePeriodSeconds", "containers"}
+    assert found["status"]["containerStatuses"][0]["state"]["running"]
+    assert {one["type"] for one in found["status"]["conditions"]} >= {"Ready", "PodScheduled"}
+
+
+def test_what_is_kept_is_kept_of_what_was_kept():
+    once = kept(as_an_api_server_gives_it())
+    assert kept(once) == once
+
+
+def test_what_pods_have_in_common_is_held_once():
+    one, other = kept(as_an_api_server_gives_it("worker-0")), kept(as_an_api_server_gives_it("worker-1"))
+    assert one["metadata"]["ownerReferences"][0] is other["metadata"]["ownerReferences"][0]
+    assert one["status"]["conditions"][0] is other["status"]["conditions"][0]
+    assert one["metadata"]["namespace"] is other["metadata"]["namespace"]
+
+
+def test_the_object_itself_stays_as_it_was():
+    pod = as_an_api_server_gives_it()
+    before = json.dumps(pod)
+    kept(pod)
+    assert json.dumps(pod) == before
+
+
+@pytest.mark.parametrize("status", [None, {}, {"conditions": None, "containerStatuses": None}])
+def test_a_pod_that_says_little_is_kept_too(status: dict[str, Any] | None):
+    pod = {**as_an_api_server_gives_it(), "status": status}
+    assert kept(pod)["status"] == status
+
+
+def test_a_pod_takes_no_more_than_5_kb():
+    texts = [json.dumps(as_an_api_server_gives_it(f"worker-{number}")) for number in range(300)]
+    kept(json.loads(texts[0]))
+    tracemalloc.start()
+    held = [kept(json.loads(text)) for text in texts]
+    size, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(held) == 300
+    assert size / 300 < 5000
+
+
+def test_a_job_is_kept_but_for_the_copies_of_itself():
+    job = job_manifest(builders.job())
+    job["metadata"] |= {"managedFields": [{"manager": "kubectl"}], "annotations": {LAST_APPLIED: "{}", "mine": "x"}}
+    found = kept(job)
+    assert found["spec"] == job["spec"]
+    assert found["metadata"]["annotations"] == {"mine": "x"}
+    assert "managedFields" not in found["metadata"]
+    assert Job.model_validate(found) == Job.model_validate({**job, "metadata": found["metadata"]})
+
+
+def test_of_a_config_map_only_stays_that_it_is_there():
+    metadata = {"name": "digits-cluster-1", "namespace": "default", "uid": "a", "resourceVersion": "1", "labels": {}}
+    config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"cluster.json": "{}"}}
+    metadata = {**metadata, "ownerReferences": []}
+    assert kept(config_map) == {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
+
+
+@settings(max_examples=150, deadline=None, derandomize=True, phases=(Phase.generate, Phase.shrink))
+@given(observed(), st.integers(0, 3600))
+def test_a_plan_is_the_same_on_what_is_kept(seen: tuple[Job, Children], seconds: int) -> None:
+    job, children = seen
+    less = replace(children, objects=tuple(guarded(one) for one in children.objects))
+    now = builders.at(seconds)
+    assert builders.asked(job, less, now) == builders.asked(job, children, now)
+    made, wanted = builders.plan_answered(job, less, now), builders.plan_answered(job, children, now)
+    assert made == wanted
+    for one, other in zip(made.actions, wanted.actions, strict=True):
+        if isinstance(one, Create) and isinstance(other, Create):
+            assert one.manifest == other.manifest
+
+
+def test_a_field_that_is_read_and_not_kept_fails():
+    pod = guarded(as_an_api_server_gives_it())
+    with pytest.raises(AssertionError, match=r"Pod\.spec\.volumes is read, and controller/kept\.py does not keep it"):
+        pod["spec"].get("volumes")
+    with pytest.raises(AssertionError, match=r"Pod\.metadata\.annotations"):
+        assert "annotations" in pod["metadata"]
+
+
+def test_only_children_have_fields_that_go():
+    assert kept({"kind": "Lease", "metadata": {}, "spec": {"a": 1}})["spec"] == {"a": 1}
+    assert KIND not in sys.modules["dtjob.controller.stored_fields"].FIELDS

@@ -1,0 +1,72 @@
+"""Words of other APIs: what to write for each is a field that there is."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from dtjob.crd.answers import hints
+from dtjob.crd.answers.problems import problems
+from dtjob.crd.schema import spec_schema
+from tests.refusals.manifests import job
+
+_FIELD = re.compile(
+    r"\b(?:failurePolicy|scheduling|replicaSpecs|elasticPolicy|checkpoint|program|network)(?:\.\w+)+"
+    r"|(?<=write )(?:(?!onReasons)[a-z]+[A-Z]\w+|image|strategy|program|suspend)"
+)
+
+
+def part(path: str) -> dict[str, Any] | None:
+    """The schema at a dotted path below spec, None where it has no such field; `*` is any role."""
+    found: dict[str, Any] | None = spec_schema()
+    for name in path.removeprefix("spec.").split("."):
+        found = ((found or {}).get("properties") or {}).get("worker" if name == "*" else name.removesuffix("[]"))
+        if name.endswith("[]"):
+            found = (found or {}).get("items")
+    return found
+
+
+@pytest.mark.parametrize("word", hints._MENDS)
+def test_a_word_is_no_field_of_ours_and_its_mend_is_one(word: str) -> None:
+    assert part(word) is None
+    mend = hints.instead(word.replace("*", "worker")) or ""
+    found = _FIELD.findall(mend)
+    assert (
+        found
+        or mend.startswith(("remove it", "create", "write its", "write chief", "write worker", "write ps"))
+        or (mend in ("write roles", "write evaluator", "write scheduling") or "onReasons" in mend)
+    )
+    for field in found:
+        assert part(field), mend
+
+
+@pytest.mark.parametrize(
+    "path", ["spec.replica", "spec.replicaSpecs.chief.counts", "spec", "", "spec.replicas.chief.a.b"]
+)
+def test_a_field_that_no_other_api_has_gets_no_answer(path: str) -> None:
+    assert hints.instead(path) is None
+
+
+def test_a_word_is_answered_in_every_role_and_in_every_rule() -> None:
+    assert hints.instead("spec.replicaSpecs.ps.count") == "write replicaSpecs.ps.replicas"
+    assert hints.instead("spec.failurePolicy.rules[17].targetReplicatedJobs") == "write roles"
+
+
+@pytest.mark.parametrize("role", ["chief", "evaluator"])
+def test_the_number_of_a_role_of_one_task_is_to_be_removed(role: str) -> None:
+    for word in ("spec.replicas.{}.count", "spec.replicaSpecs.{}.count", "spec.replicaSpecs.{}.replicas"):
+        assert hints.instead(word.format(role)) == f"remove it: there is always one {role}"
+
+
+def test_each_word_within_an_unknown_block_is_answered_and_others_are_not() -> None:
+    old = {"worker": {"count": 4, "min": 2}, "chief": {}}
+    found = problems(job(replicaSpecs=..., replicas=old, runPolicy={"cleanPods": "All", "zzz": 1}))
+    assert [str(problem) for problem in found] == [
+        "spec.replicaSpecs: is required; add it",
+        "spec.replicas.worker.count: is an unknown field; write replicaSpecs.worker.replicas",
+        "spec.replicas.worker.min: is an unknown field; write elasticPolicy.minReplicas",
+        "spec.replicas.chief: is an unknown field; write replicaSpecs.chief",
+        "spec.runPolicy.cleanPods: is an unknown field; write cleanPodPolicy in spec",
+    ]

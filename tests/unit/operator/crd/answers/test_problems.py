@@ -1,0 +1,101 @@
+"""`problems` refuses what the API server refuses (tests/cluster/test_refusal.py has its answers to the same table)."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import pytest
+
+from dtjob.crd.answers.problems import problems, to_job
+from tests.refusals import BAD, BEFORE, CHANGES, CHANGES_TAKEN, GOOD, ONLY_VALIDATE, Bad, job
+from tests.refusals.manifests import Manifest, pod, training
+
+
+def names(rows: list[Bad]) -> list[str]:
+    return [row.name for row in rows]
+
+
+def test_the_table_is_long_enough_and_has_no_name_twice() -> None:
+    assert len(BAD) >= 400
+    assert len(GOOD) >= 20
+    rows = [*BAD, *CHANGES, *ONLY_VALIDATE]
+    assert len(set(names(rows))) == len(rows)
+
+
+@pytest.mark.parametrize("row", [*BAD, *ONLY_VALIDATE], ids=names([*BAD, *ONLY_VALIDATE]))
+def test_bad_manifests_are_refused_with_field_and_mend(row: Bad) -> None:
+    said = " | ".join(str(problem) for problem in problems(row.manifest))
+    assert said
+    for part in row.or_says or row.says:
+        assert part in said
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_good_manifests_have_no_problems(name: str) -> None:
+    assert problems(GOOD[name]) == []
+    assert to_job(GOOD[name]).metadata.name
+
+
+@pytest.mark.parametrize("row", CHANGES, ids=names(CHANGES))
+def test_changes_are_refused(row: Bad) -> None:
+    said = " | ".join(str(problem) for problem in problems(row.manifest, old=BEFORE))
+    for part in row.says:
+        assert part in said
+
+
+@pytest.mark.parametrize("name", CHANGES_TAKEN)
+def test_changes_are_taken(name: str) -> None:
+    assert problems(CHANGES_TAKEN[name], old=BEFORE) == []
+
+
+def test_several_problems_come_together() -> None:
+    found = problems(job(image="", replicaSpecs={"chief": {"replicas": 0}, "wroker": {}}))
+    assert [problem.field for problem in found] == [
+        "spec.image",
+        "spec.replicaSpecs.chief.replicas",
+        "spec.replicaSpecs.wroker",
+    ]
+
+
+@pytest.mark.parametrize("thing", [None, [], "text", 3, {}, {"apiVersion": "v1", "kind": "Pod"}])
+def test_something_else_is_no_manifest(thing: Any) -> None:
+    assert problems(thing)
+
+
+def test_a_tfjob_is_told_where_its_dtjob_is_written() -> None:
+    said = [str(problem) for problem in problems({"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "spec": {}})]
+    assert said == [
+        "apiVersion: must be training.dtjob.dev/v1beta1, not 'kubeflow.org/v1'",
+        "kind: must be DistributedTrainingJob, not 'TFJob'; `dtjob convert FILE` writes one from a TFJob",
+    ]
+
+
+def test_a_job_is_taken_as_well_as_a_dictionary() -> None:
+    assert problems(to_job(GOOD["everything"])) == []
+
+
+def test_a_bare_date_is_text_as_in_kubectl() -> None:
+    args = [datetime.date(2026, 11, 21)]
+    assert to_job(job(program={"entrypoint": "a.py", "args": args})).spec.program.args == ["2026-11-21"]  # type: ignore[union-attr]
+
+
+def test_an_empty_field_is_as_if_left_out_as_in_an_api_server() -> None:
+    assert problems(job(checkpoint=None, network={"port": None})) == []
+    assert to_job(job(checkpoint=None, network={"port": None})).spec.network.port == 2222
+
+
+@pytest.mark.parametrize(
+    ("replicas", "field"),
+    [
+        (training(resources={"limits": [{"nvidia.com/gpu": 1}]}), "containers[0].resources.limits: must be a mapping"),
+        (
+            training(securityContext={"capabilities": ["SYS_PTRACE"]}),
+            "containers[0].securityContext.capabilities: must",
+        ),
+        (pod(affinity={"podAffinity": []}), "affinity.podAffinity: must be a mapping"),
+    ],
+)
+def test_what_the_definition_leaves_open_and_dtjob_reads_has_the_form_of_a_pods(replicas: Manifest, field: str) -> None:
+    """The definition is too large to say it; the operator answers in the job's status."""
+    assert str(problems(job(replicaSpecs=replicas))[0]).startswith(f"spec.replicaSpecs.worker.template.spec.{field}")

@@ -1,0 +1,31 @@
+"""Elastic workers: their bounds over all numbers, and which changes of an elastic job are taken."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dtjob.crd.answers.problems import problems
+from tests.refusals.elastic import ELASTIC_BEFORE, ELASTIC_CHANGES, ELASTIC_CHANGES_TAKEN, elastic
+from tests.refusals.manifests import Bad
+
+NUMBER = st.integers(1, 20)
+
+
+@given(count=NUMBER, least=st.none() | NUMBER, most=st.none() | NUMBER)
+def test_replicas_lie_between_min_and_max_replicas(count: int, least: int | None, most: int | None) -> None:
+    found = problems(elastic(replicas=count, least=least, most=most))
+    assert (found == []) is ((least or 1) <= count <= (most or 4000))
+
+
+@pytest.mark.parametrize("row", ELASTIC_CHANGES, ids=[row.name for row in ELASTIC_CHANGES])
+def test_changes_are_refused(row: Bad) -> None:
+    said = " | ".join(str(problem) for problem in problems(row.manifest, old=ELASTIC_BEFORE))
+    for part in row.says:
+        assert part in said
+
+
+@pytest.mark.parametrize("name", ELASTIC_CHANGES_TAKEN)
+def test_their_number_may_change(name: str) -> None:
+    assert problems(ELASTIC_CHANGES_TAKEN[name], old=ELASTIC_BEFORE) == []

@@ -1,0 +1,51 @@
+"""Rules about a job's life: the path in managedBy, over any text."""
+
+from __future__ import annotations
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from dtjob.api.job import Job
+from dtjob.crd.answers.problems import problems
+from dtjob.objects.pod.grace import seconds_after_sigterm
+from dtjob.objects.topology import chief_task
+from tests.refusals.manifests import CHECKPOINT, Manifest, job
+
+
+@given(
+    domain=st.from_regex(r"[a-z0-9.-]{1,20}", fullmatch=True), path=st.text("ab/~%!;=:+-._", min_size=1, max_size=20)
+)
+@example("a", "/")
+def test_a_domain_before_a_path_is_taken_where_it_is_a_subdomain(domain: str, path: str) -> None:
+    labels = domain.split(".")
+    good = all(label and label[0] != "-" and label[-1] != "-" for label in labels)
+    assert (problems(job(managedBy=f"{domain}/{path}")) == []) is good
+
+
+@given(start=st.none() | st.integers(1, 100), active=st.none() | st.integers(1, 100))
+def test_a_start_deadline_comes_before_the_end(start: int | None, active: int | None) -> None:
+    policy = {"startDeadlineSeconds": start, "activeDeadlineSeconds": active}
+    assert (problems(job(**policy)) == []) is (start is None or active is None or start < active)
+
+
+def manifest(grace: int | None, sleep: int | None, save: int | None) -> Manifest:
+    hook = {} if sleep is None else {"lifecycle": {"preStop": {"sleep": {"seconds": sleep}}}}
+    spec = {"containers": [{"name": "tensorflow", **hook}]} | ({} if grace is None else {_GRACE: grace})
+    checkpoint = CHECKPOINT if save is None else {**CHECKPOINT, "saveTimeoutSeconds": save}
+    return job("Mirrored", replicaSpecs={"chief": {"template": {"spec": spec}}}, checkpoint=checkpoint)
+
+
+_GRACE = "terminationGracePeriodSeconds"
+seconds = st.none() | st.integers(1, 200)
+
+
+@given(grace=seconds, sleep=seconds, save=seconds)
+def test_what_is_taken_leaves_a_save_its_time(grace: int | None, sleep: int | None, save: int | None) -> None:
+    made, needed = manifest(grace, sleep, save), save or 60
+    found = problems(made)
+    assert bool(found) == (grace is not None and grace < needed + (sleep or 0))
+    if found:
+        assert [problem.field for problem in found] == [f"spec.replicaSpecs.chief.template.spec.{_GRACE}"]
+    else:
+        running = Job.model_validate(made)
+        assert seconds_after_sigterm(running, chief_task(running)) >= needed

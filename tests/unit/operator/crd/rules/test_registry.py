@@ -1,0 +1,35 @@
+"""All rules together: each is broken by some manifest of the table, and the API server takes its form."""
+
+from __future__ import annotations
+
+import re
+
+from dtjob.crd.answers.problems import problems
+from dtjob.crd.rules.registry import CHANGEABLE, RULES, UNCHANGING
+from tests.refusals import BAD
+
+
+def test_each_rule_is_broken_by_some_row() -> None:
+    broken = {str(problem) for row in BAD for problem in problems(row.manifest)}
+    unseen = [rule.message for rule in RULES if not any(rule.message.split("{}")[-1] in said for said in broken)]
+    assert unseen == []
+
+
+def test_every_message_is_one_line_that_an_api_server_takes() -> None:
+    for rule in RULES:
+        assert "\n" not in rule.message
+        assert len(rule.message) <= 2048
+
+
+def test_paths_of_rules_are_words() -> None:
+    assert all(re.fullmatch(r"[A-Za-z.*\[\]]*", rule.at) for rule in RULES)
+
+
+def test_what_is_in_the_pods_cannot_change() -> None:
+    fields = {field.field: field.required for field in UNCHANGING}
+    assert not set(CHANGEABLE) & set(fields)
+    # `required` is what an API server always has: given by the user, or filled in by default.
+    required = {"strategy", "replicaSpecs", "scheduling", "network", "successPolicy"}
+    optional = {"image", "program", "strategyOptions", "checkpoint", "evaluation", "tensorBoard", "managedBy"}
+    assert {name for name, always in fields.items() if always} == required
+    assert {name for name, always in fields.items() if not always} == optional

@@ -1,0 +1,52 @@
+"""Requests and limits: a rule's Python over any amounts."""
+
+from __future__ import annotations
+
+from math import prod
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dtjob.crd.answers.problems import problems, to_job
+from dtjob.crd.rules.resources import SINGLE_HOST_TOPOLOGIES, has_limits_where_needed, has_requests_within_limits
+from dtjob.objects.pod.pod import pod
+from tests.refusals.manifests import Manifest, job, options
+from tests.unit.operator import builders
+
+amounts = st.none() | st.integers(0, 5)
+NAMES = ("cpu", "nvidia.com/gpu", "hugepages-2Mi")
+
+
+def resources(name: str, request: int | None, limit: int | None) -> Manifest:
+    given = {"requests": request, "limits": limit}
+    return {kind: {name: amount} for kind, amount in given.items() if amount is not None}
+
+
+@given(st.sampled_from(NAMES), amounts, amounts)
+def test_what_is_taken_can_run(name: str, request: int | None, limit: int | None) -> None:
+    more = request is not None and limit is not None and request > limit
+    unequal = name != "cpu" and request is not None and request != limit
+    manifest = job(replicaSpecs={"chief": {"resources": resources(name, request, limit)}})
+    assert bool(problems(manifest)) == (more or unequal)
+
+
+def test_what_is_no_quantity_has_a_rule_of_its_own() -> None:
+    unreadable = {"requests": {"cpu": "many", "nvidia.com/gpu": "all"}, "limits": {"cpu": 1}}
+    assert has_requests_within_limits(unreadable)
+    assert has_limits_where_needed(unreadable)
+
+
+@pytest.mark.parametrize("topology", SINGLE_HOST_TOPOLOGIES)
+def test_a_slice_of_one_host_is_taken_and_its_chips_are_asked_for(topology: str) -> None:
+    manifest = options("TPU", tpu={"accelerator": "tpu-v5-lite-podslice", "topology": topology})
+    assert problems(manifest) == []
+    container = pod(to_job(manifest), builders.task("chief-0"), 0)["spec"]["containers"][0]
+    chips = container["resources"]["limits"]["google.com/tpu"]
+    assert chips == prod(int(side) for side in topology.split("x"))
+    assert chips in (1, 2, 4, 8)  # all that a host of GKE's has
+
+
+def test_the_address_of_the_nodes_own_tpu_may_be_written_out() -> None:
+    tpu = {"accelerator": "tpu-v5-lite-podslice", "topology": "2x2", "address": "local"}
+    assert problems(options("TPU", tpu=tpu)) == []

@@ -1,0 +1,56 @@
+"""How long a job's cluster spec gets, which limits its tasks and its name."""
+
+from __future__ import annotations
+
+import bisect
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dtjob.api.job import Job
+from dtjob.crd.rules.roles import ALWAYS_FIT, CLUSTER_SPEC_LIMIT, NAME_LIMIT, NAME_RULES, cluster_spec_length
+from dtjob.objects import topology
+from tests.refusals import job
+
+
+@given(
+    name=st.integers(1, 55).map(lambda length: "a" * length),
+    counts=st.fixed_dictionaries({role: st.integers(0, 1200) for role in ("chief", "worker", "ps")}),
+    port=st.sampled_from([2222, 65535]),
+)
+def test_the_length_of_the_cluster_spec_is_exact(name: str, counts: dict[str, int], port: int) -> None:
+    spec = {
+        role: [f"{name}-{role}-{index}.{name}:{port}" for index in range(count)]
+        for role, count in counts.items()
+        if count
+    }
+    if spec:
+        assert cluster_spec_length(name, counts, port) == len(json.dumps(spec, separators=(",", ":")))
+
+
+@pytest.mark.parametrize("network", [{}, {"port": 65535}])
+def test_the_rule_takes_what_fits_to_the_last_character(network: dict[str, Any]) -> None:
+    """Its Python fills in the default port, as the API server has done for its CEL."""
+    rule = NAME_RULES[-1]
+
+    def fits(name: str, workers: int) -> bool:
+        manifest = job("MultiWorkerMirrored", name, replicaSpecs={"worker": {"replicas": workers}}, network=network)
+        length = len(topology.cluster_json(Job.model_validate(manifest)))
+        assert rule.holds(manifest) == (length <= CLUSTER_SPEC_LIMIT)
+        return rule.holds(manifest)
+
+    name = "a" * 40
+    most = bisect.bisect(range(1000, 1500), False, key=lambda count: not fits(name, count)) + 999
+    assert 1000 < most < 1499
+    assert fits(name, most)
+    assert not fits(name, most + 1)
+
+
+@pytest.mark.parametrize("role", ["worker", "ps"])
+def test_so_many_tasks_fit_with_the_longest_name_that_their_hosts_can_have(role: str) -> None:
+    """The CEL does not sum up for fewer."""
+    name = "a" * (NAME_LIMIT - len(f"-{role}-{ALWAYS_FIT - 1}"))
+    assert cluster_spec_length(name, {"chief": 1, role: ALWAYS_FIT - 1}, 65535) <= CLUSTER_SPEC_LIMIT

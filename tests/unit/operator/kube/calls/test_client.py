@@ -1,0 +1,242 @@
+"""What of the client needs no API server; the rest is tests/cluster's."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import json
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import certifi
+import pytest
+from aiohttp import web
+from kubernetes.aio import client
+from kubernetes.aio.config import incluster_config, kube_config
+from kubernetes.aio.config.incluster_config import InClusterConfigLoader
+
+from dtjob import __version__
+from dtjob.controller.cluster import ClusterError, Gone, Stale
+from dtjob.kube.api_error import ApiError, NotServed
+from dtjob.kube.calls.client import Kube, connect
+from dtjob.kube.calls.kubeconfig import NoCluster
+from dtjob.kube.calls.transport import Transport
+from tests.unit.operator.kube.answering import asking
+
+
+@pytest.mark.parametrize("authorization", ["Bearer secret", "bearer secret"], ids=["kubeconfig", "service account"])
+async def test_kopf_calls_with_our_token_and_name(authorization: str):
+    configuration = client.Configuration()
+    configuration.api_key["BearerToken"] = authorization
+    async with client.ApiClient(configuration) as api_client:
+        credentials, session = await Kube(api_client, Transport(api_client, 5)).session()
+        assert credentials == session.headers["Authorization"] == authorization
+        assert session.headers["User-Agent"].startswith(f"dtjob/{__version__} (")
+        await session.close()
+
+
+@pytest.mark.parametrize("text", ["", "<html>log in</html>", "[1]"])
+async def test_an_answer_that_is_no_api_servers_is_a_call_that_failed(text: str):
+    """As of a proxy that wants to be logged in to: 200, and a page."""
+
+    async def answer(_: web.Request) -> web.Response:
+        return web.Response(text=text)
+
+    async with asking(answer) as kube:
+        with pytest.raises(ClusterError, match="no API server"):
+            await kube.get("Pod", "default", "digits-chief-0-0")
+
+
+@pytest.mark.parametrize(
+    ("message", "raised"),
+    [
+        ('distributedtrainingjobs.training.dtjob.dev "digits" not found', Gone),
+        ("the server could not find the requested resource", Stale),
+    ],
+    ids=["the job was deleted", "no jobs are served"],
+)
+async def test_a_job_is_gone_only_if_the_api_server_names_it(message: str, raised: type[Stale]) -> None:
+    """An API server that does not serve jobs yet says 404 too. A job that counts as gone would be ignored then."""
+
+    async def answer(_: web.Request) -> web.Response:
+        return web.json_response({"reason": "NotFound", "message": message}, status=404)
+
+    async with asking(answer) as kube:
+        with pytest.raises(Stale) as error:
+            await kube.write_status({"metadata": {"namespace": "default", "name": "digits"}}, {})
+    assert error.type is raised
+
+
+@pytest.mark.parametrize(("said", "seconds"), [({"Retry-After": "7"}, 7), ({"Retry-After": "Mon"}, 0), ({}, 0)])
+async def test_an_error_says_when_to_ask_again(said: dict[str, str], seconds: float) -> None:
+    """As API Priority and Fairness does, in plain text, where an API server has too much to do."""
+
+    async def answer(_: web.Request) -> web.Response:
+        return web.Response(status=429, text="Too many requests, please try again later.", headers=said)
+
+    async with asking(answer) as kube:
+        with pytest.raises(ClusterError, match="Too many requests") as caught:
+            await kube.get("Pod", "default", "digits-chief-0-0")
+    assert caught.value.retry_after == seconds
+
+
+@pytest.mark.parametrize("kind", ["LocalQueue", "ClusterQueue"])
+async def test_a_queue_that_may_not_be_seen_is_as_if_it_were_not_there(kind: str) -> None:
+    """As with the rights of the release before: its jobs come near each other by affinity, as they did."""
+
+    async def answer(_: web.Request) -> web.Response:
+        return web.json_response({"reason": "Forbidden", "message": f"{kind} is forbidden"}, status=403)
+
+    async with asking(answer) as kube:
+        assert await kube.get(kind, "default", "team-a") is None
+        with pytest.raises(ClusterError, match="forbidden"):
+            await kube.get("ResourceFlavor", None, "spot")
+
+
+async def test_a_token_that_cannot_be_read_is_a_call_that_failed(tmp_path: Path):
+    """A service account's token is replaced while the operator runs; here its file is empty for a moment."""
+    token, ca = tmp_path / "token", tmp_path / "ca.crt"
+    token.write_text("secret")
+    ca.write_text("certificate")
+    where = {"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": "1"}
+    loader = InClusterConfigLoader(str(token), str(ca), environ=where)
+    configuration = client.Configuration()
+    loader.load_and_set(configuration)
+    configuration.ssl_ca_cert = None
+    token.write_text("")
+    loader.token_expires_at = datetime.min
+    async with client.ApiClient(configuration) as api_client, Transport(api_client, 5) as transport:
+        with pytest.raises(ClusterError, match="token"):
+            await Kube(api_client, transport).get("Pod", "default", "digits-chief-0-0")
+
+
+@pytest.mark.parametrize("text", ["{}", "", "- 1", "not: [yaml", "clusters: 3"])
+async def test_a_kubeconfig_of_no_use_is_an_error_of_ours(tmp_path: Path, text: str):
+    kubeconfig = tmp_path / "config"
+    kubeconfig.write_text(text)
+    with pytest.raises(NoCluster) as refused:
+        async with connect(str(kubeconfig)):
+            pass
+    assert "object" not in str(refused.value)  # Python's own words help nobody
+
+
+async def test_without_kubeconfig_and_outside_a_pod_there_is_no_cluster(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(kube_config, "KUBE_CONFIG_DEFAULT_LOCATION", str(tmp_path / "none"))
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    with pytest.raises(NoCluster):
+        async with connect():
+            pass
+
+
+async def test_an_operator_in_a_pod_does_not_warn_that_it_has_no_kubeconfig(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    where = str(tmp_path / "none")
+    monkeypatch.setattr(kube_config, "KUBE_CONFIG_DEFAULT_LOCATION", where)
+    token, ca = tmp_path / "token", tmp_path / "ca.crt"
+    token.write_text("secret")
+    ca.write_text(certifi.contents())
+    monkeypatch.setattr(incluster_config, "SERVICE_TOKEN_FILENAME", str(token))
+    monkeypatch.setattr(incluster_config, "SERVICE_CERT_FILENAME", str(ca))
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "1")
+    async with connect() as kube:
+        assert kube.server == "https://127.0.0.1:1"
+    assert caplog.messages == []
+
+
+async def test_a_home_that_is_not_to_be_looked_into_has_no_kubeconfig(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As /root for everybody else, where HOME says so all the same."""
+    where, stat = str(tmp_path / "root" / ".kube" / "config"), os.stat
+
+    def refusing(path: Any, **how: Any) -> os.stat_result:
+        if str(path) == where:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), where)
+        return stat(path, **how)
+
+    monkeypatch.setattr(kube_config, "KUBE_CONFIG_DEFAULT_LOCATION", where)
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    monkeypatch.setattr(os, "stat", refusing)
+    with pytest.raises(NoCluster):
+        async with connect():
+            pass
+
+
+@asynccontextmanager
+async def watched_from(*pieces: bytes, ends: bool = True, status: int = 200) -> AsyncIterator[Kube]:
+    """A connection to an API server that answers with these, and is silent then or ends the answer."""
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        assert request.query["allowWatchBookmarks"] == "true"
+        response = web.StreamResponse(status=status)
+        await response.prepare(request)
+        for piece in pieces:
+            await response.write(piece)
+            await asyncio.sleep(0.001)  # so that each piece is read by itself
+        if not ends:
+            await asyncio.sleep(60)
+        return response
+
+    async with asking(answer, handler_cancellation=True, shutdown_timeout=0) as kube:
+        yield kube
+
+
+def event(happened: str, version: int, text: str = "") -> bytes:
+    found = {"metadata": {"name": "a", "resourceVersion": str(version)}, "text": text}
+    return json.dumps({"type": happened, "object": found}).encode() + b"\n"
+
+
+async def watched(kube: Kube) -> list[tuple[str, str]]:
+    """What a watch of pods tells: what happened, and up to which version."""
+    found = [one async for one in kube.watch("Pod", None, "", 5)]
+    assert {(pod["apiVersion"], pod["kind"]) for _, pod in found} <= {("v1", "Pod")}
+    return [(happened, pod["metadata"]["resourceVersion"]) for happened, pod in found]
+
+
+@pytest.mark.parametrize("size", [1, 7, 150_000])
+async def test_events_are_whole_however_they_come(size: int) -> None:
+    text = "x" * 300_000 if size > 1000 else "x"
+    whole = event("ADDED", 6, text) + b"\n" + event("DELETED", 7, text) + event("BOOKMARK", 9)
+    async with watched_from(*(whole[begin : begin + size] for begin in range(0, len(whole), size))) as kube:
+        assert await watched(kube) == [("ADDED", "6"), ("DELETED", "7"), ("BOOKMARK", "9")]
+
+
+async def test_a_watch_over_a_connection_that_is_half_open_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other end is gone without a word: there are not even bookmarks any more."""
+    monkeypatch.setattr("dtjob.kube.calls.client.SILENT_SECONDS", 0.2)
+    async with watched_from(event("ADDED", 55), ends=False) as kube, asyncio.timeout(20):
+        watch = kube.watch("Pod", None, "", 50)
+        assert (await anext(watch))[0] == "ADDED"
+        with pytest.raises(ClusterError, match="broke"):
+            await anext(watch)
+
+
+@pytest.mark.parametrize("line", [b"<html>", b"[1]"])
+async def test_a_line_that_is_no_event_breaks_the_watch(line: bytes) -> None:
+    async with watched_from(line + b"\n") as kube:
+        with pytest.raises(ClusterError, match="no API server"):
+            await watched(kube)
+
+
+@pytest.mark.parametrize("status", [200, 410], ids=["in the stream", "instead of it"])
+async def test_a_version_that_is_too_old_is_an_error_of_that_code(status: int) -> None:
+    said = {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old resource version"}
+    line = said if status == 410 else {"type": "ERROR", "object": said}
+    async with watched_from(json.dumps(line).encode() + b"\n", status=status) as kube:
+        with pytest.raises(ApiError, match="too old") as caught:
+            await watched(kube)
+    assert caught.value.code == 410
+
+
+async def test_a_watch_of_a_kind_that_is_not_served_says_so() -> None:
+    async with watched_from(b"404 page not found", status=404) as kube:
+        with pytest.raises(NotServed):
+            await watched(kube)

@@ -1,0 +1,83 @@
+"""Which PodGroups an API server serves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dtjob.api.spec.scheduling import GangProvider
+from dtjob.controller.cluster import ClusterError, Refused
+from dtjob.kube.api_error import ApiError
+from dtjob.kube.calls.pod_group_calls import NOT_AGAIN_SECONDS, Served, refuse_dropped
+from dtjob.objects import gangs
+from dtjob.objects.defaults import NO_DEFAULTS
+from dtjob.objects.pod.pod import pod
+from tests.unit.operator.builders import job, task
+from tests.unit.operator.kube.pod_group_server import KUBERNETES, NOT_FOUND, VOLCANO, Server
+
+
+async def test_the_best_version_is_taken_and_asked_for_once():
+    server = Server("scheduling.k8s.io/v1alpha2")
+    served = Served(server.call)
+    assert [await served.version(KUBERNETES) for _ in range(3)] == ["scheduling.k8s.io/v1alpha2"] * 3
+    assert server.calls == ["GET /apis/scheduling.k8s.io/v1beta1", "GET /apis/scheduling.k8s.io/v1alpha2"]
+    both = Served(Server("scheduling.k8s.io/v1alpha2", "scheduling.k8s.io/v1beta1").call)
+    assert await both.version(KUBERNETES) == "scheduling.k8s.io/v1beta1"
+
+
+async def test_a_version_without_pod_groups_is_none():
+    async def call(method: str, path: str) -> dict[str, Any]:
+        return {"resources": [{"name": "elasticquotas"}]}
+
+    with pytest.raises(Refused, match=r"serves no PodGroups of scheduling.x-k8s.io: install scheduler-plugins"):
+        await Served(call).version(gangs.KINDS[GangProvider.COSCHEDULING])
+
+
+async def test_what_is_not_there_is_said_with_the_mend_and_found_once_it_is():
+    server, now = Server(), [0.0]
+    served = Served(server.call, lambda: now[0])
+    for _ in range(5):
+        with pytest.raises(Refused, match=r"serves no PodGroups of scheduling.k8s.io: .*GenericWorkload=true"):
+            await served.version(KUBERNETES)
+    assert len(server.calls) == 2
+    server.versions = ("scheduling.k8s.io/v1alpha2",)
+    now[0] = NOT_AGAIN_SECONDS
+    assert await served.version(KUBERNETES) == "scheduling.k8s.io/v1alpha2"
+
+
+async def test_an_outage_is_no_answer():
+    server = Server("scheduling.volcano.sh/v1beta1")
+    server.error = ClusterError("away")
+    served = Served(server.call)
+    with pytest.raises(ClusterError, match="away"):
+        await served.version(VOLCANO)
+    server.error = None
+    assert await served.version(VOLCANO) == "scheduling.volcano.sh/v1beta1"
+
+
+async def test_one_that_is_served_no_longer_is_looked_for_again():
+    server = Server("scheduling.volcano.sh/v1beta1")
+    served = Served(server.call)
+    await served.version(VOLCANO)
+    assert "install Volcano" in served.words(VOLCANO, NOT_FOUND)
+    await served.version(VOLCANO)
+    assert len(server.calls) == 2
+    gone = ApiError(404, "NotFound", 'namespaces "a" not found')
+    assert served.words(VOLCANO, gone) == str(gone)
+    assert served.words("Pod", NOT_FOUND) == str(NOT_FOUND)
+
+
+async def test_a_pod_that_lost_its_gang_goes_and_is_a_refusal():
+    asked = job(scheduling={"gang": {"provider": "Kubernetes"}})
+    bare = pod(asked, task("worker-0"), 0)
+    bare["metadata"]["uid"] = "uid-1"
+    gang = gangs.membership(asked, NO_DEFAULTS)
+    assert gang is not None
+    server, joined = Server(), gangs.joined(bare, gang)
+    await refuse_dropped(server, joined, joined)
+    await refuse_dropped(server, bare, bare)
+    assert server.deleted == []
+    with pytest.raises(Refused, match=r"has dropped spec.schedulingGroup .* feature gate GenericWorkload"):
+        await refuse_dropped(server, joined, bare)
+    assert server.deleted == ["Pod/digits-worker-0-0/uid-1"]

@@ -1,0 +1,221 @@
+"""The leader's clock and end, in simulated time: renewals, hanging calls, release."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from dtjob.controller.cluster import ClusterError, Stale
+from dtjob.kube.election.leader import LOST, Election, Leader, own_identity
+from dtjob.kube.election.liveness import Pulse
+from tests.unit.operator.simulation.time import SimulatedLoop
+
+
+class OneLease:
+    """What an API server keeps of one lease. `state`: up, down (refuses connections) or hanging (never answers)."""
+
+    def __init__(self) -> None:
+        self.lease: dict[str, Any] | None = None
+        self.state = "up"
+
+    @property
+    def holder(self) -> str | None:
+        return self.lease["spec"]["holderIdentity"] if self.lease else None
+
+    async def get(self, kind: str, namespace: str, name: str) -> dict[str, Any] | None:
+        await self._answers()
+        return self.lease
+
+    async def create(self, lease: dict[str, Any]) -> None:
+        await self._answers()
+        assert self.lease is None
+        self._store(lease, 1)
+
+    async def replace(self, lease: dict[str, Any]) -> None:
+        await self._answers()
+        assert self.lease is not None
+        if lease["metadata"]["resourceVersion"] != self.lease["metadata"]["resourceVersion"]:
+            raise Stale("it changed")
+        self._store(lease, lease["metadata"]["resourceVersion"] + 1)
+
+    def _store(self, lease: dict[str, Any], version: int) -> None:
+        self.lease = {**lease, "metadata": {**lease["metadata"], "resourceVersion": version}}
+
+    async def _answers(self) -> None:
+        if self.state == "hanging":
+            await asyncio.sleep(1e9)
+        if self.state == "down":
+            raise ClusterError("connection refused")
+
+
+class Exits(list[int]):
+    """Exit codes, and when."""
+
+    def __init__(self) -> None:
+        self.at: float | None = None
+
+    def __call__(self, code: int) -> None:
+        self.at = self.at or asyncio.get_running_loop().time()
+        self.append(code)
+
+
+@pytest.fixture
+def loop() -> Iterator[SimulatedLoop]:
+    loop = SimulatedLoop()
+    yield loop
+    loop.close()
+
+
+def leader(cluster: OneLease, name: str, exits: Exits) -> Leader:
+    return Leader(cluster, Election("system", "dtjob", 15, name), Pulse(), exits)  # type: ignore[arg-type]
+
+
+def test_a_leader_renews_for_ever(loop: SimulatedLoop) -> None:
+    async def story() -> None:
+        cluster, exits = OneLease(), Exits()
+        one = leader(cluster, "a", exits)
+        await one.acquire()
+        await asyncio.sleep(3600)
+        assert exits == []
+        assert cluster.holder == "a"
+        await one.release()
+        assert cluster.holder == ""
+        await asyncio.sleep(60)
+        assert exits == []
+
+    loop.run_until_complete(story())
+
+
+@pytest.mark.parametrize("state", ["down", "hanging"])
+def test_a_leader_ends_before_its_lease_does(loop: SimulatedLoop, state: str) -> None:
+    async def story() -> None:
+        cluster, exits = OneLease(), Exits()
+        one = leader(cluster, "a", exits)
+        await one.acquire()
+        await asyncio.sleep(61)
+        cluster.state, gone = state, loop.time()
+        await asyncio.sleep(15)
+        assert set(exits) == {LOST}
+        assert exits.at is not None
+        assert exits.at - gone <= 10
+        await one.release()
+
+    loop.run_until_complete(story())
+
+
+class Slow(OneLease):
+    """Each call takes so many seconds."""
+
+    seconds = 0.0
+
+    async def _answers(self) -> None:
+        await asyncio.sleep(self.seconds)
+
+
+def test_a_slow_api_server_costs_no_lease(loop: SimulatedLoop) -> None:
+    async def story() -> None:
+        cluster, exits = Slow(), Exits()
+        one = leader(cluster, "a", exits)
+        await one.acquire()
+        cluster.seconds = 2.2
+        await asyncio.sleep(3600)
+        assert (exits, cluster.holder) == ([], "a")
+
+    loop.run_until_complete(story())
+
+
+class OneDeadConnection(OneLease):
+    """One call goes over a connection whose other end is gone; all others are answered at once."""
+
+    dead = False
+
+    async def _answers(self) -> None:
+        if self.dead:
+            self.dead = False
+            await asyncio.sleep(1e9)
+
+
+def test_one_call_that_hangs_costs_no_lease(loop: SimulatedLoop) -> None:
+    async def story() -> None:
+        cluster, exits = OneDeadConnection(), Exits()
+        one = leader(cluster, "a", exits)
+        await one.acquire()
+        for _ in range(3):
+            cluster.dead = True
+            await asyncio.sleep(20)
+        assert exits == []
+        assert not cluster.dead
+        await one.release()
+
+    loop.run_until_complete(story())
+
+
+def test_a_short_outage_is_survived(loop: SimulatedLoop) -> None:
+    async def story() -> None:
+        cluster, exits = OneLease(), Exits()
+        one = leader(cluster, "a", exits)
+        await one.acquire()
+        for state in ("down", "up", "down", "up"):
+            cluster.state = state
+            await asyncio.sleep(5)
+        assert exits == []
+        await one.release()
+
+    loop.run_until_complete(story())
+
+
+def test_a_leader_whose_lease_was_taken_ends(loop: SimulatedLoop) -> None:
+    async def story() -> None:
+        cluster, exits = OneLease(), Exits()
+        one = leader(cluster, "a", exits)
+        await one.acquire()
+        assert cluster.lease
+        cluster._store({**cluster.lease, "spec": {**cluster.lease["spec"], "holderIdentity": "b"}}, 99)
+        await asyncio.sleep(2.5)
+        assert exits[0] == LOST
+        await one.release()
+        assert cluster.holder == "b"
+
+    loop.run_until_complete(story())
+
+
+def test_a_standby_follows_a_release_and_a_death(loop: SimulatedLoop) -> None:
+    async def story() -> None:
+        cluster, exits = OneLease(), Exits()
+        one, two, three = (leader(cluster, name, exits) for name in "abc")
+        await one.acquire()
+        waiting = asyncio.create_task(two.acquire())
+        await asyncio.sleep(100)
+        assert not waiting.done()
+        await one.release()
+        await asyncio.sleep(2.1)
+        assert waiting.done()
+        assert cluster.holder == "b"
+        waiting = asyncio.create_task(three.acquire())
+        await asyncio.sleep(5)
+        two._renewing.cancel()  # type: ignore[union-attr]
+        await asyncio.sleep(17.1)
+        assert waiting.done()
+        assert cluster.holder == "c"
+        await asyncio.gather(two.release(), three.release())
+
+    loop.run_until_complete(story())
+
+
+def test_release_does_not_wait_for_an_api_server_that_hangs(loop: SimulatedLoop) -> None:
+    async def story() -> None:
+        cluster, exits = OneLease(), Exits()
+        one = leader(cluster, "a", exits)
+        await one.acquire()
+        cluster.state = "hanging"
+        await one.release()
+        assert loop.time() < 12
+
+    loop.run_until_complete(story())
+
+
+def test_each_process_is_another_candidate() -> None:
+    assert own_identity() != own_identity()

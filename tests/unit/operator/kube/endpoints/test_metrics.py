@@ -1,0 +1,189 @@
+"""What Prometheus reads of the operator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from aiohttp.test_utils import make_mocked_request
+
+from dtjob import __version__
+from dtjob.api.job import KIND
+from dtjob.controller.cluster import ClusterError
+from dtjob.controller.pace.workqueue import WorkQueue
+from dtjob.controller.reconciler import Reconciler
+from dtjob.controller.store import Store
+from dtjob.kube.endpoints.metrics import Metrics, job_metrics, new_restarts
+from dtjob.objects.manifest import Manifest
+from tests.unit.operator import builders
+from tests.unit.operator.simulation.operator import World, job_manifest
+
+
+def read(metrics: Metrics) -> dict[str, float]:
+    """Every sample by its name with labels, as a scraper without wishes reads it."""
+    answer = metrics.answer(make_mocked_request("GET", "/metrics"))
+    assert answer.headers["Content-Type"].startswith("text/plain")
+    assert isinstance(answer.body, bytes)
+    lines = (line for line in answer.body.decode().splitlines() if not line.startswith("#"))
+    return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
+
+
+def stored(name: str = "digits", strategy: Any = "Mirrored", status: dict[str, Any] | None = None) -> Manifest:
+    made = job_manifest(builders.job(name=name, uid=name))
+    made["spec"]["strategy"] = strategy
+    made["metadata"]["resourceVersion"] = "1"
+    return {**made, "status": status} if status is not None else made
+
+
+def test_a_new_operator_stands_by_and_says_its_version() -> None:
+    metrics = Metrics(clock=lambda: 1000.0)
+    samples = read(metrics)
+    assert any(name.startswith("dtjob_build_info{") and f'version="{__version__}"' in name for name in samples)
+    assert samples["dtjob_leader"] == 0
+    assert samples["dtjob_last_resync_timestamp_seconds"] == 0
+    assert samples['dtjob_reconciles_total{result="bug"}'] == 0
+    assert samples["process_resident_memory_bytes"] > 0
+    assert not any(name.startswith("dtjob_job") for name in samples)
+    metrics.leads()
+    metrics.resynced()
+    samples = read(metrics)
+    assert (samples["dtjob_leader"], samples["dtjob_last_resync_timestamp_seconds"]) == (1, 1000)
+
+
+def test_two_operators_of_one_process_share_nothing() -> None:
+    first, second = Metrics(), Metrics()
+    first.called("GET", "pods", "200")
+    assert read(first)['dtjob_api_requests_total{code="200",method="GET",resource="pods"}'] == 1
+    assert not any(name.startswith("dtjob_api_requests_total{") for name in read(second))
+
+
+def test_openmetrics_for_who_prefers_it() -> None:
+    answer = Metrics().answer(make_mocked_request("GET", "/metrics", {"Accept": "application/openmetrics-text"}))
+    assert answer.headers["Content-Type"].startswith("application/openmetrics-text")
+    assert isinstance(answer.body, bytes)
+    assert answer.body.endswith(b"# EOF\n")
+
+
+def test_jobs_and_what_is_left_of_a_job_that_went() -> None:
+    metrics, store, queue = Metrics(), Store(), WorkQueue[tuple[str, str]]()
+    metrics.watch(store, queue)
+    running = {
+        "phase": "Running",
+        "replicaStatuses": {
+            "chief": {"replicas": 1, "active": 1},
+            "worker": {"replicas": 3, "active": 1, "pending": 2},
+        },
+        "progress": {"step": 120},
+        "checkpoint": {"step": 100},
+        "goodput": {
+            "percentage": 75,
+            "seconds": {"kept": "45.5", "restarting": "14.5", "unknown": "3"},
+        },
+    }
+    store.apply(stored("a", status=running))
+    store.apply(stored("b"))
+    store.apply(stored("c", status={"phase": "Succeeded", "progress": {"step": 7}}))
+    store.apply({**stored("theirs"), "spec": {"strategy": "Mirrored", "managedBy": "kueue.x-k8s.io/multikueue"}})
+    queue.add(("default", "a"))
+    samples = read(metrics)
+    assert samples['dtjob_jobs{phase="Running",strategy="Mirrored"}'] == 1
+    assert samples['dtjob_jobs{phase="Pending",strategy="Mirrored"}'] == 1
+    assert samples['dtjob_jobs{phase="Succeeded",strategy="Mirrored"}'] == 1
+    assert samples["dtjob_workqueue_depth"] == 1
+    assert {name: value for name, value in samples.items() if name.startswith("dtjob_job_")} == {
+        'dtjob_job_tasks{dtjob_name="a",dtjob_namespace="default"}': 4,
+        'dtjob_job_ready_tasks{dtjob_name="a",dtjob_namespace="default"}': 2,
+        'dtjob_job_step{dtjob_name="a",dtjob_namespace="default"}': 120,
+        'dtjob_job_checkpoint_step{dtjob_name="a",dtjob_namespace="default"}': 100,
+        'dtjob_job_goodput_ratio{dtjob_name="a",dtjob_namespace="default"}': 45.5 / 60,
+    } | {
+        f'dtjob_job_time_seconds{{dtjob_name="a",dtjob_namespace="default",part="{part}"}}': seconds
+        for part, seconds in (
+            ("kept", 45.5), ("redone", 0), ("saving", 0), ("restarting", 14.5), ("waitingForPods", 0), ("starting", 0),
+            ("ending", 0), ("unknown", 3),
+        )
+    }  # fmt: skip
+    store.remove(stored("a"))
+    samples = read(metrics)
+    assert 'dtjob_jobs{phase="Running",strategy="Mirrored"}' not in samples
+    assert not any(name.startswith("dtjob_job_") for name in samples)
+
+
+def test_a_manifest_of_any_form_can_be_counted() -> None:
+    """Old rules, or another hand, may have let it in: that must not take the other jobs' metrics away."""
+    odd = [
+        stored("a", strategy=["x"], status={"phase": "Running", "replicaStatuses": {"chief": 3}, "progress": "fast"}),
+        {**stored("b"), "spec": "none"},
+        stored("c", status={"phase": "Running", "progress": {"step": "many"}, "checkpoint": None, "goodput": "high"}),
+    ]
+    counted, *_ = job_metrics(odd)
+    assert sum(sample.value for sample in counted.samples) == 3
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "restarts"),
+    [
+        ({}, {}, {}),
+        ({}, {"total": 1, "causes": {"OOMKilled": 1}}, {"OOMKilled": 1}),
+        ({"total": 1, "causes": {"A": 1}}, {"total": 2, "causes": {"A": 1, "B": 1}}, {"B": 1}),
+        ({"total": 1, "causes": {"A": 1}}, {"total": 1, "causes": {"B": 1}}, {}),  # another cause of the same restart
+        ({"total": 2, "causes": {"A": 2}}, {"total": 2, "causes": {"A": 2}, "evaluator": 1}, {}),
+    ],
+)
+def test_new_restarts(old: dict[str, Any], new: dict[str, Any], restarts: dict[str, int]) -> None:
+    assert new_restarts({"restarts": old}, {"restarts": new}) == restarts
+
+
+@pytest.mark.parametrize(
+    ("causes", "cause", "restarts"),
+    [
+        ({"Disruption": 3, "Error": 1}, "Error", {"Error": 1}),
+        ({"Disruption": 4}, "Disruption", {"Disruption": 1}),
+        ({"Disruption": 3, "Signal": 1}, "Disruption", {"Signal": 1}),  # a crash, and no incident
+        ({"Disruption": 3, "Signal": 1, "OOMKilled": 1}, "OOMKilled", {"Signal": 1, "OOMKilled": 1}),
+    ],
+)
+def test_restarts_that_get_another_cause_as_a_new_one_comes_are_not_counted_twice(
+    causes: dict[str, int], cause: str, restarts: dict[str, int]
+) -> None:
+    """A lost node showed after its peers had failed three times."""
+    old = {"restarts": {"total": 3, "causes": {"Error": 3}}}
+    new = {"restarts": {"total": sum(causes.values()), "causes": causes}, "internal": {"incident": {"cause": cause}}}
+    assert new_restarts(old, new) == restarts
+
+
+def test_what_the_reconciler_does_is_counted() -> None:
+    world, metrics = World(builders.job(evaluator=True)), Metrics()
+    try:
+        world.run(1)
+        for name in world.pods:
+            world.cluster.change("Pod", name, lambda one: one.update(status=builders.running()))
+        world.run(1)
+        world.cluster.change("Pod", "digits-worker-0-0", lambda one: one.update(status=builders.out_of_memory()))
+        world.cluster.change("Pod", "digits-evaluator-0-0", lambda one: one.update(status=builders.ended(1)))
+        store, queue = Store(), WorkQueue[tuple[str, str]]()
+        store.apply(world.cluster.objects[KIND, "digits"])
+        for one in world.cluster.of_kind("Pod"):
+            store.apply(one)
+        reconciler = Reconciler(world.cluster, store, queue, world.now, observer=metrics)
+        world.loop.run_until_complete(reconciler.reconcile(world.key))
+    finally:
+        world.close()
+    samples = read(metrics)
+    assert samples['dtjob_restarts_total{cause="OOMKilled"}'] == 1
+    assert samples["dtjob_evaluator_restarts_total"] == 1
+
+
+def test_how_reconciles_end_is_counted() -> None:
+    metrics = Metrics()
+    world = World(builders.job(), metrics)
+    try:
+        world.cluster.fail_next = ClusterError("timeout")
+        world.run(1)
+    finally:
+        world.close()
+    samples = read(metrics)
+    assert samples['dtjob_reconciles_total{result="failed_call"}'] == 1
+    assert samples['dtjob_reconciles_total{result="success"}'] >= 1
+    ended = sum(value for name, value in samples.items() if name.startswith("dtjob_reconciles_total{"))
+    assert samples["dtjob_reconcile_duration_seconds_count"] == ended

@@ -1,0 +1,288 @@
+"""Whom the operator asks for reports, and which answers it believes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from copy import deepcopy
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from dtjob.api.job import Job
+from dtjob.controller.cluster import JobKey
+from dtjob.controller.pace.workqueue import WorkQueue
+from dtjob.controller.store import Store
+from dtjob.kube.endpoints import reports
+from dtjob.kube.endpoints.endpoint import serving
+from dtjob.local.processes.addresses import free_ports
+from dtjob.objects import labels
+from dtjob.objects.manifest import Manifest
+from dtjob.plan.seen.children import Silence
+from dtjob.status_client import NoStatus
+from tests.unit.operator import builders
+from tests.unit.operator.simulation.operator import job_manifest
+
+KEY = ("default", "digits")
+
+
+def stored(job: Job, *, host: str = "10.0.0.7", **pods: Manifest) -> Store:
+    """What is known of a job whose pods run, each at this address. `pods` takes the place of those of its tasks."""
+    store = Store()
+    manifest = job_manifest(job)
+    manifest["metadata"]["resourceVersion"] = "1"
+    store.apply({**manifest, "status": job.status})
+    for task_id, pod in {**builders.all_pods(job), **pods}.items():
+        pod["metadata"]["uid"] = task_id
+        pod["status"]["podIP"] = host
+        store.apply(pod)
+    return store
+
+
+def asked(store: Store) -> dict[str, str]:
+    return {one.task: one.address for one in reports.supervisors_to_ask(store)}
+
+
+def test_the_chief_and_the_evaluator_are_asked() -> None:
+    assert asked(stored(builders.job(evaluator=True, network={"statusPort": 3001}))) == {
+        "chief-0": "10.0.0.7:3001",
+        "evaluator-0": "10.0.0.7:3001",
+    }
+    assert list(asked(stored(builders.job(chief=False)))) == ["worker-0"]
+
+
+def test_an_address_of_ipv6_is_written_as_urls_have_it() -> None:
+    assert asked(stored(builders.job(), host="fd00::7"))["chief-0"] == "[fd00::7]:2223"
+
+
+@pytest.mark.parametrize(
+    "job",
+    [
+        builders.job(program=False),
+        builders.job(status={"phase": "Succeeded"}),
+        builders.job(status={"phase": "Failed"}),
+    ],
+    ids=["other image", "succeeded", "failed"],
+)
+def test_who_has_nothing_to_say_is_not_asked(job: Job) -> None:
+    assert asked(stored(job)) == {}
+
+
+def test_a_pod_that_does_not_run_is_not_asked() -> None:
+    job = builders.job(evaluator=True)
+    ended = builders.pod(job, "chief-0", builders.ended(1))
+    waiting = builders.pod(job, "evaluator-0", builders.waiting("ImagePullBackOff"))
+    assert asked(stored(job, **{"chief-0": ended, "evaluator-0": waiting})) == {}
+
+
+@pytest.mark.parametrize("label", [labels.ROLE, labels.INDEX, labels.ATTEMPT])
+def test_a_chief_whose_labels_somebody_took_away_is_asked_all_the_same(label: str) -> None:
+    job = builders.job()
+    pod = builders.pod(job, "chief-0", builders.running())
+    del pod["metadata"]["labels"][label]
+    assert list(asked(stored(job, **{"chief-0": pod}))) == ["chief-0"]
+
+
+def test_a_worker_that_somebody_has_labelled_as_the_chief_does_not_speak_for_it() -> None:
+    job = builders.job()
+    pod = builders.pod(job, "worker-1", builders.running())
+    pod["metadata"]["labels"] |= {labels.ROLE: "chief", labels.INDEX: "0"}
+    assert [one.pod_uid for one in reports.supervisors_to_ask(stored(job, **{"worker-1": pod}))] == ["chief-0"]
+
+
+def test_a_job_that_cannot_be_read_and_a_strangers_pod_are_passed_over() -> None:
+    store = stored(builders.job())
+    invalid = deepcopy(store.job(KEY))
+    assert invalid is not None
+    invalid["spec"]["replicaSpecs"]["worker"] = {"replicas": 0}
+    invalid["metadata"]["resourceVersion"] = "2"
+    store.apply(invalid)
+    assert asked(store) == {}
+    strangers = builders.all_pods(builders.job(uid="another"))
+    assert asked(stored(builders.job(), **strangers)) == {}
+
+
+def silent(store: Store, task: str) -> None:
+    store.set_silence(KEY, task, Silence(task, "10.0.0.7:2223", builders.NOW, "ConnectTimeout", "no answer"))
+
+
+def test_a_task_that_the_chief_cannot_reach_is_asked_for_the_reason() -> None:
+    store = stored(builders.job())
+    store.set_report(KEY, "chief-0", {"unreached": {"worker-9": "", "worker-1": "", "worker-0": ""}})
+    assert [(one.task, one.stands_in) for one in reports.supervisors_to_ask(store)] == [
+        ("chief-0", False),
+        ("worker-1", True),
+    ]
+    store.set_report(KEY, "chief-0", {"step": 1})
+    assert list(asked(store)) == ["chief-0"]
+
+
+def test_others_are_asked_while_the_chief_is_silent_in_a_job_that_looks_out_for_stalls() -> None:
+    job = builders.job(failurePolicy={"stallTimeoutSeconds": 600}, evaluator=True)
+    store = stored(job, **{"worker-0": builders.pod(job, "worker-0", builders.ended(1))})
+    silent(store, "evaluator-0")
+    assert list(asked(store)) == ["chief-0", "evaluator-0"]
+    silent(store, "chief-0")
+    assert [(one.task, one.stands_in) for one in reports.supervisors_to_ask(store)] == [
+        ("chief-0", False),
+        ("evaluator-0", False),
+        ("worker-1", True),
+    ]
+
+
+def with_addresses(job: Job) -> Store:
+    """What is known of a job whose chief is at 10.0.0.7 and whose worker is at 10.0.0.8."""
+    store = stored(job)
+    for task, host in (("chief-0", "10.0.0.7"), ("worker-0", "10.0.0.8")):
+        pod = deepcopy(dict(next(one for one in store.children(KEY).objects if one["metadata"]["uid"] == task)))
+        pod["status"]["podIP"], pod["metadata"]["resourceVersion"] = host, "9999"
+        store.apply(pod)
+    return store
+
+
+async def test_what_others_said_is_forgotten_once_the_chief_is_heard_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may not hold when the chief's status cannot be read the next time."""
+    store = with_addresses(builders.job(workers=1, failurePolicy={"stallTimeoutSeconds": 600}))
+    report = {"jobUid": builders.JOB_UID, "attempt": 0}
+
+    async def read_status(host: str, port: int) -> dict[str, Any]:
+        if host == "10.0.0.7":
+            raise NoStatus("ConnectTimeout", "no answer")
+        return report
+
+    monkeypatch.setattr(reports, "read_status", read_status)
+    polling = asyncio.create_task(reports.Reports(store, WorkQueue(), 0.001).poll_forever())
+    async with asyncio.timeout(20):
+        while set(store.children(KEY).reports) != {"worker-0"}:
+            await asyncio.sleep(0.001)
+        while "worker-0" in store.children(KEY).reports:
+            store.set_report(KEY, "chief-0", report)  # as it is asked ever less often
+            await asyncio.sleep(0.001)
+    polling.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await polling
+
+
+async def test_what_others_say_after_the_chief_is_heard_again_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody would forget it, however long ago it was said when the chief's status cannot be read the next time."""
+    store = with_addresses(builders.job(workers=1, failurePolicy={"stallTimeoutSeconds": 600}))
+    silent(store, "chief-0")
+    report, heard = {"jobUid": builders.JOB_UID, "attempt": 0}, False
+    asked, answering, answered = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    looks, look = 0, reports.supervisors_to_ask
+
+    def counted(of: Store) -> Any:
+        nonlocal looks
+        looks += 1
+        return look(of)
+
+    async def read_status(host: str, port: int) -> dict[str, Any]:
+        if host == "10.0.0.7" and not heard:
+            raise NoStatus("ConnectTimeout", "no answer")
+        if host == "10.0.0.8":
+            asked.set()
+            await answering.wait()
+            answered.set()
+        return report
+
+    monkeypatch.setattr(reports, "read_status", read_status)
+    monkeypatch.setattr(reports, "supervisors_to_ask", counted)
+    polling = asyncio.create_task(reports.Reports(store, WorkQueue(), 0.001).poll_forever())
+    async with asyncio.timeout(20):
+        await asked.wait()
+        heard = store.set_report(KEY, "chief-0", report)
+        before = looks
+        while looks < before + 2:
+            await asyncio.sleep(0.001)
+        answering.set()
+        await answered.wait()  # what comes of it is done in the same turn
+    polling.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await polling
+    assert set(store.children(KEY).reports) == {"chief-0"}
+
+
+async def polled(answer: Any, rounds: int = 2) -> tuple[Store, list[JobKey]]:
+    """Store and queued keys after so many rounds in which the chief answers so."""
+    (port,) = free_ports(1)
+    job = builders.job(network={"statusPort": port})
+    store, queue, enough = stored(job, host="127.0.0.1"), WorkQueue[JobKey](), asyncio.Event()
+    questions = 0
+
+    def status(_: web.Request) -> web.Response:
+        nonlocal questions
+        questions += 1
+        if questions > rounds:
+            enough.set()
+        return answer if isinstance(answer, web.Response) else web.json_response(answer)
+
+    async with serving("/status", status, ("127.0.0.1", port), "--test"):
+        polling = asyncio.create_task(reports.Reports(store, queue, 0.01, lambda: builders.NOW).poll_forever())
+        async with asyncio.timeout(20):
+            await enough.wait()
+        polling.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await polling
+    return store, [await queue.get() for _ in range(len(queue))]
+
+
+async def test_a_report_is_kept_and_the_job_is_looked_at() -> None:
+    report = {"jobUid": builders.JOB_UID, "step": 120}
+    store, due = await polled(report)
+    assert store.children(KEY).reports == {"chief-0": report}
+    assert store.children(KEY).silences == {}
+    assert due == [KEY]
+
+
+async def test_a_report_is_kept_within_bounds() -> None:
+    report = {"jobUid": builders.JOB_UID, "step": 120, "metrics": {"matrix": [[0.5] * 30] * 30, "accuracy": 0.5}}
+    store, _ = await polled(report)
+    assert store.children(KEY).reports["chief-0"]["metrics"] == {"accuracy": 0.5}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [{"jobUid": "an earlier job", "step": 9}, {"step": 9}, ["step"], "text"],
+    ids=["another job's", "nobody's", "a list", "a word"],
+)
+async def test_what_is_not_this_jobs_report_is_not_believed(answer: Any) -> None:
+    store, due = await polled(answer, rounds=1)
+    assert store.children(KEY).reports == {}
+    silence = store.children(KEY).silences["chief-0"]
+    assert (silence.reason, silence.since, silence.pod_uid) == ("BadAnswer", builders.NOW, "chief-0")
+    assert due == [KEY], "looked at once, to be told when the silence is to be said"
+
+
+async def test_one_tenants_object_that_raises_is_no_reason_to_ask_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = stored(builders.job())
+    bad = job_manifest(builders.job(name="bad"))
+    bad["metadata"]["resourceVersion"] = "1"
+    store.apply(bad)
+    whole = store.children
+
+    def children(key: JobKey) -> Any:
+        if key[1] == "bad":
+            raise RuntimeError("what nobody thought of")
+        return whole(key)
+
+    monkeypatch.setattr(store, "children", children)
+    assert list(asked(store)) == ["chief-0"]
+
+
+async def test_a_bug_in_one_answer_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = 0
+
+    async def read_status(host: str, port: int) -> Any:
+        nonlocal tried
+        tried += 1
+        raise RecursionError
+
+    monkeypatch.setattr(reports, "read_status", read_status)
+    polling = asyncio.create_task(reports.Reports(stored(builders.job()), WorkQueue(), 0.001).poll_forever())
+    async with asyncio.timeout(20):
+        while tried < 3:
+            await asyncio.sleep(0.001)
+    polling.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await polling

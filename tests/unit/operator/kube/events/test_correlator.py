@@ -1,0 +1,45 @@
+"""Which events are told anew, and which counted."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from dtjob.kube.events.correlator import COMBINED, MOST_ALIKE, REMEMBERED, WINDOW, Correlator
+from dtjob.plan.actions import Event
+from tests.unit.operator.builders import NOW, at
+
+EVENT = Event("Warning", "FailedCreate", "exceeded quota")
+
+
+def test_the_same_again_is_counted_for_ten_minutes():
+    correlator = Correlator()
+    first, again = correlator.tell("a", EVENT, NOW), correlator.tell("a", EVENT, at(60))
+    assert (first.count, again.count) == (1, 2)
+    assert (again.suffix, again.first, again.event) == (first.suffix, NOW, EVENT)
+    later = correlator.tell("a", EVENT, at(60) + WINDOW + timedelta(seconds=1))
+    assert later.count == 1
+    assert later.suffix != first.suffix
+
+
+def test_another_job_reason_or_message_is_another_event():
+    correlator = Correlator()
+    others = [Event("Warning", "FailedCreate", "a"), Event("Warning", "Failed", "exceeded quota")]
+    told = [correlator.tell("a", one, NOW) for one in (EVENT, *others)] + [correlator.tell("b", EVENT, NOW)]
+    assert [one.count for one in told] == [1, 1, 1, 1]
+    assert len({one.suffix for one in told}) == 4
+
+
+def test_many_alike_become_one():
+    correlator = Correlator()
+    told = [correlator.tell("a", Event("Warning", "FailedCreate", f"pod {n}"), at(n)) for n in range(4 * MOST_ALIKE)]
+    assert len({one.suffix for one in told}) == MOST_ALIKE + 1
+    assert told[-1].count == 3 * MOST_ALIKE
+    assert told[-1].event.message == f"{COMBINED}pod {4 * MOST_ALIKE - 1}"
+
+
+def test_what_is_remembered_is_bounded():
+    correlator = Correlator()
+    for number in range(REMEMBERED + 100):
+        correlator.tell(f"job {number}", EVENT, NOW)
+    assert len(correlator._known) == REMEMBERED
+    assert correlator.tell("job 0", EVENT, NOW).count == 1

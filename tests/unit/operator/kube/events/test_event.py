@@ -1,0 +1,51 @@
+"""Events on a job, within what an API server takes."""
+
+from __future__ import annotations
+
+from dtjob.kube.events.correlator import Told
+from dtjob.kube.events.event import LONGEST_WARNING, event_object, newest_warning, repetition
+from dtjob.plan.actions import Event
+from tests.unit.operator import builders
+from tests.unit.operator.builders import NOW, at
+from tests.unit.operator.simulation.operator import job_manifest
+
+JOB = job_manifest(builders.job())
+JOB["metadata"]["resourceVersion"] = "7"
+RESTARTING = Event("Warning", "Restarting", "worker-1 failed")
+
+
+def test_an_event_points_to_the_job_and_lies_beside_it() -> None:
+    made = event_object(JOB, Told(RESTARTING, "1a2b", 1, NOW), NOW)
+    assert made["metadata"] == {"name": "digits.1a2b", "namespace": "default"}
+    assert made["involvedObject"]["namespace"] == "default"
+    assert made["involvedObject"]["uid"] == builders.JOB_UID
+    assert made["involvedObject"]["resourceVersion"] == "7"
+    assert (made["type"], made["reason"], made["message"]) == ("Warning", "Restarting", "worker-1 failed")
+    assert made["firstTimestamp"] == made["lastTimestamp"] == "2026-11-21T10:00:00Z"
+
+
+def test_a_repetition_counts_and_moves_the_last_time_only() -> None:
+    told = Told(RESTARTING, "1a2b", 3, NOW)
+    changes = {"message": "worker-1 failed", "lastTimestamp": "2026-11-21T10:01:00Z", "count": 3}
+    assert repetition(told, at(60)) == changes
+    assert event_object(JOB, told, at(60))["firstTimestamp"] == "2026-11-21T10:00:00Z"
+
+
+def test_a_message_is_cut_to_what_is_taken() -> None:
+    assert len(repetition(Told(Event("Normal", "A", "x" * 5000), "1a2b", 1, NOW), NOW)["message"]) == 1024
+
+
+def warning(reason: str, message: str, **times: object) -> dict[str, object]:
+    return {"reason": reason, "message": message, **times}
+
+
+def test_the_newest_warning_about_a_pod_is_one_line() -> None:
+    events = [
+        warning("FailedMount", "old", lastTimestamp="2026-11-21T10:00:00Z"),
+        warning("FailedAttachVolume", "new:\n  no disk", eventTime="2026-11-21T10:05:00Z", lastTimestamp=None),
+        warning("FailedMount", "older", series={"lastObservedTime": "2026-11-21T10:04:00Z"}),
+        warning("FailedScheduling", "no node", lastTimestamp="2026-11-21T10:06:00Z"),
+    ]
+    assert newest_warning(events) == "FailedAttachVolume: new: no disk"
+    assert newest_warning(events[3:]) == ""
+    assert len(newest_warning([warning("FailedMount", "x" * 2000)])) == LONGEST_WARNING

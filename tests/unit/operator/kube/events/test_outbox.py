@@ -1,0 +1,95 @@
+"""Events on their way: nobody waits for them, none is lost, and those of one job keep their order."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from dtjob.kube.events import outbox
+from dtjob.kube.events.outbox import Outbox
+from dtjob.plan.actions import Event
+
+
+def job(uid: str) -> dict[str, Any]:
+    return {"metadata": {"name": uid, "namespace": "default", "uid": uid}}
+
+
+class Records:
+    """Notes what is recorded, once it may go on; a message "bug" raises."""
+
+    def __init__(self) -> None:
+        self.made: list[tuple[str, str]] = []
+        self.hurries = 0
+        self.may_go_on = asyncio.Event()
+
+    async def __call__(self, job: dict[str, Any], event: Event, when: datetime) -> None:
+        await self.may_go_on.wait()
+        if event.message == "bug":
+            raise ValueError("none of the API server's errors")
+        self.made.append((job["metadata"]["uid"], event.message))
+
+    def hurry(self) -> None:
+        self.hurries += 1
+
+
+def event(message: str) -> Event:
+    return Event("Normal", "Told", message)
+
+
+async def test_whoever_tells_does_not_wait_and_all_is_recorded_before_the_end() -> None:
+    records = Records()
+    box = Outbox(records, records.hurry)
+    for number in range(20):
+        box.put(job(f"job-{number % 3}"), event(str(number)))
+    assert (records.made, records.hurries) == ([], 0)
+    records.may_go_on.set()
+    await box.close()
+    assert records.hurries == 1
+    assert len(records.made) == 20
+    for one in range(3):
+        told = [int(message) for uid, message in records.made if uid == f"job-{one}"]
+        assert told == sorted(told)
+
+
+async def test_a_bug_in_one_is_no_reason_to_record_no_other(caplog: pytest.LogCaptureFixture) -> None:
+    records = Records()
+    records.may_go_on.set()
+    box = Outbox(records, records.hurry)
+    for message in ("bug", "well"):
+        box.put(job("a"), event(message))
+    await box.close()
+    assert records.made == [("a", "well")]
+    assert "a bug in dtjob, in recording Told" in caplog.text
+
+
+async def test_an_api_server_that_does_not_answer_holds_up_the_end_for_a_while_only(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(outbox, "LAST_SECONDS", 0.05)
+    box = Outbox(Records(), lambda: None)
+    for number in range(3):
+        box.put(job("a"), event(str(number)))
+    await box.close()
+    assert "3 events were not recorded" in caplog.text
+
+
+async def test_one_too_many_is_dropped_and_said(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An API server that takes no events holds up no job, and no process that is told to end."""
+    monkeypatch.setattr(outbox, "LONGEST_LINE", 2)
+    records = Records()
+    box = Outbox(records, records.hurry)
+    for number in range(3):
+        box.put(job("a"), event(str(number)))
+    assert "default/a: event Told is dropped: 2 others wait: 2" in caplog.text
+    records.may_go_on.set()
+    await box.close()
+    assert [message for _, message in records.made] == ["0", "1"]
+
+
+async def test_who_tells_nothing_has_nothing_to_end() -> None:
+    await Outbox(Records(), lambda: None).close()

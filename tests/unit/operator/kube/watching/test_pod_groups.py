@@ -1,0 +1,169 @@
+"""Which PodGroups an API server serves, and which of ours there are."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from dtjob.controller.cluster import ClusterError, JobKey
+from dtjob.controller.pace.workqueue import WorkQueue
+from dtjob.controller.store import Store
+from dtjob.kube.api_error import ApiError, NotServed
+from dtjob.kube.watching.pod_groups import PodGroups, kinds_in_use
+from dtjob.local.here import manifest_of
+from dtjob.objects import gangs
+from dtjob.objects.defaults import NO_DEFAULTS
+from dtjob.objects.manifest import Manifest
+from tests.unit.operator.builders import job
+from tests.unit.operator.kube.pod_group_server import KUBERNETES, VOLCANO, Server
+
+KEY: JobKey = ("default", "digits")
+
+
+def stored(provider: str | None = "Kubernetes", name: str = "digits", **spec: Any) -> Manifest:
+    gang = {"gang": {"provider": provider} if provider else {}}
+    made = manifest_of(job(name=name, uid=f"uid-{name}", scheduling=gang, **spec))
+    return {**made, "metadata": {**made["metadata"], "resourceVersion": "5"}}
+
+
+def group(name: str = "digits", version: int = 50) -> Manifest:
+    made = gangs.pod_group(job(name=name, uid=f"uid-{name}", scheduling={"gang": {"provider": "Kubernetes"}}))
+    assert made is not None
+    metadata = {**made["metadata"], "uid": f"group-{name}", "resourceVersion": str(version)}
+    return {**made, "metadata": metadata}
+
+
+def of(server: Server, store: Store, *namespaces: str) -> tuple[PodGroups, WorkQueue[JobKey]]:
+    queue: WorkQueue[JobKey] = WorkQueue()
+    return PodGroups(server, store, queue, namespaces, NO_DEFAULTS), queue
+
+
+async def due(looking: tuple[PodGroups, WorkQueue[JobKey]]) -> set[JobKey]:
+    """The jobs for which a resync finds something new."""
+    pod_groups, queue = looking
+    await pod_groups.resync()
+    keys = {await queue.get() for _ in range(len(queue))}
+    for key in keys:
+        queue.done(key)
+    return keys
+
+
+def test_kinds_are_those_that_some_job_uses():
+    store = Store()
+    assert kinds_in_use(store, NO_DEFAULTS) == []
+    plain = manifest_of(job(name="plain", uid="p"))
+    store.apply({**plain, "metadata": {**plain["metadata"], "resourceVersion": "1"}})
+    assert kinds_in_use(store, NO_DEFAULTS) == []
+    store.apply(stored(None))
+    assert kinds_in_use(store, NO_DEFAULTS) == [KUBERNETES]
+    store.apply(stored("Volcano", "other"))
+    assert kinds_in_use(store, NO_DEFAULTS) == [KUBERNETES, VOLCANO]
+    for odd in ([], {"gang": 3}, {"gang": {"provider": "Other"}}):
+        broken = stored("Volcano", "broken")
+        broken["metadata"]["resourceVersion"] = "9"
+        store.apply({**broken, "spec": {**broken["spec"], "scheduling": odd}})
+        assert kinds_in_use(store, NO_DEFAULTS) == [KUBERNETES, VOLCANO]
+
+
+async def test_a_cluster_without_gangs_is_asked_nothing():
+    server = Server()
+    assert await due(of(server, Store())) == set()
+    assert server.calls == []
+
+
+async def test_what_there_is_comes_in_and_what_has_gone_goes():
+    server, store = Server(), Store()
+    store.apply(stored())
+    server.groups = [group()]
+    looking = of(server, store)
+    assert await due(looking) == {("default", "digits")}
+    assert [one["kind"] for one in store.children(("default", "digits")).objects] == [KUBERNETES]
+    assert await due(looking) == set()
+    server.groups = []
+    assert await due(looking) == {("default", "digits")}
+    assert store.children(("default", "digits")).objects == ()
+    assert server.calls == [f"LIST {KUBERNETES} None"] * 3
+
+
+async def test_one_that_was_made_after_the_list_stays():
+    server, store = Server(), Store()
+    store.apply(stored())
+    store.apply(group(version=101))
+    assert await due(of(server, store)) == set()
+    assert len(store.children(("default", "digits")).objects) == 1
+
+
+@pytest.mark.parametrize(
+    "error", [NotServed("not served"), ApiError(403, "Forbidden", "no")], ids=["away", "forbidden"]
+)
+async def test_what_may_not_be_listed_is_left_as_it_is(error: ClusterError):
+    server, store = Server(), Store()
+    store.apply(stored())
+    store.apply(group())
+    server.error = error
+    assert await due(of(server, store, "default")) == set()
+    assert len(store.children(("default", "digits")).objects) == 1
+
+
+async def test_an_api_that_is_away_holds_up_no_resync(caplog: pytest.LogCaptureFixture):
+    server, store = Server(), Store()
+    store.apply(stored())
+    store.apply(group())
+    server.error = ApiError(503, "", "away")
+    assert await due(of(server, store)) == set()
+    assert len(store.children(("default", "digits")).objects) == 1
+    assert "not listed: away" in caplog.text
+
+
+async def test_those_of_the_providers_in_use_are_watched():
+    server, store = Server(), Store()
+    store.apply(stored())
+    pod_groups, _ = of(server, store)
+    watching = asyncio.create_task(pod_groups.watch_forever())
+    await pod_groups.resync()
+    await server.events.put(("ADDED", group(version=101)))
+    await until(lambda: store.children(KEY).objects)
+    assert server.calls == [f"LIST {KUBERNETES} None", f"WATCH {KUBERNETES} from 100"]
+    await server.events.put(("DELETED", group(version=102)))
+    await until(lambda: not store.children(KEY).objects)
+    await server.events.put(NotServed("no such kind any more"))
+    await until(server.events.empty)
+    await pod_groups.resync()
+    await until(lambda: server.calls.count(f"WATCH {KUBERNETES} from 100") == 2)
+    watching.cancel()
+    await asyncio.wait([watching])
+
+
+async def test_what_may_not_be_listed_is_not_watched():
+    server, store = Server(), Store()
+    store.apply(stored())
+    pod_groups, _ = of(server, store)
+    server.error = ApiError(403, "Forbidden", "no")
+    watching = asyncio.create_task(pod_groups.watch_forever())
+    await pod_groups.resync()
+    await asyncio.sleep(0)
+    watching.cancel()
+    await asyncio.wait([watching])
+    assert server.calls == [f"LIST {KUBERNETES} None"]
+
+
+async def until(holds: Callable[[], object]) -> None:
+    async with asyncio.timeout(10):
+        while not holds():
+            await asyncio.sleep(0.001)
+
+
+def test_one_that_was_deleted_is_known_no_more():
+    store = Store()
+    store.apply(stored())
+    store.apply(group())
+    store.forget_unwatched(("default", "digits"), "Pod", "group-digits")
+    assert len(store.children(("default", "digits")).objects) == 1
+    store.forget_unwatched(("default", "digits"), KUBERNETES, "group-digits")
+    assert store.children(("default", "digits")).objects == ()
+    # It may stay until its pods are gone: what is made under its name waits for that.
+    assert not store.is_gone("group-digits")
+    assert store.apply(group(version=51)) == ("default", "digits")

@@ -1,0 +1,147 @@
+"""Workloads in the store, while Kueue comes and goes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Any, cast
+
+from dtjob.controller.cluster import ClusterError, JobKey
+from dtjob.controller.pace.workqueue import WorkQueue
+from dtjob.controller.store import Store
+from dtjob.kube.api_error import ApiError, NotServed
+from dtjob.kube.calls.client import Kube
+from dtjob.kube.watching.workloads import Workloads
+from dtjob.objects import kueue
+from dtjob.objects.defaults import NO_DEFAULTS
+from dtjob.objects.manifest import Manifest
+from dtjob.plan.seen.workload import Kueue
+from tests.unit.operator import builders
+from tests.unit.operator.queued import queued_job
+from tests.unit.operator.simulation.operator import job_manifest
+
+KEY: JobKey = ("default", "digits")
+
+
+def workload(version: int) -> Manifest:
+    made = builders.stored(kueue.workload(queued_job(), NO_DEFAULTS, None))
+    made["metadata"] |= {"uid": "w", "resourceVersion": str(version)}
+    return made
+
+
+class Cluster:
+    """An API server with these Workloads; `refuses` is what a LIST is answered with."""
+
+    def __init__(self, *found: Manifest, there: bool = True) -> None:
+        self.found, self.there, self.version = list(found), there, 50
+        self.refuses: ApiError | None = None
+        self.events: asyncio.Queue[tuple[str, Manifest] | ClusterError] = asyncio.Queue()
+        self.watched: list[int] = []
+
+    async def has_kueue(self) -> bool:
+        return self.there
+
+    async def pages(self, kind: str, namespace: str | None, selector: str) -> AsyncIterator[tuple[list[Manifest], int]]:
+        assert (kind, selector) == ("Workload", "training.dtjob.dev/job-name")
+        if self.refuses and namespace != "well":
+            raise self.refuses
+        yield self.found, self.version
+
+    async def watch(
+        self, kind: str, namespace: str | None, selector: str, version: int
+    ) -> AsyncIterator[tuple[str, Manifest]]:
+        self.watched.append(version)
+        while True:
+            event = await self.events.get()
+            if isinstance(event, ClusterError):
+                raise event
+            yield event
+
+
+def made(cluster: Cluster, *namespaces: str) -> tuple[Workloads, Store, WorkQueue[JobKey]]:
+    store: Store = Store()
+    store.apply({**job_manifest(queued_job()), "status": {}})
+    queue: WorkQueue[JobKey] = WorkQueue()
+    return Workloads(cast(Kube, cluster), store, queue, namespaces, 0.01), store, queue
+
+
+def known(store: Store) -> list[Any]:
+    return [one for one in store.children(KEY).objects if one["kind"] == kueue.KIND]
+
+
+async def until(holds: Any) -> None:
+    async with asyncio.timeout(10):
+        while not holds():
+            await asyncio.sleep(0.005)
+
+
+async def test_before_anybody_has_looked_nothing_is_known() -> None:
+    assert made(Cluster())[1].children(KEY).kueue is Kueue.UNKNOWN
+
+
+async def test_without_kueue_nothing_is_listed_and_jobs_are_told() -> None:
+    workloads, store, queue = made(Cluster(there=False))
+    assert await workloads.resync() is False
+    assert store.kueue is Kueue.ABSENT
+    assert await queue.get() == KEY
+
+
+async def test_an_operator_without_the_right_says_so() -> None:
+    cluster = Cluster()
+    cluster.refuses = ApiError(403, "Forbidden", "no")
+    workloads, store, _ = made(cluster)
+    assert await workloads.resync() is False
+    assert store.kueue is Kueue.FORBIDDEN
+
+
+async def test_a_namespace_that_may_not_be_listed_takes_no_other_along() -> None:
+    cluster = Cluster()
+    workloads, store, _ = made(cluster, "default", "well")
+    store.apply(workload(40))
+    cluster.refuses = ApiError(403, "Forbidden", "it is being deleted")
+    assert await workloads.resync() is True
+    assert (store.kueue, len(known(store))) == (Kueue.THERE, 1)
+
+
+async def test_what_is_there_is_taken_in_and_what_is_gone_goes() -> None:
+    cluster = Cluster(workload(40))
+    workloads, store, _ = made(cluster)
+    assert await workloads.resync() is True
+    assert (store.kueue, len(known(store))) == (Kueue.THERE, 1)
+    cluster.found, cluster.version = [], 60
+    await workloads.resync()
+    assert known(store) == []
+
+
+async def test_an_api_server_that_is_away_takes_nothing_back() -> None:
+    cluster = Cluster(workload(40))
+    workloads, store, _ = made(cluster)
+    await workloads.resync()
+    cluster.refuses = ApiError(500, "", "away")
+    with contextlib.suppress(ClusterError):
+        await workloads.resync()
+    assert (store.kueue, len(known(store))) == (Kueue.THERE, 1)
+
+
+async def test_workloads_are_watched_for_as_long_as_there_is_kueue() -> None:
+    cluster = Cluster()
+    cluster.there = False
+    workloads, store, _ = made(cluster)
+    task = asyncio.create_task(workloads.watch_forever())
+    try:
+        await until(lambda: store.kueue is Kueue.ABSENT)
+        cluster.there = True  # it is installed
+        await until(lambda: cluster.watched == [50])
+        await cluster.events.put(("ADDED", workload(55)))
+        await until(lambda: len(known(store)) == 1)
+        await cluster.events.put(("DELETED", workload(56)))
+        await until(lambda: not known(store))
+        cluster.there = False
+        await cluster.events.put(NotServed("the API server knows no Workload"))
+        await until(lambda: store.kueue is Kueue.ABSENT)
+        cluster.there, cluster.version = True, 70
+        await until(lambda: cluster.watched == [50, 70])
+    finally:
+        task.cancel()
+        await asyncio.wait([task])

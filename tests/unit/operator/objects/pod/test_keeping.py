@@ -1,0 +1,75 @@
+"""What becomes of checkpoints when the chief's pod goes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dtjob.api.spec.volume_sources import READ_ONLY_SOURCES, VOLUME_SOURCES
+from dtjob.local.here import DEFAULTS as LOCAL
+from dtjob.objects.defaults import NO_DEFAULTS
+from dtjob.objects.pod.keeping import keeping
+from tests.unit.operator import builders
+
+DIRECTORY = "/data/checkpoints"
+
+
+def found(volume: dict[str, Any], **job: Any) -> tuple[bool | None, str]:
+    made = keeping(builders.job(checkpoint={"storage": {"volume": volume, "mountPath": DIRECTORY}}, **job), NO_DEFAULTS)
+    assert made is not None
+    assert bool(made.message) == (made.kept is not True)
+    return made.kept, made.reason
+
+
+CLAIM = {"persistentVolumeClaim": {"claimName": "a"}}
+
+
+@pytest.mark.parametrize("source", VOLUME_SOURCES)
+def test_each_volume_source(source: str):
+    odd = {
+        "emptyDir": (False, "EndsWithPod"),
+        "ephemeral": (False, "EndsWithPod"),
+        "hostPath": (None, "OnOneNode"),
+        **dict.fromkeys(READ_ONLY_SOURCES, (False, "ReadOnly")),
+    }
+    wanted = odd.get(source, (True, "Volume"))
+    assert found({source: {}}) == wanted
+
+
+def test_a_bucket_and_a_directory_of_this_machine_keep_checkpoints():
+    assert keeping(builders.job(), NO_DEFAULTS) is None
+    bucket = keeping(builders.job(checkpoint={"storage": {"uri": "gs://bucket/a"}}), NO_DEFAULTS)
+    local = keeping(builders.job(checkpoint={"storage": {"volume": {"emptyDir": {}}}}), LOCAL)
+    assert bucket is not None
+    assert (bucket.kept, bucket.reason) == (True, "Bucket")
+    assert local is not None
+    assert (local.kept, local.reason) == (True, "LocalDirectory")
+
+
+def test_the_message_says_what_is_lost_and_what_to_write():
+    kept = keeping(builders.job(checkpoint={"storage": {"volume": {"emptyDir": {}}}}), NO_DEFAULTS)
+    assert kept is not None
+    assert kept.message == (
+        "checkpoint.storage.volume is an emptyDir volume, and ends with the chief's pod: when that is lost, "
+        "training begins again at step 0; use checkpoint.storage.volume with a persistentVolumeClaim"
+    )
+
+
+@pytest.mark.parametrize("volume", [{"emptyDir": {}}, {"ephemeral": {}}, CLAIM])
+def test_an_evaluator_that_would_see_no_checkpoint_is_told_of(volume: dict[str, Any]):
+    checkpoint = {"storage": {"volume": volume, "mountPath": DIRECTORY}}
+    replicas = {"chief": {}, "worker": {"replicas": 1}}
+    for evaluator in (False, True):
+        asked = replicas | ({"evaluator": {}} if evaluator else {})
+        kept = keeping(builders.job(checkpoint=checkpoint, replicaSpecs=asked), NO_DEFAULTS)
+        assert kept is not None
+        assert ("the evaluator, in a pod of its own, sees none" in kept.message) is (evaluator and volume is not CLAIM)
+
+
+def test_what_is_read_only_cannot_be_written():
+    assert found({"nfs": {"server": "a", "path": "/", "readOnly": True}}) == (False, "ReadOnly")
+
+
+def test_a_source_that_is_no_mapping_is_left_to_the_api_server():
+    assert found({"persistentVolumeClaim": "claim"}) == (True, "Volume")

@@ -1,0 +1,358 @@
+"""Resize: the group saves and ends, and one of another number goes on; an operator may be killed at any line."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from dtjob.objects import labels
+from dtjob.plan.actions import Create, Delete
+from dtjob.plan.seen.children import Children
+from tests.unit.operator import builders
+from tests.unit.operator.builders import NOW, at, plan_answered
+from tests.unit.operator.plan.elastic.elastic_story import CLAIM, Story, config_map, told
+
+REPORT = {"attempt": 0, "incarnation": 0, "step": 120, "checkpoint": {"step": 100, "time": "2026-11-21T10:00:02Z"}}
+
+
+@pytest.mark.parametrize("strategy", ["MultiWorkerMirrored", "ParameterServer"])
+@pytest.mark.parametrize("program", [True, False])
+def test_all_that_train_save_together_before_any_is_made_anew(strategy: str, program: bool) -> None:
+    story = Story(strategy=strategy, program=program)
+    story.run()
+    story.change(replicas=2)
+    made = plan_answered(story.job, story.children, at(10))
+    assert all(isinstance(one, Delete) for one in made.actions)  # none loses its Service, as they save together
+    assert sorted(one.name for one in made.actions if isinstance(one, Delete)) == builders.names(story.pods)
+    assert made.status is not None
+    assert (made.status["phase"], made.status["reason"]) == ("Restarting", "Resizing")
+    saving = [builders.deleting(one) for one in story.pods]
+    others = [one for one in story.children.objects if one["kind"] != "Pod"]
+    job = builders.with_status(story.job, made.status)
+    assert plan_answered(job, Children((*others, *saving)), at(11)).actions == ()
+    saving[1:] = [{**one, "status": builders.ended(143)} for one in saving[1:]]
+    assert plan_answered(job, Children((*others, *saving)), at(12)).actions == ()
+    saving[0]["status"] = builders.ended(143)
+    last = plan_answered(job, Children((*others, *saving)), at(13))
+    new = [one for one in last.actions if isinstance(one, Create) and one.kind == "Pod"]
+    assert sorted(one.name for one in new if "worker" in one.name) == ["digits-worker-0-1", "digits-worker-1-1"]
+    assert "Create" in {type(one).__name__ for one in last.actions if getattr(one, "kind", "") == "ConfigMap"}
+    if program:
+        assert len({config_map(one.manifest) for one in new}) == 1
+        assert config_map(new[0].manifest) != config_map(story.pods[0])
+
+
+def test_a_pod_on_a_lost_node_is_waited_for_until_it_counts_as_lost() -> None:
+    story = Story()
+    story.run()
+    story.change(replicas=2)
+    made = plan_answered(story.job, story.children, at(10))
+    assert made.status is not None
+    stuck = builders.deleting(next(one for one in story.pods if "worker-3" in one["metadata"]["name"]), at(10))
+    job, children = builders.with_status(story.job, made.status), Children((stuck,))
+    waits = plan_answered(job, children, at(30))
+    assert waits.actions == ()
+    assert waits.look_again_at is not None
+    assert plan_answered(job, children, waits.look_again_at).actions != ()
+
+
+def test_nothing_is_counted_or_charged() -> None:
+    story = Story(
+        failurePolicy={"maxRestartsWithoutProgress": 0, "maxDisruptionsWithoutProgress": 0}, startDeadlineSeconds=60
+    )
+    story.run()
+    before = {name: story.job.status.get(name) for name in ("restarts", "firstFailure", "active")}
+    for number, count in enumerate((2, 3, 2), 1):
+        story.change(replicas=count)
+        story.settle(at(1000 * number))
+        if story.placeholders:
+            story.places(*(one.removeprefix("digits-") for one in story.placeholders), now=at(1000 * number + 1))
+        story.run(at(1000 * number + 500))
+    assert {name: story.job.status.get(name) for name in before} == before
+    assert story.workers["replicas"] == 2
+
+
+def test_a_pod_that_could_not_be_made_blocks_a_group_that_ends_no_longer() -> None:
+    story = Story()
+    story.run()
+    refused = replace(story.children, objects=(), problems={"Pod/digits-worker-1-1": "exceeded quota: small"})
+    made = plan_answered(story.job, refused, at(5))
+    assert made.status is not None
+    assert made.status["reason"] == "CannotCreate"
+    story.job = builders.with_status(story.job, made.status)
+    story.change(replicas=2)
+    made = plan_answered(story.job, story.children, at(10))
+    assert made.status is not None
+    assert (made.status["phase"], made.status["reason"]) == ("Restarting", "Resizing")
+    (blocked,) = (one for one in made.status["conditions"] if one["type"] == "Blocked")
+    assert (blocked["status"], blocked["reason"]) == ("False", "Resizing")
+
+
+def test_what_fails_while_the_group_ends_is_no_failure() -> None:
+    story = Story(failurePolicy={"maxRestartsWithoutProgress": 0})
+    story.run()
+    story.change(replicas=2)
+    made = plan_answered(story.job, story.children, at(10))
+    assert made.status is not None
+    for end in (builders.ended(1), builders.out_of_memory(), builders.evicted()):
+        pods = [{**builders.deleting(one, at(10)), "status": end} for one in story.pods]
+        last = plan_answered(builders.with_status(story.job, made.status), Children(tuple(pods)), at(20))
+        assert last.status is not None
+        assert (last.status["phase"], last.status["workers"]["replicas"]) == ("Restarting", 2)
+
+
+def test_a_failure_comes_before_a_resize() -> None:
+    story = Story()
+    story.run()
+    story.becomes("worker-1-0", builders.ended(1))
+    story.change(replicas=2)
+    story.look(at(10))
+    assert story.job.status["restarts"]["total"] == 1
+    story.settle(at(11))
+    assert story.tasks == ["chief-0-2", "worker-0-2", "worker-1-2"]
+    assert story.job.status["restarts"]["total"] == 1
+
+
+def test_no_pod_name_is_ever_used_twice() -> None:
+    story, seen = Story(), list[str]()
+    story.run()
+    for number, count in enumerate((2, 5, 3, 8, 2, 6), 1):
+        seen += story.tasks
+        story.change(replicas=count)
+        story.settle(at(1000 * number))
+        story.places(now=at(1000 * number + 1))
+        story.run(at(1000 * number + 2))
+        assert len([one for one in story.tasks if one.startswith("worker")]) == count
+    seen += story.tasks
+    assert len(set(seen)) == len(seen)
+
+
+@pytest.mark.parametrize(("count", "wanted"), [(2, 2), (6, 4)])
+def test_the_operator_may_be_killed_after_every_action(count: int, wanted: int) -> None:
+    """Each plan is carried out up to one action, by an operator that knows nothing but what is written."""
+    story = Story()
+    story.run()
+    story.change(replicas=count)
+    for second in range(200):
+        made = plan_answered(story.job, story.children, at(10 + second))
+        if made.status is not None:
+            story.job = builders.with_status(story.job, made.status)
+        if made.status is None and not made.actions:
+            break
+        story.children = builders.carried_out(story.children, replace(made, actions=made.actions[:1]), at(10 + second))
+        workers = {one for one in story.tasks if one.startswith("worker")}
+        assert len({one.rpartition("-")[2] for one in workers}) <= 1, "two groups at once"
+    else:
+        raise AssertionError("never done")
+    assert story.workers["replicas"] == wanted
+    assert len([one for one in story.tasks if one.startswith("worker")]) == wanted
+
+
+def test_the_count_may_change_while_the_group_ends() -> None:
+    story = Story()
+    story.run()
+    story.change(replicas=3)
+    made = plan_answered(story.job, story.children, at(10))
+    assert made.status is not None
+    story.job = builders.with_status(story.job, made.status)
+    story.change(replicas=2)
+    story.settle(at(11))
+    assert story.tasks == ["chief-0-1", "worker-0-1", "worker-1-1"]
+
+
+def test_a_count_that_is_raised_while_the_group_shrinks_for_want_of_room_is_tried_at_once() -> None:
+    story = Story()
+    story.settle(NOW)
+    story.places(now=NOW, without=("worker-2-0", "worker-3-0"))
+    made = plan_answered(story.job, story.children, at(300))
+    assert made.status is not None
+    assert made.status["workers"]["resizing"]["to"] == 2
+    story.job = builders.with_status(story.job, made.status)
+    story.change(replicas=5)
+    story.settle(at(301))
+    story.run(at(302))
+    assert [story.workers["replicas"], *story.placeholders] == [
+        2,
+        *(f"digits-worker-{index}-placeholder" for index in (2, 3, 4)),
+    ]
+
+
+def test_it_counts_its_workers_in_words() -> None:
+    story = Story(least=1)
+    story.run()
+    story.change(replicas=1)
+    story.settle(at(10))
+    story.run(at(11))
+    story.change(replicas=2)
+    story.look(at(12))
+    story.places("worker-1-placeholder", now=at(13))
+    messages = [one.message for one in story.events if one.reason == "Resizing"]
+    assert messages == [
+        "Workers 4 -> 1: spec.replicaSpecs.worker.replicas is 1",
+        "Workers 1 -> 2: there is room for 1 more of 2",
+    ]
+    assert "there is room for 1 more of 2: the group of 1 worker saves and ends" in story.said
+
+
+def test_it_says_where_training_goes_on() -> None:
+    story = Story()
+    story.children = replace(story.children, reports={"chief-0": REPORT})
+    story.run()
+    story.change(replicas=2)
+    story.settle(at(10))
+    assert told(story, "Resized") == ["Training goes on with 2 workers from the checkpoint at step 100 or a later one"]
+    assert (story.job.status["phase"], story.job.status["reason"]) == ("Restarting", "Resized")
+    assert story.job.status["message"] == "3 tasks of the new group do not run yet"
+    story.places("chief-0-1", "worker-0-1", now=at(11))
+    assert story.job.status["message"] == "1 task of the new group does not run yet"
+    lost = Story(checkpoint={"storage": {"volume": {"emptyDir": {}}}})
+    lost.children = replace(lost.children, reports={"chief-0": REPORT})
+    lost.run()
+    lost.change(replicas=2)
+    lost.settle(at(10))
+    assert told(lost, "Resized") == [
+        "Training goes on with 2 workers at step 0, as the checkpoint at step 100 ends with the chief's pod"
+    ]
+    assert "checkpoint" not in lost.job.status
+
+
+@pytest.mark.parametrize("mount", ["Chief", "All"])
+def test_the_evaluator_goes_only_where_it_has_to_follow_the_chief(mount: str) -> None:
+    story = Story(evaluator=True, checkpoint={"storage": {**CLAIM["storage"], "mountOn": mount}})
+    story.run()
+    story.change(replicas=2)
+    story.settle(at(10))
+    assert story.tasks[1] == ("evaluator-0-1" if mount == "Chief" else "evaluator-0-0")
+    story.run(at(20))
+    assert story.job.status["ready"] == "4/4"
+
+
+def test_a_suspended_job_has_no_placeholders_and_goes_on_with_what_its_spec_says() -> None:
+    story = Story().shrunk()
+    story.settle(at(900))
+    assert story.placeholders
+    story.change(suspend=True)
+    story.settle(at(1000))
+    assert story.pods == []
+    story.change(suspend=False, replicas=3)
+    story.settle(at(2000))
+    story.run(at(2001))
+    assert len([one for one in story.tasks if one.startswith("worker")]) == 3
+    assert (story.workers["replicas"], story.workers["reason"]) == (3, "AsDesired")
+
+
+def test_a_job_that_is_suspended_while_its_group_ends_forgets_the_resize() -> None:
+    story = Story()
+    story.run()
+    story.change(replicas=2)
+    made = plan_answered(story.job, story.children, at(10))
+    assert made.status is not None
+    story.job = builders.with_status(story.job, made.status)
+    story.change(suspend=True)
+    story.settle(at(20))
+    story.change(suspend=False, replicas=5)
+    story.run(at(30))
+    assert len([one for one in story.tasks if one.startswith("worker")]) == 5
+    assert "resizing" not in story.workers
+
+
+def test_names_stay_new_when_the_count_changes_while_the_job_is_suspended() -> None:
+    story, seen = Story(), list[str]()
+    story.run()
+    for number, count in enumerate((2, 5, 3, 6), 1):
+        seen += story.tasks
+        story.change(suspend=True)
+        story.settle(at(1000 * number))
+        story.change(suspend=False, replicas=count)
+        story.run(at(1000 * number + 500))
+    seen += story.tasks
+    assert len(set(seen)) == len(seen)
+
+
+def test_an_ended_job_keeps_no_placeholder() -> None:
+    story = Story(cleanPodPolicy="None").shrunk()
+    story.settle(at(900))
+    assert story.placeholders
+    story.becomes("chief-0-1", builders.ended(0))
+    story.settle(at(910))
+    assert story.job.status["phase"] == "Succeeded"
+    assert (story.placeholders, len(story.tasks)) == ([], 3)
+
+
+def test_a_deadline_holds_while_the_group_ends() -> None:
+    story = Story(activeDeadlineSeconds=100)
+    story.run()
+    story.change(replicas=2)
+    made = plan_answered(story.job, story.children, at(50))
+    assert made.status is not None
+    saving = tuple(builders.deleting(one, at(50)) for one in story.pods)
+    last = plan_answered(builders.with_status(story.job, made.status), Children(saving), at(101))
+    assert last.status is not None
+    assert (last.status["phase"], last.status["reason"]) == ("Failed", "DeadlineExceeded")
+
+
+def test_the_pods_that_an_hpa_counts_are_the_workers() -> None:
+    story = Story().shrunk()
+    story.settle(at(900))
+    wanted: dict[str, Any] = dict(part.split("=") for part in story.workers["selector"].split(","))
+    counted = [one for one in story.pods if wanted.items() <= labels.of(one).items()]
+    assert builders.names(counted) == ["digits-worker-0-1", "digits-worker-1-1"]
+    assert story.workers["replicas"] == len(counted)
+
+
+def test_a_group_that_ends_as_it_starts_looks_for_no_room() -> None:
+    """All of it runs for the first time, and more are wanted, by one and the same look."""
+    story = Story()
+    story.settle(NOW)
+    started = [{**one, "status": builders.running()} if one["kind"] == "Pod" else one for one in story.children.objects]
+    story.children = replace(story.children, objects=tuple(started))
+    story.change(replicas=6)
+    story.look(at(10))
+    assert story.job.status["phase"] == "Restarting"
+    assert story.placeholders == []
+    story.run(at(11))
+    assert (len(story.tasks), story.placeholders, story.job.status["phase"]) == (7, [], "Running")
+
+
+def test_a_chief_that_is_seen_no_more_is_asked_for_before_its_group_is_made_anew() -> None:
+    """Its next attempt is so many later that it would not be looked for: its pod has lost its labels while it saves."""
+    story = Story()
+    story.run()
+    for number in range(7):
+        story.becomes(f"worker-1-{number}", builders.disrupted(when=at(1000 * number)))
+        story.settle(at(1000 * number))
+        story.settle(at(1000 * number + 600))
+        story.run(at(1000 * number + 601))
+    story.change(replicas=3)
+    made = plan_answered(story.job, story.children, at(20000))
+    story.job = builders.with_status(story.job, made.status or {})
+    shared = tuple(one for one in story.children.objects if one["kind"] != "Pod")
+    assert builders.asked(story.job, replace(story.children, objects=shared), at(20010)) == ("digits-chief-0-0",)
+
+
+MARKED = [{"type": "Ready", "status": "False"}, {"type": "ContainersReady", "status": "True"}]
+TAKEN = [{"type": "DisruptionTarget", "status": "True", "reason": "DeletionByTaintManager"}]
+
+
+@pytest.mark.parametrize("conditions", [[], MARKED, TAKEN], ids=["nothing said", "silent node", "taken by its taint"])
+def test_a_pod_that_a_resize_lost_explains_no_incident_of_days_before(conditions: list[dict[str, str]]) -> None:
+    story, later = Story(), 3 * 86400
+    story.run()
+    story.becomes("worker-1-0", builders.ended(76, at(100)))
+    story.settle(at(101))
+    story.run(at(102))
+    before = {name: story.job.status[name] for name in ("restarts", "firstFailure")}
+    story.change(replicas=3)
+    made = plan_answered(story.job, story.children, at(later))
+    story.job = builders.with_status(story.job, made.status or {})
+    (dead,) = (builders.deleting(pod, at(later), 30) for pod in story.pods if labels.task_id(pod) == "worker-0")
+    dead["spec"]["nodeName"] = "dead"
+    dead["status"] = {**dead["status"], "conditions": conditions}
+    shared = tuple(one for one in story.children.objects if one["kind"] != "Pod")
+    story.children = replace(story.children, objects=(*shared, dead))
+    for seconds in (60, 61, 62):
+        story.look(at(later + seconds))
+    assert {name: story.job.status[name] for name in before} == before
+    assert story.job.status["internal"]["incident"].get("charged", 0) == 1

@@ -1,0 +1,168 @@
+"""Incidents: what is charged, and how long to wait."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import pytest
+
+from dtjob.api.spec.failure_policy import Backoff
+from dtjob.api.status.attempts import Attempts
+from dtjob.api.status.condition import Condition
+from dtjob.api.status.incident import Incident
+from dtjob.api.status.progress import Restored, SavedCheckpoint
+from dtjob.api.status.status import Status
+from dtjob.plan.failure.budget import (
+    A_WHILE,
+    LONG_RUN,
+    long_run,
+    next_incident,
+    note_end,
+    only_the_end_differs,
+    wait_before,
+    with_another_failure,
+)
+from dtjob.plan.record.failure import Cause
+from tests.unit.operator import builders
+from tests.unit.operator.builders import NOW, at
+
+BACKOFF = Backoff()
+NOBODY = Attempts()
+FIRST = next_incident(None, Cause.ERROR, -1, NOBODY, BACKOFF, NOW, None)
+
+
+def test_the_first_does_not_wait():
+    assert (FIRST.charged, FIRST.in_a_row, FIRST.not_before) == (1, 1, NOW)
+
+
+@pytest.mark.parametrize(("in_a_row", "seconds"), [(0, 0), (1, 0), (2, 10), (3, 20), (6, 160), (7, 300), (10**6, 300)])
+def test_the_wait_doubles_up_to_its_limit(in_a_row: int, seconds: int):
+    assert wait_before(in_a_row, BACKOFF) == timedelta(seconds=seconds)
+
+
+@pytest.mark.parametrize(("cause", "charged"), [(Cause.ERROR, 2), (Cause.DISRUPTION, 1), (Cause.DELETED, 1)])
+def test_only_own_failures_are_charged_but_all_wait(cause: Cause, charged: int):
+    following = next_incident(FIRST, cause, -1, NOBODY, BACKOFF, at(60), None)
+    assert (following.charged, following.in_a_row, following.not_before) == (charged, 2, at(70))
+
+
+def test_a_newer_checkpoint_refills_the_budget_once():
+    refilled = next_incident(FIRST, Cause.ERROR, 100, NOBODY, BACKOFF, at(60), None)
+    assert (refilled.charged, refilled.in_a_row, refilled.checkpoint_step) == (1, 1, 100)
+    assert next_incident(refilled, Cause.ERROR, 100, NOBODY, BACKOFF, at(120), None).charged == 2
+
+
+@pytest.mark.parametrize(
+    ("backoff", "runs_for", "waits"),
+    [
+        (Backoff(initial_seconds=600, max_seconds=3600), 5, [0, 600, 1200, 2400, 3600, 3600]),
+        (Backoff(), 5, [0, 10, 20, 40, 80, 160, 300, 300]),
+        (Backoff(), 300, [0, 10, 20, 40, 80, 160, 300, 300]),
+        (Backoff(), 600, [0, 0, 0]),
+        (Backoff(initial_seconds=600, max_seconds=3600), 7199, [0, 600, 1200]),
+        (Backoff(initial_seconds=600, max_seconds=3600), 7200, [0, 0, 0]),
+        (Backoff(max_seconds=0), 1, [0, 0, 0]),
+    ],
+)
+def test_a_row_of_restarts_goes_on_until_the_job_has_run_long_after_its_wait(
+    backoff: Backoff, runs_for: int, waits: list[int]
+):
+    incident, failed_at, found = None, NOW, []
+    for _ in waits:
+        started = incident.not_before + timedelta(seconds=3) if incident else None
+        incident = next_incident(incident, Cause.ERROR, -1, NOBODY, backoff, failed_at, started)
+        found.append((incident.not_before - failed_at).total_seconds())
+        failed_at = incident.not_before + timedelta(seconds=3 + runs_for)
+    assert found == waits
+
+
+@pytest.mark.parametrize(
+    ("running_since", "goes_on"),
+    [(NOW, False), (None, True), (NOW + timedelta(seconds=1), True), (NOW - 10 * LONG_RUN, False)],
+)
+def test_only_time_in_which_training_ran_ends_a_row(running_since: datetime | None, goes_on: bool):
+    later = next_incident(FIRST, Cause.ERROR, -1, NOBODY, BACKOFF, NOW + LONG_RUN, running_since)
+    assert (later.in_a_row, later.charged) == (2 if goes_on else 1, 2)
+
+
+def test_a_long_run_is_twice_the_longest_wait_and_ten_minutes_at_least():
+    assert [long_run(Backoff(max_seconds=seconds)).total_seconds() for seconds in (0, 300, 3600)] == [600, 600, 7200]
+
+
+def test_what_is_not_charged_is_counted_apart():
+    second = next_incident(FIRST, Cause.DISRUPTION, -1, NOBODY, BACKOFF, at(60), None)
+    third = next_incident(second, Cause.DELETED, -1, NOBODY, BACKOFF, at(120), None)
+    assert [(one.charged, one.uncharged) for one in (FIRST, second, third)] == [(1, 0), (1, 1), (1, 2)]
+    assert next_incident(third, Cause.DELETED, 5, NOBODY, BACKOFF, at(180), None).uncharged == 1
+    ran_long = next_incident(third, Cause.DELETED, -1, NOBODY, BACKOFF, third.not_before + LONG_RUN, at(121))
+    assert (ran_long.charged, ran_long.uncharged) == (1, 1)
+
+
+def test_a_stronger_cause_takes_over_and_an_uncharged_one_refunds():
+    assert with_another_failure(FIRST, Cause.OOM_KILLED).charged == 1
+    disrupted = with_another_failure(FIRST, Cause.DISRUPTION)
+    assert (disrupted.charged, disrupted.uncharged) == (0, 1)
+    evicted = next_incident(None, Cause.DISRUPTION, -1, NOBODY, BACKOFF, NOW, None)
+    assert with_another_failure(evicted, Cause.ERROR) == evicted
+
+
+def after(
+    incident: Incident, saved: int = -1, restored: Restored | None = None, runs: datetime | None = None
+) -> Status:
+    """The status of a job with this incident, its newest checkpoint, and since when all tasks run."""
+    running = builders.condition("Running", since=runs) if runs else None
+    status = Status().remembering(incident=incident)
+    checkpoint = SavedCheckpoint(step=saved) if saved >= 0 else None
+    conditions = tuple(Condition.model_validate(one) for one in (running,) if one)
+    return status.but(checkpoint=checkpoint, restored=restored, conditions=conditions)
+
+
+def end_of(status: Status, now: datetime) -> datetime | None:
+    incident = note_end(status, now).internal.incident
+    assert incident is not None
+    return incident.ends_at
+
+
+SAVED_100 = next_incident(None, Cause.ERROR, 100, NOBODY, BACKOFF, NOW, None)
+
+
+@pytest.mark.parametrize(
+    ("saved", "restored", "expected"),
+    [
+        (120, Restored(step=100, time=at(10)), at(20)),
+        (100, Restored(step=100, time=at(10)), None),
+        (120, Restored(step=120, time=at(10)), None),  # it was saved before the failure, and told of after it
+        (50, Restored(step=0, time=at(10)), at(20)),  # the checkpoint went with its pod, and training began again
+        (120, Restored(step=100, time=at(-10)), None),
+        (120, None, None),
+    ],
+)
+def test_it_ends_when_training_has_resumed_and_saved(saved: int, restored: Restored | None, expected: datetime | None):
+    assert end_of(after(SAVED_100, saved, restored), at(20)) == expected
+
+
+@pytest.mark.parametrize(("saved", "runs", "expected"), [(120, -5, at(20)), (100, -5, at(40)), (120, 5, at(45))])
+def test_where_training_never_stopped_a_newer_checkpoint_ends_it(saved: int, runs: float, expected: datetime):
+    """As a ParameterServer job that has lost a worker."""
+    assert end_of(after(SAVED_100, saved, runs=at(runs)), at(20)) == expected
+
+
+def test_it_ends_when_all_tasks_have_run_for_a_while_after_its_wait():
+    waits = next_incident(FIRST, Cause.ERROR, -1, NOBODY, BACKOFF, at(100), None)
+    assert end_of(after(waits), at(600)) is None
+    assert end_of(after(waits, runs=at(50)), at(160)) == waits.not_before + A_WHILE == at(150)
+    assert end_of(after(waits, runs=at(130)), at(160)) == at(170)
+
+
+def test_the_first_moment_at_which_all_run_again_decides():
+    noted = note_end(after(FIRST, runs=at(10)), at(12))
+    later = noted.but(conditions=after(FIRST, runs=at(45)).conditions)
+    assert end_of(later, at(46)) == at(50)
+
+
+def test_only_the_end_is_no_news():
+    written = after(FIRST, runs=at(10))
+    noted = note_end(written, at(12))
+    assert only_the_end_differs(noted, written)
+    assert not only_the_end_differs(noted.but(ready="1/3"), written)
+    assert not only_the_end_differs(noted, Status())

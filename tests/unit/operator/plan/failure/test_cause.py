@@ -1,0 +1,156 @@
+"""Why a pod failed: every way in which a kubelet, a scheduler or a user ends one."""
+
+# ruff: noqa: E501 (a table reads best with one case a line)
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from dtjob import times
+from dtjob.controller.stored_fields import kept
+from dtjob.objects.manifest import Manifest
+from dtjob.plan.failure.cause import failure_of, vanished
+from dtjob.plan.record.failure import Cause, Failure
+from dtjob.plan.seen.children import TaskView
+from tests.unit.operator import builders
+from tests.unit.operator.builders import NOW, at
+
+JOB = builders.job()
+
+
+def failed(pod: Manifest, now: datetime) -> Failure | None:
+    return failure_of(TaskView.of(builders.task("worker-1"), 0, (pod,), now), now)
+
+
+def failure(status: dict[str, Any], deleted: bool = False) -> Failure:
+    pod = builders.pod(JOB, "worker-1", status)
+    found = failed(builders.deleting(pod) if deleted else pod, at(10))
+    assert found is not None
+    return found
+
+
+EMPTY_DIR_FULL = 'Usage of EmptyDir volume "scratch" exceeds the limit "1Gi". '
+CONTAINER_FULL = 'Container tensorflow exceeded its local ephemeral storage limit "2Gi". '
+
+
+def init_failed(code: int, **more: Any) -> dict[str, Any]:
+    """An init container failed, so the training container never started."""
+    terminated = {"exitCode": code, "message": "no such bucket", "finishedAt": times.rfc3339(at(3)), **more}
+    waiting = [{"name": "tensorflow", "state": {"waiting": {"reason": "PodInitializing"}}}]
+    init = [
+        {"name": "ready", "state": {"terminated": {"exitCode": 0}}},
+        {"name": "fetch", "state": {"terminated": terminated}},
+    ]
+    return {"phase": "Failed", "containerStatuses": waiting, "initContainerStatuses": init}
+
+
+def beside(status: dict[str, Any], when: datetime) -> dict[str, Any]:
+    """The status with a sidecar that the kernel killed at that moment."""
+    terminated = {"exitCode": 137, "reason": "OOMKilled", "finishedAt": times.rfc3339(when)}
+    proxy = {"name": "proxy", "state": {"terminated": terminated}}
+    return {**status, "containerStatuses": [proxy, *status["containerStatuses"]]}
+
+
+@pytest.mark.parametrize(
+    ("status", "cause", "sentence"),
+    [
+        (builders.ended(1), Cause.ERROR, "worker-1 failed (exit code 1)"),
+        (builders.ended(76), Cause.ERROR, "worker-1 kept losing its peers without a new step (exit code 76)"),
+        (builders.ended(77), Cause.ERROR, "worker-1 failed (exit code 77)"),
+        (builders.ended(255), Cause.ERROR, "worker-1 failed (exit code 255)"),
+        (builders.ended(128, reason="StartError"), Cause.ERROR, "worker-1 failed (exit code 128)"),
+        (builders.ended(137), Cause.SIGNAL, "worker-1 was killed (SIGKILL)"),
+        (builders.ended(139, signal=11), Cause.SIGNAL, "worker-1 was killed (SIGSEGV)"),
+        (builders.out_of_memory(), Cause.OOM_KILLED, "worker-1 ran out of memory (OOMKilled)"),
+        (builders.disrupted("PreemptionByScheduler"), Cause.DISRUPTION, "worker-1 was disrupted (PreemptionByScheduler)"),
+        (builders.evicted("Evicted"), Cause.DISRUPTION, "worker-1 was disrupted (Evicted)"),
+        (builders.evicted("Evicted", "The node had condition: [DiskPressure]. "), Cause.DISRUPTION, "worker-1 was disrupted (Evicted)"),
+        (builders.evicted("Evicted", EMPTY_DIR_FULL), Cause.STORAGE_LIMIT_EXCEEDED, 'worker-1 was evicted: Usage of EmptyDir volume "scratch" exceeds the limit "1Gi"'),
+        (builders.evicted("Evicted", "Pod ephemeral local storage usage exceeds the total limit of containers 2Gi. "), Cause.STORAGE_LIMIT_EXCEEDED, "worker-1 was evicted: Pod ephemeral local storage usage exceeds the total limit of containers 2Gi"),
+        ({**builders.ended(137), **builders.evicted("Evicted", CONTAINER_FULL)}, Cause.STORAGE_LIMIT_EXCEEDED, 'worker-1 was evicted: Container tensorflow exceeded its local ephemeral storage limit "2Gi"'),
+        ({**builders.disrupted(), **builders.evicted("Evicted", EMPTY_DIR_FULL)}, Cause.DISRUPTION, "worker-1 was disrupted (EvictionByEvictionAPI)"),
+        (builders.evicted("NodeShutdown"), Cause.DISRUPTION, "worker-1 was disrupted (NodeShutdown)"),
+        (builders.rejected("OutOfcpu"), Cause.NOT_STARTED, "worker-1 never started (OutOfcpu)"),
+        (builders.rejected("OutOfnvidia.com/gpu"), Cause.NOT_STARTED, "worker-1 never started (OutOfnvidia.com/gpu)"),
+        (builders.rejected("UnexpectedAdmissionError"), Cause.NOT_STARTED, "worker-1 never started (UnexpectedAdmissionError)"),
+        ({"phase": "Failed"}, Cause.NOT_STARTED, "worker-1 never started (no container status)"),
+        (init_failed(3), Cause.ERROR, "worker-1 never started: init container fetch failed (exit code 3)"),
+        (init_failed(137, reason="OOMKilled"), Cause.OOM_KILLED, "worker-1 never started: init container fetch ran out of memory (OOMKilled)"),
+        (beside(builders.ended(1, at(5)), at(4)), Cause.ERROR, "worker-1 failed (exit code 1) after container proxy ran out of memory (OOMKilled)"),
+        (beside(builders.ended(1, at(5)), at(6)), Cause.ERROR, "worker-1 failed (exit code 1)"),
+        (init_failed(137), Cause.SIGNAL, "worker-1 never started: init container fetch was killed (SIGKILL)"),
+        (builders.ended(137, reason="ContainerStatusUnknown"), Cause.DISRUPTION, "worker-1 ended unseen, as when its node restarts (ContainerStatusUnknown)"),
+        (builders.ended(255, reason="Unknown"), Cause.DISRUPTION, "worker-1 ended unseen, as when its node restarts (Unknown)"),
+    ],
+)  # fmt: skip
+def test_causes(status: dict[str, Any], cause: Cause, sentence: str):
+    found = failure(status)
+    assert (found.cause, found.sentence()) == (cause, sentence)
+
+
+@pytest.mark.parametrize(
+    ("status", "container", "sentence"),
+    [
+        (builders.out_of_memory(), "tensorflow", "worker-1 ran out of memory (OOMKilled, limits.memory is 2Gi)"),
+        (builders.out_of_memory(), "proxy", "worker-1 ran out of memory (OOMKilled)"),
+        (init_failed(137, reason="OOMKilled"), "fetch", "worker-1 never started: init container fetch ran out of memory (OOMKilled, limits.memory is 2Gi)"),
+        (beside(builders.ended(1, at(5)), at(4)), "proxy", "worker-1 failed (exit code 1) after container proxy ran out of memory (OOMKilled, limits.memory is 2Gi)"),
+    ],
+)  # fmt: skip
+def test_the_memory_limit_of_the_pod_is_named(status: dict[str, Any], container: str, sentence: str):
+    pod = builders.pod(JOB, "worker-1", status)
+    limited = {"name": container, "resources": {"limits": {"memory": "2Gi"}}}
+    pod["spec"] |= {"containers": [{"name": "tensorflow"}], "initContainers": [limited]}
+    found = failure_of(TaskView.of(builders.task("worker-1"), 0, (kept(pod),), NOW), NOW)
+    assert found is not None
+    assert found.sentence() == sentence
+
+
+@pytest.mark.parametrize(
+    ("status", "cause", "sentence"),
+    [
+        (builders.stalled("worker-1"), Cause.STALLED, "worker-1 stalled after step 120, in its data function (exit code 77)"),
+        (builders.stalled("ps-0", "its supervisor is silent"), Cause.STALLED, "worker-1 stalled after step 120, waiting for ps-0: its supervisor is silent (exit code 77)"),
+        ({**builders.stalled("worker-1"), **builders.disrupted()}, Cause.DISRUPTION, "worker-1 was disrupted (EvictionByEvictionAPI)"),
+        (builders.failed(77, stepped=True), Cause.ERROR, "worker-1 failed (exit code 77)"),
+    ],
+)  # fmt: skip
+def test_a_stall_is_what_its_supervisor_calls_so(status: dict[str, Any], cause: Cause, sentence: str):
+    pod = builders.pod(JOB, "worker-1", status)
+    found = failure_of(TaskView.of(builders.task("worker-1"), 0, (pod,), NOW, supervised=True), NOW)
+    assert found is not None
+    assert (found.cause, found.sentence()) == (cause, sentence)
+
+
+def test_a_user_who_deletes_a_pod_is_no_failure_of_its_own():
+    assert failure(builders.ended(143), deleted=True).cause is Cause.DELETED
+    assert vanished(builders.task("worker-1"), "digits-worker-1-0", NOW).sentence() == "worker-1 was deleted"
+
+
+@pytest.mark.parametrize("status", [builders.running(), builders.unschedulable(), {}])
+def test_a_deletion_that_was_only_asked_for_is_no_failure(status: dict[str, Any]):
+    pod = builders.deleting(builders.pod(JOB, "worker-1", status), grace=30)
+    assert failed(pod, at(44)) is None
+
+
+def test_a_pod_that_outlives_its_grace_period_is_lost():
+    pod = builders.deleting(builders.pod(JOB, "worker-1", builders.running()), grace=30)
+    found = failed(pod, at(45))
+    assert found is not None
+    assert (found.cause, found.sentence()) == (Cause.DISRUPTION, "worker-1 was lost with its node")
+
+
+def test_the_failed_init_containers_words_are_told():
+    assert failure(init_failed(3)).message == "no such bucket"
+
+
+def test_a_failure_has_the_time_that_somebody_wrote_down():
+    """Else it would be of each moment at which one looks, and what waits for a while after it would wait for ever."""
+    assert failure(init_failed(3)).time == at(3)
+    assert failure(builders.ended(1, at(5))).time == at(5)
+    condition = {"type": "DisruptionTarget", "status": "True", "lastTransitionTime": times.rfc3339(at(7))}
+    assert failure({**builders.evicted(), "conditions": [condition]}).time == at(7)
+    assert failure(builders.evicted()).time == at(10)

@@ -1,0 +1,79 @@
+"""Training processes that were started again in their pods: each is counted and told once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dtjob.api.job import Job
+from dtjob.plan.plan import Plan, plan
+from dtjob.plan.seen.children import Children
+from tests.unit.operator import builders
+
+
+def look(job: Job, report: dict[str, Any], after: float = 0) -> tuple[Job, list[str]]:
+    """The job with the status that it has when its chief says this, and what users are told of crashes."""
+    pods = builders.all_pods(job)
+    made: Plan = plan(job, Children(tuple(pods.values()), {"chief-0": report}), builders.at(after))
+    told = [f"{one.type}: {one.message}" for one in made.events if one.reason == "Crashed"]
+    return (builders.with_status(job, made.status) if made.status else job), told
+
+
+def says(count: int, attempt: int = 0, **more: Any) -> dict[str, Any]:
+    crashes = {"count": count, "task": "worker-1", "signal": "SIGSEGV", "step": 118, **more}
+    return {"attempt": attempt, "incarnation": count, "step": 100, "restoredStep": 100, "crashes": crashes}
+
+
+def test_each_is_counted_and_told_once():
+    job, told = look(builders.job(), says(1))
+    assert told == ["Warning: worker-1 was killed (SIGSEGV) after step 118; its program was started again in place"]
+    assert job.status["restarts"] == {"total": 1, "causes": {"Signal": 1}}
+    assert job.status["internal"]["crashes"] == {"attempt": 0, "count": 1}
+    job, told = look(job, says(1), 60)
+    assert (told, job.status["restarts"]["total"]) == ([], 1)
+    job, told = look(job, says(4), 120)
+    assert told == [
+        "Warning: worker-1 was killed (SIGSEGV) after step 118, and 2 more before it; its program was started again in "
+        "place"
+    ]
+    assert job.status["restarts"] == {"total": 4, "causes": {"Signal": 4}}
+    assert job.status["internal"]["crashes"] == {"attempt": 0, "count": 4}
+
+
+def test_a_new_chief_counts_from_its_own_beginning():
+    job, _ = look(builders.job(), says(2))
+    job = builders.with_status(job, builders.at_attempts({"chief-0": 1}, **job.status))
+    job, told = look(job, says(1, attempt=1), 60)
+    assert len(told) == 1
+    assert job.status["restarts"] == {"total": 3, "causes": {"Signal": 3}}
+    assert job.status["internal"]["crashes"] == {"attempt": 1, "count": 1}
+
+
+def test_a_chief_that_says_too_much_is_not_believed_in_all():
+    """The operator's metrics are fed by what is counted, and belong to all of its users."""
+    job, told = look(builders.job(), says(2**53 - 1))
+    assert (len(told), job.status["restarts"]["causes"]) == (1, {"Signal": 100})
+    job, told = look(job, says(2**53 - 1), 60)
+    assert (told, job.status["restarts"]["total"]) == ([], 100)
+
+
+def test_they_use_up_no_budget_and_replace_no_pod():
+    job = builders.job(failurePolicy={"maxRestartsWithoutProgress": 1})
+    for count in range(1, 5):
+        job, _ = look(job, says(count), 60.0 * count)
+    assert "incident" not in job.status["internal"]
+    assert "attempts" not in job.status["internal"]
+    assert job.status["phase"] == "Running"
+
+
+@pytest.mark.parametrize("crashes", [{"count": -1}, {"count": "many"}, {}, 3, None])
+def test_what_is_no_count_counts_nothing(crashes: Any):
+    job, told = look(builders.job(), {**says(1), "crashes": crashes})
+    assert told == []
+    assert job.status["restarts"] == {"total": 0}
+
+
+def test_a_report_that_says_the_count_alone_will_do():
+    _, told = look(builders.job(), {**says(1), "crashes": {"count": 1}})
+    assert told == ["Warning: a task was killed (by a signal); its program was started again in place"]

@@ -1,0 +1,51 @@
+"""Decisions: which of them give tasks a new attempt."""
+
+from __future__ import annotations
+
+import pytest
+
+from dtjob.api.status.incident import Incident
+from dtjob.plan.failure.cause import vanished
+from dtjob.plan.failure.decisions import (
+    Begin,
+    EvaluatorDecision,
+    Explain,
+    FollowChief,
+    GiveUp,
+    Join,
+    Nothing,
+    Recall,
+    ReplaceEvaluator,
+    TrainingDecision,
+    Wait,
+    replaced,
+)
+from dtjob.plan.record.failure import Cause
+from tests.unit.operator import builders
+from tests.unit.operator.builders import NOW
+
+TASKS = (builders.task("worker-0"), builders.task("worker-1"))
+FAILURE = vanished(TASKS[0], "digits-worker-0-0", NOW)
+INCIDENT = Incident(started_at=NOW, cause=Cause.DELETED, not_before=NOW)
+
+
+@pytest.mark.parametrize(
+    "decision",
+    [
+        Begin(TASKS, INCIDENT, FAILURE),
+        Join(TASKS, INCIDENT, Cause.ERROR, FAILURE),
+        Recall(TASKS),
+        ReplaceEvaluator(TASKS, FAILURE),
+        FollowChief(TASKS),
+    ],
+)
+def test_these_replace_their_tasks(decision: TrainingDecision | EvaluatorDecision):
+    assert replaced(decision) == TASKS
+
+
+@pytest.mark.parametrize(
+    "decision",
+    [Wait(NOW), GiveUp(FAILURE, "maxRestartsWithoutProgress"), Explain(INCIDENT, Cause.ERROR, FAILURE), Nothing()],
+)
+def test_these_replace_nothing(decision: TrainingDecision | EvaluatorDecision):
+    assert replaced(decision) == ()

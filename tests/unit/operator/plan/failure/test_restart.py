@@ -1,0 +1,408 @@
+"""Restarts: who is replaced, when, and when the job gives up."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from dtjob.api.job import Job
+from dtjob.api.status.attempts import Attempts
+from dtjob.api.status.incident import Incident
+from dtjob.api.status.progress import SavedCheckpoint
+from dtjob.objects.manifest import Manifest
+from dtjob.plan.failure import decisions
+from dtjob.plan.failure.decisions import (
+    Begin,
+    EvaluatorDecision,
+    FollowChief,
+    GiveUp,
+    Join,
+    Nothing,
+    Recall,
+    ReplaceEvaluator,
+    TrainingDecision,
+    Wait,
+)
+from dtjob.plan.failure.restart import failures, restart_evaluator, restart_training
+from dtjob.plan.record.failure import Cause
+from dtjob.plan.seen.children import Children
+from dtjob.plan.seen.situation import Situation
+from tests.unit.operator import builders
+from tests.unit.operator.builders import NOW, at
+
+
+def see(
+    job: Job, *pods: Manifest, now: datetime = NOW, previous: Incident | None = None, step: int = -1, **status: Any
+) -> Situation:
+    saved = SavedCheckpoint(step=step) if step >= 0 else None
+    return builders.situation(job, *pods, now=now, incident=previous, checkpoint=saved, **status)
+
+
+def decide(
+    job: Job, pods: dict[str, Manifest], now: datetime = NOW, previous: Incident | None = None, step: int = -1
+) -> TrainingDecision:
+    situation = see(job, *pods.values(), now=now, previous=previous, step=step, all_created=True)
+    return restart_training(situation, failures(situation))
+
+
+def decide_evaluator(job: Job, *pods: Manifest, now: datetime, all_created: bool = False) -> EvaluatorDecision:
+    situation = see(job, *pods, now=now, all_created=all_created)
+    return restart_evaluator(situation, failures(situation), ())
+
+
+def replaced(decision: TrainingDecision | EvaluatorDecision) -> list[str]:
+    return [task.id for task in decisions.replaced(decision)]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "program", "failed", "expected"),
+    [
+        ("MultiWorkerMirrored", True, ["worker-0"], ["worker-0"]),
+        ("MultiWorkerMirrored", True, ["chief-0"], ["chief-0"]),
+        ("MultiWorkerMirrored", False, ["worker-0"], ["chief-0", "worker-0", "worker-1"]),
+        ("ParameterServer", True, ["ps-0"], ["ps-0"]),
+        ("ParameterServer", False, ["ps-0"], ["chief-0", "ps-0"]),
+        ("ParameterServer", False, ["worker-0"], ["worker-0"]),
+        ("ParameterServer", False, ["chief-0"], ["chief-0"]),
+        ("Mirrored", False, ["chief-0"], ["chief-0"]),
+        ("MultiWorkerMirrored", False, ["evaluator-0"], []),
+    ],
+)
+def test_who_is_replaced(strategy: str, program: bool, failed: list[str], expected: list[str]):
+    job = builders.job(strategy, program=program, ps=strategy == "ParameterServer", evaluator=True)
+    pods = builders.all_pods(job)
+    for one in failed:
+        pods[one]["status"] = builders.out_of_memory()
+    assert replaced(decide(job, pods)) == expected
+
+
+def test_without_a_chief_worker_0_does_not_outlive_a_ps():
+    job = builders.job("ParameterServer", chief=False, program=False, ps=1)
+    pods = builders.all_pods(job)
+    pods["ps-0"]["status"] = builders.out_of_memory()
+    assert replaced(decide(job, pods)) == ["worker-0", "ps-0"]
+
+
+def test_a_finished_worker_is_needed_again():
+    job = builders.job()
+    pods = builders.all_pods(job)
+    pods["worker-0"]["status"] = builders.ended(0)
+    pods["worker-1"]["status"] = builders.out_of_memory()
+    assert replaced(decide(job, pods)) == ["worker-0", "worker-1"]
+
+
+LATE_CHIEF = Incident(started_at=at(5), cause=Cause.SIGNAL, not_before=at(5), charged=1, in_a_row=1)
+
+
+@pytest.mark.parametrize(
+    ("program", "chief_made", "finished_at", "previous", "expected"),
+    [
+        (True, at(7), at(6), LATE_CHIEF, ["worker-0"]),
+        (True, None, at(6), LATE_CHIEF, ["worker-0"]),
+        (True, at(7), at(600), LATE_CHIEF, []),  # it trained with this chief, which will end too
+        (True, NOW, at(600), None, []),
+        (True, at(7), at(6), None, []),  # nothing has failed, so no chief waits for it
+        (False, at(7), at(6), LATE_CHIEF, []),
+    ],
+)
+def test_a_worker_that_finished_before_the_chief_was_made_is_needed_again(
+    program: bool, chief_made: datetime | None, finished_at: datetime, previous: Incident | None, expected: list[str]
+):
+    """It ended well just after its chief's end was judged a failure; the new chief would wait for it for ever."""
+    job = builders.job(program=program, status=builders.at_attempts({"chief-0": 1}))
+    pods = builders.all_pods(job)
+    del pods["chief-0"]
+    if chief_made:
+        pods["chief-0"] = builders.pod(job, "chief-0", builders.running(), attempt=1, created=chief_made)
+    pods["worker-0"]["status"] = builders.ended(0, finished_at)
+    decision = restart_training(see(job, *pods.values(), now=at(601), previous=previous), [])
+    assert decision == (Recall(tuple(builders.task(one) for one in expected)) if expected else Nothing())
+
+
+GATHERS = {
+    "attempt": 0,
+    "state": "waiting",
+    "lastRestart": {"time": "2026-11-21T10:10:00Z", "cause": "worker-1 was lost"},
+}
+
+
+@pytest.mark.parametrize(
+    ("report", "gone", "expected"),
+    [
+        (GATHERS, False, ["worker-0"]),
+        (GATHERS, True, ["worker-0"]),
+        ({**GATHERS, "state": "training"}, True, []),
+        ({**GATHERS, "attempt": 1}, True, []),  # of another pod
+        ({**GATHERS, "lastRestart": {"time": "2026-11-21T09:59:00Z"}}, False, []),  # it finished after that
+        ({**GATHERS, "lastRestart": {"time": "2026-11-21T10:10:00"}}, True, []),
+        ({**GATHERS, "lastRestart": ["soon"]}, True, []),
+        ({"attempt": 0, "state": "waiting"}, True, []),
+        ({}, True, []),
+    ],
+)
+def test_a_worker_that_was_evicted_when_it_had_finished_is_needed_where_the_chief_starts_again_in_place(
+    report: dict[str, Any], gone: bool, expected: list[str]
+):
+    job = builders.job(status=builders.remembered(finished=[{"role": "worker", "attempt": 0, "indexes": "0"}]))
+    pods = builders.all_pods(job)
+    pods["worker-0"]["status"] = builders.disrupted() | builders.ended(0, at(60))
+    if gone:
+        del pods["worker-0"]
+    situation = Situation.of(job, Children(tuple(pods.values()), {"chief-0": report}), at(700))
+    assert replaced(restart_training(situation, failures(situation))) == expected
+
+
+@pytest.mark.parametrize("strategy", ["MultiWorkerMirrored", "ParameterServer"])
+@pytest.mark.parametrize("program", [True, False])
+def test_a_finished_tasks_pod_may_go(strategy: str, program: bool):
+    job = builders.job(
+        strategy,
+        program=program,
+        status=builders.remembered(finished=[{"role": "worker", "attempt": 0, "indexes": "0"}]),
+    )
+    pods = builders.all_pods(job)
+    del pods["worker-0"]
+    assert decide(job, pods) == Nothing()
+    pods["worker-1"]["status"] = builders.out_of_memory()
+    group = {(True, "ParameterServer"): ["worker-1"], (False, "ParameterServer"): ["worker-1"]}
+    everyone = ["worker-0", "worker-1"] if program else ["chief-0", "worker-0", "worker-1"]
+    assert replaced(decide(job, pods)) == group.get((program, strategy), everyone)
+
+
+def test_collateral_ends_wait_for_the_first_cause():
+    """Without a supervisor all end together; the one that was killed may show a moment later."""
+    job = builders.job(program=False)
+    pods = builders.all_pods(job)
+    pods["worker-0"]["status"] = builders.ended(1)
+    assert decide(job, pods, at(1)) == Wait(at(2))
+    pods["worker-1"]["status"] = builders.out_of_memory(at(1))
+    late = decide(job, pods, at(2))
+    assert isinstance(late, Begin)
+    assert (late.first.task.id, late.first.cause) == ("worker-1", Cause.OOM_KILLED)
+
+
+def test_a_nodes_clock_that_is_ahead_does_not_delay_the_restart():
+    job = builders.job(program=False)
+    pods = builders.all_pods(job)
+    pods["worker-0"]["status"] = builders.ended(1, at(3600))
+    assert len(replaced(decide(job, pods, NOW))) == 3
+
+
+def test_failures_of_one_incident_are_charged_once():
+    job = builders.job(workers=3)
+    pods = builders.all_pods(job)
+    pods["worker-0"]["status"] = builders.out_of_memory()
+    first = decide(job, pods, at(1))
+    assert isinstance(first, Begin)
+    job = builders.with_status(job, builders.at_attempts({"worker-0": 1}))
+    pods["worker-0"] = builders.pod(job, "worker-0", builders.running(), attempt=1, created=at(1))
+    pods["worker-2"]["status"] = builders.ended(76, at(20))
+    second = decide(job, pods, at(20), first.incident)
+    assert isinstance(second, Join)
+    assert (replaced(second), second.incident, second.counted_as) == (["worker-2"], first.incident, Cause.OOM_KILLED)
+
+
+def test_a_new_pods_failure_is_charged_though_an_old_one_fails_with_it():
+    """Else a pod that fails at each start would be free for as long as its peers fail too."""
+    job = builders.job(workers=3, status=builders.at_attempts({"worker-0": 1}))
+    pods = builders.all_pods(job)
+    previous = Incident(
+        started_at=at(10), cause=Cause.ERROR, not_before=at(10), charged=1, in_a_row=1, attempts=Attempts()
+    )
+    pods["worker-0"] = builders.pod(job, "worker-0", builders.ended(1, at(15)), attempt=1, created=at(11))
+    pods["worker-2"]["status"] = builders.ended(1, at(14))
+    decision = decide(job, pods, at(16), previous)
+    assert isinstance(decision, Begin)
+    assert (decision.incident.charged, decision.first.task.id) == (2, "worker-0")
+    assert replaced(decision) == ["worker-0", "worker-2"]
+
+
+def test_an_eviction_that_shows_late_gives_the_charge_back():
+    job = builders.job()
+    pods = builders.all_pods(job)
+    previous = Incident(
+        started_at=at(5), cause=Cause.ERROR, not_before=at(5), charged=1, in_a_row=1, attempts=Attempts()
+    )
+    pods["worker-1"]["status"] = builders.disrupted(when=at(8))
+    decision = decide(job, pods, at(9), previous)
+    assert isinstance(decision, Join)
+    assert decision.first is not None
+    assert (decision.incident.cause, decision.incident.charged) == (Cause.DISRUPTION, 0)
+    assert (decision.counted_as, decision.first.task.id) == (Cause.ERROR, "worker-1")
+
+
+@pytest.mark.parametrize("spent", [0, 3])
+def test_the_budget(spent: int):
+    job = builders.job(failurePolicy={"maxRestartsWithoutProgress": 3})
+    pods = builders.all_pods(job)
+    pods["worker-0"]["status"] = builders.out_of_memory(at(100))
+    previous = Incident(
+        started_at=NOW,
+        cause=Cause.ERROR,
+        not_before=NOW,
+        ends_at=at(40),
+        charged=spent,
+        in_a_row=spent,
+        checkpoint_step=50,
+    )
+    assert isinstance(decide(job, pods, at(100), previous, step=50), GiveUp) == (spent == 3)
+    assert isinstance(decide(job, pods, at(100), previous, step=51), Begin)
+
+
+@pytest.mark.parametrize(
+    ("budget", "step", "words"),
+    [
+        (0, -1, "failurePolicy.maxRestartsWithoutProgress is 0, so training was not restarted"),
+        (3, 50, "failurePolicy.maxRestartsWithoutProgress (3) is used up, with no checkpoint newer than step 50"),
+        (3, -1, "failurePolicy.maxRestartsWithoutProgress (3) is used up"),
+    ],
+)
+def test_giving_up_says_why(budget: int, step: int, words: str):
+    job = builders.job(failurePolicy={"maxRestartsWithoutProgress": budget})
+    pods = builders.all_pods(job)
+    pods["worker-0"]["status"] = builders.out_of_memory(at(100))
+    previous = Incident(
+        started_at=NOW,
+        cause=Cause.ERROR,
+        not_before=NOW,
+        ends_at=at(40),
+        charged=budget,
+        in_a_row=1,
+        checkpoint_step=step,
+    )
+    decision = decide(job, pods, at(100), previous, step)
+    assert isinstance(decision, GiveUp)
+    assert decision.why == f"worker-0 ran out of memory (OOMKilled); {words}"
+
+
+@pytest.mark.parametrize("before", [0, 4, 5])
+def test_max_restarts_limits_counted_restarts_of_the_whole_life(before: int):
+    """A newer checkpoint does not reset them."""
+    job = builders.job(failurePolicy={"maxRestarts": 5})
+    pods = builders.all_pods(job)
+    pods["worker-0"]["status"] = builders.out_of_memory(at(100))
+    previous = Incident(
+        started_at=NOW,
+        cause=Cause.ERROR,
+        not_before=NOW,
+        ends_at=at(40),
+        charged=1,
+        counted=before,
+        in_a_row=1,
+        checkpoint_step=50,
+    )
+    decision = decide(job, pods, at(100), previous, step=90)
+    if before < 5:
+        assert isinstance(decision, Begin)
+        assert (decision.incident.charged, decision.incident.counted) == (1, before + 1)
+    else:
+        assert isinstance(decision, GiveUp)
+        assert decision.why == "worker-0 ran out of memory (OOMKilled); failurePolicy.maxRestarts (5) is used up"
+
+
+def test_max_restarts_of_0_allows_no_restart():
+    job = builders.job(failurePolicy={"maxRestarts": 0})
+    pods = builders.all_pods(job)
+    pods["worker-0"]["status"] = builders.out_of_memory(at(100))
+    decision = decide(job, pods, at(100))
+    assert isinstance(decision, GiveUp)
+    assert decision.why.endswith("failurePolicy.maxRestarts is 0, so training was not restarted")
+
+
+def test_max_restarts_does_not_count_disruptions():
+    job = builders.job(failurePolicy={"maxRestarts": 0})
+    pods = builders.all_pods(job)
+    pods["worker-0"]["status"] = builders.evicted()
+    decision = decide(job, pods)
+    assert isinstance(decision, Begin)
+    assert decision.incident.counted == 0
+
+
+def test_disruptions_are_never_charged():
+    job = builders.job(failurePolicy={"maxRestartsWithoutProgress": 0})
+    for status in (builders.disrupted(), builders.evicted(), builders.rejected()):
+        pods = builders.all_pods(job)
+        pods["worker-0"]["status"] = status
+        decision = decide(job, pods)
+        assert isinstance(decision, Begin)
+        assert decision.incident.charged == 0
+
+
+@pytest.mark.parametrize("status", [builders.evicted(), builders.ended(1, at(1)), builders.rejected()])
+def test_an_evaluator_comes_back_after_its_wait_whether_or_not_its_failure_has_a_time(status: dict[str, Any]):
+    job = builders.job(evaluator=True, status=builders.at_attempts({"evaluator-0": 1}))
+    pod = builders.pod(job, "evaluator-0", status, attempt=1)
+    assert decide_evaluator(job, pod, now=at(2)) == Wait(at(10))
+    due = decide_evaluator(job, pod, now=at(10))
+    assert isinstance(due, ReplaceEvaluator)
+    assert replaced(due) == ["evaluator-0"]
+
+
+def test_a_vanished_evaluator_comes_back_at_once():
+    job = builders.job(evaluator=True, status=builders.at_attempts({"evaluator-0": 3}))
+    assert replaced(decide_evaluator(job, now=NOW, all_created=True)) == ["evaluator-0"]
+
+
+SIDECAR_RUNS = {"phase": "Running"}
+
+
+@pytest.mark.parametrize(
+    ("mount", "lost", "status", "expected"),
+    [
+        ("Chief", "chief-0", builders.running(), ["evaluator-0"]),
+        ("Chief", "chief-0", builders.unschedulable(), ["evaluator-0"]),
+        ("Chief", "chief-0", None, ["evaluator-0"]),
+        ("Chief", "chief-0", {**builders.ended(1), **SIDECAR_RUNS}, ["evaluator-0"]),
+        ("Chief", "chief-0", builders.ended(0), []),
+        ("Chief", "chief-0", builders.ended(1), []),  # it has let go of the volume, and its own wait goes on
+        ("Chief", "worker-0", builders.running(), []),
+        ("All", "chief-0", builders.running(), []),
+    ],
+)
+def test_an_evaluator_that_holds_the_chiefs_volume_follows_it(
+    mount: str, lost: str, status: dict[str, Any] | None, expected: list[str]
+):
+    volume = {"persistentVolumeClaim": {"claimName": "digits"}}
+    checkpoint = {"storage": {"volume": volume, "mountOn": mount}}
+    job = builders.job(evaluator=True, checkpoint=checkpoint, status=builders.at_attempts({"evaluator-0": 1}))
+    pods = [builders.pod(job, "evaluator-0", status, attempt=1)] if status else []
+    situation = see(job, *pods, now=at(1), all_created=False)
+    decision = restart_evaluator(situation, failures(situation), (builders.task(lost),))
+    assert isinstance(decision, FollowChief | Wait | Nothing)
+    assert replaced(decision) == expected
+
+
+def test_an_end_without_a_time_is_not_waited_for_without_end():
+    """It would be just now at each look, and the others of the group would have to show themselves after it."""
+    job = builders.job(program=False)
+    pods = builders.all_pods(job)
+    end = builders.ended(1)
+    del end["containerStatuses"][0]["state"]["terminated"]["finishedAt"]
+    pods["worker-0"]["status"] = end
+    situation = see(job, *pods.values(), now=at(60))
+    assert isinstance(restart_training(situation, failures(situation)), Begin)
+
+
+@pytest.mark.parametrize("seen", [1.0, 3.0])
+def test_a_long_run_ends_a_row_of_restarts_however_soon_its_end_is_seen(seen: float):
+    """Without a supervisor the failure that is seen at once is judged two seconds later."""
+    ran = builders.condition("Running", reason="AllTasksRunning")
+    before = Incident(started_at=at(-60), cause="Error", not_before=at(-60), charged=1, uncharged=2, in_a_row=4)
+    remembered = builders.remembered(incident=before, allCreated=True)
+    status = {"phase": "Running", "conditions": [ran], **remembered}
+    job = builders.job(program=None, status={**status, "startTime": "2026-11-21T09:00:00Z"})
+    pods = builders.all_pods(job)
+    pods["worker-1"]["status"] = builders.ended(1, at(7200))
+    children, now = Children(tuple(pods.values())), at(7200 + seen)
+    made = builders.plan_answered(job, children, now)
+    job = builders.with_status(job, made.status or job.status)
+    if job.status["internal"]["incident"]["startedAt"] == before.to_json()["startedAt"]:
+        assert made.look_again_at == at(7202)
+        made = builders.plan_answered(job, children, at(7202))
+        job = builders.with_status(job, made.status or job.status)
+    assert (job.status["internal"]["incident"]["inARow"], job.status["internal"]["incident"].get("uncharged", 0)) == (
+        1,
+        0,
+    )

@@ -1,0 +1,216 @@
+"""Failure rules: which one matches a failure, and what is counted then."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dtjob.api.job import Job
+from dtjob.api.spec.failure_rules import RuleAction
+from dtjob.api.status.attempts import Attempts
+from dtjob.api.status.incident import Incident
+from dtjob.plan.actions import Create, Delete, Plan
+from dtjob.plan.failure.rules import judge
+from dtjob.plan.record.failure import Cause, Failure
+from dtjob.plan.seen.children import Children
+from tests.unit.operator import builders
+from tests.unit.operator.builders import NOW, at
+from tests.unit.operator.ruled import FAIL_42, TARGET, planned, ruled
+
+
+def verdict(job: Job, task: str, status: dict[str, Any], cause: Cause = Cause.ERROR) -> tuple[str, str]:
+    pod = builders.pod(job, task, status)
+    failure = Failure(builders.task(task), cause, NOW, pod["metadata"]["name"], "", "failed", "")
+    found = judge(builders.situation(job, pod), failure)
+    return found.action.value, found.rule
+
+
+def test_the_first_rule_that_matches_decides_and_else_the_built_in_ones():
+    job = ruled(
+        {
+            "action": "RestartAndIgnoreMaxRestarts",
+            "onExitCodes": {"operator": "In", "values": [3]},
+            "roles": ["worker"],
+        },
+        {"action": "FailJob", "onExitCodes": {"operator": "In", "values": [3, 4]}},
+        {"action": "Restart", "onPodConditions": [TARGET]},
+    )
+    assert verdict(job, "worker-0", builders.ended(3)) == (
+        "RestartAndIgnoreMaxRestarts",
+        "failurePolicy.rules[0] (RestartAndIgnoreMaxRestarts) matches exit code 3",
+    )
+    assert verdict(job, "chief-0", builders.ended(3))[0] == "FailJob"
+    assert verdict(job, "worker-0", builders.ended(4))[1] == "failurePolicy.rules[1] (FailJob) matches exit code 4"
+    assert verdict(job, "worker-0", builders.disrupted(), Cause.DISRUPTION)[0] == "Restart"
+    assert verdict(job, "worker-0", builders.ended(5)) == ("Restart", "")
+    assert verdict(job, "worker-0", builders.evicted(), Cause.DISRUPTION) == ("RestartAndIgnoreMaxRestarts", "")
+    assert verdict(job, "evaluator-0", builders.ended(4)) == ("Restart", "")  # no rule names it
+
+
+@pytest.mark.parametrize("cause", Cause)
+def test_every_cause_has_a_built_in_rule(cause: Cause):
+    expected = RuleAction.RESTART if cause.charged else RuleAction.RESTART_AND_IGNORE_MAX_RESTARTS
+    assert verdict(builders.job(), "worker-0", builders.ended(1), cause) == (expected.value, "")
+
+
+def test_a_pod_that_cannot_start_is_no_failure_for_rules_without_reasons():
+    job = ruled({"action": "FailJob", "roles": ["worker"]}, {"action": "Restart", "onReasons": ["ErrImagePull"]})
+    back_off = {"worker-1": builders.waiting("ImagePullBackOff")}
+    assert "incident" not in planned(job, back_off)[0].status["internal"]
+    after, _ = planned(job, {"worker-1": builders.waiting("ErrImagePull")})
+    assert (
+        after.status["internal"]["attempts"]["exceptions"],
+        after.status["internal"]["incident"].get("charged", 0),
+    ) == (
+        {"worker-1": 1},
+        1,
+    )
+
+
+@pytest.mark.parametrize("spent", [0, 2])
+def test_restarts_that_are_not_counted_are_bounded_by_max_disruptions(spent: int):
+    rule = {"action": "RestartAndIgnoreMaxRestarts", "onExitCodes": {"operator": "In", "values": [42]}}
+    job = ruled(rule, policy={"maxRestartsWithoutProgress": 0, "maxDisruptionsWithoutProgress": 2})
+    incident = Incident(
+        started_at=at(-60), cause="Error", not_before=at(-60), uncharged=spent, in_a_row=spent, attempts=Attempts()
+    )
+    job = builders.with_status(job, builders.remembered({"worker-1": 1}, incident))
+    after, made = planned(job, {"worker-1": builders.ended(42, at(19))}, 20)
+    if spent:
+        assert after.status["reason"] == "MaxDisruptionsExceeded"
+        assert (
+            "2 restarts in a row that a rule does not count (failurePolicy.maxDisruptionsWithoutProgress) were tried"
+            in after.status["message"]
+        )
+    else:
+        counted = after.status["internal"]["incident"]
+        assert (counted.get("charged", 0), counted.get("uncharged", 0), counted["action"]) == (
+            0,
+            1,
+            "RestartAndIgnoreMaxRestarts",
+        )
+        assert after.status["restarts"] == {"total": 1, "causes": {"Error": 1}}
+        assert (
+            "failurePolicy.rules[0] (RestartAndIgnoreMaxRestarts) matches exit code 42; training restarts"
+            in made.events[0].message
+        )
+
+
+def test_a_rule_charges_what_is_not_charged_else():
+    job = ruled({"action": "Restart", "onPodConditions": [TARGET]}, policy={"maxRestartsWithoutProgress": 1})
+    after, _ = planned(job, {"worker-1": builders.disrupted(when=at(19))})
+    assert after.status["internal"]["incident"].get("charged", 0) == 1
+    after, _ = planned(after, {"worker-1": builders.disrupted(when=at(99))}, 100)
+    assert after.status["reason"] == "MaxRestartsExceeded"
+    assert "failurePolicy.rules[0] (Restart) matches pod condition DisruptionTarget=True" in after.status["message"]
+
+
+def test_of_several_failures_the_first_cause_is_asked_about_and_fail_job_wins_for_any():
+    uncounted = {"action": "RestartAndIgnoreMaxRestarts", "onPodConditions": [TARGET]}
+    both = {"worker-0": builders.disrupted(when=at(19)), "worker-1": builders.ended(42, at(19))}
+    after, _ = planned(ruled(uncounted, policy={"maxRestartsWithoutProgress": 0}), both)
+    assert (after.status["internal"]["incident"].get("charged", 0), after.status["firstFailure"]["task"]) == (
+        0,
+        "worker-0",
+    )
+    after, _ = planned(ruled(uncounted, FAIL_42), both)
+    assert after.status["message"].startswith("worker-1 failed (exit code 42); failurePolicy.rules[1]")
+
+
+@pytest.mark.parametrize(
+    ("early", "late", "charged"),
+    [
+        ("RestartAndIgnoreMaxRestarts", "Restart", 1),
+        ("Restart", "RestartAndIgnoreMaxRestarts", 0),
+        ("Restart", "Restart", 1),
+    ],
+)
+def test_a_charge_follows_the_cause_that_shows_late(early: str, late: str, charged: int):
+    job = ruled({"action": late, "onReasons": ["OOMKilled"]}, {"action": early, "onSignals": ["SIGKILL"]})
+    job = builders.with_status(job, {"allCreated": True})
+    pods = builders.all_pods(job)
+    pods["worker-1"]["status"] = {**builders.ended(137, at(19)), "phase": "Running"}
+    made = builders.plan_answered(job, Children(tuple(pods.values())), at(20))
+    assert made.status is not None
+    assert made.status["internal"]["incident"].get("charged", 0) == (early == "Restart")
+    job = builders.with_status(job, made.status)
+    pods["worker-1"]["status"] = builders.out_of_memory(at(19))
+    made = builders.plan_answered(job, Children(tuple(pods.values())), at(21))
+    assert made.status is not None
+    assert (
+        made.status["internal"]["incident"].get("charged", 0),
+        made.status["internal"]["incident"].get("uncharged", 0),
+    ) == (charged, 1 - charged)
+    assert made.status["restarts"] == {"total": 1, "causes": {"OOMKilled": 1}}
+
+
+def test_a_late_cause_that_is_charged_can_be_one_too_many():
+    rules = (
+        {"action": "Restart", "onReasons": ["OOMKilled"]},
+        {"action": "RestartAndIgnoreMaxRestarts", "onSignals": ["SIGKILL"]},
+    )
+    job = builders.with_status(ruled(*rules, policy={"maxRestartsWithoutProgress": 0}), {"allCreated": True})
+    pods = builders.all_pods(job)
+    pods["worker-1"]["status"] = {**builders.ended(137, at(19)), "phase": "Running"}
+    made = builders.plan_answered(job, Children(tuple(pods.values())), at(20))
+    pods["worker-1"]["status"] = builders.out_of_memory(at(19))
+    job = builders.with_status(job, made.status or {})
+    made = builders.plan_answered(job, Children(tuple(pods.values())), at(21))
+    assert made.status is not None
+    assert made.status["reason"] == "MaxRestartsExceeded"
+
+
+def pods_made_or_removed(made: Plan) -> list[str]:
+    return [one.name for one in made.actions if isinstance(one, Create | Delete) and one.kind == "Pod"]
+
+
+IGNORE = {"action": "LeaveFailed", "onExitCodes": {"operator": "In", "values": [3]}, "roles": ["evaluator"]}
+
+
+def test_an_evaluator_that_is_ignored_is_not_replaced_and_not_waited_for():
+    job = ruled(IGNORE)
+    failed = {"evaluator-0": builders.ended(3, at(19))}
+    after, made = planned(job, failed)
+    words = (
+        "evaluator-0 failed (exit code 3); failurePolicy.rules[0] (LeaveFailed) matches exit code 3: it is not "
+        "replaced, and nothing evaluates what is saved"
+    )
+    assert [(one.reason, one.message) for one in made.events] == [("EvaluationGivenUp", words)]
+    assert pods_made_or_removed(made) == []
+    status = after.status
+    assert (status["phase"], status["ready"], status["internal"]["allCreated"]) == ("Running", "3/4", True)
+    assert status["replicaStatuses"]["evaluator"] == {"replicas": 1, "failed": 1}
+    again, made = planned(after, failed, 300)
+    assert (made.status, pods_made_or_removed(made), made.events) == (None, [], ())
+    children = Children(tuple(pod for id_, pod in builders.all_pods(again).items() if id_ != "evaluator-0"))
+    gone = builders.plan_answered(again, children, at(400))  # somebody has collected its pod
+    assert (pods_made_or_removed(gone), gone.events) == ([], ())
+    over, made = planned(again, {**failed, "chief-0": builders.ended(0, at(500))}, 501)
+    assert over.status["phase"] == "Succeeded"
+    assert "digits-evaluator-0-0" not in pods_made_or_removed(made)
+
+
+def test_an_evaluator_whose_failure_no_rule_ignores_is_replaced():
+    after, _ = planned(ruled(IGNORE), {"evaluator-0": builders.ended(4, at(19))})
+    assert (after.status["internal"]["attempts"]["exceptions"], after.status["restarts"]) == (
+        {"evaluator-0": 1},
+        {"total": 0, "evaluator": 1},
+    )
+
+
+@pytest.mark.parametrize("action", ["LeaveFailed", "FailJob"])
+def test_after_training_has_succeeded_a_rule_gives_the_evaluation_up(action: str):
+    job = ruled({**IGNORE, "action": action})
+    after, _ = planned(job, {"chief-0": builders.ended(0, at(19))})
+    over, made = planned(after, {"chief-0": builders.ended(0, at(19)), "evaluator-0": builders.ended(3, at(30))}, 31)
+    assert over.status["phase"] == "Succeeded"
+    assert [one.reason for one in made.events] == ["EvaluationGivenUp"]
+    assert f"failurePolicy.rules[0] ({action}) matches exit code 3" in made.events[0].message
+    assert "evaluator-0" not in over.status.get("attempts", {})
+
+
+def test_an_evaluator_that_cannot_start_waits_where_that_is_ignored():
+    job = ruled({"action": "LeaveFailed", "onReasons": ["ErrImagePull"], "roles": ["evaluator"]})
+    after, made = planned(job, {"evaluator-0": builders.waiting("ErrImagePull")})
+    assert (pods_made_or_removed(made), "attempts" in after.status) == ([], False)

@@ -1,0 +1,403 @@
+"""A program that fails twice alike before its first step fails its job; one that ever stepped does not for that."""
+
+from __future__ import annotations
+
+import json
+from copy import deepcopy
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from dtjob.api.job import Job
+from dtjob.api.status.incident import Incident
+from dtjob.api.status.status import Status
+from dtjob.plan.draft import Draft
+from dtjob.plan.failure.decisions import GiveUp
+from dtjob.plan.failure.restart import failures
+from dtjob.plan.failure.same_mistake import REASON, mistake_of, note_first_step, program_failed
+from dtjob.plan.plan import plan
+from dtjob.plan.seen.children import Children
+from tests.unit.operator import builders
+from tests.unit.operator.builders import NOW, at
+
+MISSING = "ModuleNotFoundError: No module named 'foo'"
+KILLED_WITH_ITS_CONTAINER = {"message": json.dumps({"task": "chief-0", "attempt": 0, "stepped": False})}
+OOM = builders.ended(137, reason="OOMKilled", **KILLED_WITH_ITS_CONTAINER)
+
+
+class Run:
+    """One job, whose pods fail one after the other; the status is carried on."""
+
+    def __init__(self, job: Job, **children: Any) -> None:
+        self.job, self.now, self.events = job, NOW, list[str]()
+        self.children = Children(tuple(builders.all_pods(job).values()), **children)
+        self._plan()
+
+    @property
+    def status(self) -> dict[str, Any]:
+        return self.job.status
+
+    def fails(self, task: str = "chief-0", status: dict[str, Any] | None = None, **reports: Any) -> dict[str, Any]:
+        """The task's current pod ends with this status; all that was replaced runs. Returns the job's status."""
+        attempt = Status.read(self.status).internal.attempts.of(task)
+        self._let(f"digits-{task}-{attempt}", status or builders.failed(exception=MISSING), **reports)
+        return self.status
+
+    def suspended_for_a_while(self) -> None:
+        """spec.suspend is true, and false again; then all that was made anew runs."""
+        for suspend in (True, False):
+            self.job = self.job.model_copy(update={"spec": self.job.spec.model_copy(update={"suspend": suspend})})
+            self._let("none", {})
+
+    def _let(self, name: str, status: dict[str, Any], **reports: Any) -> None:
+        self.now = at((self.now - NOW).total_seconds() + 400)
+        objects = deepcopy(self.children.objects)
+        for one in objects:
+            if one["kind"] == "Pod" and one["metadata"]["name"] == name:
+                one["status"] = deepcopy(status)
+                for container in one["status"].get("containerStatuses") or ():
+                    if "finishedAt" in (container["state"].get("terminated") or {}):
+                        container["state"]["terminated"]["finishedAt"] = _text(self.now)
+        self.children = Children(objects, {**self.children.reports, **reports})
+        for _ in range(4):
+            self._plan()
+            self.now = at((self.now - NOW).total_seconds() + 5)
+        for one in self.children.objects:
+            if one["kind"] == "Pod" and not one.get("status"):
+                one["status"] = builders.running()
+                one["spec"]["nodeName"] = "node-1"
+        self._plan()
+
+    def _plan(self) -> None:
+        made = builders.plan_answered(self.job, self.children, self.now)
+        if made.status is not None:
+            self.job = builders.with_status(self.job, made.status)
+        self.events += [event.message for event in made.events]
+        self.children = builders.carried_out(self.children, made, self.now)
+
+
+def _text(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def of(strategy: str, *, restarts: int = 10, **more: Any) -> Run:
+    policy = {"maxRestartsWithoutProgress": restarts, "backoff": {"initialSeconds": 0, "maxSeconds": 0}}
+    return Run(builders.job(strategy, failurePolicy=policy, **more))
+
+
+def single(**more: Any) -> Run:
+    return of("Mirrored", **more)
+
+
+def test_twice_alike_is_the_programs_fault():
+    run = single()
+    assert run.fails()["phase"] == "Restarting" or run.status["phase"] == "Running"
+    status = run.fails()
+    assert (status["phase"], status["reason"]) == ("Failed", REASON)
+    assert status["message"] == (
+        f"the program failed twice before its first step: {MISSING} (chief-0, exit code 1); "
+        "mend the program and start the job anew"
+    )
+    first = status["firstFailure"]
+    assert (first["exitCode"], first["beforeFirstStep"]) == (1, True)
+    assert first["exception"] == {"type": "ModuleNotFoundError", "message": "No module named 'foo'"}
+    assert first["reason"] == f"failed: {MISSING} (exit code 1)"
+    assert status["restarts"] == {"total": 1, "causes": {"Error": 1}}
+    assert run.events[-1] == status["message"]
+
+
+@pytest.mark.parametrize(
+    ("end", "words"),
+    [
+        (builders.failed(3), "exit code 3 (chief-0);"),
+        (builders.failed(139), "SIGSEGV (chief-0, exit code 139);"),
+        (OOM, "out of memory (OOMKilled; chief-0, exit code 137); give its container more memory"),
+        (
+            builders.ended(137, reason="OOMKilled", message=builders.last_line(137)),
+            "out of memory (OOMKilled; chief-0, exit code 137);",
+        ),
+        (builders.failed(exception="OSError: [Errno 2] at 0x7f01"), "OSError: [Errno 2] at 0x7f01 (chief-0, exit"),
+    ],
+)
+def test_what_it_failed_with_is_said(end: dict[str, Any], words: str):
+    run = single()
+    run.fails(status=end)
+    assert run.status["phase"] != "Failed"
+    assert run.fails(status=end)["reason"] == REASON
+    assert f"the program failed twice before its first step: {words}" in run.status["message"]
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        builders.ended(1, message=f"Traceback\n{MISSING}"),  # no supervisor has told
+        builders.failed(exception=MISSING, stepped=None),
+        builders.failed(exception="ConnectionRefusedError: [Errno 111] refused", transient=True),
+        builders.failed(76),
+        builders.failed(71),
+        builders.failed(137),  # killed, and not for memory
+        builders.failed(143),
+        builders.ended(137, reason="OOMKilled"),
+        {
+            **builders.disrupted(),
+            **builders.failed(exception=MISSING),
+            "conditions": builders.disrupted()["conditions"],
+        },
+    ],
+)
+def test_what_need_not_be_the_programs_fault_has_the_ordinary_budget(end: dict[str, Any]):
+    run = single()
+    for _ in range(3):
+        run.fails(status=end)
+    assert run.status["restarts"]["total"] == 3
+
+
+def test_another_failure_between_them_or_instead_is_not_alike():
+    run = single()
+    ends = [
+        builders.failed(exception=MISSING),
+        builders.failed(exception="ModuleNotFoundError: No module named 'bar'"),
+        builders.failed(2, exception=MISSING),
+        builders.failed(exception=MISSING),
+        builders.disrupted(),
+        builders.failed(exception=MISSING),
+        OOM,
+    ]
+    for end in ends:
+        assert run.fails(status=end)["phase"] != "Failed"
+    assert run.fails(status=OOM)["reason"] == REASON
+
+
+@pytest.mark.parametrize(
+    "stepped",
+    [
+        {"status": builders.failed(exception=MISSING, stepped=True)},
+        {"status": builders.disrupted(), "chief-0": {"attempt": 0, "step": 3, "stepped": True}},
+        {"status": builders.disrupted(), "chief-0": {"attempt": 0, "step": 81, "restoredStep": 80}},
+    ],
+)
+def test_a_job_that_ever_stepped_keeps_its_budget(stepped: dict[str, Any]):
+    run = single()
+    since = run.fails(**stepped)["firstStepTime"]
+    for _ in range(4):
+        run.fails()
+    assert run.status["restarts"]["total"] == 5
+    assert run.status["firstStepTime"] == since
+
+
+@pytest.mark.parametrize("report", [{}, {"step": 0}, {"step": 80, "restoredStep": 80, "stepped": False}, {"step": "x"}])
+def test_what_was_restored_is_no_step(report: dict[str, Any]):
+    run = single()
+    run.fails(**{"chief-0": {"attempt": 0, **report}})
+    assert "firstStepTime" not in run.status
+    assert run.fails()["reason"] == REASON
+
+
+def test_a_suspension_between_them_may_have_mended_it():
+    """While it is suspended its memory, volumes and nodes may be changed: what it then fails with is the first time."""
+    run = single()
+    run.fails(status=OOM)
+    assert "mistake" in run.status["internal"]["incident"]
+    run.suspended_for_a_while()
+    assert run.fails(status=OOM)["phase"] != "Failed"
+    assert run.status["restarts"]["total"] == 2
+    assert run.fails(status=OOM)["reason"] == REASON
+
+
+def test_any_task_of_a_group_counts_as_all_run_one_program():
+    run = of("MultiWorkerMirrored")
+    run.fails("worker-0")
+    assert run.status["phase"] != "Failed"
+    assert run.fails("chief-0")["reason"] == REASON
+
+
+def aborted(*log: str) -> dict[str, Any]:
+    """The end of a container whose program has aborted after these lines."""
+    return builders.ended(134, message="\n".join([*log, builders.last_line(134).splitlines()[-1]]))
+
+
+CONNECTED = "I0000 00:00:1795711165.21 30265 coordination_service_agent.cc:369] Coordination agent has connected."
+CORRUPTED = "free(): invalid pointer"
+CHECKED = "F0000 00:00:{}.1 12 tensor.cc:733] Check failed: 1 == NumElements() (1 vs. 0)"
+
+
+@pytest.mark.parametrize("lines", [(CORRUPTED, CORRUPTED), (CHECKED.format(1795711165), CHECKED.format(1795711298))])
+def test_an_abort_of_a_group_with_the_same_last_line_is_the_programs_fault(lines: tuple[str, str]):
+    run = of("MultiWorkerMirrored")
+    assert run.fails("worker-0", status=aborted(CONNECTED, lines[0]))["phase"] != "Failed"
+    assert run.fails("worker-1", status=aborted(CONNECTED, lines[1]))["reason"] == REASON
+    assert "SIGABRT (worker-1, exit code 134)" in run.status["message"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (
+            ["UNAVAILABLE: Error reported from /job:worker/task:1: heartbeat timeout", "Aborted"],
+            ["UNAVAILABLE: Error reported from /job:worker/task:1: heartbeat timeout", "Aborted"],
+        ),
+        ([CORRUPTED], ["double free or corruption (out)"]),
+        ([], []),
+        ([CONNECTED], [CONNECTED]),
+    ],
+    ids=["of a peer", "another line", "no line", "a line that informs"],
+)
+def test_other_aborts_of_a_group_may_come_from_a_lost_peer(first: list[str], second: list[str]):
+    run = of("MultiWorkerMirrored")
+    run.fails("worker-0", status=aborted(*first))
+    run.fails("worker-0", status=aborted(*second))
+    assert run.status["phase"] != "Failed"
+    assert run.status["restarts"]["total"] == 2
+
+
+def test_an_abort_after_a_peer_has_died_is_not_held_against_the_program():
+    """The peer's end goes before it, as it came first."""
+    run = of("MultiWorkerMirrored")
+    run.fails("worker-0", status=aborted(CORRUPTED))
+    run.fails("worker-1", status=builders.disrupted())
+    assert run.fails("worker-0", status=aborted(CORRUPTED))["phase"] != "Failed"
+
+
+def test_a_segmentation_fault_of_a_group_is_the_programs_fault():
+    run = of("MultiWorkerMirrored")
+    assert run.fails("worker-0", status=builders.failed(139))["phase"] != "Failed"
+    assert run.fails("worker-1", status=builders.failed(139))["reason"] == REASON
+    assert "SIGSEGV (worker-1, exit code 139)" in run.status["message"]
+
+
+REFUSED = builders.failed(exception="ModelFitError: Model.evaluate cannot be used", stepped=True, permanent=True)
+
+
+@pytest.mark.parametrize("stepped", [True, False, None])
+def test_an_error_that_no_restart_mends_ends_the_job_at_once(stepped: bool | None):
+    run = of("MultiWorkerMirrored")
+    end = builders.failed(exception="ModelFitError: Model.evaluate cannot be used", stepped=stepped, permanent=True)
+    status = run.fails("worker-0", status=end)
+    assert (status["phase"], status["reason"]) == ("Failed", REASON)
+    assert status["message"] == (
+        "the program failed, and a restart does not help: ModelFitError: Model.evaluate cannot be used (worker-0, exit "
+        "code 1); mend the program and start the job anew"
+    )
+    assert status["restarts"]["total"] == 0
+
+
+def test_a_disruption_of_its_pod_goes_before_an_error_that_no_restart_mends():
+    run = single()
+    run.fails(status={**REFUSED, "conditions": builders.disrupted()["conditions"]})
+    assert run.status["phase"] != "Failed"
+
+
+def test_a_rule_goes_before_an_error_that_no_restart_mends():
+    rule = {"action": "Restart", "onExitCodes": {"operator": "In", "values": [1]}}
+    policy = {"maxRestartsWithoutProgress": 3, "backoff": {"initialSeconds": 0, "maxSeconds": 0}, "rules": [rule]}
+    run = Run(builders.job("Mirrored", failurePolicy=policy))
+    assert run.fails(status=REFUSED)["restarts"]["total"] == 1
+
+
+def test_an_evaluator_that_no_restart_mends_is_given_up_and_the_job_goes_on():
+    run = single(evaluator=True)
+    run.fails("evaluator-0", status=REFUSED)
+    assert run.status["phase"] != "Failed"
+    assert "evaluator" not in run.status["restarts"]
+    assert any("a restart does not help, and nothing evaluates what is saved" in event for event in run.events)
+
+
+def test_the_evaluator_fails_no_job():
+    run = single(evaluator=True)
+    for _ in range(3):
+        run.fails("evaluator-0")
+    assert run.status["restarts"]["evaluator"] == 3
+
+
+def test_an_image_of_the_users_own_may_print_what_it_likes():
+    run = single(program=False)
+    for _ in range(3):
+        run.fails()
+    assert run.status["restarts"]["total"] == 3
+
+
+def test_a_rule_that_restarts_it_goes_before():
+    rule = {"action": "Restart", "onExitCodes": {"operator": "In", "values": [1]}}
+    policy = {"maxRestartsWithoutProgress": 3, "backoff": {"initialSeconds": 0, "maxSeconds": 0}, "rules": [rule]}
+    run = Run(builders.job("Mirrored", failurePolicy=policy))
+    for restarts in (1, 2, 3):
+        assert run.fails()["restarts"]["total"] == restarts
+    assert run.fails()["reason"] == "MaxRestartsExceeded"
+
+
+def test_no_restarts_are_no_second_time():
+    run = single(restarts=0)
+    status = run.fails()
+    assert status["reason"] == "MaxRestartsExceeded"
+    assert MISSING in status["message"]
+
+
+def test_a_pod_that_is_being_ended_is_waited_for():
+    """Its containers' ends come first, and that it was disrupted after them."""
+    run = single()
+    run.fails()
+    end = builders.failed(exception=MISSING)
+    pods = builders.all_pods(run.job, {**end, "phase": "Running"})
+    end["containerStatuses"][0]["state"]["terminated"]["finishedAt"] = _text(run.now)
+    job = run.job
+    for now, phase in ((run.now, "Restarting"), (run.now.replace(microsecond=1), "Restarting")):
+        pods["chief-0"]["status"] = {**end, "phase": "Running"}
+        made = plan(job, Children(tuple(pods.values())), now)
+        job = builders.with_status(job, made.status or job.status)
+        assert job.status["phase"] == phase
+    pods["chief-0"]["status"] = {**end, "conditions": builders.disrupted()["conditions"]}
+    made = plan(job, Children(tuple(pods.values())), run.now)
+    assert made.status is not None
+    assert made.status["restarts"]["causes"] == {"Disruption": 1, "Error": 1}
+
+
+def test_the_rule_is_a_function_that_others_can_go_before():
+    job = builders.job("Mirrored")
+    pod = builders.pod(job, "chief-0", builders.failed(exception=MISSING))
+    situation = builders.situation(job, pod)
+    (first,) = failures(situation)
+    mistake = mistake_of(situation, first)
+    assert mistake is not None
+    incident = Incident(started_at=NOW, cause=first.cause, not_before=NOW, mistake=mistake)
+    again = builders.situation(job, pod, incident=incident)
+    assert isinstance(program_failed(again, first), GiveUp)
+    assert program_failed(situation, first) is None
+    stepped = builders.situation(job, pod, incident=incident, first_step_time=NOW)
+    assert program_failed(stepped, first) is None
+    draft = Draft(stepped)
+    note_first_step(draft)
+    assert draft.situation is stepped
+    assert Incident.model_validate(incident.to_json()).mistake == mistake
+
+
+def restored(step: int, attempt: int = 1, incarnation: int = 0) -> dict[str, Any]:
+    """The chief says what it went on from, and has done no step since."""
+    return {"attempt": attempt, "incarnation": incarnation, "restoredStep": step, "step": step, "stepped": False}
+
+
+def test_steps_that_were_made_while_nobody_looked_show_in_what_the_next_pod_goes_on_from():
+    """The operator was away, and the pod that made them is gone."""
+    run = single()
+    run.fails(status=builders.evicted())
+    run.fails(**{"chief-0": restored(40)})
+    assert run.status["firstStepTime"]
+    assert run.fails()["phase"] != "Failed"
+
+
+def test_what_a_failed_pod_went_on_from_shows_it_too():
+    """Nobody has read its status; its last line tells."""
+    line = builders.last_line(1, MISSING).replace("level=error task=chief-0", "level=error task=chief-0 step=40")
+    run = single()
+    run.fails(status=builders.evicted())
+    for _ in range(3):
+        assert run.fails(status=builders.ended(1, message=line))["phase"] != "Failed"
+
+
+def test_a_checkpoint_that_was_there_before_the_job_is_no_step_of_its():
+    run = single()
+    run.fails(**{"chief-0": restored(40, attempt=0)})
+    assert "firstStepTime" not in run.status
+    run.fails(**{"chief-0": restored(40)})
+    assert "firstStepTime" not in run.status
+    assert (run.status["phase"], run.status["reason"]) == ("Failed", REASON)

@@ -1,0 +1,273 @@
+"""A stall: counted once, the straggler named, and who is replaced over it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dtjob.api.job import Job
+from dtjob.objects.topology import tasks
+from dtjob.plan.actions import Create, Plan
+from dtjob.plan.failure.restart import failures
+from dtjob.plan.failure.stalled import MOST_TELLERS, silent_stragglers, tellers
+from dtjob.plan.seen.children import Children, Silence
+from tests.unit.operator import builders
+from tests.unit.operator.builders import at
+from tests.unit.operator.ruled import planned, ruled
+
+SILENT = "its supervisor is silent"
+POLICY = {"stallTimeoutSeconds": 600, "backoff": {"initialSeconds": 0, "maxSeconds": 0}}
+ON_STALLS = {"action": "FailJob", "onReasons": ["Stalled"]}
+
+
+def mirrored(**policy: Any) -> Job:
+    return builders.job(failurePolicy={**POLICY, **policy}, checkpoint={"storage": {"volume": {"emptyDir": {}}}})
+
+
+def servers() -> Job:
+    return builders.job("ParameterServer", ps=1, failurePolicy=POLICY)
+
+
+def test_the_straggler_alone_is_replaced_and_everything_names_it():
+    """Its peers start again in their containers."""
+    after, plan = planned(mirrored(), {"worker-1": builders.stalled("worker-1")})
+    status = after.status
+    assert status["internal"]["attempts"]["exceptions"] == {"worker-1": 1}
+    assert status["restarts"] == {"total": 1, "causes": {"Stalled": 1}}
+    assert status["internal"]["incident"].get("charged", 0) == 1
+    failed = status["firstFailure"]
+    assert (failed["task"], failed["cause"], failed["exitCode"]) == ("worker-1", "Stalled", 77)
+    assert "line 7 in examples" in failed["message"], "where its threads were"
+    (told,) = (event for event in plan.events if event.type == "Warning" and "stalled" in event.message)
+    assert told.message.startswith("worker-1 stalled after step 120, in its data function (exit code 77); training")
+    made = [action.manifest for action in plan.actions if isinstance(action, Create)]
+    assert builders.names(one for one in made if one["kind"] == "Pod" and "worker" in one["metadata"]["name"]) == [
+        "digits-worker-1-1"
+    ]
+
+
+def test_tasks_that_end_over_one_stall_are_one_incident():
+    """As where nobody could tell them who was behind."""
+    first, _ = planned(mirrored(), {"worker-0": builders.stalled("worker-0")})
+    after, _ = planned(first, {"worker-1": builders.stalled("worker-1")}, seconds=40)
+    assert after.status["restarts"] == {"total": 1, "causes": {"Stalled": 1}}
+    assert after.status["internal"]["attempts"]["exceptions"] == {"worker-0": 1, "worker-1": 1}
+    assert after.status["internal"]["incident"].get("charged", 0) == 1
+
+
+def test_stalls_use_the_budget_up():
+    after, _ = planned(mirrored(maxRestartsWithoutProgress=0), {"worker-1": builders.stalled("worker-1")})
+    assert (after.status["phase"], after.status["reason"]) == ("Failed", "MaxRestartsExceeded")
+    assert after.status["message"].startswith("worker-1 stalled after step 120, in its data function")
+
+
+def test_a_silent_straggler_is_replaced_with_the_one_that_waited_for_it():
+    after, plan = planned(servers(), {"chief-0": builders.stalled("worker-1", SILENT)})
+    assert after.status["internal"]["attempts"]["exceptions"] == {"chief-0": 1, "worker-1": 1}
+    how = f"chief-0 stalled after step 120, waiting for worker-1: {SILENT} (exit code 77)"
+    assert [event.message for event in plan.events if how in event.message]
+
+
+@pytest.mark.parametrize("state", [builders.unschedulable(), builders.ended(0)])
+def test_one_that_does_not_run_is_not_replaced_over_it(state: dict[str, Any]):
+    """It may be waiting for a node since before."""
+    job = builders.with_status(servers(), {"allCreated": True})
+    pods = builders.all_pods(job)
+    pods["chief-0"]["status"], pods["worker-1"]["status"] = builders.stalled("worker-1", SILENT), state
+    situation = builders.situation(job, *pods.values(), now=at(20))
+    assert silent_stragglers(situation, failures(situation)) == []
+
+
+def waiting_for(silent: Any, job: Job | None = None, **pods: dict[str, Any]) -> tuple[Job, Plan]:
+    """The plan where the chief says that these attempts are silent; `pods` are not running, but so."""
+    job = builders.with_status(job or mirrored(), {"allCreated": True})
+    there = builders.all_pods(job)
+    for task, state in pods.items():
+        there[task.replace("_", "-")]["status"] = state
+    report = {"jobUid": job.metadata.uid, "attempt": 0, "state": "waiting", "silent": silent}
+    made = builders.plan_answered(job, Children(tuple(there.values()), {"chief-0": report}), at(20))
+    return builders.with_status(job, made.status or job.status), made
+
+
+def test_a_running_task_for_which_the_chief_waits_in_vain_is_replaced():
+    """Frozen with its container: its peers have started again, and nobody can tell it to end."""
+    after, plan = waiting_for({"worker-1": 0})
+    assert after.status["internal"]["attempts"]["exceptions"] == {"worker-1": 1}
+    assert after.status["restarts"] == {"total": 1, "causes": {"Stalled": 1}}
+    how = "worker-1 stalled: its supervisor is silent, and its group waits for it"
+    assert [event.message for event in plan.events if event.message.startswith(how)]
+    assert after.status["firstFailure"]["pod"] == "digits-worker-1-0"
+
+
+MARKED = {
+    **builders.running(),
+    "conditions": [{"type": "ContainersReady", "status": "True"}, {"type": "Ready", "status": "False"}],
+}
+"""As the node controller leaves a pod whose node does not answer."""
+
+
+def on_a_node_of_its_own(pods: dict[str, Any], task: str) -> None:
+    for name, one in pods.items():
+        one["spec"]["nodeName"] = "node-2" if name == task else "node-1"
+
+
+def later(job: Job, seconds: float, old: dict[str, Any]) -> Job:
+    """The job at a later look: worker-1's pod was deleted over its silence, its successor waits, the others run."""
+    pods = builders.all_pods(job)
+    pods["worker-1"]["status"] = {}
+    on_a_node_of_its_own(pods, "worker-1")
+    earlier = builders.deleting(builders.pod(job, "worker-1", old, attempt=0), at(20))
+    earlier["spec"]["nodeName"] = "node-3"
+    made = builders.plan_answered(job, Children((*pods.values(), earlier)), at(seconds))
+    return builders.with_status(job, made.status or job.status)
+
+
+@pytest.mark.parametrize(("seconds", "old"), [(66, builders.running()), (45, MARKED), (300, MARKED)])
+def test_a_silent_task_whose_node_turns_out_to_be_lost_is_not_held_against_the_job(seconds: float, old: dict[str, Any]):
+    """Its peers notice before Kubernetes does. Whoever is only frozen is killed when its grace period is over."""
+    after, _ = waiting_for({"worker-1": 0})
+    assert after.status["internal"]["incident"].get("charged", 0) == 1
+    after = later(after, seconds, old)
+    assert after.status["restarts"] == {"total": 1, "causes": {"Disruption": 1}}
+    assert after.status["internal"]["incident"].get("charged", 0) == 0
+    assert after.status["firstFailure"]["pod"] == "digits-worker-1-0"
+
+
+def test_a_frozen_task_stays_charged_while_it_is_given_its_time_to_end():
+    after, _ = waiting_for({"worker-1": 0})
+    after = later(after, 64, builders.running())
+    assert after.status["restarts"]["causes"] == {"Stalled": 1}
+
+
+def test_a_task_that_is_silent_on_a_node_that_does_not_answer_has_not_stalled():
+    job = builders.with_status(mirrored(maxRestartsWithoutProgress=0), {"allCreated": True})
+    pods = builders.all_pods(job)
+    on_a_node_of_its_own(pods, "worker-1")
+    pods["worker-1"]["status"] = MARKED
+    report = {"jobUid": job.metadata.uid, "attempt": 0, "state": "waiting", "silent": {"worker-1": 0}}
+    made = builders.plan_answered(job, Children(tuple(pods.values()), {"chief-0": report}), at(20))
+    assert made.status is not None
+    assert (made.status["phase"], made.status["restarts"]["causes"]) == ("Restarting", {"Disruption": 1})
+
+
+@pytest.mark.parametrize(
+    ("silent", "job", "pods"),
+    [
+        ({"worker-1": 1}, mirrored(), {}),
+        ({"worker-1": 0}, mirrored(), {"worker_1": builders.unschedulable()}),
+        ({"worker-1": 0}, builders.job(), {}),
+        ({"chief-0": 0, "nobody-3": 0}, mirrored(), {}),
+        ("worker-1", mirrored(), {}),
+    ],
+)
+def test_no_other_silence_is_a_stall(silent: Any, job: Job, pods: dict[str, Any]):
+    """Of another attempt, of a pod that waits for its node, in a job that asks for nothing, of nobody else."""
+    after, _ = waiting_for(silent, job, **pods)
+    assert after.status.get("restarts", {}).get("total", 0) == 0
+
+
+def told_of_the_chief(
+    reports: dict[str, dict[str, Any]], job: Job | None = None, silences: tuple[str, ...] = ("chief-0",), **chief: Any
+) -> tuple[Job, Plan]:
+    """The plan where these tasks say so, and the status of `silences` cannot be read; `chief` is how its pod is."""
+    job = builders.with_status(job or mirrored(), {"allCreated": True})
+    there = builders.all_pods(job)
+    there["chief-0"]["status"] = chief or there["chief-0"]["status"]
+    said = {
+        task: {"jobUid": job.metadata.uid, "attempt": 0, "state": "waiting", **report}
+        for task, report in reports.items()
+    }
+    silent = {
+        task: Silence(there[task]["metadata"]["uid"], f"{task}:2223", at(10), "ConnectTimeout", "no answer")
+        for task in silences
+    }
+    children = Children(tuple(there.values()), said, silences=silent)
+    made = builders.plan_answered(job, children, at(20))
+    return builders.with_status(job, made.status or job.status), made
+
+
+WAITS_FOR_CHIEF: dict[str, Any] = {"silent": {"chief-0": 0}}
+
+
+@pytest.mark.parametrize(
+    "reports",
+    [
+        {"worker-0": WAITS_FOR_CHIEF},
+        {"worker-0": WAITS_FOR_CHIEF, "worker-1": WAITS_FOR_CHIEF},
+        {"worker-0": {}, "worker-1": WAITS_FOR_CHIEF},
+        {"worker-0": WAITS_FOR_CHIEF, "chief-0": {"silent": {"worker-1": 0}}},
+    ],
+)
+def test_a_chief_for_which_others_wait_in_vain_is_replaced(reports: dict[str, dict[str, Any]]):
+    """Frozen with its container. One of the others is enough, as a new one has never heard the chief; what the chief
+    said before that is of before."""
+    after, plan = told_of_the_chief(reports)
+    assert after.status["internal"]["attempts"]["exceptions"] == {"chief-0": 1}
+    assert after.status["restarts"] == {"total": 1, "causes": {"Stalled": 1}}
+    assert after.status["internal"]["incident"].get("charged", 0) == 1
+    how = "chief-0 stalled: its supervisor is silent, and its group waits for it"
+    assert [event.message for event in plan.events if event.message.startswith(how)]
+    again, _ = told_of_the_chief(reports, after)
+    assert again.status["restarts"] == after.status["restarts"], "they waited for the attempt before"
+
+
+@pytest.mark.parametrize(
+    ("reports", "more"),
+    [
+        ({}, {}),
+        ({"worker-0": {}, "worker-1": {}}, {}),
+        ({"worker-0": {"silent": {"worker-1": 0}}}, {}),
+        ({"worker-0": {"silent": {"chief-0": 1}}}, {}),
+        ({"worker-0": {"silent": ["chief-0"]}}, {}),
+        ({"worker-0": {**WAITS_FOR_CHIEF, "attempt": 1}}, {}),
+        ({"worker-0": WAITS_FOR_CHIEF, "chief-0": {}}, {"silences": ()}),
+        ({"worker-0": WAITS_FOR_CHIEF}, {"silences": ("chief-0", "worker-0")}),
+        ({"worker-0": WAITS_FOR_CHIEF}, {"job": builders.job()}),
+        ({"worker-0": WAITS_FOR_CHIEF}, builders.unschedulable()),
+    ],
+)
+def test_the_chiefs_silence_is_no_stall_by_itself(reports: dict[str, dict[str, Any]], more: dict[str, Any]):
+    """Nobody else waits for it; or for another attempt; or it speaks itself; or who said so is silent since; or the
+    job asks for nothing; or its pod waits for a node."""
+    after, _ = told_of_the_chief(reports, **more)
+    assert after.status.get("restarts", {}).get("total", 0) == 0
+
+
+def asked(job: Job, *silences: str, chief_uid: str = "uid-chief-0", away: tuple[str, ...] = ()) -> list[str]:
+    """Who is asked beside the chief where these are silent."""
+    silent = {task: Silence(f"uid-{task}", "10.0.0.7:2223", at(0), "ConnectTimeout", "") for task in silences}
+    running = {task.id: f"uid-{task.id}" for task in tasks(job) if task.id not in away}
+    return tellers(job, Children(silences=silent), running | {"chief-0": chief_uid})
+
+
+def test_who_is_asked_where_the_chief_is_silent():
+    """The first of its group, and others for those of them that are silent as well; of a large job only some."""
+    large = builders.job(workers=100, failurePolicy=POLICY)
+    first = ["worker-0", "worker-1", "worker-2"]
+    assert asked(large) == []
+    assert asked(large, "chief-0") == first
+    assert asked(large, "chief-0", "worker-1", "worker-7") == [*first, "worker-3"]
+    assert asked(large, "chief-0", away=("worker-0",)) == ["worker-1", "worker-2", "worker-3"]
+    assert len(asked(large, "chief-0", *(f"worker-{index}" for index in range(100)))) == MOST_TELLERS
+    assert asked(large, "chief-0", chief_uid="uid-of-its-next-pod") == []
+    assert asked(builders.job(workers=100), "chief-0") == []
+    assert asked(servers(), "chief-0") == [], "they know of no steps"
+    assert asked(builders.job(evaluator=True, failurePolicy=POLICY), "chief-0") == ["worker-0", "worker-1"]
+
+
+def test_a_rule_matches_a_stall_by_its_reason():
+    policy = {"stallTimeoutSeconds": 600}
+    after, _ = planned(ruled(ON_STALLS, policy=policy), {"worker-1": builders.stalled("worker-1")})
+    assert (after.status["phase"], after.status["reason"]) == ("Failed", "PodFailurePolicy")
+    assert "failurePolicy.rules[0] (FailJob) matches reason Stalled" in after.status["message"]
+    after, _ = planned(ruled(ON_STALLS, policy=policy), {"worker-1": builders.failed(77, stepped=True)})
+    assert after.status["restarts"]["causes"] == {"Error": 1}, "a program's own exit code"
+
+
+def test_nothing_is_decided_by_a_status_that_cannot_be_read():
+    """A job whose supervisors nobody hears is left alone for as long as its pods run."""
+    job = builders.with_status(mirrored(), {"allCreated": True})
+    made = builders.plan_answered(job, Children(tuple(builders.all_pods(job).values())), at(10**7))
+    assert not any(isinstance(action, Create) and action.manifest["kind"] == "Pod" for action in made.actions)
+    assert (made.status or {}).get("restarts", {}).get("total", 0) == 0

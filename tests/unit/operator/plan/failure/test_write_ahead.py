@@ -1,0 +1,134 @@
+"""What each decision means for the status, and what users are told of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dtjob.api.status.attempts import Attempts
+from dtjob.api.status.incident import Incident
+from dtjob.api.status.progress import SavedCheckpoint
+from dtjob.api.status.restarts import FirstFailure, Restarts
+from dtjob.api.status.status import Status
+from dtjob.plan.failure.decisions import (
+    Begin,
+    EvaluatorDecision,
+    Explain,
+    FollowChief,
+    GiveUp,
+    Join,
+    Nothing,
+    Recall,
+    ReplaceEvaluator,
+    TrainingDecision,
+    Wait,
+)
+from dtjob.plan.failure.write_ahead import write_ahead
+from dtjob.plan.record.failure import Cause, Failure
+from tests.unit.operator import builders
+from tests.unit.operator.builders import NOW, at
+
+WORKER, EVALUATOR = builders.task("worker-0"), builders.task("evaluator-0")
+KILLED = Failure(WORKER, Cause.SIGNAL, NOW, "digits-worker-0-0", "node-1", "was killed (SIGKILL)", "", 137)
+EVICTED = Failure(WORKER, Cause.DISRUPTION, NOW, "digits-worker-0-0", "node-1", "was disrupted (Evicted)", "")
+NEW = Incident(started_at=at(5), cause=Cause.SIGNAL, not_before=at(5), charged=1, in_a_row=1, attempts=Attempts())
+RUNNING = {
+    "attempts": Attempts(exceptions={"worker-0": 1}),
+    "restarts": Restarts(total=1, causes={"Signal": 1}),
+    "all_created": True,
+}
+
+
+def write(
+    decision: TrainingDecision | EvaluatorDecision, strategy: str = "MultiWorkerMirrored", **status: Any
+) -> tuple[Status, list[str]]:
+    job = builders.job(strategy, evaluator=True, ps=strategy == "ParameterServer")
+    draft = builders.draft(job, **{**RUNNING, **status})
+    write_ahead(draft, decision)
+    after, told = draft.situation, draft.events
+    return after.status, [f"{event.type} {event.reason}: {event.message}" for event in told]
+
+
+def test_an_incident_that_begins_is_counted_with_its_first_failure():
+    status, told = write(Begin((WORKER,), NEW, KILLED))
+    assert (status.internal.attempts, status.internal.all_created) == (Attempts(exceptions={"worker-0": 2}), False)
+    assert status.restarts == Restarts(total=2, causes={"Signal": 2})
+    assert (status.internal.incident, status.first_failure) == (NEW, KILLED.in_status())
+    assert told == ["Warning Restarting: worker-0 was killed (SIGKILL); training restarts"]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "checkpoint", "consequence"),
+    [
+        ("MultiWorkerMirrored", {"step": 40}, "training restarts from the checkpoint at step 40"),
+        ("ParameterServer", {"step": 40}, "training goes on without it until it is back"),
+    ],
+)
+def test_users_are_told_what_follows(strategy: str, checkpoint: dict[str, int], consequence: str):
+    saved = SavedCheckpoint.model_validate(checkpoint)
+    _, told = write(Begin((WORKER,), NEW, KILLED), strategy, checkpoint=saved)
+    assert told == [f"Warning Restarting: worker-0 was killed (SIGKILL); {consequence}"]
+
+
+def test_more_of_the_same_incident_is_told_and_not_counted():
+    status, told = write(Join((WORKER,), NEW, Cause.SIGNAL, KILLED), first_failure=FirstFailure(task="worker-1"))
+    assert (status.internal.attempts.of("worker-0"), status.restarts) == (2, RUNNING["restarts"])
+    assert (status.internal.incident, status.first_failure) == (NEW, FirstFailure(task="worker-1"))
+    of = "it is replaced, and not counted apart from the failure of worker-1"
+    assert told == [f"Normal Restarting: worker-0 was killed (SIGKILL); {of}"]
+
+
+def test_a_stronger_cause_moves_the_count_and_is_told():
+    moved, told = write(
+        Join((WORKER,), Incident(started_at=at(5), cause=Cause.DISRUPTION, not_before=at(5)), Cause.SIGNAL, EVICTED)
+    )
+    assert moved.restarts == Restarts(total=1, causes={"Disruption": 1})
+    assert moved.first_failure == EVICTED.in_status()
+    assert told == ["Warning Restarting: worker-0 was disrupted (Evicted); training restarts"]
+
+
+def test_what_shows_later_moves_the_count_and_replaces_nobody():
+    explained = Incident(started_at=at(5), cause=Cause.DISRUPTION, not_before=at(5), uncharged=1)
+    status, told = write(Explain(explained, Cause.SIGNAL, EVICTED), "ParameterServer")
+    assert (status.internal.attempts, status.internal.all_created) == (RUNNING["attempts"], True)
+    assert (status.restarts, status.internal.incident) == (Restarts(total=1, causes={"Disruption": 1}), explained)
+    assert status.first_failure == EVICTED.in_status()
+    assert told == ["Normal Restarting: worker-0 was disrupted (Evicted): that is why training restarted"]
+
+
+def test_who_waits_before_the_end_says_over_what():
+    status, told = write(Wait(at(60), KILLED), incident=NEW)
+    assert (status.first_failure, status.internal.incident, told) == (KILLED.in_status(), NEW, [])
+
+
+def test_who_is_recalled_costs_nothing():
+    status, told = write(Recall((WORKER,)), incident=NEW)
+    assert (status.internal.attempts, status.restarts, status.internal.incident) == (
+        Attempts(exceptions={"worker-0": 2}),
+        RUNNING["restarts"],
+        NEW,
+    )
+    assert told == []
+
+
+def test_an_evaluators_failure_is_counted_apart():
+    failure = Failure(EVALUATOR, Cause.ERROR, NOW, "digits-evaluator-0-0", "", "failed (exit code 1)", "")
+    status, told = write(ReplaceEvaluator((EVALUATOR,), failure))
+    assert status.internal.attempts == Attempts(exceptions={"worker-0": 1, "evaluator-0": 1})
+    assert status.restarts == Restarts(total=1, causes={"Signal": 1}, evaluator=1)
+    assert (status.internal.incident, status.first_failure) == (None, None)
+    assert told == ["Warning EvaluatorRestarting: evaluator-0 failed (exit code 1); training goes on"]
+
+
+def test_an_evaluator_that_follows_the_chief_is_told_of_but_not_counted():
+    status, told = write(FollowChief((EVALUATOR,)))
+    assert (status.internal.attempts.of("evaluator-0"), status.restarts) == (1, RUNNING["restarts"])
+    assert told == ["Normal EvaluatorRestarting: The evaluator moves with the chief, whose volume it mounts"]
+
+
+@pytest.mark.parametrize("decision", [Nothing(), Wait(at(2)), GiveUp(KILLED, "maxRestartsWithoutProgress")])
+def test_what_replaces_nothing_leaves_the_status_alone(decision: TrainingDecision):
+    before, _ = write(Nothing())
+    assert write(decision) == (before, [])
+    assert before.internal.all_created

@@ -1,0 +1,123 @@
+"""Which pods an ended job gives up, and when."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from dtjob.api.job import Job
+from dtjob.api.phase import Phase
+from dtjob.objects.manifest import Manifest
+from dtjob.plan.actions import Delete
+from dtjob.plan.lifetime.cleanup import pods_to_remove
+from tests.unit.operator import builders
+from tests.unit.operator.builders import NOW, at
+
+
+def remove(job: Job, *pods: Manifest, success: bool, now: datetime) -> tuple[list[Delete], datetime | None]:
+    """What goes of a job that ended at NOW."""
+    phase = Phase.SUCCEEDED if success else Phase.FAILED
+    return pods_to_remove(builders.situation(job, *pods, now=now, phase=phase, completion_time=NOW))
+
+
+def removed(job: Job, success: bool, now: datetime) -> tuple[list[str], datetime | None]:
+    pods = builders.all_pods(job)
+    pods["chief-0"]["status"] = builders.ended(0 if success else 1)
+    deletes, again = remove(job, *pods.values(), success=success, now=now)
+    return sorted(one.name for one in deletes), again
+
+
+def policy(clean: str) -> dict[str, str]:
+    return {"cleanPodPolicy": clean}
+
+
+def test_synchronous_tasks_may_end_by_themselves_first():
+    job = builders.job(workers=1)
+    assert removed(job, True, at(59)) == ([], at(60))
+    assert removed(job, True, at(60)) == (["digits-worker-0-0"], None)
+
+
+def test_workers_without_a_chief_train_to_their_own_end_and_parameter_servers_never_end():
+    job = builders.job("ParameterServer", chief=False, ps=1, program=False)
+    pods = builders.all_pods(job)
+    pods["worker-0"]["status"] = builders.ended(0)
+    deletes, again = remove(job, *pods.values(), success=True, now=at(59))
+    assert ([one.name for one in deletes], again) == (["digits-ps-0-0"], at(60))
+    deletes, _ = remove(job, *pods.values(), success=True, now=at(60))
+    assert [one.name for one in deletes] == ["digits-worker-1-0", "digits-ps-0-0"]
+
+
+@pytest.mark.parametrize("clean", ["Running", "All"])
+def test_an_evaluator_at_work_has_all_the_time_it_needs(clean: str):
+    """One evaluation may take longer than any deadline, and under `checkpoints: Every` several may be left to do."""
+    job = builders.job("Mirrored", evaluator=True, **policy(clean))
+    pod = builders.pod(job, "evaluator-0", builders.running())
+    assert remove(job, pod, success=True, now=at(1)) == ([], None)
+    assert remove(job, pod, success=True, now=at(86_400)) == ([], None)
+    assert [one.name for one in remove(job, pod, success=False, now=at(1))[0]] == ["digits-evaluator-0-0"]
+
+
+@pytest.mark.parametrize(
+    ("program", "status", "attempt"),
+    [
+        (False, builders.unschedulable(), 0),
+        (False, builders.running(), 1),  # the pod is of attempt 0, which has been given up
+        (False, builders.running(), 0),
+    ],
+)
+def test_an_evaluator_of_which_nobody_knows_that_it_ends_goes_after_a_while(
+    program: bool, status: dict[str, Any], attempt: int
+):
+    job = builders.job(
+        "Mirrored", evaluator=True, program=program, status=builders.at_attempts({"evaluator-0": attempt})
+    )
+    pod = builders.pod(job, "evaluator-0", status)
+    assert remove(job, pod, success=True, now=at(59)) == ([], at(60))
+    deletes, again = remove(job, pod, success=True, now=at(60))
+    assert ([one.name for one in deletes], again) == (["digits-evaluator-0-0"], None)
+
+
+def test_parameter_servers_and_their_workers_never_end():
+    job = builders.job("ParameterServer", workers=1, ps=1, evaluator=True)
+    assert removed(job, True, at(1)) == (["digits-ps-0-0", "digits-worker-0-0"], None)
+
+
+def test_a_failed_jobs_pods_go_at_once():
+    assert removed(builders.job(workers=1), False, at(1)) == (["digits-worker-0-0"], None)
+
+
+@pytest.mark.parametrize(
+    ("clean", "expected"),
+    [("Running", ["digits-worker-0-0"]), ("All", ["digits-chief-0-0", "digits-worker-0-0"]), ("None", [])],
+)
+def test_the_policy(clean: str, expected: list[str]):
+    assert removed(builders.job(workers=1, **policy(clean)), False, at(1)) == (expected, None)
+
+
+@pytest.mark.parametrize(
+    ("clean", "expected"), [("Running", ["digits-chief-0-0"]), ("All", ["digits-chief-0-0"]), ("None", [])]
+)
+@pytest.mark.parametrize("success", [True, False])
+def test_a_pod_that_only_its_sidecar_keeps_goes_at_once(clean: str, expected: list[str], success: bool):
+    job = builders.job("Mirrored", **policy(clean))
+    status = {**builders.ended(0 if success else 1), "phase": "Running"}
+    sidecar = {"name": "shipper", "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}}
+    kept = {**status, "containerStatuses": [*status["containerStatuses"], sidecar]}
+    pod = builders.pod(job, "chief-0", kept)
+    deletes, again = remove(job, pod, success=success, now=at(1))
+    assert ([one.name for one in deletes], again) == (expected, None)
+
+
+def test_a_pod_whose_end_the_kubelet_has_not_written_yet_stays():
+    """Its container has ended and its phase is still Running: seen on a real node for a second."""
+    job = builders.job("Mirrored")
+    pod = builders.pod(job, "chief-0", {**builders.ended(0), "phase": "Running"})
+    assert remove(job, pod, success=True, now=at(1)) == ([], None)
+
+
+def test_what_is_being_deleted_is_not_deleted_again():
+    job = builders.job("Mirrored")
+    pod = builders.deleting(builders.pod(job, "chief-0", builders.running()))
+    assert remove(job, pod, success=False, now=at(1)) == ([], None)

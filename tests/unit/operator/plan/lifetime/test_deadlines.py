@@ -1,0 +1,227 @@
+"""Deadlines: when a job fails over its own time, and what it says then."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dtjob.api.status.incident import Incident
+from dtjob.objects.defaults import MISSING_IMAGE_MESSAGE
+from dtjob.plan.actions import Delete, Event
+from dtjob.plan.lifetime.deadlines import (
+    DEADLINE_EXCEEDED,
+    START_DEADLINE_EXCEEDED,
+    Overdue,
+    deadline_changes_at,
+    overdue,
+    waited_for,
+)
+from dtjob.plan.plan import plan
+from dtjob.plan.record.failure import Cause
+from dtjob.plan.seen.children import Children
+from tests.unit.operator import builders
+from tests.unit.operator.builders import NOW, at, plan_answered
+
+SINCE = {"since": "2026-11-21T10:00:00Z", "seconds": 0}
+RAN = {**SINCE, "allRanTime": "2026-11-21T10:00:10Z"}
+
+
+def found(policy: dict[str, Any], active: dict[str, Any], seconds: float, runs: bool = True) -> Overdue | None:
+    """What is over of a job with these deadlines, whose tasks run or wait."""
+    job = builders.job(**policy, status={"active": active})
+    state = builders.running() if runs else builders.waiting("ImagePullBackOff", "no such image")
+    return overdue(builders.situation(job, *builders.all_pods(job, state).values(), now=at(seconds)))
+
+
+def reason(*arguments: Any, **more: Any) -> str | None:
+    late = found(*arguments, **more)
+    return late.reason if late else None
+
+
+ACTIVE, START = {"activeDeadlineSeconds": 100}, {"startDeadlineSeconds": 30}
+
+
+@pytest.mark.parametrize(
+    ("active", "seconds", "over"),
+    [
+        (RAN, 99, False),
+        (RAN, 100, True),
+        ({**RAN, "seconds": 60}, 39, False),  # it was active before a suspension
+        ({**RAN, "seconds": 60}, 40, True),
+        ({**RAN, "seconds": 500}, 0, True),  # the deadline was lowered since
+        ({"seconds": 500}, 0, False),  # it is suspended
+        (RAN, -5000, False),  # an operator whose clock is behind
+    ],
+)
+def test_a_job_may_be_active_for_so_long(active: dict[str, Any], seconds: float, over: bool):
+    assert reason(ACTIVE, active, seconds) == (DEADLINE_EXCEEDED if over else None)
+    assert reason({}, active, seconds) is None
+
+
+@pytest.mark.parametrize(
+    ("active", "seconds", "runs", "over"),
+    [
+        (SINCE, 29, False, False),
+        (SINCE, 30, False, True),
+        (SINCE, 30, True, False),  # all came to run, which the status does not say yet
+        (RAN, 5000, False, False),  # a restart is no start
+        ({**SINCE, "seconds": 5000}, 29, False, False),  # anew after each suspension
+        ({**SINCE, "seconds": 5000}, 30, False, True),
+        ({"seconds": 500}, 5000, False, False),
+    ],
+)
+def test_all_tasks_have_so_long_to_start(active: dict[str, Any], seconds: float, runs: bool, over: bool):
+    assert reason(START, active, seconds, runs=runs) == (START_DEADLINE_EXCEEDED if over else None)
+
+
+def test_each_names_its_field_and_what_was_waited_for():
+    late = found(START, SINCE, 30, runs=False)
+    assert late is not None
+    assert late.message == (
+        "not all tasks ran within startDeadlineSeconds (30): 3 of 3 tasks did not run: "
+        "chief-0, worker-0, worker-1: ImagePullBackOff: no such image"
+    )
+    late = found(ACTIVE, RAN, 100)
+    assert late is not None
+    assert late.message == "the job was active for longer than activeDeadlineSeconds (100)"
+    late = found(ACTIVE, SINCE, 100, runs=False)
+    assert late is not None
+    assert late.message.endswith(
+        "at the end 3 of 3 tasks did not run: chief-0, worker-0, worker-1: ImagePullBackOff: no such image"
+    )
+
+
+@pytest.mark.parametrize(
+    ("state", "says"),
+    [
+        (builders.unschedulable("0/3 nodes are available"), "Unschedulable: 0/3 nodes are available"),
+        (builders.waiting("ContainerCreating"), "its containers are not started yet on node node-1"),
+        (builders.ended(3), "failed (exit code 3)"),
+        (builders.rejected(), "never started (OutOfcpu)"),
+    ],
+)
+def test_the_state_of_each_pod_is_told(state: dict[str, Any], says: str):
+    job = builders.job("Default")
+    assert (
+        waited_for(builders.situation(job, builders.pod(job, "chief-0", state)))
+        == f"1 of 1 tasks did not run: chief-0: {says}"
+    )
+
+
+def test_a_pod_that_no_scheduler_has_seen_has_no_node():
+    job = builders.job("Default")
+    assert waited_for(builders.situation(job, builders.pod(job, "chief-0"))).endswith("chief-0: it has no node yet")
+
+
+def test_quotas_are_told_and_remembered_over_a_restart_of_the_operator():
+    job = builders.job("Default", **START)
+    refused = {"Pod/digits-chief-0-0": "forbidden: exceeded quota: small"}
+    first = plan(job, Children(problems=refused), NOW)
+    assert first.status is not None
+    job = builders.with_status(job, first.status)
+    for problems in (refused, {}):
+        made = plan(job, Children(problems=problems), at(30))
+        assert made.status is not None
+        assert "Pod/digits-chief-0-0: forbidden: exceeded quota: small" in made.status["message"]
+        assert made.status["reason"] == START_DEADLINE_EXCEEDED
+
+
+def test_many_tasks_are_counted():
+    job = builders.job(workers=6)
+    states = builders.all_pods(job, builders.unschedulable())
+    states["chief-0"]["status"] = builders.running()
+    said = waited_for(builders.situation(job, *states.values()))
+    assert said.startswith("6 of 7 tasks did not run: worker-0, worker-1, worker-2 and 3 more: Unschedulable")
+
+
+def test_the_wait_before_a_restart_and_an_earlier_chief_are_named():
+    incident = Incident(started_at=NOW, cause=Cause.ERROR, not_before=at(60))
+    job = builders.job("Default", status=builders.remembered({"chief-0": 1}, incident))
+    assert "the next start is at 2026-11-21T10:01:00Z (failurePolicy.backoff)" in waited_for(builders.situation(job))
+    old = builders.pod(job, "chief-0", builders.running(), attempt=0)
+    assert "its earlier pod digits-chief-0-0 on node node-1 has not ended" in waited_for(builders.situation(job, old))
+    assert waited_for(builders.situation(builders.job("Default"))).endswith("its pod digits-chief-0-0 is not made yet")
+
+
+def test_a_job_that_waits_for_an_image_is_cut_off_too():
+    job = builders.job("Default", image=None, **START)
+    first = plan(job, Children(), NOW)
+    assert (first.look_again_at, (first.status or {})["reason"]) == (at(30), "ImageMissing")
+    late = plan(builders.with_status(job, first.status or {}), Children(), at(30)).status
+    assert late is not None
+    assert (late["phase"], late["reason"]) == ("Failed", START_DEADLINE_EXCEEDED)
+    assert MISSING_IMAGE_MESSAGE in late["message"]
+
+
+@pytest.mark.parametrize(
+    ("policy", "active", "now", "expected"),
+    [
+        ({}, RAN, NOW, None),
+        (ACTIVE, RAN, NOW, at(100)),
+        (ACTIVE, {**RAN, "seconds": 60}, NOW, at(40)),
+        ({**ACTIVE, **START}, SINCE, NOW, at(30)),
+        (START, RAN, NOW, None),
+        ({"activeDeadlineSeconds": 86_400}, RAN, NOW, at(300)),  # a clock may be set meanwhile
+        (ACTIVE, {"seconds": 5}, NOW, None),
+    ],
+)
+def test_when_to_look_though_nothing_happens(policy: dict[str, Any], active: dict[str, Any], now: Any, expected: Any):
+    job = builders.job(**policy, status={"active": active})
+    assert deadline_changes_at(builders.situation(job, now=now)) == expected
+
+
+@pytest.mark.parametrize("clean", ["Running", "All", "None"])
+def test_its_running_pods_go_whatever_is_to_be_kept(clean: str):
+    job = builders.job(**ACTIVE, cleanPodPolicy=clean, status={"active": RAN})
+    pods = builders.all_pods(job)
+    pods["worker-1"]["status"] = builders.ended(0)
+    made = plan(job, Children(tuple(pods.values())), at(100))
+    gone = {one.name for one in made.actions if isinstance(one, Delete)}
+    assert {"digits-chief-0-0", "digits-worker-0-0"} <= gone
+    assert ("digits-worker-1-0" in gone) is (clean == "All")
+
+
+def test_condition_event_and_status_say_it():
+    job = builders.job(**ACTIVE, status={"active": RAN})
+    made = plan(job, Children(tuple(builders.all_pods(job).values())), at(100))
+    assert made.status is not None
+    failed = next(one for one in made.status["conditions"] if one["type"] == "Failed")
+    message = "the job was active for longer than activeDeadlineSeconds (100)"
+    assert (failed["status"], failed["reason"], failed["message"]) == ("True", DEADLINE_EXCEEDED, message)
+    assert made.events == (Event("Warning", DEADLINE_EXCEEDED, message),)
+    assert made.status["completionTime"] == "2026-11-21T10:01:40Z"
+
+
+def test_a_run_that_has_just_succeeded_has_succeeded():
+    job = builders.job(**ACTIVE, status={"active": RAN})
+    pods = builders.all_pods(job)
+    pods["chief-0"]["status"] = builders.ended(0)
+    assert (plan(job, Children(tuple(pods.values())), at(500)).status or {})["phase"] == "Succeeded"
+
+
+def test_restarts_do_not_begin_the_time_anew():
+    job = builders.job("Default", **ACTIVE)
+    status: dict[str, Any] = {}
+    for second in range(0, 100, 20):
+        failed = builders.pod(job, "chief-0", builders.ended(1), attempt=second // 20)
+        made = plan_answered(builders.with_status(job, status), Children((failed,)), at(second))
+        status = made.status or status
+        assert status["active"]["since"] == "2026-11-21T10:00:00Z"
+    assert (plan(builders.with_status(job, status), Children(), at(100)).status or {})["reason"] == DEADLINE_EXCEEDED
+
+
+def test_a_job_that_does_not_say_how_long_it_was_active_counts_from_its_start():
+    status = {"startTime": "2026-11-21T09:59:00Z", "phase": "Running", "conditions": [builders.condition("Running")]}
+    job = builders.job("Default", **ACTIVE, **START, status=status)
+    pods = Children(tuple(builders.all_pods(job, builders.waiting("ErrImagePull")).values()))
+    made = plan(job, pods, at(39)).status  # that it ran is known: it has started
+    assert made is not None
+    assert made["phase"] == "Restarting"
+    assert (plan(job, pods, at(40)).status or {})["reason"] == DEADLINE_EXCEEDED
+
+
+def test_a_deadline_that_is_over_hides_none_that_is_to_come():
+    job = builders.job(**ACTIVE, **START, status={"active": SINCE})
+    situation = builders.situation(job, *builders.all_pods(job, builders.running()).values(), now=at(40))
+    assert deadline_changes_at(situation) == at(100)

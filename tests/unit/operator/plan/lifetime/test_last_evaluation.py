@@ -1,0 +1,273 @@
+"""An evaluator that is not at work when training succeeds still gets to what was saved last."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from dtjob import times
+from dtjob.api.job import Job
+from dtjob.objects.manifest import Manifest
+from dtjob.plan.actions import Create, Delete, Plan
+from dtjob.plan.plan import plan
+from dtjob.plan.seen.children import Children
+from tests.unit.operator import builders
+from tests.unit.operator.builders import NOW, at
+
+HOUR = 3600
+VOLUME = {"storage": {"volume": {"persistentVolumeClaim": {"claimName": "digits"}}}}
+
+
+def pod_calls(made: Plan) -> list[str]:
+    words = {Create: "create", Delete: "delete"}
+    return [
+        f"{words[type(one)]} {one.name}"
+        for one in made.actions
+        if isinstance(one, Create | Delete) and one.kind == "Pod"
+    ]
+
+
+class Life:
+    """A job from the plan that sees its success on; actions are carried out and statuses written."""
+
+    def __init__(self, evaluator: dict[str, Any] | None, **spec: Any) -> None:
+        self.job: Job = builders.job("Mirrored", evaluator=True, **spec)
+        pods = builders.all_pods(self.job)
+        for pod in pods.values():
+            pod["metadata"]["creationTimestamp"] = times.rfc3339(at(-100))
+        made = plan(self.job, Children(tuple(pods.values())), NOW)
+        self.job = builders.with_status(self.job, made.status or {})
+        self.objects = builders.carried_out(Children(tuple(pods.values())), made).objects
+        self.set("digits-chief-0-0", builders.ended(0))
+        if evaluator is None:
+            self.remove("digits-evaluator-0-0")
+        else:
+            self.set("digits-evaluator-0-0", evaluator)
+
+    def set(self, name: str, status: dict[str, Any]) -> None:
+        self.objects = deepcopy(self.objects)
+        pod = self.pod(name)
+        pod["status"] = deepcopy(status)
+        if "conditions" in status:  # Pending for a node
+            pod["spec"].pop("nodeName", None)
+
+    def remove(self, name: str) -> None:
+        self.objects = tuple(one for one in self.objects if one["metadata"]["name"] != name)
+
+    def pod(self, name: str) -> Manifest:
+        return next(one for one in self.objects if one["metadata"]["name"] == name)
+
+    def plan(self, now: datetime) -> Plan:
+        children = Children(self.objects)
+        made = builders.plan_answered(self.job, children, now)
+        if made.status is not None:
+            self.job = builders.with_status(self.job, made.status)
+        self.objects = builders.carried_out(children, made, now).objects
+        counted = builders.plan_answered(self.job, Children(self.objects), now)  # what was made is counted now
+        assert counted.actions == (), "it asks for more when all is done"
+        self.job = builders.with_status(self.job, counted.status or self.job.status)
+        assert builders.plan_answered(self.job, Children(self.objects), now).status is None
+        assert self.job.status["phase"] == "Succeeded"
+        assert self.job.status["completionTime"] == "2026-11-21T10:00:00Z"
+        return made
+
+    def given_up(self) -> str | None:
+        for one in self.job.status["conditions"]:
+            if one["type"] == "EvaluationGivenUp" and one["status"] == "True":
+                return str(one["message"])
+        return None
+
+
+@pytest.mark.parametrize("clean", ["Running", "All", "None"])
+def test_one_that_was_evicted_is_replaced(clean: str):
+    life = Life(builders.evicted(), cleanPodPolicy=clean)
+    made = life.plan(NOW)
+    assert "create digits-evaluator-0-1" in pod_calls(made)
+    assert [event.message for event in made.events] == [
+        "Training has ended",
+        "evaluator-0 was disrupted (Evicted); what was saved last is still to be evaluated",
+    ]
+    life.set("digits-evaluator-0-1", builders.running())
+    assert pod_calls(life.plan(at(50 * HOUR))) == []
+    life.set("digits-evaluator-0-1", builders.ended(0, message='{"evaluation": {"step": 460}}'))
+    assert pod_calls(life.plan(at(51 * HOUR))) == (["delete digits-evaluator-0-1"] if clean == "All" else [])
+    assert life.job.status["evaluation"] == {"step": 460}
+    life.remove("digits-evaluator-0-1") if clean != "All" else None
+    assert pod_calls(life.plan(at(52 * HOUR))) == [], "it has finished, wherever its pod is"
+    assert life.given_up() is None
+
+
+@pytest.mark.parametrize(
+    "status", [builders.waiting("ErrImagePull", "not found"), builders.waiting("ContainerCreating")]
+)
+def test_one_that_pulls_its_image_is_waited_for(status: dict[str, Any]):
+    life = Life(status)
+    made = life.plan(NOW)
+    assert (pod_calls(made), made.look_again_at) == ([], at(HOUR))
+    assert pod_calls(life.plan(at(HOUR - 1))) == []
+    assert life.given_up() is None
+
+
+def test_the_deadline():
+    life = Life(builders.waiting("ErrImagePull", "not found"))
+    life.plan(NOW)
+    made = life.plan(at(HOUR))
+    assert pod_calls(made) == ["delete digits-evaluator-0-0"]
+    told = (
+        "evaluator-0 was not at work 60 min after training had ended (evaluator-0 waits: ErrImagePull: not found);"
+        " what was saved last is not evaluated"
+    )
+    assert life.given_up() == told
+    assert [(event.type, event.reason, event.message) for event in made.events] == [
+        ("Warning", "EvaluationGivenUp", told)
+    ]
+    assert pod_calls(life.plan(at(2 * HOUR))) == [], "given up is given up"
+
+
+def test_one_that_was_given_up_may_come_to_work_where_its_pod_is_kept():
+    life = Life(builders.waiting("ErrImagePull"), cleanPodPolicy="None")
+    life.plan(NOW)
+    assert pod_calls(life.plan(at(HOUR))) == []
+    assert life.given_up() is not None
+    life.set("digits-evaluator-0-0", builders.running())
+    life.plan(at(2 * HOUR))
+    assert life.given_up() is None
+
+
+@pytest.mark.parametrize("mount", ["Chief", "All"])
+def test_one_that_waits_for_a_place_on_the_chiefs_node_need_not_any_longer(mount: str):
+    """The scheduler counts no pod that has ended: it would wait for ever."""
+    life = Life(builders.unschedulable(), checkpoint={"storage": {**VOLUME["storage"], "mountOn": mount}})
+    assert ("affinity" in life.pod("digits-evaluator-0-0")["spec"]) == (mount == "Chief")
+    made = life.plan(NOW)
+    if mount == "All":
+        assert pod_calls(made) == []
+        return
+    assert sorted(pod_calls(made)) == ["create digits-evaluator-0-1", "delete digits-evaluator-0-0"]
+    assert "affinity" not in life.pod("digits-evaluator-0-1")["spec"]
+    assert life.job.status["restarts"].get("evaluator", 0) == 0
+    life.set("digits-evaluator-0-1", builders.unschedulable())
+    assert pod_calls(life.plan(at(10))) == [], "once is enough"
+    assert pod_calls(life.plan(at(HOUR))) == ["delete digits-evaluator-0-1"]
+    assert "Unschedulable" in (life.given_up() or "")
+
+
+def test_one_that_is_on_the_chiefs_node_already_stays():
+    life = Life(builders.waiting("ContainerCreating"), checkpoint=VOLUME)
+    assert pod_calls(life.plan(NOW)) == []
+
+
+@pytest.mark.parametrize("follows", [True, False])
+def test_one_that_is_not_there_is_made(follows: bool):
+    life = Life(None, **({"checkpoint": VOLUME} if follows else {}))
+    assert pod_calls(life.plan(NOW)) == ["create digits-evaluator-0-1"], "the one before it was deleted unseen"
+    life.remove("digits-evaluator-0-1")
+    assert pod_calls(life.plan(at(10))) == ["create digits-evaluator-0-1"]
+
+
+def test_what_its_pod_needs_is_made_with_it():
+    life = Life(builders.evicted())
+    life.objects = tuple(one for one in life.objects if one["kind"] == "Pod")
+    made = life.plan(NOW)
+    kinds = [one.kind for one in made.actions if isinstance(one, Create)]
+    assert sorted(kinds) == ["ConfigMap", "NetworkPolicy", "Pod", "Service"]
+
+
+def test_one_that_fails_by_itself_gets_one_more_try():
+    """What it reads changes no more: it would fail for ever."""
+    life = Life(builders.ended(1))
+    assert "create digits-evaluator-0-1" in pod_calls(life.plan(NOW))
+    life.set("digits-evaluator-0-1", builders.running())
+    life.plan(at(5))
+    life.set("digits-evaluator-0-1", builders.ended(1, at(9)))
+    made = life.plan(at(10))
+    assert pod_calls(made) == []
+    assert life.given_up() == (
+        "evaluator-0 failed (exit code 1) after training had ended; what was saved last is not evaluated"
+    )
+
+
+@pytest.mark.parametrize("action", ["Restart", "RestartAndIgnoreMaxRestarts"])
+def test_one_that_a_rule_has_restarted_is_tried_again_until_the_deadline(action: str):
+    """Its storage is away for a while, say: whoever wrote the rule knows that."""
+    rule = {"action": action, "onExitCodes": {"operator": "In", "values": [5]}, "roles": ["evaluator"]}
+    life = Life(builders.ended(5), failurePolicy={"rules": [rule]})
+    assert "create digits-evaluator-0-1" in pod_calls(life.plan(NOW))
+    now, attempt = 0, 1
+    while life.given_up() is None:
+        life.set(f"digits-evaluator-0-{attempt}", builders.ended(5, at(now)))
+        now += 300
+        attempt += any(call == f"create digits-evaluator-0-{attempt + 1}" for call in pod_calls(life.plan(at(now))))
+    assert now == HOUR
+    assert attempt > 5
+    assert "was not at work 60 min after training had ended (evaluator-0 failed (exit code 5)" in life.given_up()
+
+
+def test_a_rule_about_other_failures_changes_nothing():
+    rule = {"action": "Restart", "onExitCodes": {"operator": "In", "values": [5]}, "roles": ["evaluator"]}
+    life = Life(builders.ended(1), failurePolicy={"rules": [rule]})
+    life.plan(NOW)
+    life.set("digits-evaluator-0-1", builders.ended(1, at(9)))
+    assert pod_calls(life.plan(at(10))) == []
+    assert life.given_up() is not None
+
+
+def test_one_that_is_evicted_again_waits_as_ever():
+    life = Life(builders.evicted())
+    life.plan(NOW)
+    life.set("digits-evaluator-0-1", builders.evicted())
+    made = life.plan(at(1))
+    assert (pod_calls(made), made.look_again_at) == ([], at(10))  # failurePolicy.backoff
+    assert "create digits-evaluator-0-2" in pod_calls(life.plan(at(10)))
+
+
+def test_an_evaluator_of_another_image_is_not_made_again():
+    """Nobody knows whether it would ever end."""
+    life = Life(builders.evicted(), program=False)
+    assert [call for call in pod_calls(life.plan(NOW)) if call.startswith("create")] == []
+    assert life.given_up() is None
+
+
+def test_a_job_that_failed_needs_no_evaluation():
+    job = builders.job("Mirrored", evaluator=True, failurePolicy={"maxRestartsWithoutProgress": 0})
+    pods = builders.all_pods(job)
+    pods["chief-0"]["status"] = builders.ended(1)
+    pods["evaluator-0"]["status"] = builders.evicted()
+    made = plan(job, Children(tuple(pods.values())), at(5))
+    assert made.status is not None
+    assert (made.status["phase"], pod_calls(made)) == ("Failed", [])
+
+
+@pytest.mark.parametrize("now", [at(60), at(90_000)])
+def test_a_job_that_succeeded_is_left_alone_if_what_the_operator_remembered_is_lost(now: datetime):
+    """Its status does not say who had finished: the evaluator's pod may have been removed after its work."""
+    life = Life(builders.ended(0))
+    life.plan(NOW)
+    status = {name: value for name, value in life.job.status.items() if name != "internal"}
+    for gone in ((), ("digits-evaluator-0-0",)):
+        pods = tuple(one for one in life.objects if one["metadata"]["name"] not in gone)
+        made = plan(builders.with_status(life.job, status), Children(pods), now)
+        assert pod_calls(made) == []
+        assert "finished" not in (made.status or {}).get("internal", {})
+        assert made.events == ()
+
+
+def test_one_that_is_at_work_finishes_if_what_the_operator_remembered_is_lost():
+    life = Life(builders.running())
+    life.plan(NOW)
+    status = {name: value for name, value in life.job.status.items() if name != "internal"}
+    made = plan(builders.with_status(life.job, status), Children(life.objects), at(90_000))
+    assert pod_calls(made) == []
+
+
+def test_one_whose_node_dies_after_the_end_is_replaced_though_nothing_happens():
+    life = Life(builders.running())
+    assert life.plan(NOW).look_again_at is None
+    pod = life.pod("digits-evaluator-0-0")
+    pod["metadata"] |= builders.deleting(pod, at(10))["metadata"]
+    made = life.plan(at(10))
+    assert made.look_again_at is not None
+    assert "create digits-evaluator-0-1" in pod_calls(life.plan(made.look_again_at))

@@ -1,0 +1,122 @@
+"""Where a job stands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dtjob.api.phase import Phase
+from dtjob.api.status.activity import Activity
+from dtjob.api.status.incident import Incident
+from dtjob.api.status.restarts import FirstFailure
+from dtjob.objects.shared import shared_objects
+from dtjob.plan.lifetime.phase import current_phase
+from dtjob.plan.plan import plan
+from dtjob.plan.record.conditions import PhaseStatus
+from dtjob.plan.record.failure import Cause
+from dtjob.plan.seen.children import Children
+from tests.unit.operator import builders
+from tests.unit.operator.builders import NOW, at
+
+RAN = {"active": Activity(since=NOW, all_ran_time=NOW)}
+FAILED = FirstFailure(task="worker-1", cause="OOMKilled", reason="ran out of memory (OOMKilled)")
+
+
+def stand(strategy: str = "MultiWorkerMirrored", *, without: tuple[str, ...] = (), **status: Any) -> PhaseStatus:
+    """The phase of a job whose tasks all run, but for those without a pod."""
+    job = builders.job(strategy, evaluator=True, ps=strategy == "ParameterServer")
+    pods = builders.all_pods(job)
+    for one in without:
+        del pods[one]
+    return current_phase(builders.situation(job, *pods.values(), **status))
+
+
+def test_a_job_whose_pods_were_never_all_up_is_pending():
+    assert stand(without=("worker-0",)) == PhaseStatus(Phase.PENDING, "WaitingForPods", "")
+
+
+def test_a_job_runs_when_all_that_train_are_up_or_done():
+    assert stand() == PhaseStatus(Phase.RUNNING, "AllTasksRunning", "")
+    job = builders.job()
+    pods = builders.all_pods(job)
+    pods["worker-1"]["status"] = builders.ended(0)
+    assert current_phase(builders.situation(job, *pods.values())).phase is Phase.RUNNING
+
+
+def test_training_does_not_wait_for_an_evaluator():
+    assert stand(without=("evaluator-0",)).phase is Phase.RUNNING
+
+
+@pytest.mark.parametrize(
+    ("strategy", "without", "status", "phase"),
+    [
+        ("ParameterServer", ("worker-0",), RAN, Phase.RUNNING),
+        ("ParameterServer", ("worker-0",), {}, Phase.PENDING),  # it has yet to begin with all of them
+        ("ParameterServer", ("worker-0", "worker-1"), RAN, Phase.RESTARTING),
+        ("ParameterServer", ("ps-0",), RAN, Phase.RESTARTING),
+        ("MultiWorkerMirrored", ("worker-0",), RAN, Phase.RESTARTING),
+    ],
+)
+def test_without_whom_training_goes_on(strategy: str, without: tuple[str, ...], status: dict[str, Any], phase: Phase):
+    assert stand(strategy, without=without, **status).phase is phase
+
+
+@pytest.mark.parametrize(("without", "phase"), [("worker-0", Phase.RESTARTING), ("worker-1", Phase.RUNNING)])
+def test_without_a_chief_nothing_goes_on_without_worker_0(without: str, phase: Phase):
+    job = builders.job("ParameterServer", chief=False, ps=1, program=False)
+    pods = builders.all_pods(job)
+    del pods[without]
+    assert current_phase(builders.situation(job, *pods.values(), **RAN)).phase is phase
+
+
+def test_a_restart_says_what_failed_first():
+    assert stand(without=("worker-1",), first_failure=FAILED, **RAN) == PhaseStatus(
+        Phase.RESTARTING, "OOMKilled", "worker-1 ran out of memory (OOMKilled)"
+    )
+    assert stand(without=("worker-1",), **RAN) == PhaseStatus(Phase.RESTARTING, "Restarting", "a task failed")
+
+
+def test_a_restart_before_the_first_run_is_one_too_and_names_the_wait():
+    incident = Incident(started_at=NOW, cause=Cause.OOM_KILLED, not_before=at(10))
+    found = stand(without=("worker-1",), incident=incident, first_failure=FAILED)
+    assert (found.phase, found.message) == (
+        Phase.RESTARTING,
+        "worker-1 ran out of memory (OOMKilled); the next start is at 2026-11-21T10:00:10Z (failurePolicy.backoff)",
+    )
+
+
+def test_what_a_pod_waits_for_is_said_first():
+    job = builders.job()
+    pods = builders.all_pods(job)
+    pods["worker-1"]["status"] = builders.unschedulable("no GPU")
+    words = "worker-1 waits: Unschedulable: no GPU"
+    assert current_phase(builders.situation(job, *pods.values(), first_failure=FAILED, **RAN)).message == words
+    assert current_phase(builders.situation(job, *pods.values())).message == words
+
+
+JOB = builders.job()
+IN_USE = "checkpoint.storage /checkpoints is in use by job default/first (uid 1); waiting until it ends"
+
+
+def message_of(report: dict[str, Any]) -> str:
+    """The message of a job whose pods all run, and whose chief reports that."""
+    objects = (*builders.all_pods(JOB).values(), *map(builders.stored, shared_objects(JOB)))
+    made = plan(JOB, Children(objects, {"chief-0": report}), NOW)
+    assert made.status is not None
+    found = builders.with_status(JOB, made.status).status
+    assert (found["phase"], found["reason"]) == ("Running", "AllTasksRunning")
+    return str(found["message"])
+
+
+def test_a_checkpoint_directory_in_use_is_said() -> None:
+    assert message_of({"state": "starting", "message": IN_USE}) == f"chief-0 says: {IN_USE}"
+
+
+@pytest.mark.parametrize("report", [{"state": "starting"}, {"state": "training", "step": 1, "message": "other"}])
+def test_a_job_that_waits_for_nothing_has_no_message(report: dict[str, Any]) -> None:
+    assert message_of(report) == ""
+
+
+def test_an_earlier_pods_report_says_nothing() -> None:
+    assert message_of({"state": "starting", "message": IN_USE, "attempt": 7}) == ""

@@ -1,0 +1,127 @@
+"""Success is the chief task's exit 0, or that of all workers, and nothing else."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from dtjob.plan.lifetime.success import succeeded
+from dtjob.plan.plan import plan
+from dtjob.plan.seen.children import Children
+from tests.unit.operator import builders
+from tests.unit.operator.builders import at
+
+
+@pytest.mark.parametrize(
+    ("chief", "finished", "success"),
+    [(True, "chief-0", True), (True, "worker-0", False), (False, "worker-0", True), (False, "worker-1", False)],
+)
+def test_whose_end_counts(chief: bool, finished: str, success: bool):
+    job = builders.job(chief=chief)
+    pods = builders.all_pods(job)
+    pods[finished]["status"] = builders.ended(0)
+    assert succeeded(builders.situation(job, *pods.values())) is success
+
+
+@pytest.mark.parametrize(
+    ("strategy", "chief", "finished", "success"),
+    [
+        ("MultiWorkerMirrored", True, ("chief-0",), False),
+        ("MultiWorkerMirrored", True, ("worker-0", "worker-1"), False),
+        ("MultiWorkerMirrored", True, ("chief-0", "worker-0", "worker-1"), True),
+        ("MultiWorkerMirrored", False, ("worker-0",), False),
+        ("MultiWorkerMirrored", False, ("worker-0", "worker-1"), True),
+        ("ParameterServer", False, ("worker-0", "ps-0"), False),
+        ("ParameterServer", False, ("worker-0", "worker-1"), True),  # parameter servers never end
+    ],
+)
+def test_all_workers_must_have_ended_where_the_job_says_so(
+    strategy: str, chief: bool, finished: tuple[str, ...], success: bool
+):
+    ps = strategy == "ParameterServer"
+    job = builders.job(strategy, chief=chief, ps=int(ps), program=not ps, evaluator=True, successPolicy="AllWorkers")
+    pods = builders.all_pods(job)
+    for one in finished:
+        pods[one]["status"] = builders.ended(0)
+    assert succeeded(builders.situation(job, *pods.values())) is success
+
+
+def test_only_the_current_attempts_end_counts():
+    job = builders.job(status=builders.at_attempts({"chief-0": 1}))
+    old = builders.pod(job, "chief-0", builders.ended(0), attempt=0)
+    assert not succeeded(builders.situation(job, old))
+
+
+def test_a_pod_that_succeeded_without_its_training_container_is_none():
+    job = builders.job("Mirrored")
+    assert not succeeded(builders.situation(job, builders.pod(job, "chief-0", {"phase": "Succeeded"})))
+
+
+def test_a_run_that_has_ended_well_is_complete_in_batchs_word():
+    job = builders.job("Default")
+    chief = builders.pod(job, "chief-0", builders.ended(0))
+    status = plan(job, Children((chief,)), at(5)).status
+    assert status is not None
+    found = {one["type"]: (one["status"], one["lastTransitionTime"]) for one in status["conditions"]}
+    assert found["Complete"] == ("True", "2026-11-21T10:00:05Z")
+
+
+def test_one_that_has_failed_is_not():
+    job = builders.job("Default", failurePolicy={"maxRestartsWithoutProgress": 0}, program=False)
+    status = plan(job, Children((builders.pod(job, "chief-0", builders.ended(1)),)), at(5)).status
+    assert status is not None
+    found = {one["type"]: one["status"] for one in status["conditions"]}
+    assert (found["Complete"], found["Failed"]) == ("False", "True")
+
+
+@pytest.mark.parametrize("weights", ["NaN", "Infinity"])
+def test_weights_that_are_no_numbers_are_told_when_a_job_succeeds(weights: str):
+    job = builders.job("Default")
+    chief = builders.pod(
+        job, "chief-0", builders.ended(0, message=f'{{"attempt": 0, "step": 9, "weights": "{weights}"}}')
+    )
+    made = plan(job, Children((chief,)), at(9))
+    assert made.status is not None
+    assert made.status["phase"] == "Succeeded"
+    assert made.status["message"] == f"training has ended, but the weights of the model hold {weights}"
+    assert [(one.type, one.reason) for one in made.events if one.type == "Warning"] == [("Warning", "WeightsNotFinite")]
+
+
+@pytest.mark.parametrize("report", ['{"attempt": 0, "step": 9}', '{"attempt": 0, "step": 9, "weights": ["NaN"]}', ""])
+def test_nothing_is_said_of_weights_that_are_numbers(report: str):
+    job = builders.job("Default")
+    made = plan(job, Children((builders.pod(job, "chief-0", builders.ended(0, message=report)),)), at(9))
+    assert made.status is not None
+    assert made.status["message"] == "training has ended"
+    assert not [one for one in made.events if one.reason == "WeightsNotFinite"]
+
+
+FOUND = {"restoredStep": 690, "step": 690, "totalSteps": 690, "stepped": False, "attempt": 0, "incarnation": 0}
+
+
+def ends_with(report: dict[str, Any]) -> tuple[str, list[str]]:
+    """The message of a job whose chief ends well with this report, and its warnings."""
+    storage = {"volume": {"persistentVolumeClaim": {"claimName": "digits"}}, "mountPath": "/kept"}
+    job = builders.job("Default", checkpoint={"storage": storage})
+    chief = builders.pod(job, "chief-0", builders.ended(0, message=json.dumps(report)))
+    made = plan(job, Children((chief,)), at(5))
+    assert made.status is not None
+    return made.status["message"], [one.reason for one in made.events if one.type == "Warning"]
+
+
+def test_a_rerun_with_nothing_left_to_train_says_what_it_found_and_what_to_change():
+    message, warnings = ends_with(FOUND)
+    for words in ("training has ended", "nothing was left", "step 690", "/kept", "epochs", "checkpoint.storage"):
+        assert words in message
+    assert warnings == ["NothingToTrain"]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"stepped": True}, {"restoredStep": 0}, {"restoredStep": 600}, {"attempt": 1}, {"incarnation": 1}],
+    ids=str,
+)
+def test_a_job_that_has_trained_itself_is_no_such_rerun(more: dict[str, Any]):
+    assert ends_with({**FOUND, **more}) == ("training has ended", [])

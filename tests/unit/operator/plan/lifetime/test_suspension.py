@@ -1,0 +1,294 @@
+"""Suspension: what goes, what stays, and what a job goes on with."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from dtjob.api.status.incident import Incident
+from dtjob.objects.manifest import Manifest
+from dtjob.plan.actions import Create, Delete, Event, Plan
+from dtjob.plan.lifetime.suspension import go_on, is_suspended, suspend
+from dtjob.plan.seen.children import Children
+from tests.unit.operator import builders
+from tests.unit.operator.builders import NOW, at, plan_answered
+
+CLAIM = {"storage": {"volume": {"persistentVolumeClaim": {"claimName": "digits"}}}}
+SUSPENDED = builders.condition("Suspended")
+EMPTY = {"storage": {"volume": {"emptyDir": {}}}}
+
+
+def conditions(status: dict[str, Any]) -> dict[str, tuple[str, str]]:
+    return {one["type"]: (one["status"], one["reason"]) for one in status["conditions"]}
+
+
+class Story:
+    """A job and its pods; each `look` is one plan, carried out."""
+
+    def __init__(self, **spec: Any) -> None:
+        self.spec = spec
+        self.job = builders.job(**spec)
+        self.children = Children()
+        self.events: list[Event] = []
+
+    def flip(self, suspend: bool) -> None:
+        self.job = self.job.model_copy(update={"spec": self.job.spec.model_copy(update={"suspend": suspend})})
+
+    def look(self, now: datetime) -> Plan:
+        made = plan_answered(self.job, self.children, now)
+        self.job = builders.with_status(self.job, made.status or self.job.status)
+        self.children = builders.carried_out(self.children, made, now)
+        self.events += made.events
+        return made
+
+    def settle(self, now: datetime) -> None:
+        for _ in range(4):
+            self.look(now)
+
+    @property
+    def pods(self) -> list[Manifest]:
+        return [one for one in self.children.objects if one["kind"] == "Pod"]
+
+    def run(self, now: datetime) -> None:
+        """All pods run, and the operator sees it."""
+        self.settle(now)
+        for one in self.pods:
+            one["status"] = builders.running()
+            one["spec"]["nodeName"] = "node-1"
+        self.children = Children(tuple(self.children.objects), self.children.reports)
+        self.settle(now)
+        assert self.job.status["phase"] == "Running"
+
+
+def test_a_job_that_is_created_suspended_makes_nothing() -> None:
+    story = Story(suspend=True)
+    made = story.look(NOW)
+    assert made.actions == ()
+    assert (story.job.status["phase"], story.job.status["reason"]) == ("Suspended", "JobSuspended")
+    assert conditions(story.job.status)["Suspended"] == ("True", "JobSuspended")
+    assert "startTime" not in story.job.status
+    assert story.look(at(86_400)) == Plan()
+    assert [(one.type, one.reason, one.message) for one in story.events] == [("Normal", "Suspended", "Job suspended")]
+
+
+def test_when_it_goes_on_its_pods_are_those_of_the_first_attempt() -> None:
+    story = Story(suspend=True)
+    story.settle(NOW)
+    story.flip(False)
+    story.run(at(60))
+    assert builders.names(story.pods) == ["digits-chief-0-0", "digits-worker-0-0", "digits-worker-1-0"]
+    assert story.job.status["startTime"] == "2026-11-21T10:01:00Z"
+    assert conditions(story.job.status)["Suspended"] == ("False", "JobResumed")
+    assert ("Normal", "Resumed", "Job resumed") in [(one.type, one.reason, one.message) for one in story.events]
+
+
+@pytest.mark.parametrize("strategy", ["Default", "MultiWorkerMirrored", "ParameterServer"])
+@pytest.mark.parametrize("program", [True, False])
+def test_all_pods_go_at_once_and_keep_their_service_while_they_save(strategy: str, program: bool) -> None:
+    story = Story(strategy=strategy, program=program, ps=strategy == "ParameterServer", evaluator=True)
+    story.run(NOW)
+    story.flip(True)
+    made = plan_answered(story.job, story.children, at(60))
+    assert all(isinstance(one, Delete) for one in made.actions)
+    assert sorted(one.name for one in made.actions if isinstance(one, Delete)) == builders.names(story.pods)
+    assert made.status is not None
+    assert made.status["message"] == "spec.suspend is true: the pods that are left save and end"
+    leaving = Children(tuple(builders.deleting(one) if one in story.pods else one for one in story.children.objects))
+    assert plan_answered(builders.with_status(story.job, made.status), leaving, at(61)).actions == ()
+    story.look(at(62))
+    story.look(at(62))
+    assert story.pods == []
+    assert story.job.status["message"] == "spec.suspend is true: training goes on when that is false"
+
+
+def test_it_goes_on_with_new_attempts_and_counts_nothing() -> None:
+    incident = Incident(started_at=at(-900), cause="Error", not_before=at(-900), charged=3, in_a_row=2)
+    counts = {"total": 3, "causes": {"Error": 3}}
+    story = Story(evaluator=True, status={**builders.remembered(incident=incident), "restarts": counts})
+    story.run(NOW)
+    story.flip(True)
+    story.settle(at(60))
+    story.flip(False)
+    story.run(at(600))
+    assert builders.names(story.pods) == [
+        f"digits-{id_}-1" for id_ in ("chief-0", "evaluator-0", "worker-0", "worker-1")
+    ]
+    assert (story.job.status["internal"]["incident"], story.job.status["restarts"]) == (incident.to_json(), counts)
+    assert story.job.status["active"]["seconds"] == 60
+    assert story.job.status["startTime"] == "2026-11-21T10:00:00Z"
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        builders.ended(1),
+        builders.ended(143),
+        builders.out_of_memory(),
+        builders.disrupted(),
+        builders.evicted(),
+        builders.rejected(),
+        builders.waiting("ImagePullBackOff"),
+        {},
+    ],
+)
+def test_what_becomes_of_its_pods_is_no_failure(state: dict[str, Any]) -> None:
+    job = builders.job(suspend=True, failurePolicy={"maxRestartsWithoutProgress": 0})
+    pods = builders.all_pods(job, state)
+    made = plan_answered(job, Children(tuple(pods.values())), at(1))
+    assert made.status is not None
+    assert (made.status["phase"], made.status["restarts"]) == ("Suspended", {"total": 0})
+    assert "firstFailure" not in made.status
+    assert len(made.actions) == 3
+
+
+def test_flips_that_nobody_saw_leave_running_pods_alone() -> None:
+    """The operator was away when the job was suspended, and when it went on."""
+    story = Story()
+    story.run(NOW)
+    before = [one["metadata"]["uid"] for one in story.pods]
+    story.flip(True)
+    story.flip(False)
+    assert story.look(at(60)) == Plan()
+    assert [one["metadata"]["uid"] for one in story.pods] == before
+
+
+def test_a_crash_between_the_status_and_the_deletions_loses_nothing() -> None:
+    """The status says Suspended, no pod was deleted yet, and the job is to go on: the pods of before are replaced."""
+    story = Story()
+    story.run(NOW)
+    story.flip(True)
+    status = plan_answered(story.job, story.children, at(60)).status
+    assert status is not None
+    story.job = builders.with_status(story.job, status)
+    story.flip(False)
+    made = story.look(at(61))
+    gone = sorted(one.name for one in made.actions if isinstance(one, Delete))
+    assert gone == ["digits-chief-0-0", "digits-worker-0-0", "digits-worker-1-0"]
+    created = sorted(one.name for one in made.actions if isinstance(one, Create) and one.kind == "Pod")
+    assert created == ["digits-worker-0-1", "digits-worker-1-1"]  # the chief waits until the earlier one has ended
+
+
+def test_the_chief_waits_until_its_earlier_pod_has_saved() -> None:
+    story = Story(status={"conditions": [SUSPENDED]})
+    story.job = builders.with_status(story.job, {**story.job.status, "active": {"seconds": 5}})
+    saving = builders.deleting(builders.pod(story.job, "chief-0", builders.running()))
+    story.children = Children((saving,))
+    made = story.look(at(1))
+    assert not [one for one in made.actions if isinstance(one, Create) and "chief" in one.name]
+    assert "has not ended" in story.job.status["message"]
+
+
+def test_a_run_that_has_ended_well_meanwhile_has_succeeded() -> None:
+    """Its chief had finished when it was told to end."""
+    job = builders.job(suspend=True, status={"phase": "Suspended", "active": {"seconds": 5}})
+    pods = builders.all_pods(job)
+    pods["chief-0"]["status"] = builders.ended(0)
+    made = plan_answered(job, Children(tuple(pods.values())), at(1))
+    assert made.status is not None
+    assert made.status["phase"] == "Succeeded"
+    assert not [one for one in made.actions if isinstance(one, Create)]
+    again = job.model_copy(update={"spec": job.spec.model_copy(update={"suspend": False})})
+    resumed = plan_answered(again, Children(tuple(pods.values())), at(1)).status
+    assert resumed is not None
+    assert resumed["phase"] == "Succeeded"
+
+
+@pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
+def test_an_ended_job_is_not_suspended(phase: str) -> None:
+    status = {"phase": phase, "completionTime": "2026-11-21T10:00:00Z"}
+    assert not is_suspended(builders.situation(builders.job(suspend=True, status=status)))
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "says", "left"),
+    [
+        (CLAIM, "Job resumed; training goes on from the checkpoint at step 40 or a later one", {"step": 40}),
+        (
+            EMPTY,
+            "Job resumed; training goes on at step 0, as the checkpoint at step 40 ends with the chief's pod",
+            None,
+        ),
+    ],
+)
+def test_it_says_where_it_goes_on(checkpoint: dict[str, Any], says: str, left: dict[str, int] | None) -> None:
+    status = {"checkpoint": {"step": 40}, "active": {"seconds": 5}, "conditions": [SUSPENDED]}
+    made = plan_answered(builders.job(checkpoint=checkpoint, status=status), Children(), at(1))
+    assert says in [one.message for one in made.events]
+    assert made.status is not None
+    assert made.status.get("checkpoint") == left
+
+
+@pytest.mark.parametrize(
+    ("strategy", "again"),
+    [("MultiWorkerMirrored", ["chief-0", "worker-0", "worker-1"]), ("ParameterServer", ["chief-0", "worker-1"])],
+)
+def test_who_has_finished_is_needed_again_where_its_peers_wait_for_it(strategy: str, again: list[str]) -> None:
+    status = {
+        "conditions": [SUSPENDED],
+        "active": {"seconds": 5},
+        **builders.remembered(finished=[{"role": "worker", "attempt": 0, "indexes": "0"}]),
+    }
+    job = builders.job(strategy, program=False, status=status)
+    found = builders.draft(job)
+    go_on(found)
+    assert sorted(found.status.internal.attempts.exceptions) == again
+
+
+def test_new_parameter_servers_need_worker_0_again_where_there_is_no_chief() -> None:
+    """It makes the variables on them, and the other workers wait for that; another worker's work stays done."""
+    status = {
+        "conditions": [SUSPENDED],
+        "active": {"seconds": 5},
+        **builders.remembered(finished=[{"role": "worker", "attempt": 0, "indexes": "0,2"}]),
+    }
+    job = builders.job(
+        "ParameterServer", chief=False, workers=3, ps=2, program=False, status=status, successPolicy="AllWorkers"
+    )
+    found = builders.draft(job)
+    go_on(found)
+    assert sorted(found.status.internal.attempts.exceptions) == ["ps-0", "ps-1", "worker-0", "worker-1"]
+
+
+def test_of_a_job_whose_activity_is_not_known_the_time_since_its_start_counts() -> None:
+    job = builders.job(suspend=True, status={"startTime": "2026-11-21T10:00:00Z", "phase": "Running"})
+    found = builders.draft(job, now=at(90))
+    suspend(found)
+    assert found.status.active is not None
+    assert found.status.active.seconds == 90
+
+
+def test_it_is_pending_until_all_run_again_and_no_restart() -> None:
+    story = Story()
+    story.run(NOW)
+    story.flip(True)
+    story.settle(at(60))
+    story.flip(False)
+    story.settle(at(90))
+    assert (story.job.status["phase"], story.job.status["reason"]) == ("Pending", "WaitingForPods")
+
+
+@pytest.mark.parametrize("checkpoint", [CLAIM, None])
+@pytest.mark.parametrize("state", [builders.ended(143), None])
+def test_an_evaluator_that_was_told_to_end_is_made_again_uncounted(
+    checkpoint: dict[str, Any] | None, state: dict[str, Any] | None
+) -> None:
+    """Training has ended well while the job was suspended, and then the job goes on."""
+    status = {"phase": "Suspended", "active": {"seconds": 5}, "conditions": [SUSPENDED]}
+    job = builders.job(
+        evaluator=True, suspend=True, status=status, **({"checkpoint": checkpoint} if checkpoint else {})
+    )
+    pods = [builders.pod(job, "chief-0", builders.ended(0))]
+    if state:
+        pods.append(builders.pod(job, "evaluator-0", state))
+    made = plan_answered(job, Children(tuple(pods)), at(1))
+    assert made.status is not None
+    assert (made.status["phase"], made.status["restarts"]) == ("Succeeded", {"total": 0})
+    assert made.status["internal"]["attempts"]["exceptions"] == {"evaluator-0": 1}
+    assert not [one for one in made.actions if isinstance(one, Create)]
+    again = job.model_copy(update={"spec": job.spec.model_copy(update={"suspend": False}), "status": made.status})
+    created = [
+        one.name for one in plan_answered(again, Children(tuple(pods)), at(60)).actions if isinstance(one, Create)
+    ]
+    assert "digits-evaluator-0-1" in created

@@ -1,0 +1,80 @@
+"""The calls that bring a job's objects to its status."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dtjob.api.job import Job
+from dtjob.api.status.incident import Incident
+from dtjob.objects.manifest import Manifest
+from dtjob.objects.shared import shared_objects
+from dtjob.plan.actions import Create, Delete, StopServing
+from dtjob.plan.pods.convergence import converge
+from dtjob.plan.record.failure import Cause
+from dtjob.plan.seen.children import Children
+from dtjob.plan.seen.situation import Situation
+from tests.unit.operator import builders
+from tests.unit.operator.builders import NOW, at
+
+
+def calls(job: Job, *pods: Manifest, now: Any = NOW) -> list[str]:
+    """What is asked for, in words, of a job that has its shared objects."""
+    others = [builders.stored(one) for one in shared_objects(job)]
+    return in_words(Situation.of(job, Children((*pods, *others)), now))
+
+
+def in_words(situation: Situation) -> list[str]:
+    words = {Create: "create", Delete: "delete", StopServing: "unserve"}
+    return [f"{words[type(action)]} {action.name}" for action in converge(situation)]
+
+
+def test_shared_objects_come_before_the_pods_that_need_them():
+    job = builders.job(workers=1)
+    names = [one["metadata"]["name"] for one in shared_objects(job)]
+    pods = ["digits-chief-0-0", "digits-worker-0-0"]
+    assert in_words(builders.situation(job)) == [f"create {name}" for name in (*names, *pods)]
+
+
+def test_the_evaluator_is_made_when_every_task_that_trains_has_its_pod():
+    """A quota of three pods would else give it the place of a worker, and the job would never start."""
+    job = builders.job(evaluator=True)
+    pods = builders.all_pods(job)
+    del pods["evaluator-0"]
+    last = pods.pop("worker-1")
+    assert calls(job, *pods.values()) == ["create digits-worker-1-0"]
+    last["status"] = builders.unschedulable()
+    assert calls(job, *pods.values(), last) == ["create digits-evaluator-0-0"]
+
+
+def test_what_is_there_is_left_alone():
+    job = builders.job(evaluator=True)
+    assert calls(job, *builders.all_pods(job).values()) == []
+
+
+def test_an_earlier_attempt_goes_out_of_service_and_away():
+    job = builders.job(status=builders.at_attempts({"worker-0": 1}))
+    pods = builders.all_pods(job)
+    old = builders.pod(job, "worker-0", builders.running())
+    away = ["unserve digits-worker-0-0", "delete digits-worker-0-0"]
+    assert calls(job, *pods.values(), old) == away
+    assert calls(job, *pods.values(), builders.deleting(old)) == away[:1]
+    old["status"] = builders.ended(1)
+    assert calls(job, *pods.values(), old) == away[1:]  # no EndpointSlice lists a pod that has ended
+
+
+def test_only_the_chief_waits_for_its_predecessors_end():
+    job = builders.job(status=builders.at_attempts({"chief-0": 1, "worker-0": 1}))
+    old = [builders.deleting(builders.pod(job, task, builders.running())) for task in ("chief-0", "worker-0")]
+    others = builders.pod(job, "worker-1", builders.running())
+    created = [call for call in calls(job, *old, others) if call.startswith("create")]
+    assert created == ["create digits-worker-0-1"]
+    old[0]["status"] = builders.ended(143)
+    created = [call for call in calls(job, *old, others) if call.startswith("create")]
+    assert created == ["create digits-chief-0-1", "create digits-worker-0-1"]
+
+
+def test_no_pod_is_made_before_the_wait_is_over():
+    incident = Incident(started_at=NOW, cause=Cause.ERROR, not_before=at(10))
+    job = builders.job(workers=1, status=builders.remembered(incident=incident))
+    assert calls(job, now=at(9)) == []
+    assert calls(job, now=at(10)) == ["create digits-chief-0-0", "create digits-worker-0-0"]

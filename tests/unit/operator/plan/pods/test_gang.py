@@ -1,0 +1,233 @@
+"""When a PodGroup is made, put right and given up, and which pods are its members."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from dtjob.api.job import Job
+from dtjob.api.spec.scheduling import GangProvider
+from dtjob.objects import gangs, labels
+from dtjob.objects.defaults import NO_DEFAULTS
+from dtjob.objects.manifest import Manifest
+from dtjob.plan.actions import Create, Delete, Mend, Plan
+from dtjob.plan.plan import plan
+from dtjob.plan.seen.children import Children
+from tests.unit.operator.builders import (
+    NOW,
+    all_pods,
+    carried_out,
+    deleting,
+    ended,
+    failed,
+    job,
+    plan_answered,
+    stored,
+    unschedulable,
+    with_status,
+)
+
+KIND = gangs.KINDS[GangProvider.KUBERNETES]
+
+
+def gang_job(provider: str = "Kubernetes", **more: Any) -> Job:
+    """A chief, three workers and an evaluator, of an image of their own: whoever fails is replaced by itself."""
+    gang = {"provider": provider, **more.pop("gang", {})}
+    return job("ParameterServer", workers=2, ps=1, evaluator=True, scheduling={"gang": gang}, **more)
+
+
+def stored_group(job: Job, version: str = "scheduling.k8s.io/v1beta1", at_most: int | None = None) -> Manifest:
+    made = gangs.pod_group(job, at_most=at_most)
+    assert made is not None
+    return stored({**made, "apiVersion": version})
+
+
+def settled(job: Job, group: Manifest | None, **pods: Any) -> tuple[Job, Children]:
+    """The job with its status and what it has, as after a plan that was carried out; `pods` by task (with `_`)."""
+    there = all_pods(job) | {name.replace("_", "-"): pod for name, pod in pods.items()}
+    objects = [*(pod for pod in there.values() if pod is not None), *([group] if group else [])]
+    made = plan_answered(job, Children(tuple(objects)))
+    return with_status(job, made.status or job.status), Children(tuple(objects))
+
+
+def of(made: Plan, kind: type[Any]) -> list[Any]:
+    return [one for one in made.actions if isinstance(one, kind) and gangs.is_pod_group(one.kind)]
+
+
+def pods_made(made: Plan) -> dict[str, Manifest]:
+    found = (one for one in made.actions if isinstance(one, Create) and one.kind == "Pod")
+    return {one.name: one.manifest for one in found}
+
+
+def pods_made_after_others(job: Job) -> dict[str, Manifest]:
+    """The pods that are made once those that train are there."""
+    return pods_made(plan(job, carried_out(Children(), plan(job, Children(), NOW)), NOW))
+
+
+def test_it_is_made_with_the_first_pods_and_they_are_its_members():
+    made = plan(gang_job(), Children(), NOW)
+    (create,) = of(made, Create)
+    assert (create.kind, create.name, gangs.minimum(create.manifest)) == (KIND, "digits", 4)
+    members = {name for name, pod in pods_made(made).items() if "schedulingGroup" in pod["spec"]}
+    assert members == {"digits-chief-0-0", "digits-worker-0-0", "digits-worker-1-0", "digits-ps-0-0"}
+    (evaluator,) = pods_made_after_others(gang_job()).values()
+    assert "schedulingGroup" not in evaluator["spec"]
+    assert made.status is not None
+    assert made.status["gang"] == {"provider": "Kubernetes", "minAvailable": 4}
+
+
+def test_it_comes_before_the_pods():
+    kinds = [one.kind for one in plan(gang_job(), Children(), NOW).actions if isinstance(one, Create)]
+    assert kinds.index(KIND) < kinds.index("Pod")
+
+
+def test_a_job_without_a_gang_has_nothing_of_it():
+    made = plan(job(), Children(), NOW)
+    assert of(made, Create) == []
+    assert made.status is not None
+    assert "gang" not in made.status
+
+
+def test_a_plan_carried_out_leaves_nothing_to_do():
+    jobs = gang_job()
+    first = plan(jobs, Children(), NOW)
+    again = plan_answered(with_status(jobs, first.status or {}), carried_out(Children(), first))
+    assert of(again, Create) + of(again, Mend) + of(again, Delete) == []
+
+
+def test_a_later_default_reaches_no_job_that_has_begun():
+    unnamed = job(scheduling={"gang": {}})
+    began = with_status(unnamed, plan(unnamed, Children(), NOW).status or {})
+    later = replace(NO_DEFAULTS, gang_provider=GangProvider.VOLCANO)
+    (create,) = of(plan(began, Children(), NOW, later), Create)
+    assert create.kind == KIND
+    (other,) = of(plan(unnamed, Children(), NOW, later), Create)
+    assert other.kind == gangs.KINDS[GangProvider.VOLCANO]
+
+
+def test_one_that_was_deleted_is_made_again():
+    began, children = settled(gang_job(), None)
+    assert len(of(plan_answered(began, children), Create)) == 1
+    going = deleting(stored_group(began))
+    assert len(of(plan_answered(began, Children((*children.objects, going))), Create)) == 1
+
+
+def test_a_strangers_of_that_name_is_no_group_of_ours():
+    began, children = settled(gang_job(), None)
+    other = stored_group(began)
+    other["metadata"]["ownerReferences"] = []
+    assert len(of(plan_answered(began, Children((*children.objects, other))), Create)) == 1
+
+
+@pytest.mark.parametrize("provider", ["Volcano", "Coscheduling", "Kubernetes"])
+def test_it_is_put_right_only_while_a_pod_waits(provider: str):
+    began = gang_job(provider)
+    version = {"Volcano": "scheduling.volcano.sh/v1beta1", "Kubernetes": "scheduling.k8s.io/v1beta1"}.get(provider, "x")
+    wrong = stored_group(began, version, at_most=1)
+    running, children = settled(began, wrong)
+    assert of(plan_answered(running, children), Mend) == []
+    waiting = all_pods(began, unschedulable())["worker-0"]
+    waits, children = settled(began, wrong, worker_0=waiting)
+    (mend,) = of(plan_answered(waits, children), Mend)
+    assert gangs.minimum(mend.manifest) == 4
+
+
+def test_it_is_given_up_while_the_job_is_suspended_and_made_anew_after():
+    began, children = settled(gang_job(), stored_group(gang_job()))
+    suspended = began.model_copy(update={"spec": began.spec.model_copy(update={"suspend": True})})
+    made = plan(suspended, children, NOW)
+    (delete,) = of(made, Delete)
+    assert delete.uid == children.objects[-1]["metadata"]["uid"]
+    resumed = with_status(began, made.status or {})
+    again = plan_answered(resumed, Children())
+    assert len(of(again, Create)) == 1
+    assert all("schedulingGroup" in pod["spec"] for name, pod in pods_made(again).items() if "evaluator" not in name)
+
+
+def test_it_is_given_up_when_the_job_has_ended():
+    began, children = settled(gang_job(), stored_group(gang_job()), chief_0=all_pods(gang_job(), ended())["chief-0"])
+    done = plan_answered(began, children)
+    ended_job = with_status(began, done.status or began.status)
+    assert ended_job.status["phase"] == "Succeeded"
+    assert len(of(done if of(done, Delete) else plan_answered(ended_job, children), Delete)) == 1
+    gone = Children(tuple(one for one in children.objects if one["kind"] != KIND))
+    assert of(plan_answered(ended_job, gone), Delete) == []
+
+
+def test_an_evaluator_beside_the_chief_is_made_when_the_chief_has_a_node():
+    volume = {"checkpoint": {"storage": {"volume": {"emptyDir": {}}, "mountPath": "/c"}}}
+    beside = gang_job(**volume)
+    assert "digits-evaluator-0-0" not in pods_made_after_others(beside)
+    everywhere = gang_job(checkpoint={"storage": {**volume["checkpoint"]["storage"], "mountOn": "All"}})
+    assert "digits-evaluator-0-0" in pods_made_after_others(everywhere)
+    no_gang = job(evaluator=True, **volume)
+    assert "digits-evaluator-0-0" in pods_made_after_others(no_gang)
+
+    waiting = {name.replace("-", "_"): pod for name, pod in all_pods(beside, unschedulable()).items()}
+    for pod in waiting.values():
+        pod["spec"].pop("nodeName", None)
+    held, children = settled(beside, stored_group(beside), **{**waiting, "evaluator_0": None})
+    assert pods_made(plan_answered(held, children)) == {}
+    for one in children.objects:
+        one["spec"]["nodeName"] = "node-1"
+    assert list(pods_made(plan_answered(held, children))) == ["digits-evaluator-0-0"]
+
+
+def replaced(version: str, *finished: str) -> tuple[Plan, Manifest]:
+    """What is planned where worker-0 has failed and these have finished, and worker-0's new pod."""
+    jobs = gang_job(gang={}, failurePolicy={"backoff": {"initialSeconds": 0}})
+    done = {name.replace("-", "_"): all_pods(jobs, ended())[name] for name in finished}
+    pods = {"worker_0": all_pods(jobs, failed())["worker-0"], **done}
+    began, children = settled(jobs, stored_group(jobs, version), **pods)
+    for _ in range(3):
+        made = plan_answered(began, children)
+        if "digits-worker-0-1" in pods_made(made):
+            return made, pods_made(made)["digits-worker-0-1"]
+        began = with_status(began, made.status or began.status)
+    raise AssertionError(f"worker-0 is not replaced: {made}")
+
+
+def test_a_pod_that_replaces_another_is_a_member():
+    made, pod = replaced("scheduling.k8s.io/v1alpha2")
+    assert pod["spec"]["schedulingGroup"] == {"podGroupName": "digits"}
+    assert of(made, Create) + of(made, Mend) == []
+
+
+def test_a_gang_does_not_wait_for_what_has_finished():
+    made, pod = replaced("scheduling.k8s.io/v1beta1", "worker-1")
+    assert pod["spec"]["schedulingGroup"] == {"podGroupName": "digits"}
+    (mend,) = of(made, Mend)
+    assert gangs.minimum(mend.manifest) == 3
+
+
+def test_where_a_group_cannot_be_changed_a_pod_that_is_too_few_stays_outside():
+    made, pod = replaced("scheduling.k8s.io/v1alpha2", "worker-1")
+    assert "schedulingGroup" not in pod["spec"]
+    assert of(made, Mend) == []
+    assert labels.of(pod)[labels.ATTEMPT] == "1"
+
+
+@pytest.mark.parametrize(
+    ("provider", "metadata", "field"),
+    [
+        ("Volcano", {"annotations": {gangs.VOLCANO_GROUP: "mine"}}, f"annotations[{gangs.VOLCANO_GROUP}]=mine"),
+        ("Coscheduling", {"labels": {gangs.COSCHEDULING_GROUP: "mine"}}, f"labels[{gangs.COSCHEDULING_GROUP}]=mine"),
+    ],
+)
+def test_a_group_of_the_users_own_is_replaced_with_a_word(provider: str, metadata: dict[str, Any], field: str):
+    replicas = {"chief": {}, "worker": {"replicas": 2, "template": {"metadata": metadata}}, "ps": {"replicas": 1}}
+    asked = gang_job(provider, replicaSpecs=replicas)
+    made = plan(asked, Children(), NOW)
+    (told,) = (one for one in made.events if one.reason == "PodGroupReplaced")
+    assert f"replicaSpecs.worker.template.metadata.{field}: scheduling.gang replaces it" in told.message
+    assert "digits" in told.message
+    again = plan(with_status(asked, made.status or {}), carried_out(Children(), made), NOW)
+    assert again.events == ()
+
+
+def test_a_group_of_the_same_name_is_not_replaced():
+    metadata = {"annotations": {gangs.VOLCANO_GROUP: "digits", "example.com/mine": "1"}}
+    replicas = {"chief": {}, "worker": {"replicas": 2, "template": {"metadata": metadata}}, "ps": {"replicas": 1}}
+    assert plan(gang_job("Volcano", replicaSpecs=replicas), Children(), NOW).events == ()

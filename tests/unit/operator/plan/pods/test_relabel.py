@@ -1,0 +1,67 @@
+"""Labels that somebody took from our pods are put back."""
+
+from __future__ import annotations
+
+import pytest
+
+from dtjob.api.job import Job
+from dtjob.objects import labels
+from dtjob.objects.manifest import Manifest
+from dtjob.plan.actions import Event, Relabel
+from dtjob.plan.pods.relabel import restore_labels
+from tests.unit.operator import builders
+
+JOB = builders.job(workers=5)
+
+
+def restored(job: Job, *pods: Manifest) -> tuple[list[Relabel], list[Event]]:
+    """What is to be put back on these pods, and what users are told."""
+    draft = builders.draft(job, *pods)
+    restore_labels(draft)
+    return [one for one in draft.actions if isinstance(one, Relabel)], draft.events
+
+
+def test_pods_with_their_labels_are_left_alone():
+    assert restored(JOB, *builders.all_pods(JOB).values()) == ([], [])
+
+
+@pytest.mark.parametrize(
+    "label", [labels.JOB_NAME, labels.JOB_UID, labels.ROLE, labels.INDEX, labels.ATTEMPT, labels.SERVING]
+)
+@pytest.mark.parametrize("changed", [None, "other"])
+def test_a_label_is_put_back_as_it_was(label: str, changed: str | None):
+    pods = builders.all_pods(JOB)
+    pod = pods["worker-1"]
+    was = pod["metadata"]["labels"].pop(label)
+    if changed:
+        pod["metadata"]["labels"][label] = changed
+    ((action,), (event,)) = restored(JOB, *pods.values())
+    assert (action.name, action.uid, action.labels) == ("digits-worker-1-0", pod["metadata"]["uid"], {label: was})
+    assert (event.type, event.reason) == ("Warning", "LabelsRestored")
+    assert label in event.message
+    assert "digits-worker-1-0" in event.message
+
+
+def test_a_pod_without_any_labels_gets_all_of_ours_back():
+    pods = builders.all_pods(JOB)
+    was = pods["chief-0"]["metadata"].pop("labels")
+    ((action,), _) = restored(JOB, *pods.values())
+    assert action.labels == {name: value for name, value in was.items() if name != labels.MANAGED_BY}
+
+
+def test_an_earlier_attempt_does_not_get_its_host_name_back():
+    job = builders.job(status=builders.at_attempts({"worker-0": 1}))
+    old = builders.pod(job, "worker-0", builders.running())
+    del old["metadata"]["labels"][labels.SERVING]
+    del old["metadata"]["labels"][labels.INDEX]
+    ((action,), _) = restored(job, old)
+    assert action.labels == {labels.INDEX: "0"}
+
+
+def test_many_are_counted():
+    pods = builders.all_pods(JOB)
+    for pod in pods.values():
+        del pod["metadata"]["labels"][labels.ROLE]
+    actions, (event,) = restored(JOB, *pods.values())
+    assert len(actions) == 6
+    assert event.message.endswith("digits-chief-0-0, digits-worker-0-0, digits-worker-1-0 and 3 more")

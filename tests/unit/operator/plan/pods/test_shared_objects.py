@@ -1,0 +1,59 @@
+"""When shared objects are made, when mended, and when left alone."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import replace
+
+from dtjob.objects import shared
+from dtjob.objects.manifest import Manifest
+from dtjob.plan.actions import Create, Mend
+from dtjob.plan.pods.shared_objects import keep_shared
+from dtjob.plan.seen.children import Children
+from tests.unit.operator import builders
+
+JOB = builders.job()
+
+
+def asked(*there: Manifest) -> list[str]:
+    seen = replace(builders.situation(JOB), children=Children(there))
+    words = {Create: "create", Mend: "mend"}
+    return [f"{words[type(action)]} {action.kind}" for action in keep_shared(seen)]
+
+
+def all_there() -> list[Manifest]:
+    return [builders.stored(one) for one in shared.shared_objects(JOB)]
+
+
+def test_what_is_missing_is_made_and_what_is_well_left_alone():
+    assert asked() == ["create Service", "create ConfigMap", "create NetworkPolicy"]
+    assert asked(*all_there()) == []
+    assert asked(*all_there()[1:]) == ["create Service"]
+
+
+def test_what_pods_had_is_made_again():
+    pods = builders.all_pods(JOB).values()
+    (made,) = keep_shared(builders.situation(JOB, *pods, *all_there()[:2]))
+    assert isinstance(made, Create)
+    assert (made.kind, made.again) == ("NetworkPolicy", True)
+    first = keep_shared(builders.situation(JOB))
+    assert [one.again for one in first if isinstance(one, Create)] == [False] * 3
+
+
+def test_what_drifted_is_mended_with_the_field_named():
+    service, config_map, policy = all_there()
+    policy["spec"]["ingress"] = [{}]
+    assert asked(service, config_map, policy) == ["mend NetworkPolicy"]
+    (action,) = keep_shared(replace(builders.situation(JOB), children=Children((service, config_map, policy))))
+    assert isinstance(action, Mend)
+    assert (action.field, action.there) == ("spec.ingress", policy)
+    policy["metadata"]["deletionTimestamp"] = "2026-11-21T10:00:00Z"
+    assert asked(service, config_map, policy) == []  # it is made anew once it is gone
+
+
+def test_a_strangers_object_is_not_mended():
+    service, config_map, policy = all_there()
+    strange = deepcopy(service)
+    strange["metadata"]["ownerReferences"] = []
+    strange["spec"]["selector"] = {}
+    assert asked(strange, config_map, policy) == ["create Service"]  # which will say whose it is

@@ -1,0 +1,437 @@
+"""Queueing: what a job in a queue of Kueue does at each step of its life."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from dtjob.objects import kueue
+from dtjob.plan.plan import plan
+from dtjob.plan.seen.workload import Kueue
+from tests.unit.operator import builders
+from tests.unit.operator.builders import NOW, at
+from tests.unit.operator.queued import CLAIM, QUEUE, Story, condition, kinds
+
+OTHER = {kueue.QUEUE: "team-b"}
+
+
+def running(**spec: object) -> Story:
+    """A job that was admitted and runs."""
+    story = Story(checkpoint=CLAIM, **spec)
+    story.settle()
+    story.admit(flavours={"cpu": "spot"})
+    story.run()
+    assert story.stands == ("Running", "AllTasksRunning")
+    return story
+
+
+def test_a_queued_job_makes_its_workload_and_nothing_else() -> None:
+    story = Story(replicaSpecs={"chief": {"resources": {"requests": {"cpu": "1"}}}, "worker": {"replicas": 2}})
+    assert kinds(story.look()) == ["make Workload"]
+    story.settle()
+    assert story.stands == ("Suspended", "Queued")
+    assert story.job.status["message"] == "queued in team-a, position unknown; needs 1 cpu"
+    assert (story.own("Suspended"), story.own("Admitted")) == (("True", "Queued"), ("False", "Pending"))
+    assert "startTime" not in story.job.status
+    assert [one["kind"] for one in story.children.objects] == [kueue.KIND]
+
+
+def test_nothing_counts_while_it_waits() -> None:
+    story = Story(activeDeadlineSeconds=100, startDeadlineSeconds=50)
+    story.settle()
+    story.settle(at(86_400))
+    assert story.stands == ("Suspended", "Queued")
+    story.admit(at(86_400))
+    story.settle(at(86_401))
+    assert story.job.status["active"]["since"] == "2026-11-22T10:00:01Z"
+    story.settle(at(86_440))
+    assert story.stands == ("Pending", "WaitingForPods")
+    story.settle(at(86_500))
+    assert story.stands == ("Failed", "StartDeadlineExceeded")
+
+
+def test_it_says_what_kueue_says() -> None:
+    story = Story()
+    story.settle()
+    story.say(condition("QuotaReserved", False, "Pending", "insufficient unused quota for cpu in flavor default"))
+    story.settle()
+    said = "queued in team-a, position unknown; needs 3 pods; Kueue says: insufficient unused quota for cpu"
+    assert story.job.status["message"].startswith(said)
+    assert story.own("QuotaReserved") == ("False", "Pending")
+
+
+def test_quota_alone_starts_nothing() -> None:
+    story = Story()
+    story.settle()
+    check = {"name": "nodes", "state": "Pending", "message": "asking for 3 nodes"}
+    story.say(condition("QuotaReserved", True), admission={"clusterQueue": "research"}, admissionChecks=[check])
+    story.settle()
+    assert story.stands == ("Suspended", "QuotaReserved")
+    assert story.job.status["message"] == (
+        "quota is reserved in cluster queue research; waits for admission check nodes is Pending (asking for 3 nodes)"
+    )
+    assert story.pods == []
+
+
+def test_admitted_pods_go_where_their_flavour_is() -> None:
+    story = running()
+    entry = story.job.status["queue"]
+    assert (entry["name"], entry["clusterQueue"]) == ("team-a", "research")
+    for pod in story.pods:
+        assert pod["spec"]["nodeSelector"] == {"pool": "spot"}
+        assert {"key": "spot", "operator": "Exists"} in pod["spec"]["tolerations"]
+        assert pod["metadata"]["labels"][kueue.LOCAL_QUEUE] == "team-a"
+        assert pod["metadata"]["labels"][kueue.CLUSTER_QUEUE] == "research"
+        assert pod["metadata"]["annotations"][kueue.WORKLOAD] == story.workload["metadata"]["name"]  # type: ignore[index]
+    assert story.said("PodsReady") == ("True", "Started")
+    assert story.own("Admitted") == ("True", "ByTest")
+
+
+def test_where_the_pods_go_is_written_down_before_one_is_made() -> None:
+    story = Story()
+    story.settle()
+    story.admit(flavours={"cpu": "spot"})
+    made = story.look()
+    assert made.status is not None
+    assert made.status["queue"]["podSets"]["worker"]["nodeSelector"] == {"pool": "spot"}
+    del story.there["ResourceFlavor", "spot"]  # what is written counts from now on
+    story.run()
+    assert all(pod["spec"]["nodeSelector"] == {"pool": "spot"} for pod in story.pods)
+
+
+def test_a_flavour_that_is_not_there_is_waited_for() -> None:
+    story = Story()
+    story.settle()
+    story.admit(flavours={"cpu": "gone"})
+    made = story.look()
+    assert story.job.status["message"] == "admitted by cluster queue research, but there is no ResourceFlavor gone"
+    assert (story.pods, made.look_again_at) == ([], at(10))
+
+
+def test_a_replaced_pod_gets_the_same_place() -> None:
+    story = running()
+    worker = next(one for one in story.pods if one["metadata"]["name"] == "digits-worker-0-0")
+    worker["status"] = builders.ended(1, at(60))
+    story.children = replace(story.children, objects=tuple(dict(one) for one in story.children.objects))
+    story.look(at(60))
+    assert story.said("PodsReady") == ("False", "WaitForRecovery")
+    story.settle(at(200))
+    story.run(at(201))
+    again = next(one for one in story.pods if one["metadata"]["name"] == "digits-worker-0-1")
+    assert again["spec"]["nodeSelector"] == {"pool": "spot"}
+    assert story.said("PodsReady") == ("True", "Recovered")
+
+
+def test_an_evicted_job_saves_and_stops_before_its_quota_is_given_back() -> None:
+    story = running()
+    before = story.job.status["restarts"]
+    story.evict()
+    pods = [builders.deleting(one, at(100)) for one in story.pods]
+    made = story.look(at(100))
+    assert kinds(made) == ["delete Pod"] * 3
+    assert story.job.status["message"].endswith("the pods that are left save and end")
+    # They save: for as long as one of them has not ended, the quota is used.
+    others = tuple(one for one in story.children.objects if one["kind"] != "Pod")
+    story.children = replace(story.children, objects=(*others, *pods))
+    story.settle(at(110))
+    assert story.said("QuotaReserved") == ("True", "ByTest")
+    story.children = replace(
+        story.children, objects=tuple(one for one in story.children.objects if one["kind"] != "Pod")
+    )
+    assert kinds(story.look(at(115))) == ["write Workload"]
+    assert story.workload is not None
+    assert "admission" not in story.workload["status"]
+    assert story.workload["status"]["accumulatedPastExecutionTimeSeconds"] == 115
+    assert (story.said("QuotaReserved"), story.said("Admitted")) == (("False", "Pending"), ("False", "NoReservation"))
+    assert story.said("Requeued") == ("True", "Preempted")
+    story.settle(at(120))
+    assert story.stands == ("Suspended", "Queued")
+    assert "podSets" not in story.job.status["queue"]
+    assert story.job.status["restarts"] == before  # never charged
+    assert "since" not in story.job.status["active"]
+
+
+def test_a_pod_that_is_lost_with_its_node_does_not_keep_the_quota() -> None:
+    story = running()
+    story.evict()
+    lost = [builders.deleting(story.pods[0], at(100), 30)]
+    others = tuple(one for one in story.children.objects if one["kind"] != "Pod")
+    story.children = replace(story.children, objects=(*others, *lost))
+    made = story.look(at(120))
+    assert made.look_again_at == at(145)
+    assert story.said("QuotaReserved") == ("True", "ByTest")
+    story.settle(at(145))
+    assert story.said("QuotaReserved") == ("False", "Pending")
+
+
+def test_admitted_again_it_goes_on_with_new_pods() -> None:
+    story = running()
+    story.evict()
+    story.settle(at(100))
+    story.admit(at(200), flavours={"cpu": "spot"})
+    story.run(at(201))
+    assert sorted(one["metadata"]["name"] for one in story.pods) == [
+        "digits-chief-0-1", "digits-worker-0-1", "digits-worker-1-1",
+    ]  # fmt: skip
+    assert story.stands == ("Running", "AllTasksRunning")
+    assert story.job.status["active"]["seconds"] == 100
+    assert {"Admitted", "Evicted", "Suspended", "Resumed"} <= {one.reason for one in story.events}
+
+
+@pytest.mark.parametrize("reason", ["Deactivated", "ClusterQueueStopped", "PodsReadyTimeout", "AdmissionCheck"])
+def test_after_any_other_eviction_kueue_says_when_it_queues_again(reason: str) -> None:
+    story = running()
+    story.evict(reason, "because")
+    story.settle(at(100))
+    assert story.said("Requeued") == ("False", reason)
+
+
+def test_a_deactivated_job_says_how_it_goes_on() -> None:
+    story = running()
+    assert story.workload is not None
+    story.put({**story.workload, "spec": {**story.workload["spec"], "active": False}})
+    story.evict("Deactivated", "The workload is deactivated")
+    story.settle(at(100))
+    assert story.stands == ("Suspended", "Deactivated")
+    assert "is deactivated: The workload is deactivated; the job is queued again" in story.job.status["message"]
+
+
+def test_a_job_that_has_succeeded_says_so_when_its_last_pod_has_ended() -> None:
+    story = running()
+    for one in story.pods:
+        if "chief" in one["metadata"]["name"]:
+            one["status"] = builders.ended(0, at(100))
+    story.children = replace(story.children, objects=tuple(dict(one) for one in story.children.objects))
+    story.settle(at(100))
+    assert story.stands[0] == "Succeeded"
+    assert story.said("Finished") is None  # its workers may end by themselves
+    assert story.workload is not None
+    assert story.workload["status"]["reclaimablePods"] == [{"name": "chief", "count": 1}]
+    story.settle(at(200))
+    assert story.said("Finished") == ("True", "Succeeded")
+
+
+def test_a_job_that_fails_says_so() -> None:
+    story = running(activeDeadlineSeconds=60)
+    story.settle(at(100))
+    assert story.said("Finished") == ("True", "Failed")
+
+
+def test_a_deleted_workload_stops_the_job_and_is_made_again() -> None:
+    story = running()
+    story.children = replace(story.children, objects=tuple(story.pods))
+    made = story.look(at(10))
+    assert kinds(made) == ["delete Pod"] * 3  # pods first: what they use, nobody has counted
+    assert kinds(story.look(at(11))) == ["make Workload"]
+    story.settle(at(12))
+    assert story.stands == ("Suspended", "Queued")
+
+
+def test_a_suspended_job_gives_its_place_up_and_queues_again() -> None:
+    story = running()
+    story.suspend(True)
+    story.settle(at(100))
+    assert (story.workload, story.stands) == (None, ("Suspended", "JobSuspended"))
+    assert "queue" not in story.job.status
+    story.label(**OTHER)  # it may be changed meanwhile
+    story.suspend(False)
+    story.settle(at(200))
+    assert story.workload is not None
+    assert story.workload["spec"]["queueName"] == "team-b"
+    assert story.stands == ("Suspended", "Queued")
+
+
+def test_a_job_created_suspended_is_not_queued() -> None:
+    story = Story(suspend=True)
+    story.settle()
+    assert (story.workload, story.stands) == (None, ("Suspended", "JobSuspended"))
+
+
+def test_while_it_waits_it_may_change_its_queue_and_leave_it() -> None:
+    story = Story()
+    story.settle()
+    story.label(**OTHER)
+    story.settle()
+    assert story.workload is not None
+    assert story.workload["spec"]["queueName"] == "team-b"
+    story.label()
+    story.settle()
+    assert (story.workload, len(story.pods)) == (None, 3)
+    assert "queue" not in story.job.status
+
+
+def test_while_it_runs_its_queue_stays() -> None:
+    story = running()
+    story.label(**OTHER)
+    story.settle(at(10))
+    assert story.own("QueueNameIgnored") == ("True", "JobRuns")
+    assert (len(story.pods), story.job.status["queue"]["name"]) == (3, "team-a")
+    story.label(**QUEUE)
+    story.settle(at(20))
+    assert story.own("QueueNameIgnored") == ("False", "QueueName")
+
+
+def test_a_label_that_comes_to_a_running_job_does_nothing_until_it_is_suspended() -> None:
+    story = Story({})
+    story.run()
+    story.label(**QUEUE)
+    story.settle(at(10))
+    assert (story.workload, len(story.pods)) == (None, 3)
+    assert story.own("QueueNameIgnored") == ("True", "JobRuns")
+    story.suspend(True)
+    story.settle(at(20))
+    story.suspend(False)
+    story.settle(at(30))
+    assert story.workload is not None
+    assert story.pods == []
+    assert story.own("QueueNameIgnored") == ("False", "QueueName")
+
+
+@pytest.mark.parametrize("queued", [False, True])
+def test_a_job_that_has_ended_is_told_nothing_of_its_next_start(queued: bool) -> None:
+    story = running() if queued else Story({})
+    story.run()
+    story.label(**OTHER)
+    story.settle(at(10))
+    assert story.own("QueueNameIgnored") == ("True", "JobRuns")
+    for one in story.pods:
+        one["status"] = builders.ended(0, at(20))
+    story.children = replace(story.children, objects=tuple(dict(one) for one in story.children.objects))
+    story.settle(at(20))
+    assert story.stands == ("Succeeded", "Completed")
+    assert story.own("QueueNameIgnored") == ("False", "JobEnded")
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [(Kueue.ABSENT, "this cluster has no Kueue (kueue.x-k8s.io/v1beta2)"), (Kueue.FORBIDDEN, "kueue.enabled")],
+)
+def test_without_kueue_it_waits_and_says_so(state: Kueue, words: str) -> None:
+    story = Story(kueue=state)
+    story.settle()
+    assert story.stands == ("Suspended", "NoKueue")
+    assert words in story.job.status["message"]
+    assert story.children.objects == ()
+    story.children = replace(story.children, kueue=Kueue.THERE)
+    story.settle()
+    assert story.workload is not None
+
+
+@pytest.mark.parametrize("state", [Kueue.ABSENT, Kueue.FORBIDDEN, Kueue.UNKNOWN])
+def test_a_job_that_was_admitted_runs_on_without_kueue(state: Kueue) -> None:
+    story = running()
+    story.children = replace(story.children, kueue=state, objects=tuple(story.pods))
+    assert [one for one in story.look(at(10)).actions if one.kind == "Pod"] == []  # type: ignore[union-attr]
+    assert story.stands == ("Running", "AllTasksRunning")
+
+
+def test_labels_mean_nothing_where_there_are_no_queues() -> None:
+    story = Story(kueue=Kueue.IGNORED)
+    story.run()
+    assert (story.stands[0], story.workload) == ("Running", None)
+
+
+def test_a_job_without_the_label_is_as_ever() -> None:
+    job = builders.job()
+    assert plan(job, replace(Story({}).children), NOW) == plan(job, Story({}, kueue=Kueue.IGNORED).children, NOW)
+
+
+def test_a_prebuilt_workload_is_adopted() -> None:
+    story = Story({**QUEUE, kueue.PREBUILT: "theirs"})
+    story.settle()
+    assert story.stands == ("Suspended", "NoWorkload")
+    assert story.workload is None
+    sets = [{"name": "chief", "count": 1}, {"name": "worker", "count": 2}]
+    metadata = {"name": "theirs", "namespace": "default", "uid": "u", "resourceVersion": "7"}
+    spec = {"queueName": "team-a", "podSets": sets}
+    theirs = {"apiVersion": kueue.API_VERSION, "kind": kueue.KIND, "metadata": metadata, "spec": spec}
+    story.there[kueue.KIND, "theirs"] = theirs
+    story.settle(at(10))
+    assert story.workload is not None
+    assert story.workload["metadata"]["ownerReferences"][0]["uid"] == builders.JOB_UID
+    story.admit(at(20))
+    story.run(at(21))
+    assert story.stands[0] == "Running"
+    story.suspend(True)
+    story.settle(at(30))
+    assert story.workload is not None  # it is not ours to delete
+
+
+def test_anothers_prebuilt_workload_is_left_alone() -> None:
+    story = Story({**QUEUE, kueue.PREBUILT: "theirs"})
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "other", "uid": "x", "controller": True}
+    metadata = {
+        "name": "theirs",
+        "namespace": "default",
+        "uid": "u",
+        "resourceVersion": "7",
+        "ownerReferences": [owner],
+    }
+    story.there[kueue.KIND, "theirs"] = {"kind": kueue.KIND, "metadata": metadata}
+    story.settle()
+    assert story.job.status["message"].startswith(f"label {kueue.PREBUILT}: Workload theirs is another's")
+
+
+def test_a_finished_workload_of_a_job_that_is_not_holds_it() -> None:
+    story = running()
+    story.say(condition("Finished", True, "OutOfSync", "by somebody"))
+    story.settle(at(10))
+    assert story.stands == ("Suspended", "WorkloadFinished")
+    assert story.pods == []
+    assert "delete that Workload" in story.job.status["message"]
+
+
+def test_what_contradicts_the_template_fails_the_workload() -> None:
+    story = Story(replicaSpecs={"chief": {}, "worker": {"template": {"spec": {"nodeSelector": {"pool": "large"}}}}})
+    story.settle()
+    story.admit(flavours={"cpu": "spot"})
+    story.settle()
+    assert story.said("Finished") == ("True", "FailedToStart")
+    assert "Kueue gives replicaSpecs.worker pool=spot, and it is large already" in story.job.status["message"]
+
+
+def test_a_job_that_changes_while_it_waits_keeps_its_place() -> None:
+    story = Story()
+    story.settle()
+    assert story.workload is not None
+    before = story.workload["metadata"]["uid"]
+    more = builders.job(workers=5)
+    story.job = story.job.model_copy(update={"spec": more.spec})
+    story.settle()
+    assert story.workload["metadata"]["uid"] == before
+    assert [one["count"] for one in story.workload["spec"]["podSets"]] == [1, 5]
+
+
+def test_an_eviction_ends_an_evaluator_that_is_still_at_work() -> None:
+    story = running(evaluator=True)
+    for one in story.pods:
+        if "evaluator" not in one["metadata"]["name"]:
+            one["status"] = builders.ended(0, at(100))
+    story.children = replace(story.children, objects=tuple(dict(one) for one in story.children.objects))
+    story.settle(at(200))
+    assert (story.stands[0], story.said("Finished")) == ("Succeeded", None)
+    story.evict()
+    story.settle(at(300))
+    assert [one for one in story.pods if "evaluator" in one["metadata"]["name"]] == []
+    assert story.said("Finished") == ("True", "Succeeded")
+    story.settle(at(5000))
+    assert story.pods == [] or all("evaluator" not in one["metadata"]["name"] for one in story.pods)
+
+
+def test_an_evicted_job_that_finishes_meanwhile_makes_no_evaluator() -> None:
+    """Its quota is somebody else's, and no pod of it is made, for a moment either."""
+    story = running(evaluator=True)
+    story.evict()
+    saving = [builders.deleting(one, at(100)) for one in story.pods if "evaluator" not in one["metadata"]["name"]]
+    story.look(at(100))
+    assert story.stands[0] == "Suspended"
+    for one in saving:
+        one["status"] = builders.ended(0, at(101))
+    others = [one for one in story.children.objects if one["kind"] != "Pod"]
+    story.children = replace(story.children, objects=(*others, *saving))
+    made = story.look(at(102))
+    assert story.stands[0] == "Succeeded"
+    assert "make Pod" not in kinds(made)
+    story.settle(at(103))
+    assert story.said("Finished") == ("True", "Succeeded")

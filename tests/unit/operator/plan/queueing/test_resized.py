@@ -1,0 +1,359 @@
+"""Another number of elastic workers in a queue: what is asked for, and what the group does meanwhile."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from dtjob.objects import kueue
+from dtjob.objects.manifest import Manifest
+from dtjob.plan.actions import Delete
+from dtjob.plan.seen.workload import Kueue
+from tests.unit.operator import builders
+from tests.unit.operator.builders import at
+from tests.unit.operator.queued import CLAIM, QUEUE, Story, condition
+
+ELASTIC: Manifest = {
+    "replicaSpecs": {"chief": {}, "worker": {"replicas": 2}},
+    "elasticPolicy": {"minReplicas": 1},
+}
+REPLACED = condition("Finished", True, "WorkloadSliceReplaced", "Replaced to accommodate a workload")
+
+
+def running(workers: int = 2, most: int | None = None, **worker: object) -> Story:
+    """A job of elastic workers that was admitted and runs."""
+    bounds = {"minReplicas": 1, **({"maxReplicas": most} if most else {})}
+    specs = {"chief": {}, "worker": {"replicas": workers, **worker}}
+    story = Story(checkpoint=CLAIM, replicaSpecs=specs, elasticPolicy=bounds)
+    story.settle()
+    story.admit(flavours={"cpu": "spot"})
+    story.run()
+    assert story.stands == ("Running", "AllTasksRunning")
+    return story
+
+
+def asking(workers: int = 4) -> Story:
+    """One that asks for more."""
+    story = running()
+    story.scale(workers)
+    story.settle(at(10))
+    return story
+
+
+def covered() -> Story:
+    """One that asks for more has the quota, the first is over, and admission checks are open."""
+    story = asking()
+    asks, had = story.workloads[4], story.workloads[2]
+    check = {"name": "nodes", "state": "Pending", "message": "asking for 2 nodes"}
+    story.say(condition("QuotaReserved", True), of=asks, admission={"clusterQueue": "r"}, admissionChecks=[check])
+    story.say(REPLACED, of=had)
+    story.settle(at(21))
+    return story
+
+
+def uid(one: Manifest) -> str:
+    return str(one["metadata"]["uid"])
+
+
+def admit(story: Story) -> None:
+    """Kueue admits the one that asks for four, and in the same step finishes the other."""
+    asks, had = story.workloads[4], story.workloads[2]
+    story.admit(at(20), {"cpu": "spot"}, of=asks)
+    story.say(REPLACED, of=had)
+
+
+def test_it_trains_on_and_asks_for_all_that_it_needs() -> None:
+    story = asking()
+    assert (story.stands, len(story.pods)) == (("Running", "AllTasksRunning"), 3)
+    asks, had = story.workloads[4], story.workloads[2]
+    annotations = asks["metadata"]["annotations"]
+    assert annotations[kueue.REPLACES] == f"default/{had['metadata']['name']}"
+    assert asks["metadata"]["name"] != had["metadata"]["name"]
+    assert not [one for one in asks["spec"]["podSets"] if "minCount" in one]
+    assert "4 workers are asked for in queue team-a" in story.job.status["workers"]["message"]
+    story.say(condition("QuotaReserved", False, "Pending", "insufficient quota"), of=asks)
+    story.settle(at(11))
+    assert story.job.status["workers"]["message"].endswith("Kueue says: insufficient quota")
+
+
+def test_admitted_the_group_grows_and_the_first_workload_goes() -> None:
+    story = asking()
+    admit(story)
+    story.settle(at(21))
+    assert list(story.workloads) == [4]
+    assert story.job.status["queue"]["uid"] == uid(story.workloads[4])
+    assert story.job.status["queue"]["podSets"]["worker"]["count"] == 4
+    assert story.job.status["queue"]["podSets"]["worker"]["nodeSelector"] == {"pool": "spot"}
+    assert story.stands[0] == "Running"
+    assert len([one for one in story.pods if "placeholder" in one["metadata"]["name"]]) == 2
+    assert not [one for one in story.events if one.reason == "Evicted"]
+
+
+def test_admitted_while_nobody_looked_and_the_first_is_gone() -> None:
+    story = asking()
+    admit(story)
+    gone = uid(story.workloads[2])
+    others = tuple(one for one in story.children.objects if uid(one) != gone)
+    story.children = replace(story.children, objects=others)
+    story.settle(at(21))
+    assert story.stands[0] == "Running"
+    assert story.job.status["queue"]["uid"] == uid(story.workloads[4])
+
+
+def test_between_the_two_while_checks_are_open_it_trains_on() -> None:
+    story = covered()
+    assert (story.stands[0], len(story.pods), len(story.workloads)) == ("Running", 3, 2)
+
+
+def test_a_flavour_that_is_gone_leaves_the_pods_where_they_go() -> None:
+    story = asking()
+    del story.there["ResourceFlavor", "spot"]
+    admit(story)
+    story.settle(at(21))
+    assert story.job.status["queue"]["podSets"]["worker"] == {
+        **story.job.status["queue"]["podSets"]["worker"],
+        "count": 4,
+        "nodeSelector": {"pool": "spot"},
+    }
+    assert story.stands[0] == "Running"
+
+
+def test_another_number_is_written_into_what_asks() -> None:
+    story = asking()
+    before = uid(story.workloads[4])
+    story.scale(5)
+    story.settle(at(20))
+    assert sorted(story.workloads) == [2, 5]
+    assert uid(story.workloads[5]) == before
+    story.scale(2)
+    story.settle(at(30))
+    assert (list(story.workloads), story.stands[0]) == ([2], "Running")
+
+
+def test_what_is_deleted_must_not_have_been_admitted_meanwhile() -> None:
+    story = asking()
+    asks = story.workloads[4]
+    story.scale(2)
+    deleted = [one for one in story.look(at(20)).actions if isinstance(one, Delete)]
+    assert [(one.uid, one.version) for one in deleted] == [(uid(asks), asks["metadata"]["resourceVersion"])]
+
+
+def test_who_goes_first_may_change_for_what_asks_too() -> None:
+    story = asking()
+    story.there["WorkloadPriorityClass", "high"] = {"metadata": {"name": "high"}, "value": 1000}
+    story.label(**{**QUEUE, kueue.PRIORITY_CLASS: "high"})
+    story.settle(at(20))
+    assert story.workloads[4]["spec"]["priorityClassRef"]["name"] == "high"
+    assert "priorityClassRef" not in story.workloads[2]["spec"]  # it has quota, and had none
+
+
+def test_scaled_in_the_look_in_which_it_ends_it_asks_for_nothing() -> None:
+    story = running()
+    for one in story.pods:
+        one["status"] = builders.ended(0)
+    story.scale(4)
+    made = story.look(at(10))
+    assert (story.stands[0], list(story.workloads)) == ("Succeeded", [2])
+    assert made.look_again_at == at(10)
+    story.settle(at(10))
+    assert list(story.workloads) == [2]
+    assert story.said("Finished") == ("True", "Succeeded")
+
+
+def test_evicted_meanwhile_it_asks_for_all_in_the_place_that_it_had() -> None:
+    story = asking()
+    had = story.workloads[2]
+    story.say(condition("Evicted", True, "Preempted", "for another"), of=had)
+    story.settle(at(20))
+    assert (story.stands, story.pods) == (("Suspended", "Queued"), [])
+    assert {number: uid(one) for number, one in story.workloads.items()} == {4: uid(had)}
+    assert story.workloads[4]["spec"]["podSets"][1]["minCount"] == 1
+    assert story.said("QuotaReserved") == ("False", "Pending")
+
+
+def test_evicted_after_it_has_grown_it_may_begin_with_fewer() -> None:
+    story = asking()
+    admit(story)
+    story.settle(at(21))
+    story.evict()
+    story.settle(at(30))
+    left = story.workloads[4]
+    assert left["spec"]["podSets"][1]["minCount"] == 1
+    assert kueue.REPLACES not in left["metadata"]["annotations"]
+
+
+@pytest.mark.parametrize("end", ["suspended", "ended"])
+def test_of_a_job_that_does_not_run_nothing_asks_for_more(end: str) -> None:
+    story = asking()
+    if end == "suspended":
+        story.suspend(True)
+    else:
+        for one in story.pods:
+            one["status"] = builders.ended(0, at(15))
+        story.children = replace(story.children, objects=tuple(dict(one) for one in story.children.objects))
+    story.settle(at(20))
+    assert 4 not in story.workloads
+
+
+def test_replaced_by_one_that_somebody_deleted_it_queues_anew() -> None:
+    story = asking()
+    had = story.workloads[2]
+    gone = uid(story.workloads[4])
+    story.children = replace(story.children, objects=tuple(one for one in story.children.objects if uid(one) != gone))
+    story.say(REPLACED, of=had)
+    story.settle(at(20))
+    assert (story.stands, story.pods) == (("Suspended", "Queued"), [])
+    assert uid(story.workloads[4]) != uid(had)
+    assert story.said("Finished") is None
+
+
+def test_fewer_give_their_quota_back_when_they_have_ended() -> None:
+    story = running(workers=3)
+    story.scale(1)
+    story.look(at(10))
+    assert list(story.workloads) == [3]  # they still save
+    story.run(at(20))
+    assert (list(story.workloads), story.stands) == ([1], ("Running", "AllTasksRunning"))
+    assert len(story.pods) == 2
+    assert not [one for one in story.events if one.reason == "Evicted"]
+
+
+def test_admitted_with_fewer_it_gives_nothing_back_and_asks_for_no_more() -> None:
+    story = Story(
+        checkpoint=CLAIM, replicaSpecs={"chief": {}, "worker": {"replicas": 4}}, elasticPolicy={"minReplicas": 1}
+    )
+    story.settle()
+    assert story.workload is not None
+    story.admit()
+    admission = story.workload["status"]["admission"]
+    assigned = [{**one, "count": min(one["count"], 2)} for one in admission["podSetAssignments"]]
+    story.say(admission={**admission, "podSetAssignments": assigned})
+    story.run()
+    assert len(story.pods) == 3
+    story.scale(3)
+    story.settle(at(10))
+    assert (list(story.workloads), len(story.pods), story.stands[0]) == ([4], 3, "Running")
+
+
+def test_more_workers_than_it_has_at_least_queue_anew() -> None:
+    story = running()
+    story.scale(4, least=3)
+    story.settle(at(10))
+    assert (story.stands, story.pods) == (("Suspended", "Queued"), [])
+    assert list(story.workloads) == [4]
+
+
+def test_pods_that_kueue_places_queue_anew() -> None:
+    story = Story(checkpoint=CLAIM, **ELASTIC)
+    story.settle()
+    assert story.workload is not None
+    story.admit()
+    admission = story.workload["status"]["admission"]
+    placed = [{**one, "topologyAssignment": {"levels": ["rack"]}} for one in admission["podSetAssignments"]]
+    story.say(admission={**admission, "podSetAssignments": placed})
+    story.run()
+    story.scale(3)
+    story.settle(at(10))
+    assert (story.stands, list(story.workloads)) == (("Suspended", "Queued"), [3])
+
+
+def test_while_kueue_is_away_nothing_is_asked() -> None:
+    story = running()
+    story.children = replace(story.children, kueue=Kueue.ABSENT)
+    story.scale(4)
+    story.settle(at(10))
+    assert (story.stands[0], list(story.workloads)) == ("Running", [2])
+
+
+def test_who_gave_some_back_asks_anew_before_it_grows_again() -> None:
+    story = running(workers=3)
+    story.scale(1)
+    story.look(at(10))
+    story.run(at(20))
+    assert story.job.status["queue"]["podSets"]["worker"]["count"] == 1
+    story.scale(3)
+    story.settle(at(400))
+    assert sorted(story.workloads) == [1, 3]
+    assert len(story.pods) == 2  # no placeholder uses what others may have by now
+    assert "3 workers are asked for in queue team-a" in story.job.status["workers"]["message"]
+
+
+@pytest.mark.parametrize("why", ["suspended", "evicted"])
+def test_quota_that_was_taken_over_is_not_given_back_under_a_pod(why: str) -> None:
+    story = covered()
+    if why == "suspended":
+        story.suspend(True)
+    else:
+        story.say(condition("Evicted", True, "AdmissionCheck"), of=story.workloads[4])
+    deleted = [one for one in story.look(at(22)).actions if isinstance(one, Delete)]
+    assert {one.kind for one in deleted} == {"Pod"}
+    story.settle(at(30))
+    assert story.pods == []
+    assert not [one for one in story.workloads.values() if (one.get("status") or {}).get("admission")]
+
+
+def test_while_checks_are_open_the_first_may_go() -> None:
+    story = covered()
+    gone = uid(story.workloads[2])
+    story.children = replace(story.children, objects=tuple(one for one in story.children.objects if uid(one) != gone))
+    story.settle(at(22))
+    assert (story.stands[0], len(story.pods), list(story.workloads)) == ("Running", 3, [4])
+    story.admit(at(30), {"cpu": "spot"}, of=story.workloads[4])
+    story.settle(at(31))
+    assert story.job.status["queue"]["podSets"]["worker"]["count"] == 4
+
+
+def test_what_has_quota_again_is_not_written_anew() -> None:
+    story = asking()
+    admit(story)
+    story.settle(at(21))
+    story.evict()
+    while story.said("QuotaReserved") != ("False", "Pending"):
+        story.look(at(30))
+    check = {"name": "nodes", "state": "Pending", "message": "asking for 4 nodes"}
+    said = (condition("QuotaReserved", True), condition("Evicted", False))
+    story.say(*said, admission={"clusterQueue": "r"}, admissionChecks=[check])
+    assert story.look(at(31)).actions == ()  # an API server refuses it
+    story.admit(at(32), {"cpu": "spot"})
+    story.run(at(33))
+    assert (story.stands[0], len(story.pods)) == ("Running", 5)
+
+
+def test_without_its_label_it_asks_for_no_more_and_trains_on() -> None:
+    story = running()
+    story.label()
+    story.scale(4)
+    story.settle(at(10))
+    assert (story.stands[0], len(story.pods), list(story.workloads)) == ("Running", 3, [2])
+    story.label(**QUEUE)
+    story.settle(at(20))
+    assert sorted(story.workloads) == [2, 4]
+
+
+@pytest.mark.parametrize("bounds", [(2, None), (None, 8), (2, 8)])
+def test_other_bounds_change_nothing_of_what_it_has(bounds: tuple[int | None, int | None]) -> None:
+    story = asking()
+    admit(story)
+    story.settle(at(21))
+    had = uid(story.workloads[4])
+    story.scale(4, *bounds)
+    story.settle(at(30))
+    assert [uid(one) for one in story.workloads.values()] == [had]
+    assert story.stands[0] == "Running"
+
+
+def test_quota_is_given_back_beside_a_placeholder_that_is_still_wanted() -> None:
+    story = running(6)
+    shrunk = {"desired": 6, "replicas": 3, "reason": "NoRoom", "adjustedAt": "2026-11-21T10:00:00Z"}
+    story.job = builders.with_status(
+        story.job, {**story.job.status, "workers": {**story.job.status["workers"], **shrunk}}
+    )
+    story.settle(at(1000))
+    assert len([one for one in story.pods if "placeholder" in one["metadata"]["name"]]) == 3
+    story.scale(4)
+    story.settle(at(1010))
+    assert [one["metadata"]["name"] for one in story.pods if "placeholder" in one["metadata"]["name"]] == [
+        "digits-worker-3-placeholder"
+    ]
+    assert list(story.workloads) == [4]

@@ -1,0 +1,135 @@
+"""The state of a task, from what a kubelet wrote about its pod."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from dtjob.api.status.attempts import Attempts
+from dtjob.plan.seen import children
+from dtjob.plan.seen.children import Children, PodState
+from dtjob.plan.seen.pod_facts import LOST_AFTER
+from tests.unit.operator import builders
+from tests.unit.operator.builders import NOW, at
+
+JOB = builders.job()
+
+
+@pytest.mark.parametrize(
+    ("status", "state"),
+    [
+        ({}, PodState.PENDING),
+        (builders.unschedulable(), PodState.PENDING),
+        (builders.waiting("ImagePullBackOff"), PodState.PENDING),
+        (builders.running(), PodState.RUNNING),
+        (builders.ended(0), PodState.SUCCEEDED),
+        (builders.ended(1), PodState.FAILED),
+        (builders.evicted(), PodState.FAILED),
+        (builders.rejected(), PodState.FAILED),
+        # A sidecar keeps the phase Running: the training container decides.
+        ({**builders.ended(0), "phase": "Running"}, PodState.SUCCEEDED),
+        ({**builders.ended(1), "phase": "Running"}, PodState.FAILED),
+        # Nobody saw the training container end.
+        ({"phase": "Succeeded"}, PodState.FAILED),
+        ({"phase": "Unknown"}, PodState.PENDING),
+    ],
+)
+def test_states(status: dict[str, Any], state: PodState):
+    assert children.state_of(builders.pod(JOB, "worker-0", status), NOW) is state
+
+
+def test_a_pod_is_lost_when_it_outlives_its_grace_period():
+    pod = builders.deleting(builders.pod(JOB, "worker-0", builders.running()), NOW, grace=30)
+    lost = at(30) + LOST_AFTER
+    assert children.lost_at(pod) == lost
+    assert children.state_of(pod, lost - timedelta(seconds=1)) is PodState.RUNNING
+    assert children.state_of(pod, lost) is PodState.LOST
+    pod["status"] = builders.ended(143)
+    assert children.lost_at(pod) is None
+
+
+def test_a_tasks_state_is_that_of_its_current_attempt():
+    job = builders.with_status(JOB, builders.at_attempts({"worker-0": 1}))
+    old = builders.pod(job, "worker-0", builders.ended(1))
+    chief, first, second = builders.views(job, old)
+    assert [view.state for view in (chief, first, second)] == [PodState.MISSING] * 3
+    assert first.pods == (old,)
+    new = builders.pod(job, "worker-0", builders.running(), attempt=1)
+    assert builders.views(job, old, new)[1].state is PodState.RUNNING
+
+
+def test_a_task_is_up_while_it_runs_and_when_it_has_done_its_part():
+    job = builders.job(workers=3, evaluator=True)
+    pods = (
+        builders.pod(job, "chief-0", builders.ended(0)),
+        builders.pod(job, "worker-0", builders.running()),
+        builders.pod(job, "worker-1", builders.unschedulable()),
+        builders.pod(job, "worker-2", builders.ended(1)),
+    )
+    views = builders.views(job, *pods)
+    assert [view.task.id for view in views if view.up] == ["chief-0", "worker-0"]
+    assert [view.task.id for view in views if view.evaluates] == ["evaluator-0"]
+
+
+def test_when_a_pod_was_made_and_when_its_training_ended():
+    pod = builders.pod(JOB, "worker-0", builders.ended(1, at(7)), created=at(2))
+    assert (children.created_at(pod), children.ended_at(pod)) == (at(2), at(7))
+    for status in (builders.running(), builders.evicted(), {}):
+        assert children.ended_at(builders.pod(JOB, "worker-0", status)) is None
+
+
+def test_owned_is_by_uid_and_not_by_label():
+    ours, others = builders.pod(JOB, "worker-0"), builders.pod(builders.job(uid="earlier"), "worker-1")
+    orphan = builders.pod(JOB, "chief-0")
+    del orphan["metadata"]["ownerReferences"]
+    assert Children((ours, others, orphan)).owned_pods(JOB) == [ours]
+
+
+@pytest.mark.parametrize(
+    ("pod", "state"),
+    [
+        (builders.deleting(builders.pod(JOB, "chief-0", builders.ended(0, at(5))), NOW), PodState.FAILED),
+        (builders.deleting(builders.pod(JOB, "chief-0", builders.ended(0, at(-5))), NOW), PodState.SUCCEEDED),
+        (
+            builders.pod(JOB, "chief-0", {**builders.ended(0), "conditions": builders.disrupted()["conditions"]}),
+            PodState.FAILED,
+        ),
+    ],
+    ids=["saved and left when it was deleted", "deleted after its end", "saved and left when it was evicted"],
+)
+def test_an_end_on_request_is_no_success_of_an_image_without_a_supervisor(pod: Any, state: PodState):
+    assert children.state_of(pod, NOW) is state
+    assert children.state_of(pod, NOW, supervised=True) is PodState.SUCCEEDED
+
+
+def test_a_supervisor_that_was_told_to_end_before_its_program_had_finished_has_not_succeeded():
+    pod = builders.deleting(builders.pod(JOB, "chief-0", builders.ended(143, at(5))), NOW)
+    assert children.state_of(pod, NOW, supervised=True) is PodState.FAILED
+
+
+def test_a_task_that_is_known_to_have_finished_has_whatever_became_of_its_pod():
+    job = builders.job(program=False, status=builders.at_attempts({"worker-0": 1}))
+    drained = builders.deleting(builders.pod(job, "worker-0", builders.ended(0, at(5)), attempt=1), NOW)
+    for pods in ((), (drained,)):
+        seen = children.view_tasks(
+            job, Children(pods), Attempts(exceptions={"worker-0": 1}), NOW, {"worker-0": 1, "worker-1": 1}
+        )
+        chief, first, second = seen
+        assert (chief.state, first.state) == (PodState.MISSING, PodState.SUCCEEDED)
+        assert second.state is PodState.MISSING  # it is at attempt 0, and attempt 1 is what finished
+        assert first.at(2, {"worker-0": 1}, NOW).state is PodState.MISSING
+
+
+@pytest.mark.parametrize("name", ["digits-worker-0", "digits-worker-0-x", "digit-worker-0-0", "digits-worker-9-0"])
+def test_a_pod_of_another_name_is_at_no_task(name: str):
+    pod = builders.pod(JOB, "worker-0", builders.running())
+    pod["metadata"]["name"] = name
+    assert all(view.pods == () for view in builders.views(JOB, pod))
+
+
+def test_a_pod_that_lost_its_labels_is_at_its_task_still():
+    pod = builders.pod(JOB, "worker-0", builders.running())
+    pod["metadata"]["labels"] = {}
+    assert [view.pod for view in builders.views(JOB, pod)] == [None, pod, None]

@@ -1,0 +1,211 @@
+"""Progress: what of a supervisor's report reaches the status."""
+
+from __future__ import annotations
+
+import json
+import math
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from dtjob import times
+from dtjob.api.status.progress import EvaluationResult, Metric, Progress
+from dtjob.api.status.status import Status
+from dtjob.objects.shared import shared_objects
+from dtjob.plan.plan import plan
+from dtjob.plan.seen.children import Children
+from dtjob.plan.seen.progress import (
+    duration,
+    final_reports,
+    next_write,
+    of_current_attempts,
+    only_progress_differs,
+    with_progress,
+)
+from tests.unit.operator import builders
+from tests.unit.operator.builders import NOW, at
+
+JOB = builders.job(evaluator=True)
+NONE = Status()
+SAVED = {"step": 100, "time": "2026-11-21T10:00:02.123Z"}
+REPORT = {"step": 120, "totalSteps": 460, "loss": 0.31, "stepsPerSecond": 41.0, "etaSeconds": 8.3}
+
+
+def test_a_report_becomes_progress():
+    report = {**REPORT, "epoch": 3, "metrics": {"accuracy": 0.93}, "resume": "exact"}
+    assert with_progress(JOB, NONE, {"chief-0": report}, NOW).to_json()["progress"] == {
+        "step": 120,
+        "totalSteps": 460,
+        "epoch": 3,
+        "percentage": 26,
+        "estimatedRemainingSeconds": 8,
+        "stepsPerSecond": "41.0",
+        "metrics": [{"name": "loss", "value": "0.31"}, {"name": "accuracy", "value": "0.93"}],
+        "resume": "exact",
+        "lastUpdatedTime": "2026-11-21T10:00:00Z",
+    }
+
+
+def test_a_report_survives_the_status():
+    seen = with_progress(JOB, NONE, {"chief-0": {**REPORT, "loss": 1 / 3, "checkpoint": SAVED}}, at(0.7))
+    again = with_progress(JOB, Status.read(seen.to_json()), {"chief-0": {**REPORT, "loss": 1 / 3}}, at(60))
+    assert again == seen
+
+
+def test_the_chief_task_of_a_job_without_chief_is_worker_0():
+    job = builders.job(chief=False)
+    assert with_progress(job, NONE, {"worker-0": REPORT}, NOW).step == 120
+    assert with_progress(job, NONE, {"worker-1": REPORT}, NOW) == NONE
+
+
+def test_the_time_moves_only_with_the_rest():
+    old = with_progress(JOB, NONE, {"chief-0": REPORT}, NOW)
+    assert with_progress(JOB, old, {"chief-0": REPORT}, at(60)) == old
+    newer = with_progress(JOB, old, {"chief-0": {**REPORT, "step": 121}}, at(60))
+    assert newer.progress is not None
+    assert newer.progress.last_updated_time == at(60)
+    assert only_progress_differs(newer, old)
+    assert not only_progress_differs(newer.but(ready="1/4"), old)
+
+
+def test_checkpoints_never_go_back_and_silence_changes_nothing():
+    old = with_progress(JOB, NONE, {"chief-0": {"checkpoint": SAVED}}, NOW)
+    assert old.checkpoint_step == 100
+    assert with_progress(JOB, old, {"chief-0": {"checkpoint": {"step": 50, "time": "t"}}}, NOW) == old
+    assert with_progress(JOB, old, {}, NOW) == old
+    assert NONE.checkpoint_step == -1
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_a_loss_that_is_no_number_does_not_reach_the_api_server(value: float):
+    """NaN is no JSON: the API server would refuse every status of a job that diverges, its restarts included."""
+    report = {**REPORT, "loss": value, "metrics": {"accuracy": value, "mae": 1.0}}
+    reports = {"chief-0": report, "evaluator-0": {"evaluation": {"step": 100, "metrics": {"loss": value}}}}
+    status = plan(JOB, Children((), reports), NOW).status
+    assert status is not None
+    assert json.loads(json.dumps(status, allow_nan=False))["progress"]["metrics"] == [{"name": "mae", "value": "1"}]
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        {"step": "many"},
+        {"step": 3, "totalSteps": "all"},
+        {"step": 3, "etaSeconds": "soon"},
+        {"checkpoint": {}},
+        {"checkpoint": 7},
+        {"checkpoint": {"step": None}},
+        {"step": None, "checkpoint": None, "evaluation": None},
+    ],
+)
+def test_a_report_of_another_shape_is_no_reason_to_stop(report: dict[str, Any]):
+    """Whatever listens on the status port, or writes a termination message, the job goes on."""
+    for children in (
+        Children((), {"chief-0": report}),
+        Children((builders.pod(JOB, "chief-0", builders.ended(0, message=json.dumps(report))),)),
+    ):
+        assert plan(JOB, children, NOW).status is not None
+
+
+def test_the_last_word_of_a_finished_task_counts():
+    job = builders.job()
+    left = json.dumps({"step": 460, "model": "/checkpoints/model.keras"})
+    views = builders.views(job, builders.pod(job, "chief-0", builders.ended(0, message=left)))
+    assert final_reports(views, {"chief-0": REPORT})["chief-0"] == {
+        **REPORT, "step": 460, "model": "/checkpoints/model.keras",
+    }  # fmt: skip
+    for message in ("{half", "Training has ended", ""):
+        views = builders.views(job, builders.pod(job, "chief-0", builders.ended(0, message=message)))
+        assert final_reports(views, {}) == {}
+
+
+def test_the_termination_message_of_an_image_without_supervisor_is_no_report():
+    job = builders.job("Default", program=False)
+    message = json.dumps({"step": 460, "totalSteps": 460, "model": "/m.keras", "checkpoint": {"step": 460}})
+    chief = builders.pod(job, "chief-0", builders.ended(0, message=message))
+    ended = plan(job, Children((chief,)), at(9)).status
+    assert ended is not None
+    assert ended["phase"] == "Succeeded"
+    assert "progress" not in ended
+    assert "checkpoint" not in ended
+
+
+def test_the_last_words_of_a_finished_chief_stay_when_its_pod_goes():
+    """What was polled before its end is older, and is still remembered."""
+    job = builders.job("Default")
+    polled = {"attempt": 0, "step": 621, "totalSteps": 690, "metrics": {"loss": 0.02}}
+    last = {**polled, "step": 690, "metrics": {"loss": 0.01}, "model": "/checkpoints/model.keras"}
+    chief = builders.pod(job, "chief-0", builders.ended(0, message=json.dumps(last)))
+    ended = plan(job, Children((chief,), {"chief-0": polled}), at(9)).status
+    assert ended is not None
+    assert ended["phase"] == "Succeeded"
+    gone = plan(builders.with_status(job, ended), Children((), {"chief-0": polled}), at(60)).status or ended
+    assert gone["progress"] == ended["progress"]
+    assert (gone["progress"]["step"], gone["progress"]["model"]) == (690, "/checkpoints/model.keras")
+
+
+def test_a_failed_tasks_last_word_is_its_log_and_no_report():
+    views = builders.views(JOB, builders.pod(JOB, "chief-0", builders.ended(1, message=json.dumps({"step": 460}))))
+    assert final_reports(views, {"chief-0": REPORT}) == {"chief-0": REPORT}
+
+
+def test_the_word_of_an_earlier_attempt_counts_no_more():
+    job = builders.job(status=builders.at_attempts({"chief-0": 1}))
+    views = builders.views(job)
+    old, now, unsaid = {"attempt": 0, "step": 9}, {"attempt": 1, "step": 3}, {"step": 4}
+    assert of_current_attempts(views, {"chief-0": old, "worker-1": old}) == {"worker-1": old}
+    for report in (now, unsaid):
+        assert of_current_attempts(views, {"chief-0": report}) == {"chief-0": report}
+
+
+def test_an_evaluation_is_the_evaluators_word():
+    evaluation = {"step": 100, "metrics": {"accuracy": 0.9}}
+    made = with_progress(JOB, NONE, {"evaluator-0": {"evaluation": evaluation, "step": 3}}, NOW)
+    result = EvaluationResult(step=100, metrics=(Metric(name="accuracy", value="0.9"),))
+    assert (made.evaluation, made.progress, made.checkpoint) == (result, None, None)
+    assert with_progress(JOB, NONE, {"chief-0": {"evaluation": evaluation}}, NOW) == NONE
+
+
+def test_the_next_write_is_a_while_after_the_last():
+    every, written = timedelta(seconds=50), Progress(step=3, last_updated_time=at(5))
+    assert (next_write(None, every, at(50)), next_write(written, every, at(50))) == (None, at(55))
+
+
+def test_after_the_clock_was_set_back_progress_goes_on_being_written():
+    job = builders.job()
+    objects = (*builders.all_pods(job).values(), *(builders.stored(one) for one in shared_objects(job)))
+    status = plan(job, Children(objects, {"chief-0": REPORT}), at(7200)).status
+    assert status is not None
+    job = builders.with_status(job, status)
+    for seconds, step in ((30, 200), (60, 300)):
+        made = plan(job, Children(objects, {"chief-0": {**REPORT, "step": step}}), at(seconds))
+        assert made.status is not None
+        assert (made.status["progress"]["step"], made.status["progress"]["lastUpdatedTime"]) == (
+            step,
+            times.rfc3339(at(seconds)),
+        )
+        job = builders.with_status(job, made.status)
+
+
+def test_progress_alone_is_written_every_ten_seconds():
+    job = builders.job()
+    pods = tuple(builders.all_pods(job).values())
+    objects = (*pods, *(builders.stored(one) for one in shared_objects(job)))
+    status = plan(job, Children(objects, {"chief-0": REPORT}), NOW).status
+    assert status is not None
+    job = builders.with_status(job, status)
+    later = Children(objects, {"chief-0": {**REPORT, "step": 200}})
+    early = plan(job, later, at(9))
+    assert (early.status, early.look_again_at) == (None, at(10))
+    due = plan(job, later, at(10))
+    assert due.status is not None
+    assert due.status["progress"]["step"] == 200
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "0s"), (-3, "0s"), (45.4, "45s"), (200, "3m20s"), (3600, "1h"), (7500, "2h5m"), (273600, "3d4h")],
+)
+def test_durations_read_as_kubectls_do(seconds: float, text: str):
+    assert duration(seconds) == text

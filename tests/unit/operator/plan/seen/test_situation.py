@@ -1,0 +1,114 @@
+"""The situation: observed once, and seen again only where a new attempt changes what is seen."""
+
+from __future__ import annotations
+
+from dtjob.objects.shared import shared_objects
+from dtjob.plan.actions import Create, Delete
+from dtjob.plan.plan import plan
+from dtjob.plan.record.status import bump_attempts
+from dtjob.plan.seen.children import Children, PodState
+from dtjob.plan.seen.situation import Situation
+from tests.unit.operator import builders
+from tests.unit.operator.builders import NOW, at
+
+
+def test_states_are_those_at_its_moment():
+    job = builders.job()
+    lost = builders.deleting(builders.pod(job, "worker-0", builders.running()), NOW, grace=30)
+    states = [[view.state for view in builders.situation(job, lost, now=now).views] for now in (at(44), at(45))]
+    missing = PodState.MISSING
+    assert states == [[missing, PodState.RUNNING, missing], [missing, PodState.LOST, missing]]
+
+
+def test_the_status_has_what_was_reported_and_the_written_one_has_not():
+    job = builders.with_status(builders.job(), {"checkpoint": {"step": 10}, "observedGeneration": 0})
+    seen = Situation.of(job, Children((), {"chief-0": {"step": 30, "checkpoint": {"step": 20}}}), NOW)
+    assert (seen.written.checkpoint_step, seen.status.checkpoint_step) == (10, 20)
+    assert (seen.written.observed_generation, seen.status.observed_generation) == (0, 1)
+    assert seen.reports["chief-0"]["step"] == 30
+
+
+def test_a_finished_tasks_last_words_are_reports():
+    job = builders.job()
+    pod = builders.pod(job, "chief-0", builders.ended(0, message='{"step": 46}'))
+    seen = Situation.of(job, Children((pod,), {"chief-0": {"step": 45}}), NOW)
+    assert seen.reports == {"chief-0": {"step": 46}}
+    assert seen.status.step == 46
+
+
+def test_a_new_attempt_is_seen_and_nothing_else_is_looked_at_again():
+    job = builders.job()
+    pods = builders.all_pods(job)
+    pods["worker-0"]["status"] = builders.out_of_memory()
+    before = builders.situation(job, *pods.values())
+    after = before.with_status(bump_attempts(before.status, [builders.task("worker-0")], []))
+    chief, first, second = after.views
+    assert (first.attempt, first.pod, first.state) == (1, None, PodState.MISSING)
+    assert first.pods == (pods["worker-0"],)
+    assert (chief, second) == (before.views[0], before.views[2])
+    assert chief is before.views[0]
+    assert before.views[1].state is PodState.FAILED
+
+
+def test_another_status_with_the_same_attempts_is_seen_alike():
+    before = builders.situation(builders.job())
+    after = before.with_status(before.status.but(reason="Blocked"))
+    assert after.views is before.views
+    assert (after.status.reason, after.written) == ("Blocked", before.written)
+
+
+def test_who_is_the_chief_and_who_trains():
+    with_chief = builders.situation(builders.job(evaluator=True, workers=1))
+    assert with_chief.chief.task.id == "chief-0"
+    assert [view.task.id for view in with_chief.training] == ["chief-0", "worker-0"]
+    assert builders.situation(builders.job(chief=False)).chief.task.id == "worker-0"
+
+
+def test_a_job_whose_memory_is_lost_goes_on_with_the_pods_that_it_has():
+    """As one restored from a backup without `internal`: its pods tell the attempts, and none is made twice."""
+    job = builders.job(workers=3, status=builders.at_attempts({"worker-0": 2, "worker-1": 1}))
+    pods = builders.all_pods(job)
+    del pods["worker-2"]
+    old = builders.pod(job, "worker-0", builders.ended(1), attempt=1)
+    running = plan(job, Children((*pods.values(), old)), NOW).status or {}
+    lost = builders.with_status(job, {name: value for name, value in running.items() if name != "internal"})
+    made = builders.plan_answered(lost, Children((*pods.values(), old)), at(5))
+    created = [one.name for one in made.actions if isinstance(one, Create) and one.kind == "Pod"]
+    assert created == ["digits-worker-2-2"]
+    assert [one.name for one in made.actions if isinstance(one, Delete)] == ["digits-worker-0-1"]
+    assert made.status is not None
+    assert made.status["internal"]["attempts"] == {
+        "exceptions": {"chief-0": 0, "worker-0": 2, "worker-1": 1},
+        "others": 2,
+    }
+
+
+def test_all_else_that_a_job_says_stays_where_its_memory_is_lost():
+    job = builders.job(checkpoint={"storage": {"volume": {"persistentVolumeClaim": {"claimName": "a"}}}})
+    shared = [builders.stored(one) for one in shared_objects(job)]
+    pods = builders.all_pods(job)
+    pods["worker-0"]["status"] = builders.ended(0)
+    report = {"attempt": 0, "incarnation": 0, "state": "training", "step": 30, "checkpoint": {"step": 20}}
+    children = Children((*pods.values(), *shared), {"chief-0": {**report, "restoredStep": 0}})
+    before = plan(job, children, NOW).status or {}
+    lost = builders.with_status(job, {name: value for name, value in before.items() if name != "internal"})
+    after = builders.plan_answered(lost, children, at(5))
+    assert after.actions == ()
+    assert after.events == ()
+    assert after.status is not None
+    changing = {"internal", "goodput"}
+    assert {name: value for name, value in after.status.items() if name not in changing} == {
+        name: value for name, value in before.items() if name not in changing
+    }
+    assert after.status["internal"]["finished"] == before["internal"]["finished"]
+
+
+def test_a_job_that_has_ended_makes_nothing_where_its_memory_is_lost():
+    job = builders.job(evaluator=True)
+    pods = builders.all_pods(job)
+    pods["chief-0"]["status"] = builders.ended(0)
+    pods["evaluator-0"]["status"] = builders.ended(0)
+    ended = plan(job, Children(tuple(pods.values())), NOW).status or {}
+    assert ended["phase"] == "Succeeded"
+    lost = builders.with_status(job, {name: value for name, value in ended.items() if name != "internal"})
+    assert [one for one in plan(lost, Children(), at(60)).actions if isinstance(one, Create)] == []

@@ -1,0 +1,89 @@
+"""What a Workload says, and what is written into it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dtjob.objects.manifest import Manifest
+from dtjob.plan.seen.workload import Workload
+from tests.unit.operator.builders import NOW, at
+from tests.unit.operator.queued import condition
+
+
+def workload(*conditions: Manifest, spec: dict[str, Any] | None = None, **status: Any) -> Workload:
+    metadata = {"name": "w", "uid": "u", "resourceVersion": "7", "generation": 2}
+    sets = [{"name": "chief", "count": 1}, {"name": "worker", "count": 4, "minCount": 2}]
+    spec = {"podSets": sets, "queueName": "team-a", **(spec or {})}
+    return Workload({"metadata": metadata, "spec": spec, "status": {"conditions": list(conditions), **status}})
+
+
+YES = (condition("QuotaReserved", True), condition("Admitted", True))
+
+
+@pytest.mark.parametrize("last", [condition("Evicted", True), condition("Finished", True)])
+def test_it_is_admitted_until_it_is_evicted_or_finished(last: Manifest) -> None:
+    assert workload(*YES).admitted
+    assert workload(*YES, condition("Evicted", False)).admitted
+    assert not workload(*YES, last).admitted
+    assert not workload().admitted
+
+
+def test_one_that_is_being_deleted_admits_nobody() -> None:
+    found = workload(*YES)
+    found.manifest["metadata"]["deletionTimestamp"] = "2026-11-21T10:00:00Z"
+    assert (found.is_going, found.admitted) == (True, False)
+
+
+def test_how_many_were_admitted_may_be_fewer() -> None:
+    assert workload().counts() == {"chief": 1, "worker": 4}
+    assigned = [{"name": "chief"}, {"name": "worker", "count": 2}]
+    assert workload(admission={"podSetAssignments": assigned}).counts() == {"chief": 1, "worker": 2}
+
+
+def test_releasing_counts_the_time_and_keeps_what_others_wrote() -> None:
+    others = condition("Else", True)
+    found = workload(
+        *YES, others, condition("Evicted", True, "Preempted", "for w2"), accumulatedPastExecutionTimeSeconds=5
+    )
+    made = found.release(at(60))
+    assert (made.version, made.uid, made.status) == ("7", "u", True)
+    status = made.body["status"]
+    assert (status["admission"], status["accumulatedPastExecutionTimeSeconds"]) == (None, 65)
+    said = {one["type"]: one for one in status["conditions"]}
+    assert said["Else"] == others
+    assert said["QuotaReserved"]["status"] == "False"
+    assert said["QuotaReserved"]["message"] == "for w2"
+    assert said["Requeued"]["status"] == "True"
+    assert said["QuotaReserved"]["lastTransitionTime"] == "2026-11-21T10:01:00Z"
+    assert said["Evicted"]["lastTransitionTime"] == "2026-11-21T10:00:00Z"  # it does not change
+
+
+def test_pods_that_come_back_are_told_from_pods_that_start() -> None:
+    def reason(ready: bool, *there: Manifest) -> str | None:
+        made = workload(*YES, *there).keep(ready, {}, NOW)
+        return made and next(one["reason"] for one in made.body["status"]["conditions"] if one["type"] == "PodsReady")
+
+    assert reason(False) == "WaitForStart"
+    assert reason(True) == "Started"
+    assert reason(True, condition("PodsReady", False, "WaitForStart")) == "Started"
+    assert reason(False, condition("PodsReady", True, "Started")) == "WaitForRecovery"
+    assert reason(True, condition("PodsReady", False, "WaitForRecovery")) == "Recovered"
+    assert reason(True, condition("PodsReady", True, "Recovered")) is None
+    assert reason(False, condition("PodsReady", False, "WaitForRecovery")) is None
+
+
+def test_what_is_needed_no_more_never_falls() -> None:
+    ready = condition("PodsReady", True, "Started")
+    found = workload(*YES, ready, reclaimablePods=[{"name": "worker", "count": 3}])
+    assert found.keep(True, {"worker": 1}, NOW) is None
+    made = found.keep(True, {"worker": 9, "chief": 1, "other": 1}, NOW)
+    assert made is not None
+    assert made.body["status"]["reclaimablePods"] == [{"name": "chief", "count": 1}, {"name": "worker", "count": 4}]
+
+
+def test_finishing_says_how() -> None:
+    made = workload(*YES).finish("Failed", "x" * 40_000, NOW)
+    said = next(one for one in made.body["status"]["conditions"] if one["type"] == "Finished")
+    assert (said["status"], said["reason"], len(said["message"])) == ("True", "Failed", 32_768)

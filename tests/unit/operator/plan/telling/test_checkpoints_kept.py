@@ -1,0 +1,104 @@
+"""The condition that tells whether checkpoints outlive the chief's pod, its one event, and what a restart promises."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dtjob.api.job import Job
+from dtjob.local.here import DEFAULTS as LOCAL
+from dtjob.objects.defaults import NO_DEFAULTS, Defaults
+from dtjob.plan.plan import Plan, plan
+from dtjob.plan.seen.children import Children
+from tests.unit.operator import builders
+from tests.unit.operator.builders import NOW
+
+CLAIM, EMPTY, HOST = {"persistentVolumeClaim": {"claimName": "a"}}, {"emptyDir": {}}, {"hostPath": {"path": "/data"}}
+
+
+def saving(volume: dict[str, Any], strategy: str = "MultiWorkerMirrored") -> Job:
+    return builders.job(strategy, checkpoint={"storage": {"volume": volume}})
+
+
+def condition(made: Plan) -> dict[str, Any] | None:
+    assert made.status is not None
+    return next((one for one in made.status["conditions"] if one["type"] == "CheckpointsKept"), None)
+
+
+def warnings(made: Plan) -> list[str]:
+    return [one.message for one in made.events if one.reason == "CheckpointsNotKept"]
+
+
+@pytest.mark.parametrize(
+    ("volume", "status", "reason"),
+    [
+        (CLAIM, "True", "Volume"),
+        (EMPTY, "False", "EndsWithPod"),
+        (HOST, "Unknown", "OnOneNode"),
+    ],
+)
+def test_it_is_said_from_the_start_and_told_once(volume: dict[str, Any], status: str, reason: str):
+    job = saving(volume)
+    first = plan(job, Children(), NOW)
+    said = condition(first)
+    assert said is not None
+    assert (said["status"], said["reason"], said["observedGeneration"]) == (status, reason, 1)
+    assert warnings(first) == ([] if status == "True" else [said["message"]])
+    again = plan(builders.with_status(job, first.status or {}), Children(), builders.at(60))
+    assert warnings(again) == []
+
+
+@pytest.mark.parametrize(
+    ("job", "defaults"), [(builders.job(), NO_DEFAULTS), (saving(EMPTY), LOCAL), (saving(HOST), LOCAL)]
+)
+def test_nothing_is_told_without_checkpoints_and_of_a_directory_of_this_machine(job: Job, defaults: Defaults):
+    assert warnings(plan(job, Children(), NOW, defaults)) == []
+
+
+def after_a_failure(job: Job, *tasks: str) -> Plan:
+    """The plan when these tasks of a running job have failed, with a checkpoint at step 40."""
+    pods = builders.all_pods(job)
+    report = {"attempt": 0, "step": 44, "checkpoint": {"step": 40}}
+    running = plan(job, Children(tuple(pods.values()), {"chief-0": report}), NOW).status
+    for task in tasks:
+        pods[task]["status"] = builders.out_of_memory()
+    # The chief's supervisor is gone; what it said last still stands here.
+    return plan(
+        builders.with_status(job, running or {}), Children(tuple(pods.values()), {"chief-0": report}), builders.at(9)
+    )
+
+
+@pytest.mark.parametrize(
+    ("volume", "task", "consequence", "left"),
+    [
+        (CLAIM, "chief-0", "training restarts from the checkpoint at step 40", {"step": 40}),
+        (EMPTY, "worker-0", "training restarts from the checkpoint at step 40", {"step": 40}),
+        (EMPTY, "chief-0", "training restarts at step 0, as the checkpoint at step 40 ends with the chief's pod", None),
+        (
+            HOST,
+            "chief-0",
+            "training restarts; the checkpoint at step 40 is on the node of the chief's earlier pod",
+            {"step": 40},
+        ),
+    ],
+)
+def test_a_restart_promises_no_step_that_nothing_holds(
+    volume: dict[str, Any], task: str, consequence: str, left: dict[str, int] | None
+):
+    made = after_a_failure(saving(volume), task)
+    (told,) = [one.message for one in made.events if one.reason == "Restarting"]
+    assert told == f"{task} ran out of memory (OOMKilled); {consequence}"
+    assert made.status is not None
+    assert made.status.get("checkpoint") == left
+
+
+def test_the_word_of_a_pod_that_was_replaced_does_not_bring_its_checkpoint_back():
+    job = saving(EMPTY)
+    made = after_a_failure(job, "chief-0")
+    late = {"attempt": 0, "step": 44, "checkpoint": {"step": 40}}
+    job = builders.with_status(job, made.status or {})
+    pods = tuple(builders.all_pods(job).values())  # the new chief runs, and has not answered yet
+    after = plan(job, Children(pods, {"chief-0": late}), builders.at(10))
+    assert after.status is not None
+    assert "checkpoint" not in after.status

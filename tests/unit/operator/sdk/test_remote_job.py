@@ -1,0 +1,96 @@
+"""A job of a cluster as an object."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import dtjob
+from dtjob.api.phase import Phase
+from dtjob.cli.bad_input import BadInput
+from tests.unit.operator import builders
+from tests.unit.operator.cli.steering.conftest import JOBS, stored
+from tests.unit.operator.cli.watching.jobs import RUNNING, pod
+from tests.unit.operator.client.api_server import ApiServer, serving
+
+PODS = "/api/v1/namespaces/team/pods"
+
+
+@pytest.fixture
+def server() -> Iterator[ApiServer]:
+    yield from serving()
+
+
+@pytest.fixture
+def client(server: ApiServer, tmp_path: Path) -> dtjob.Client:
+    found = stored()
+    found["status"] = RUNNING
+    server.answer(f"GET {JOBS}/digits", found)
+    return dtjob.Client(kubeconfig=server.kubeconfig(tmp_path))
+
+
+def ended(phase: str) -> dict[str, object]:
+    found = stored(phase)
+    found["status"]["message"] = "as it came"
+    return {"type": "MODIFIED", "object": found}
+
+
+def test_status_manifest_and_metrics_are_typed(client: dtjob.Client) -> None:
+    job = client.get("digits")
+    assert job.status.phase is Phase.RUNNING
+    assert job.manifest.spec.image == "registry.example/a:1"
+    assert job.metrics() == {"step": 251.0, "loss": 0.5}
+    assert "<pre>digits: Running" in job._repr_html_()
+
+
+def test_a_job_is_waited_for(server: ApiServer, client: dtjob.Client) -> None:
+    job = client.get("digits")
+    assert job.wait("Running").phase is Phase.RUNNING
+    server.answer(f"WATCH {JOBS}", [ended("Succeeded")])
+    job.wait()
+    server.answer(f"WATCH {JOBS}", [ended("Failed")])
+    with pytest.raises(dtjob.JobFailed, match="digits"):
+        job.wait()
+    with pytest.raises(TimeoutError):
+        job.wait(timeout=-1)
+
+
+@pytest.mark.parametrize("follow", [False, True])
+def test_logs_are_lines_of_tasks(server: ApiServer, client: dtjob.Client, follow: bool) -> None:
+    server.answer(f"WATCH {JOBS}", [ended("Succeeded")])
+    server.answer(f"GET {PODS}", {"items": [pod("worker-0")], "metadata": {"resourceVersion": "1"}})
+    server.answer(f"GET {PODS}/digits-worker-0-0/log", b"2026-11-23T12:00:00Z a line\n")
+    assert list(client.get("digits").logs(follow=follow)) == ["worker-0 | a line"]
+
+
+def test_a_job_is_created_from_its_model(server: ApiServer, client: dtjob.Client) -> None:
+    server.answer(f"POST {JOBS}", stored())
+    model = builders.job()
+    assert client.run(model).name == "digits"
+    sent = server.asked[-1][2]
+    assert (sent["metadata"]["namespace"], sent["kind"]) == ("team", "DistributedTrainingJob")
+    server.answer(f"POST {JOBS}", {"message": "exists"}, code=409)
+    with pytest.raises(BadInput, match="has a job digits"):
+        client.run(model)
+
+
+def train(epochs: int):
+    print(epochs)
+
+
+def test_a_function_is_sent_as_its_source(server: ApiServer, client: dtjob.Client) -> None:
+    files = "/api/v1/namespaces/team/configmaps"
+    for request in (f"POST {files}", f"PATCH {files}/train-source"):
+        server.answer(request, {})
+    server.answer(f"POST {JOBS}", stored())
+    client.train(train, {"epochs": 3}, workers=2, requirements="numpy\n")
+    made = next(body for method, path, body in server.asked if method == "POST" and path.startswith(files))
+    assert "def train(epochs: int):" in made["data"]["train.py"]
+    assert made["data"]["requirements.txt"] == "numpy\n"
+
+
+def test_without_a_cluster_there_are_no_jobs_to_list() -> None:
+    with pytest.raises(BadInput, match="runs jobs on this machine"):
+        dtjob.Client(here=True).list()
