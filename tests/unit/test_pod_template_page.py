@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from dtjob.crd.problems import problems
+from dtjob.crd.answers.problems import problems
 
 from dtjob.api.job import API_VERSION, KIND
 from dtjob.objects.defaults import Defaults
-from dtjob.objects.pod import pod
+from dtjob.objects.pod.pod import pod
 from dtjob.objects.topology import chief_task
 from tests.unit.operator.builders import job
 

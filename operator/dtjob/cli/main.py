@@ -47,6 +47,13 @@ DefaultPod = Annotated[
         "priorityClassName.",
     ),
 ]
+CoschedulingScheduler = Annotated[str, typer.Option(help="The schedulerName of pods in gangs of Coscheduling.")]
+OperatorNamespace = Annotated[
+    str | None, typer.Option(help="Where the operator's pods are, for jobs' NetworkPolicies; in a pod, its own.")
+]
+StatusScrapers = Annotated[
+    str, typer.Option(help="Who else may read /status and /metrics of jobs' pods: peers of a NetworkPolicy, JSON.")
+]
 ManifestFile = Annotated[Path, typer.Argument(metavar="FILE", help="A DistributedTrainingJob as YAML or JSON.")]
 
 
@@ -173,15 +180,9 @@ def operator(
     default_pod_label: DefaultPodLabels = None,
     default_pod: DefaultPod = None,
     default_gang_provider: DefaultGangProvider = None,
-    coscheduling_scheduler: Annotated[
-        str, typer.Option(help="The schedulerName of pods in gangs of Coscheduling.")
-    ] = "scheduler-plugins-scheduler",
-    operator_namespace: Annotated[
-        str | None, typer.Option(help="Where the operator's pods are, for jobs' NetworkPolicies; in a pod, its own.")
-    ] = None,
-    status_scrapers: Annotated[
-        str, typer.Option(help="Who else may read /status and /metrics of jobs' pods: peers of a NetworkPolicy, JSON.")
-    ] = "[]",
+    coscheduling_scheduler: CoschedulingScheduler = "scheduler-plugins-scheduler",
+    operator_namespace: OperatorNamespace = None,
+    status_scrapers: StatusScrapers = "[]",
     concurrency: Annotated[int, typer.Option(min=1, max=1000, help="How many jobs are worked on at once.")] = 20,
     log_level: Annotated[LogLevel, typer.Option(help="debug: also each decision.")] = LogLevel.INFO,
     log_format: Annotated[LogFormat, typer.Option(help="How a line of the log is written.")] = LogFormat.TEXT,

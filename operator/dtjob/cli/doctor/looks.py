@@ -13,7 +13,7 @@ from dtjob.client.errors import ApiError, Forbidden, NotFound
 from dtjob.crd.definition import crd
 
 Object = dict[str, Any]
-CHART = "install the operator with helm (docs/operate/installing.md)"
+CHART = "install the operator with helm"
 _CRD = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{PLURAL}.{GROUP}"
 _GPU = "nvidia.com/gpu"
 _NEEDED = (

@@ -10,7 +10,7 @@ import pytest
 from dtjob.objects.defaults import Defaults
 from dtjob.objects.gangs import pod_group
 from dtjob.objects.kueue import priority_class_of
-from dtjob.objects.pod import pod
+from dtjob.objects.pod.pod import pod
 from dtjob.objects.pod_defaults import PodDefaults
 from dtjob.objects.topology import chief_task
 from tests.unit.operator.builders import job
