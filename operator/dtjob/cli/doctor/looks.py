@@ -71,7 +71,7 @@ def _rights(cluster: Cluster) -> Iterator[Finding]:
         if not _may(cluster, verb, group, resource)
     ]
     if denied:
-        mend = "Ask for the role edit of the namespace, which has them if the chart has userRoles.create"
+        mend = "Ask for the role edit of the namespace, which has them if the chart has rbac.userRoles"
         yield problem("rights", f"in {cluster.namespace} you may not {', '.join(denied)}", mend)
     else:
         yield good("rights", f"in {cluster.namespace} you may do what dtjob needs")
