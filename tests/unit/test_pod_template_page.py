@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from dtjob.crd.answers.problems import problems
 
 from dtjob.api.job import API_VERSION, KIND
+from dtjob.crd.answers.problems import problems
 from dtjob.objects.defaults import Defaults
 from dtjob.objects.pod.pod import pod
 from dtjob.objects.topology import chief_task
