@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test lint unit simulate cluster-tests cluster-slow trainer trainer-slow table fit-table chaos benchmarks bench e2e e2e-slow e2e-parts integrations worker-kills cluster cluster-down binaries images crd pod-fields mutations setup clean
+.PHONY: help run test lint unit simulate cluster-tests cluster-slow trainer trainer-slow table fit-table chaos benchmarks bench e2e e2e-slow e2e-parts integrations worker-kills cluster cluster-down binaries images crd chart manifest lock release headers docs reference pod-fields mutations setup clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -128,8 +128,29 @@ images:  ## Build the operator's and the trainer's image into ~/.cache/dtjob/ima
 crd: $(STAMP)  ## Write crds/, the chart's copy and docs/reference/api.md from operator/dtjob/api/ and crd/
 	@$(BIN)/python -m dtjob.crd
 
+chart: $(STAMP)  ## Write the README of the chart from its values
+	@$(BIN)/python -m tools.chart readme
+
+manifest: $(STAMP) binaries  ## Write build/dtjob.yaml: the operator's objects without helm
+	@$(BIN)/python -m tools.chart manifest build/dtjob.yaml
+
 pod-fields: $(STAMP)  ## Write what dtjob validate knows of pods, after another Kubernetes client was installed
 	@$(BIN)/python -m tools.pod_fields
+
+lock: $(STAMP)  ## Write constraints.txt with the newest versions that pyproject.toml allows (minutes; run all tests afterwards)
+	@$(BIN)/python -m tools.lock
+
+release: $(STAMP) binaries  ## Make all that a tag needs in build/release: wheels, images, chart, dtjob.yaml, schema, SBOM, checksums (RELEASE=--without-images)
+	@$(BIN)/python -m tools.release $(RELEASE)
+
+headers: $(STAMP)  ## Write the licence line into each source file that lacks it
+	@$(BIN)/python -m tools.headers
+
+docs: $(STAMP)  ## Build the documentation site into build/site, strictly (DOCS=serve: show it on this machine)
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs $(or $(DOCS),build) --strict $(if $(DOCS),,--quiet)
+
+reference: $(STAMP)  ## Write the pages of docs/reference/ that are made from the code
+	@$(BIN)/python -m tools.reference
 
 setup: $(STAMP)  ## Set up .venv and nothing more
 

@@ -18,11 +18,12 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.support.api_proxy import ApiProxy
-from tests.cluster.support.chart import NAMESPACE, RELEASE, AuditedControlPlane, Helm, InstalledOperator, find_helm
+from tests.cluster.support.chart import NAMESPACE, RELEASE, AuditedControlPlane, Helm, InstalledOperator
 from tests.cluster.support.definitions import Change, Install, install, name_in
 from tests.cluster.support.kubelet import Kubelet
 from tests.cluster.support.operator_process import OperatorProcess
 from tools import binaries
+from tools.chart import find_helm
 from tools.cluster.control_plane import ControlPlane
 from tools.cluster.rest import Api
 

@@ -98,7 +98,7 @@ def test_the_notes_tell_the_next_commands(helm: Helm, api: Api) -> None:
     ):
         assert f"  {command}\n" in notes
     assert "None is published under this name" in notes
-    install(helm, api, "image.tag=dev,watchNamespaces={default}", verb="upgrade")
+    install(helm, api, "image.tag=dev,operator.watchNamespaces={default}", verb="upgrade")
     notes = helm("get", "notes", RELEASE).stdout
     assert "dtjob-operator:dev, which the nodes must have" in notes
     assert "published" not in notes
@@ -178,7 +178,7 @@ def test_install_work_upgrade_uninstall_reinstall(
     before = uids(wait_pods(api, namespace, *AGAIN, "taken-pod-chief-0-0"))
 
     # An upgrade under the running job: the old pod is told to end, the new one takes over, the job never notices.
-    install(helm, api, "replicas=2", verb="upgrade")
+    install(helm, api, "operator.replicas=2", verb="upgrade")
     assert "PodDisruptionBudget/dtjob" in objects(cluster, "pdb", f"--namespace={NAMESPACE}")
     assert installed.terminate() == 0
     installed.start()
@@ -213,7 +213,7 @@ def test_install_work_upgrade_uninstall_reinstall(
 
 def test_an_operator_that_is_installed_again_leads_at_once(helm: Helm, api: Api, installed: InstalledOperator) -> None:
     """helm takes the rights away together with the Deployment, and so before its pod is told to end."""
-    install(helm, api, "leaderElection.leaseSeconds=300")
+    install(helm, api, "operator.leaderElection.leaseSeconds=300")
     installed.start()
     installed.wait_log("leading as")
     helm("uninstall", RELEASE)
@@ -230,7 +230,7 @@ def test_an_operator_that_is_installed_again_leads_at_once(helm: Helm, api: Api,
 def test_of_two_replicas_one_works_and_the_other_takes_over(
     helm: Helm, cluster: AuditedControlPlane, api: Api, installed: InstalledOperator, namespace: str, tmp_path: Path
 ) -> None:
-    ports = install(helm, api, "replicas=2")
+    ports = install(helm, api, "operator.replicas=2")
     assert "PodDisruptionBudget/dtjob" in objects(cluster, "pdb", f"--namespace={NAMESPACE}")
     installed.start()
     installed.wait_log("leading as")
@@ -257,7 +257,7 @@ def test_only_the_named_namespaces(
     helm: Helm, cluster: AuditedControlPlane, api: Api, installed: InstalledOperator, namespace: str, kubelet: Kubelet
 ) -> None:
     cluster.forget_calls()
-    install(helm, api, f"watchNamespaces={{{namespace}}}")
+    install(helm, api, f"operator.watchNamespaces={{{namespace}}}")
     of_users = {f"ClusterRole/{NAMESPACE}-{RELEASE}-{role}" for role in ("edit", "view")}
     assert set(objects(cluster, "clusterroles,clusterrolebindings")) == of_users
     installed.start()
@@ -287,7 +287,7 @@ def test_a_deleted_namespace_is_no_harm_to_the_others(
         api.wait("pods", where, lambda found: pods <= found.keys())
 
     doomed = api.create("namespaces", None, {"metadata": {"generateName": "doomed-"}})["metadata"]["name"]
-    install(helm, api, f"watchNamespaces={{{namespace},{doomed}}}")
+    install(helm, api, f"operator.watchNamespaces={{{namespace},{doomed}}}")
     operator = InstalledOperator(cluster, api, tmp_path, ("--resync-seconds=0.5",))
     operator.start()
     try:
@@ -300,7 +300,7 @@ def test_a_deleted_namespace_is_no_harm_to_the_others(
         create("third", namespace)
         before = watches()
         api.create("namespaces", None, {"metadata": {"name": doomed}})
-        install(helm, api, f"watchNamespaces={{{namespace},{doomed}}}", verb="upgrade")
+        install(helm, api, f"operator.watchNamespaces={{{namespace},{doomed}}}", verb="upgrade")
         operator.wait_log(f"namespace {doomed} answers again")
         wait_until(lambda: watches() > before, "the namespace is watched again")
         create("fourth", doomed)

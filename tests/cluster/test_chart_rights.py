@@ -59,5 +59,5 @@ def test_editors_of_a_namespace_have_jobs_there_and_viewers_see_them(
 
 
 def test_the_roles_for_users_can_be_left_out(helm: Helm, cluster: AuditedControlPlane, api: Api) -> None:
-    install(helm, api, "userRoles.create=false")
+    install(helm, api, "rbac.userRoles=false")
     assert not {name for name in objects(cluster, "clusterroles") if name.endswith(("-edit", "-view"))}

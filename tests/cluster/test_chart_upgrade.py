@@ -49,14 +49,14 @@ def test_an_upgrade_brings_a_default_image_and_no_job_notices_the_next_one(
     waiting = api.wait_for("dtjobs", namespace, "digits", says("ImageMissing"))
     assert waiting is not None
     assert (waiting["status"]["phase"], waiting["status"]["ready"]) == ("Pending", "0/3")
-    assert "defaults.image" in waiting["status"]["message"]
-    upgrade("defaults.image=trainer:1", "defaults.podLabels.team=vision")
+    assert "jobs.image" in waiting["status"]["message"]
+    upgrade("jobs.image=trainer:1", "jobs.podLabels.team=vision")
     assert image_and_team(*DIGITS) == {("trainer:1", "vision")}
     for pod in DIGITS:
         kubelet.run(pod)
     assert wait_phase(api, namespace, "Running")["status"]["image"] == "trainer:1"
     before = uids(wait_pods(api, namespace, *DIGITS))
-    upgrade("defaults.image=trainer:2")
+    upgrade("jobs.image=trainer:2")
     api.create("dtjobs", namespace, {**without, "metadata": {"name": "later"}})
     later = tuple(name.replace("digits", "later") for name in DIGITS)
     after = wait_pods(api, namespace, *DIGITS, *later)
@@ -75,6 +75,6 @@ def test_an_upgrade_takes_the_election_away_and_brings_it_back(
     """The strategies of a Deployment exclude each other's fields, and helm applies on the server's side."""
     install(helm, api)
     for enabled, strategy in (("false", "Recreate"), ("true", "RollingUpdate")):
-        install(helm, api, f"leaderElection.enabled={enabled}", verb="upgrade")
+        install(helm, api, f"operator.leaderElection.enabled={enabled}", verb="upgrade")
         (deployment,) = objects(cluster, "deployments", "--all-namespaces").values()
         assert deployment["spec"]["strategy"]["type"] == strategy

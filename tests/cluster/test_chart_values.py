@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 import yaml
 
+from dtjob.objects.pod_defaults import PodDefaults
 from dtjob.objects.readers import parse_scrapers
-from tests.cluster.support.chart import CHART, RELEASE
+from tests.cluster.support.chart import CHART, NAMESPACE, RELEASE
+from tools.chart import manifest
 
 
 def template(helm_program: Path, *values: str) -> subprocess.CompletedProcess[str]:
@@ -41,14 +43,14 @@ def expression(*fields: str) -> str:
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        ("replicas=two", "/replicas"),
-        ("replicas=0", "/replicas"),
-        ("replicas=2,leaderElection.enabled=false", "/replicas"),
+        ("operator.replicas=two", "/operator/replicas"),
+        ("operator.replicas=0", "/operator/replicas"),
+        ("operator.replicas=2,operator.leaderElection.enabled=false", "/operator/replicas"),
         ("replica=2", "replica"),
         ("image.pullPolicy=Sometimes", "/image/pullPolicy"),
-        ("serviceAccount.create=false", "/serviceAccount/name"),
-        ("resources.limits.memory=lots", "/resources/limits/memory"),
-        ("watchNamespaces={Team_A}", "/watchNamespaces/0"),
+        ("rbac.serviceAccount.create=false", "/rbac/serviceAccount/name"),
+        ("operator.resources.limits.memory=lots", "/operator/resources/limits/memory"),
+        ("operator.watchNamespaces={Team_A}", "/operator/watchNamespaces/0"),
         ("operator.livenessPort=80", "/operator/livenessPort"),
         ("metrics.prot=8081", "'prot'"),
         ("metrics.port=80", "/metrics/port"),
@@ -57,11 +59,11 @@ def expression(*fields: str) -> str:
         ("metrics.enabled=false,metrics.serviceMonitor.enabled=true", "/metrics/serviceMonitor/enabled"),
         ("metrics.serviceMonitor.interval=often", "/metrics/serviceMonitor/interval"),
         ("metrics.serviceMonitor.enabled=true", "the cluster has no ServiceMonitors"),
-        ("networkPolicy.scrapers[0].labels.a=b", "/networkPolicy/scrapers/0"),
+        ("metrics.scrapers[0].labels.a=b", "/metrics/scrapers/0"),
         ("jobs.scrapers[0].labels.a=b", "/jobs/scrapers/0"),
         ("jobs.scrapers=prometheus", "/jobs/scrapers"),
         ("jobs.scrapers[0].podSelector.app=a", "jobs.scrapers[0].podSelector.app: a selector has only matchLabels and"),
-        ("networkPolicy.scrapers[0].podSelector.app=a", "write {podSelector: {matchLabels: {app: prometheus}}}"),
+        ("metrics.scrapers[0].podSelector.app=a", "write {podSelector: {matchLabels: {app: prometheus}}}"),
         ("jobs.scrapers[0].podSelector.matchLabels.tier=5", "/jobs/scrapers/0/podSelector/matchLabels/tier"),
         ("jobs.scrapers[0].podSelector.matchLabels.two words=a", "'two words'"),
         ("jobs.scrapers[0].podSelector.matchExpressions[0].key=a", "missing property 'operator'"),
@@ -74,22 +76,22 @@ def expression(*fields: str) -> str:
             f"{BLOCK},jobs.scrapers[0].namespaceSelector.matchLabels.a=b",
             "jobs.scrapers[0]: ipBlock stands alone in its",
         ),
-        ("userRoles.creat=true", "'creat'"),
-        ("userRoles.create=maybe", "/userRoles/create"),
-        ("defaults.img=a", "'img'"),
-        ("defaults.image=two words", "/defaults/image"),
-        ("defaults.podLabels.team=two words", "/defaults/podLabels/team"),
-        ("defaults.podLabels.two words=a", "'two words'"),
-        ("defaults.gangProvider=volcano", "/defaults/gangProvider"),
+        ("rbac.creat=true", "'creat'"),
+        ("rbac.userRoles=maybe", "/rbac/userRoles"),
+        ("jobs.img=a", "'img'"),
+        ("jobs.image=two words", "/jobs/image"),
+        ("jobs.podLabels.team=two words", "/jobs/podLabels/team"),
+        ("jobs.podLabels.two words=a", "'two words'"),
+        ("jobs.gangProvider=volcano", "/jobs/gangProvider"),
         ("gangs.providers={Volcano,Volcano}", "/gangs/providers"),
         ("gangs.providers={Kueue}", "/gangs/providers/0"),
         ("gangs.coschedulingScheduler=", "/gangs/coschedulingScheduler"),
         (
-            "defaults.gangProvider=Volcano,gangs.providers={Kubernetes}",
-            "defaults.gangProvider is Volcano, which gangs.providers does not have: add it there",
+            "jobs.gangProvider=Volcano,gangs.providers={Kubernetes}",
+            "jobs.gangProvider is Volcano, which gangs.providers does not have: add it there",
         ),
-        ("defaults.gangProvider=Volcano,gangs.providers=null", "defaults.gangProvider is Volcano"),
-        (r"defaults.podLabels.training\.dtjob\.dev/role=ps", "/defaults/podLabels/training.dtjob.dev~1role"),
+        ("jobs.gangProvider=Volcano,gangs.providers=null", "jobs.gangProvider is Volcano"),
+        (r"jobs.podLabels.training\.dtjob\.dev/role=ps", "/jobs/podLabels/training.dtjob.dev~1role"),
     ],
 )
 def test_a_wrong_value_is_refused_by_name(helm_program: Path, value: str, said: str) -> None:
@@ -100,7 +102,7 @@ def test_a_wrong_value_is_refused_by_name(helm_program: Path, value: str, said: 
 
 def test_what_depends_on_the_replicas(helm_program: Path) -> None:
     for replicas in (1, 2):
-        made = rendered(helm_program, f"replicas={replicas}")
+        made = rendered(helm_program, f"operator.replicas={replicas}")
         assert ("PodDisruptionBudget" in made) == (replicas > 1)
         pod = made["Deployment"]["spec"]["template"]
         assert ("affinity" in pod["spec"]) == (replicas > 1)
@@ -111,7 +113,8 @@ def test_what_depends_on_the_replicas(helm_program: Path) -> None:
 def test_uninstalling_keeps_the_definition_of_jobs(helm_program: Path) -> None:
     metadata = rendered(helm_program)["CustomResourceDefinition"]["metadata"]
     assert metadata["annotations"]["helm.sh/resource-policy"] == "keep"
-    assert "CustomResourceDefinition" not in rendered(helm_program, "crd.install=false")
+    assert "CustomResourceDefinition" not in rendered(helm_program, "crds.install=false")
+    assert "annotations" not in rendered(helm_program, "crds.keep=false")["CustomResourceDefinition"]["metadata"]
 
 
 def test_scrapers_reach_the_metrics_where_there_are_any(helm_program: Path) -> None:
@@ -124,7 +127,7 @@ def test_scrapers_reach_the_metrics_where_there_are_any(helm_program: Path) -> N
     (rule,) = made["NetworkPolicy"]["spec"]["ingress"]
     assert rule["ports"] == [{"port": "metrics", "protocol": "TCP"}]
     assert rule["from"][0]["podSelector"]["matchLabels"] == {"app.kubernetes.io/name": "prometheus"}
-    (everybody,) = rendered(helm_program, "networkPolicy.scrapers=null")["NetworkPolicy"]["spec"]["ingress"]
+    (everybody,) = rendered(helm_program, "metrics.scrapers=null")["NetworkPolicy"]["spec"]["ingress"]
     assert "from" not in everybody
     off = rendered(helm_program, "metrics.enabled=false")
     assert "Service" not in off
@@ -156,17 +159,117 @@ def test_defaults_become_options(helm_program: Path) -> None:
     assert not any(argument.startswith("--default") for argument in arguments(rendered(helm_program)))
     made = rendered(
         helm_program,
-        "defaults.image=team/trainer:1",
-        "defaults.podLabels.team=vision",
-        r"defaults.podLabels.example\.com/cost-centre=cc-7",
+        "jobs.image=team/trainer:1",
+        "jobs.podLabels.team=vision",
+        r"jobs.podLabels.example\.com/cost-centre=cc-7",
     )
     assert {argument for argument in arguments(made) if argument.startswith("--default")} == {
         "--default-image=team/trainer:1",
         "--default-pod-label=team=vision",
         "--default-pod-label=example.com/cost-centre=cc-7",
     }
-    volcano = arguments(rendered(helm_program, "defaults.gangProvider=Volcano", "gangs.coschedulingScheduler=mine"))
+    volcano = arguments(rendered(helm_program, "jobs.gangProvider=Volcano", "gangs.coschedulingScheduler=mine"))
     assert {"--default-gang-provider=Volcano", "--coscheduling-scheduler=mine"} <= set(volcano)
+
+
+def test_parts_of_pod_templates_become_one_option(helm_program: Path) -> None:
+    made = rendered(
+        helm_program,
+        r"jobs.podAnnotations.example\.com/team=vision",
+        "jobs.imagePullSecrets[0].name=registry",
+        "jobs.tolerations[0].key=gpu,jobs.tolerations[0].operator=Exists",
+        "jobs.nodeSelector.pool=training,jobs.priorityClassName=batch",
+        "jobs.env[0].name=A,jobs.env[0].value=<b> & c",
+    )
+    (option,) = [one for one in arguments(made) if one.startswith("--default-pod=")]
+    found = PodDefaults.parse(option.partition("=")[2])
+    assert found.annotations == {"example.com/team": "vision"}
+    assert [one.name for one in found.image_pull_secrets] == ["registry"]
+    assert found.tolerations == ({"key": "gpu", "operator": "Exists"},)
+    assert (found.node_selector, found.priority_class_name) == ({"pool": "training"}, "batch")
+    assert [one.model_dump() for one in found.env] == [{"name": "A", "value": "<b> & c"}]
+
+
+def test_the_log_has_a_level_and_a_format(helm_program: Path) -> None:
+    assert {"--log-level=info", "--log-format=text"} <= set(arguments(rendered(helm_program)))
+    chosen = rendered(helm_program, "operator.log.level=debug", "operator.log.format=json")
+    assert {"--log-level=debug", "--log-format=json"} <= set(arguments(chosen))
+
+
+@pytest.mark.parametrize(
+    ("values", "image"),
+    [
+        ((), "dtjob-operator:0.1.0"),
+        (("image.registry=REGISTRY/team/", "image.tag=a"), "REGISTRY/team/dtjob-operator:a"),
+        ((f"image.digest=sha256:{'0' * 64}",), f"dtjob-operator:0.1.0@sha256:{'0' * 64}"),
+    ],
+)
+def test_the_image_has_a_registry_a_tag_and_a_digest(helm_program: Path, values: tuple[str, ...], image: str) -> None:
+    pod = rendered(helm_program, *values)["Deployment"]["spec"]["template"]["spec"]
+    assert pod["containers"][0]["image"] == image
+
+
+@pytest.mark.parametrize(
+    ("value", "name"), [("nameOverride=training", "dtjob-training"), ("fullnameOverride=it", "it")]
+)
+def test_names_can_be_chosen(helm_program: Path, value: str, name: str) -> None:
+    deployment = rendered(helm_program, value)["Deployment"]
+    assert deployment["metadata"]["name"] == name
+    labels = deployment["spec"]["template"]["metadata"]["labels"]
+    assert labels["app.kubernetes.io/name"] == "dtjob"  # jobs' NetworkPolicies know the operator by it
+
+
+def test_common_labels_and_annotations_are_on_every_object(helm_program: Path) -> None:
+    values = ("commonLabels.team=ml", "commonAnnotations.owner=ml", "operator.replicas=2")
+    done = template(helm_program, *values, r"commonLabels.app\.kubernetes\.io/name=other")
+    assert done.returncode == 0, done.stderr
+    made = [one for one in yaml.safe_load_all(done.stdout) if one and one["kind"] != "CustomResourceDefinition"]
+    for one in made:
+        if "helm.sh/hook" in one["metadata"].get("annotations", {}):
+            continue
+        assert one["metadata"]["labels"]["team"] == "ml", one["kind"]
+        assert one["metadata"]["labels"]["app.kubernetes.io/name"] == "dtjob"
+        assert one["metadata"]["annotations"]["owner"] == "ml", one["kind"]
+
+
+def test_the_pod_of_the_operator_takes_what_a_pod_takes(helm_program: Path) -> None:
+    deployment = rendered(
+        helm_program,
+        "operator.env[0].name=HTTPS_PROXY,operator.env[0].value=http://proxy",
+        "operator.volumes[0].name=ca,operator.volumes[0].configMap.name=ca",
+        "operator.volumeMounts[0].name=ca,operator.volumeMounts[0].mountPath=/ca",
+        "operator.topologySpreadConstraints[0].topologyKey=zone",
+        "operator.podSecurityContext.fsGroup=5,operator.livenessProbe.periodSeconds=60,operator.concurrency=3",
+    )
+    pod = deployment["Deployment"]["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    assert container["env"] == [{"name": "HTTPS_PROXY", "value": "http://proxy"}]
+    assert container["volumeMounts"] == [{"name": "ca", "mountPath": "/ca"}]
+    assert pod["volumes"] == [{"name": "ca", "configMap": {"name": "ca"}}]
+    assert pod["topologySpreadConstraints"] == [{"topologyKey": "zone"}]
+    assert (pod["securityContext"]["fsGroup"], pod["securityContext"]["runAsNonRoot"]) == (5, True)
+    assert container["livenessProbe"]["periodSeconds"] == 60
+    assert "--concurrency=3" in container["args"]
+
+
+def test_rights_can_be_left_to_the_administrator(helm_program: Path) -> None:
+    kinds = {"ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"}
+    assert not kinds & set(rendered(helm_program, "rbac.create=false"))
+    assert kinds <= set(rendered(helm_program))
+
+
+def test_the_chart_passes_strict_lint(helm_program: Path) -> None:
+    done = subprocess.run([helm_program, "lint", "--strict", str(CHART)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_plain_manifest_has_the_namespace_first_and_no_hook(helm_program: Path) -> None:
+    made = [one for one in yaml.safe_load_all(manifest(helm_program)) if one]
+    assert (made[0]["kind"], made[0]["metadata"]["name"]) == ("Namespace", NAMESPACE)
+    assert {"CustomResourceDefinition", "Deployment", "ClusterRole", "ServiceAccount"} <= {one["kind"] for one in made}
+    for one in made:
+        assert "helm.sh/hook" not in one["metadata"].get("annotations", {})
+        assert one["metadata"].get("namespace", NAMESPACE) == NAMESPACE
 
 
 @pytest.mark.parametrize(
@@ -179,7 +282,7 @@ def test_defaults_become_options(helm_program: Path) -> None:
     ],
 )
 def test_rights_to_pod_groups_are_those_of_the_providers(helm_program: Path, named: str, groups: list[str]) -> None:
-    made = rendered(helm_program, "userRoles.create=false", *([named] if named else []))
+    made = rendered(helm_program, "rbac.userRoles=false", *([named] if named else []))
     rules = [rule for rule in made["ClusterRole"]["rules"] if "podgroups" in rule["resources"]]
     assert [group for rule in rules for group in rule["apiGroups"]] == groups
     for rule in rules:
@@ -195,10 +298,14 @@ NO_TEXT += ("runAsNonRoot", "Token", "enableServiceLinks", "Escalation", "Filesy
 @pytest.mark.parametrize("release", ["2024", "1" * 53])
 @pytest.mark.parametrize("namespace", ["2024", "no", "0x1f", "2024-01-31"])
 def test_names_that_yaml_reads_as_something_else_stay_text(helm_program: Path, release: str, namespace: str) -> None:
-    values = [f"watchNamespaces={{{namespace},null}}", "serviceAccount.name=1234", "priorityClassName=off"]
+    values = [
+        f"operator.watchNamespaces={{{namespace},null}}",
+        "rbac.serviceAccount.name=1234",
+        "operator.priorityClassName=off",
+    ]
     settings = [part for value in values for part in ("--set-string", value)]
     command = [helm_program, "template", release, str(CHART), "--namespace", namespace, *settings]
-    command += ["--set", "replicas=2,kueue.enabled=true,metrics.serviceMonitor.enabled=true"]
+    command += ["--set", "operator.replicas=2,kueue.enabled=true,metrics.serviceMonitor.enabled=true"]
     command += ["--api-versions", "monitoring.coreos.com/v1/ServiceMonitor"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -16,8 +16,8 @@ MOST_BYTES = 6144
 OTHER_TEXT = {"api.md", "contract.md", "fit.md"}
 """A page of the descriptions of fields, a protocol with long rules, and a page of the trainer's messages."""
 PAGES = [
-    ROOT / "README.md",
-    ROOT / "CONTRIBUTING.md",
+    *sorted(ROOT.glob("*.md")),
+    ROOT / "helm" / "dtjob" / "README.md",
     *sorted(page for page in (ROOT / "docs").rglob("*.md") if page.name not in OTHER_TEXT),
 ]
 _CODE_BLOCK = re.compile(r"^```.*?^```$", re.M | re.S)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dtjob.api.conditions import REASONS_OF_PHASES
+from dtjob.api.conditions import CONDITIONS, REASONS_OF_PHASES
 from dtjob.controller.pace.status_delay import MOST_FIRST_SECONDS
 from dtjob.plan.lifetime.deadlines import DEADLINE_EXCEEDED, START_DEADLINE_EXCEEDED
 from dtjob.plan.record.failure import Cause
@@ -43,6 +43,12 @@ def test_each_reason_of_a_phase_has_its_row() -> None:
     """`test_reasons.py` compares the table of reasons with the code."""
     wanted = {reason for reasons in REASONS_OF_PHASES.values() for reason in reasons}
     assert named("A phase and its reason") == wanted - HARMLESS - set(Cause)
+
+
+def test_each_condition_has_its_row() -> None:
+    rows = named("A condition")
+    assert rows - set(CONDITIONS) <= {"CheckpointsNotKept", "StatusUnreachable", "InvalidSpec"}
+    assert set(CONDITIONS) <= rows
 
 
 @pytest.mark.parametrize("cause", Cause)

@@ -1,5 +1,6 @@
 {{- define "dtjob.fullname" -}}
-{{- if contains "dtjob" .Release.Name }}{{ .Release.Name | trunc 53 | trimSuffix "-" }}{{ else }}{{ printf "%s-dtjob" .Release.Name | trunc 53 | trimSuffix "-" }}{{ end }}
+{{- $name := .Values.nameOverride | default "dtjob" }}
+{{- if .Values.fullnameOverride }}{{ .Values.fullnameOverride }}{{ else if contains $name .Release.Name }}{{ .Release.Name | trunc 53 | trimSuffix "-" }}{{ else }}{{ printf "%s-%s" .Release.Name $name | trunc 53 | trimSuffix "-" }}{{ end }}
 {{- end }}
 
 {{- define "dtjob.selector" -}}
@@ -7,19 +8,30 @@ app.kubernetes.io/name: dtjob
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end }}
 
-{{- define "dtjob.labels" -}}
+{{- define "dtjob.ownLabels" -}}
 {{ include "dtjob.selector" . }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end }}
 
+{{- define "dtjob.labels" -}}
+{{ merge (include "dtjob.ownLabels" . | fromYaml) .Values.commonLabels | toYaml }}
+{{- end }}
+
+{{- /* The annotations of an object, of [the context, those that it has beside the common ones]; nothing if none. */ -}}
+{{- define "dtjob.annotations" -}}
+{{- with merge (dict) (last .) (first .).Values.commonAnnotations -}}
+annotations: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
 {{- define "dtjob.serviceAccount" -}}
-{{- if .Values.serviceAccount.create }}{{ .Values.serviceAccount.name | default (include "dtjob.fullname" .) }}{{ else }}{{ .Values.serviceAccount.name }}{{ end }}
+{{- with .Values.rbac.serviceAccount }}{{ if .create }}{{ .name | default (include "dtjob.fullname" $) }}{{ else }}{{ .name }}{{ end }}{{ end }}
 {{- end }}
 
 {{- define "dtjob.image" -}}
-{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- with .Values.image }}{{ with .registry }}{{ trimSuffix "/" . }}/{{ end }}{{ .repository }}:{{ .tag | default $.Chart.AppVersion }}{{ with .digest }}@{{ . }}{{ end }}{{ end }}
 {{- end }}
 
 {{- /* A cluster-wide object belongs to one release of one namespace. */ -}}
@@ -27,17 +39,14 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{ printf "%s-%s" .Release.Namespace (include "dtjob.fullname" .) }}
 {{- end }}
 
-{{- /* Both contexts together pass the restricted Pod Security profile. The image names its user, 1000, and a cluster that
-gives each namespace its own users (OpenShift's restricted-v2) another. */ -}}
-{{- define "dtjob.podSecurityContext" -}}
-runAsNonRoot: true
-seccompProfile: {type: RuntimeDefault}
+{{- /* What pod templates of jobs leave out, as `--default-pod` takes it; an empty object if nothing. */ -}}
+{{- define "dtjob.podDefaults" -}}
+{{- $found := dict }}
+{{- $fields := dict "podAnnotations" "annotations" "env" "env" "imagePullSecrets" "imagePullSecrets" "nodeSelector" "nodeSelector" "tolerations" "tolerations" "priorityClassName" "priorityClassName" }}
+{{- range $value, $field := $fields }}
+{{- with get $.Values.jobs $value }}{{ $_ := set $found $field . }}{{ end }}
 {{- end }}
-
-{{- define "dtjob.securityContext" -}}
-allowPrivilegeEscalation: false
-readOnlyRootFilesystem: true
-capabilities: {drop: [ALL]}
+{{- toJson $found }}
 {{- end }}
 
 {{- /* Exactly the calls that operator/dtjob/kube/calls/client.py and kopf make. */ -}}

@@ -13,6 +13,7 @@ import typer
 from dtjob import __version__
 from dtjob.cli.bad_input import BadInput
 from dtjob.cli.commands import cluster, manifests, steering, submitting, watching
+from dtjob.cli.commands.log_format import LogFormat, LogLevel
 from dtjob.cli.commands.options import (
     Arguments,
     Context,
@@ -46,6 +47,21 @@ DefaultPodLabels = Annotated[
 DefaultGangProvider = Annotated[
     str | None,
     typer.Option(metavar="PROVIDER", help="For gangs that name none: Kubernetes (so where left out), Volcano, …"),
+]
+DefaultPod = Annotated[
+    str | None,
+    typer.Option(
+        metavar="JSON",
+        help="For pods whose template leaves it out: annotations, env, imagePullSecrets, nodeSelector, tolerations, "
+        "priorityClassName.",
+    ),
+]
+CoschedulingScheduler = Annotated[str, typer.Option(help="The schedulerName of pods in gangs of Coscheduling.")]
+OperatorNamespace = Annotated[
+    str | None, typer.Option(help="Where the operator's pods are, for jobs' NetworkPolicies; in a pod, its own.")
+]
+StatusScrapers = Annotated[
+    str, typer.Option(help="Who else may read /status and /metrics of jobs' pods: peers of a NetworkPolicy, JSON.")
 ]
 ManifestFile = Annotated[Path, typer.Argument(metavar="FILE", help="A DistributedTrainingJob as YAML or JSON.")]
 
@@ -123,6 +139,7 @@ def explain(
     ] = ExplainOutput.TEXT,
     default_image: DefaultImage = None,
     default_pod_label: DefaultPodLabels = None,
+    default_pod: DefaultPod = None,
     default_gang_provider: DefaultGangProvider = None,
     of_cluster: Annotated[
         bool, typer.Option("--cluster", help="With the namespace and the operator's defaults of the cluster.")
@@ -144,7 +161,7 @@ def explain(
         ExplainOutput.YAML: explaining.as_yaml,
         ExplainOutput.JSON: explaining.as_json,
     }
-    given = defaults(default_image, default_pod_label or [], default_gang_provider)
+    given = defaults(default_image, default_pod_label or [], default_gang_provider, default_pod)
     job = read_job(file)
     if of_cluster:
         from dtjob.cli.explain.of_cluster import defaults_of, in_namespace
@@ -184,17 +201,14 @@ def operator(
     ] = 15,
     default_image: DefaultImage = None,
     default_pod_label: DefaultPodLabels = None,
+    default_pod: DefaultPod = None,
     default_gang_provider: DefaultGangProvider = None,
-    coscheduling_scheduler: Annotated[
-        str, typer.Option(help="The schedulerName of pods in gangs of Coscheduling.")
-    ] = "scheduler-plugins-scheduler",
-    operator_namespace: Annotated[
-        str | None, typer.Option(help="Where the operator's pods are, for jobs' NetworkPolicies; in a pod, its own.")
-    ] = None,
-    status_scrapers: Annotated[
-        str, typer.Option(help="Who else may read /status and /metrics of jobs' pods: peers of a NetworkPolicy, JSON.")
-    ] = "[]",
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log each decision.")] = False,
+    coscheduling_scheduler: CoschedulingScheduler = "scheduler-plugins-scheduler",
+    operator_namespace: OperatorNamespace = None,
+    status_scrapers: StatusScrapers = "[]",
+    concurrency: Annotated[int, typer.Option(min=1, max=1000, help="How many jobs are worked on at once.")] = 20,
+    log_level: Annotated[LogLevel, typer.Option(help="debug: also each decision.")] = LogLevel.INFO,
+    log_format: Annotated[LogFormat, typer.Option(help="How a line of the log is written.")] = LogFormat.TEXT,
 ) -> None:
     """Run the operator against the cluster that kubectl would use, until it is told to stop.
 
@@ -213,16 +227,17 @@ def operator(
         kubeconfig=str(kubeconfig) if kubeconfig else None,
         resync_seconds=resync_seconds,
         report_seconds=report_seconds,
+        concurrency=concurrency,
         liveness=endpoint("--liveness", liveness),
         metrics=endpoint("--metrics", metrics),
         election=election(lease_namespace, lease_name, lease_seconds) if leader_election else None,
         defaults=replace(
-            defaults(default_image, default_pod_label or [], default_gang_provider),
+            defaults(default_image, default_pod_label or [], default_gang_provider, default_pod),
             readers=readers(operator_namespace, status_scrapers),
             coscheduling_scheduler=coscheduling_scheduler,
         ),
     )
-    raise typer.Exit(run(options, verbose))
+    raise typer.Exit(run(options, log_level, log_format))
 
 
 app.command("submit")(submitting.submit)

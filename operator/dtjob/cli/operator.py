@@ -7,6 +7,7 @@ import logging
 from pathlib import Path
 
 from dtjob.cli.bad_input import BadInput, check_kubeconfig
+from dtjob.cli.commands.log_format import LogFormat, LogLevel, configure
 from dtjob.kube import process
 from dtjob.kube.calls.kubeconfig import NoCluster
 from dtjob.kube.election.leader import Election
@@ -14,7 +15,6 @@ from dtjob.kube.endpoints.endpoint import Address, EndpointError, parse_endpoint
 from dtjob.kube.watching.informer import VersionsWentBack
 from dtjob.objects.readers import Readers, parse_scrapers
 
-LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 OWN_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 """Where a pod reads which namespace it is in."""
 
@@ -48,10 +48,10 @@ def election(namespace: str | None, name: str, seconds: int) -> Election:
     return Election(namespace, name, seconds)
 
 
-def run(options: process.Options, verbose: bool) -> int:
+def run(options: process.Options, level: LogLevel, chosen: LogFormat) -> int:
     """Run the operator until SIGTERM or SIGINT. Returns the exit code 0. Raises BadInput where there is no cluster."""
     check_kubeconfig(options.kubeconfig)
-    logging.basicConfig(level=logging.DEBUG if verbose else logging.INFO, format=LOG_FORMAT)
+    configure(level, chosen)
     try:
         asyncio.run(process.run(options))
     except NoCluster as error:

@@ -62,6 +62,7 @@ class Options:
 
     resync_seconds: float
     report_seconds: float
+    concurrency: int = 20
     namespaces: Sequence[str] = ()
     kubeconfig: str | None = None
     liveness: Address | None = None
@@ -125,7 +126,7 @@ async def _operate(cluster: client.Kube, options: Options, pulse: Pulse, metrics
     reports = Reports(store, queue, options.report_seconds)
 
     loops: dict[str, Callable[[], Awaitable[None]]] = {
-        "reconciler": reconciler.run,
+        "reconciler": lambda: reconciler.run(options.concurrency),
         "resync": lambda: _resync_forever(resync_once, options.resync_seconds, answers),
         "reports": reports.poll_forever,
         "Workloads": workloads.watch_forever,

@@ -16,12 +16,13 @@ from dtjob.api.spec.pod_template import TRAINING_CONTAINER
 from dtjob.api.spec.replica_specs import AnyReplicaSpec, Role
 from dtjob.api.spec.scheduling import GangProvider
 from dtjob.objects import labels
+from dtjob.objects.pod_defaults import NO_POD_DEFAULTS, PodDefaults
 from dtjob.objects.readers import Readers
 
 IMAGE_MISSING = "ImageMissing"
 MISSING_IMAGE_MESSAGE = (
     "spec.image is left out, and this operator has no default image: delete the job and apply it again with spec.image,"
-    " or have the operator's default set (defaults.image in the chart's values, --default-image on its command line)"
+    " or have the operator's default set (jobs.image in the chart's values, --default-image on its command line)"
 )
 
 
@@ -32,6 +33,8 @@ class Defaults:
 
     image: str | None = None
     pod_labels: Mapping[str, str] = field(default_factory=dict)
+    pods: PodDefaults = NO_POD_DEFAULTS
+    """What pod templates leave out."""
     readers: Readers = field(default_factory=Readers)
     """Who may read the status of jobs' tasks."""
     progress_every: timedelta = timedelta(seconds=10)
@@ -51,6 +54,11 @@ NO_DEFAULTS = Defaults()
 def image_of(job: Job, defaults: Defaults) -> str | None:
     """The image of the job's tasks: its own, else the one it began with, else today's default; None: there is none."""
     return job.spec.image or job.status.get("image") or defaults.image
+
+
+def priority_class_of(job: Job, defaults: Defaults) -> str | None:
+    """The PriorityClass of the job: its own, else the default; None: there is none."""
+    return job.spec.scheduling.priority_class_name or defaults.pods.priority_class_name
 
 
 def image_of_role(job: Job, role: Role, defaults: Defaults) -> str | None:

@@ -14,7 +14,7 @@ from dtjob.api.job import Job
 from dtjob.api.spec.replica_specs import Role
 from dtjob.api.spec.scheduling import Gang, GangProvider
 from dtjob.objects import labels, quantities, topology
-from dtjob.objects.defaults import NO_DEFAULTS, Defaults
+from dtjob.objects.defaults import NO_DEFAULTS, Defaults, priority_class_of
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.pod.pod import pod
 from dtjob.objects.shared import owned_metadata
@@ -174,7 +174,7 @@ def pod_group(job: Job, defaults: Defaults = NO_DEFAULTS, at_most: int | None = 
     needed = max(1, min(min_available(job), min_available(job) if at_most is None else at_most))
     made: Manifest = {"apiVersion": VERSIONS[KINDS[provider]][0], "kind": KINDS[provider]}
     made["metadata"] = owned_metadata(job, job.metadata.name)
-    priority = job.spec.scheduling.priority_class_name
+    priority = priority_class_of(job, defaults)
     named = {"priorityClassName": priority} if priority else {}
     if provider is GangProvider.KUBERNETES:
         return {**made, "spec": {"schedulingPolicy": {"gang": {"minCount": needed}}, **named}}

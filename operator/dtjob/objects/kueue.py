@@ -18,7 +18,8 @@ from dtjob.api.job import Job
 from dtjob.api.spec.pod_template import TRAINING_CONTAINER
 from dtjob.api.spec.replica_specs import Role
 from dtjob.objects import labels, quantities, shared
-from dtjob.objects.defaults import Defaults
+from dtjob.objects.defaults import NO_DEFAULTS, Defaults
+from dtjob.objects.defaults import priority_class_of as default_priority
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.pod.nearness import topology_request
 from dtjob.objects.pod.pod import pod
@@ -91,11 +92,11 @@ def prebuilt_of(job: Job) -> str | None:
     return _metadata(job, "annotations").get(PREBUILT) or _label(job, PREBUILT)
 
 
-def priority_class_of(job: Job) -> tuple[str, str] | None:
+def priority_class_of(job: Job, defaults: Defaults = NO_DEFAULTS) -> tuple[str, str] | None:
     """Kind and name of the class that the job's place in the queue depends on, None if it names none."""
     if name := _label(job, PRIORITY_CLASS):
         return "WorkloadPriorityClass", name
-    return ("PriorityClass", name) if (name := job.spec.scheduling.priority_class_name) else None
+    return ("PriorityClass", name) if (name := default_priority(job, defaults)) else None
 
 
 def workload_name(job: Job, generation: int | None = None) -> str:

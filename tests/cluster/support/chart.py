@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import time
 import urllib.request
@@ -21,7 +20,6 @@ import yaml
 
 from dtjob.local.processes.addresses import free_ports
 from tests.cluster.support.operator_process import OperatorProcess
-from tools import binaries
 from tools.cluster.control_plane import ControlPlane
 from tools.cluster.rest import DEFAULT_TIMEOUT, Api, Object
 
@@ -37,16 +35,6 @@ _POLICY = {
     "omitStages": ["RequestReceived"],
     "rules": [{"level": "Metadata", "users": [USER]}, {"level": "None"}],
 }
-
-
-def find_helm() -> Path | None:
-    """helm by DTJOB_HELM, on the PATH, or built; None where it can be had in no way."""
-    if found := os.environ.get("DTJOB_HELM") or shutil.which("helm"):
-        return Path(found)
-    try:
-        return binaries.find(("helm",))["helm"]
-    except binaries.BinariesError:
-        return None
 
 
 class AuditedControlPlane(ControlPlane):
@@ -183,7 +171,7 @@ class Ports:
 def install(helm: Helm, api: Api, *values: str, chart: Path = CHART, verb: str = "install") -> Ports:
     """Install or upgrade the release, with ports that are free."""
     ports = Ports(*free_ports(2))
-    settings = (ports.settings(), "leaderElection.leaseSeconds=9", *values)
+    settings = (ports.settings(), "operator.leaderElection.leaseSeconds=9", *values)
     helm(verb, RELEASE, str(chart), "--set", ",".join(settings))
     api.wait_established()
     return ports

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.cluster.support.chart import NAMESPACE as OPERATOR_NAMESPACE
-from tests.cluster.support.chart import find_helm
 from tests.e2e.jobs.support.long_job import LongJob
 from tests.e2e.jobs.support.release import Release
 from tests.e2e.jobs.support.training_job import RESTRICTED, TrainingJob
 from tools import images
+from tools.chart import find_helm
 from tools.cluster.cluster import Cluster
 from tools.cluster.rest import Api, Object
 

@@ -70,7 +70,7 @@ def test_a_worker_dies_while_the_operator_is_away(
 def test_the_chart_is_upgraded_under_a_job(job: TrainingJob, counted: Object, in_place: int, operator: Release) -> None:
     before, step = job.pods(), job.wait_step(1)
     (old,) = operator.pods()
-    operator.upgrade("replicas=2", "operator.verbose=true")
+    operator.upgrade("operator.replicas=2", "operator.log.level=debug")
     operator.wait_pods(2)
     assert old["metadata"]["uid"] not in [pod["metadata"]["uid"] for pod in operator.pods()]
     reached = job.wait_step(step + 50)

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 import yaml
 
 from dtjob.local.processes.addresses import free_ports
-from tests.cluster.support.chart import find_helm
 from tools import binaries
+from tools.chart import find_helm
 from tools.cluster.control_plane import ControlPlane
 from tools.cluster.program import Program, answers
 from tools.cluster.rest import Api, ApiError, Object

@@ -51,7 +51,7 @@ def warn_of_hosts(value: Any, path: str, job: str, said: Findings) -> None:
 
 def _label(name: str, path: str, said: Findings) -> str:
     if name.startswith(_GROUP) and name not in LABELS:
-        said.warn(path, f"dtjob's pods have no label {name} (docs/start/tfjob.md lists theirs); change it")
+        said.warn(path, f"dtjob's pods have no label {name} (`dtjob explain -o yaml` shows theirs); change it")
     return LABELS.get(name, name)
 
 

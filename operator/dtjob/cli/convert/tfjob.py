@@ -98,7 +98,7 @@ def _spec(spec: Fields, name: str, program: Command | None, said: Findings) -> F
     if not is_distributed(replicas) and program is None and not own:
         said.note("spec", "TF_CONFIG is set in dtjob, also for a job of one task")
     if program is not None:
-        said.warn("--program", "the image must be built on dtjob's trainer image (docs/operate/images.md)")
+        said.warn("--program", "the image must be built on dtjob's trainer image")
     return {
         "strategy": strategy_of(replicas).value,
         **({} if image is None else {"image": image}),

@@ -14,7 +14,7 @@ from dtjob.client.errors import ApiError, Forbidden, NotFound
 from dtjob.crd.definition import crd
 
 Object = dict[str, Any]
-CHART = "install the operator with helm (docs/operate/installing.md)"
+CHART = "install the operator with helm"
 _CRD = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{PLURAL}.{GROUP}"
 OPERATORS = ("/apis/apps/v1/deployments", {"labelSelector": "app.kubernetes.io/name=dtjob"})
 """Where the Deployments of operators are, and which ones they are."""
@@ -74,7 +74,7 @@ def _rights(cluster: Cluster) -> Iterator[Finding]:
         if not _may(cluster, verb, group, resource)
     ]
     if denied:
-        mend = "Ask for the role edit of the namespace, which has them if the chart has userRoles.create"
+        mend = "Ask for the role edit of the namespace, which has them if the chart has rbac.userRoles"
         yield problem("rights", f"in {cluster.namespace} you may not {', '.join(denied)}", mend)
     else:
         yield good("rights", f"in {cluster.namespace} you may do what dtjob needs")

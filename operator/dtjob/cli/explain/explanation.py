@@ -65,7 +65,7 @@ def as_text(job: Job, defaults: Defaults = NO_DEFAULTS) -> Iterator[str]:
 
 def _lines(job: Job, defaults: Defaults) -> Iterator[str]:
     found = explanation(job, defaults)
-    yield f"{found['job']}: {found['strategy']}, {len(found['tasks'])} tasks; {found['chiefTask']} decides success"
+    yield f"{found['job']}: {found['strategy']}, {_count(found['tasks'])}; {found['chiefTask']} decides success"
     yield from ("", f"Image: {_images(found['tasks'])}")
     yield from ("", "Objects, in the order of creation:")
     yield from (f"  {item['kind']:<14} {item['metadata']['name']}" for item in found["objects"])
@@ -84,6 +84,10 @@ def _lines(job: Job, defaults: Defaults) -> Iterator[str]:
 
 NO_IMAGE = "left out; the operator's default (--default-image shows the job with one), else the job waits for one"
 LOCAL = "processes for pods, 127.0.0.1 for hosts, .dtjob/<job>/run-<n>/checkpoints for a directory that is no URI"
+
+
+def _count(tasks: list[dict[str, Any]]) -> str:
+    return "1 task" if len(tasks) == 1 else f"{len(tasks)} tasks"
 
 
 def _images(tasks: list[dict[str, Any]]) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 _SPECS = "write replicaSpecs, with the roles chief, worker, ps and evaluator"
 _WORKERS = "write replicaSpecs.worker.replicas"
-_RULES = "write failurePolicy.rules (docs/jobs/failure-rules.md)"
+_RULES = "write failurePolicy.rules"
 _OWN_RENDEZVOUS = "remove it: the trainer agrees on the start by itself"
 _ORDER = "remove it: training starts when all tasks are up, in any order"
 _CLEAN = "write cleanPodPolicy for pods, or ttlSecondsAfterFinished for the job"
@@ -55,8 +55,8 @@ _RUN_POLICY: Mapping[str, str] = {
     },
     "spec.runPolicy.backoffLimit": "write failurePolicy.maxRestarts",
     "spec.runPolicy.schedulingPolicy": "write scheduling",
-    "spec.runPolicy.schedulingPolicy.minAvailable": "write scheduling.gang.minAvailable (docs/jobs/gangs.md)",
-    "spec.runPolicy.schedulingPolicy.queue": "write scheduling.gang.volcano.queue (docs/jobs/gangs.md)",
+    "spec.runPolicy.schedulingPolicy.minAvailable": "write scheduling.gang.minAvailable",
+    "spec.runPolicy.schedulingPolicy.queue": "write scheduling.gang.volcano.queue",
     "spec.runPolicy.schedulingPolicy.priorityClass": "write scheduling.priorityClassName",
     "spec.runPolicy.schedulingPolicy.scheduleTimeoutSeconds": "write startDeadlineSeconds in spec",
 }
@@ -66,12 +66,12 @@ _MENDS: Mapping[str, str] = {
     # TFJob, PyTorchJob, TrainJob
     "spec.tfReplicaSpecs": _SPECS,
     "spec.pytorchReplicaSpecs": _SPECS,
-    "spec.enableDynamicWorker": "write elasticPolicy (docs/jobs/elastic.md)",
+    "spec.enableDynamicWorker": "write elasticPolicy",
     **{f"spec.replicaSpecs.{role}": mend for role, mend in _ROLES.items()},
     "spec.replicaSpecs.*.restartPolicy": f"{_RULES} with these roles",
     "spec.elasticPolicy.rdzvBackend": _OWN_RENDEZVOUS,
     "spec.elasticPolicy.maxRestarts": "write failurePolicy.maxRestarts",
-    "spec.elasticPolicy.metrics": "create a HorizontalPodAutoscaler for the job (docs/jobs/elastic.md)",
+    "spec.elasticPolicy.metrics": "create a HorizontalPodAutoscaler for the job's scale subresource",
     "spec.trainer": "write program, image and replicaSpecs",
     "spec.runtimeRef": "write strategy and replicaSpecs",
     # Job, HorizontalPodAutoscaler
@@ -163,4 +163,4 @@ def of_managed_by(managed_by: str | None) -> str:
 
 def of_kind(kind: object) -> str:
     """What else to say of a manifest of another kind."""
-    return "; docs/start/tfjob.md shows how one is written" if kind == "TFJob" else ""
+    return "; `dtjob convert FILE` writes one from a TFJob" if kind == "TFJob" else ""

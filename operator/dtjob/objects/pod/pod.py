@@ -33,13 +33,15 @@ def pod(
     the chief has ended, and the evaluator may go anywhere.
     """
     replica = job.spec.replica_specs.get(task.role) or SingleReplicaSpec()
-    template = _template(replica)
+    template = defaults.pods.below(_template(replica))
     metadata = shared.owned_metadata(job, topology.pod_name(job, task, attempt), _labels(job, task, attempt))
     user_metadata = template.get("metadata") or {}
     metadata["labels"] = {**defaults.pod_labels, **(user_metadata.get("labels") or {}), **metadata["labels"]}
     if user_metadata.get("annotations"):
         metadata["annotations"] = user_metadata["annotations"]
     spec = _spec(job, task, attempt, replica, template, image_of(job, defaults))
+    variables = spec["containers"][0]["env"]
+    variables += defaults.pods.variables(variables)
     if affinity := brought_near(job, task, spec.get("affinity") or {}):
         spec["affinity"] = affinity
     if task.role is Role.EVALUATOR and chief_attempt is not None and topology.evaluator_follows_chief(job):

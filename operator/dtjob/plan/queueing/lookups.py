@@ -20,7 +20,7 @@ from dtjob.plan.seen.workload import Workload
 
 def priority(situation: Situation) -> tuple[kueue.Priority | None, str]:
     """The class that the job names, and what is said where there is none such. Raises Unread."""
-    named = kueue.priority_class_of(situation.group_job)
+    named = kueue.priority_class_of(situation.group_job, situation.defaults)
     if named is None:
         return None, ""
     (found,) = situation.children.found(named)
@@ -32,7 +32,7 @@ def priority(situation: Situation) -> tuple[kueue.Priority | None, str]:
 def priority_changes(situation: Situation, workload: Workload) -> tuple[Action, ...]:
     """What to write where the job names another WorkloadPriorityClass. That may change at any time, but for a Workload
     that holds quota and had no such class. A class that is not there changes nothing. Raises Unread."""
-    named, now = kueue.priority_class_of(situation.group_job), workload.priority_class
+    named, now = kueue.priority_class_of(situation.group_job, situation.defaults), workload.priority_class
     kinds = (named[0] if named else "", now[0] if now else "")
     if workload.shape is None or named == now or kinds[0] != "WorkloadPriorityClass":
         return ()

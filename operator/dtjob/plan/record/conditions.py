@@ -31,7 +31,8 @@ CONDITION_OF = {
     Phase.RESTARTING: RESTARTING,
     Phase.RUNNING: RUNNING,
 }
-"""The condition that holds in each phase; in none of them: Pending. Complete and Suspended are batch/v1's words."""
+"""The condition that holds in each phase; in none of them: Pending. A Job of batch/v1 also has Complete and
+Suspended."""
 ALWAYS_THERE = (RUNNING, SUSPENDED, COMPLETE, FAILED)
 """Conditions that a job has from its first status on."""
 CANNOT_CREATE, CREATED = "CannotCreate", "Created"

@@ -77,7 +77,7 @@ def test_a_job_without_any_image_waits_and_says_what_to_write() -> None:
     assert made.actions == ()
     assert made.status is not None
     assert (made.status["phase"], made.status["reason"], made.status["ready"]) == ("Pending", "ImageMissing", "0/3")
-    for words in ("spec.image", "defaults.image", "--default-image"):
+    for words in ("spec.image", "jobs.image", "--default-image"):
         assert words in made.status["message"]
     (blocked,) = (one for one in made.status["conditions"] if one["status"] == "True")
     assert (blocked["type"], blocked["reason"]) == ("Blocked", "ImageMissing")

@@ -109,3 +109,8 @@ def test_yaml_is_read_as_what_it_was_made_of(text):
     made = Job.model_validate(manifest)
     assert list(documents("".join(as_yaml(made)))) == objects(made)
     assert text in objects(made)[-1]["spec"]["containers"][0]["args"]
+
+
+def test_one_task_is_counted_as_one():
+    alone = job(strategy="OneDevice", replicaSpecs={"chief": {}})
+    assert next(iter(as_text(alone))) == "digits: OneDevice, 1 task; chief-0 decides success\n"

@@ -67,7 +67,7 @@ def test_a_tfjob_is_told_where_its_dtjob_is_written() -> None:
     said = [str(problem) for problem in problems({"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "spec": {}})]
     assert said == [
         "apiVersion: must be training.dtjob.dev/v1beta1, not 'kubeflow.org/v1'",
-        "kind: must be DistributedTrainingJob, not 'TFJob'; docs/start/tfjob.md shows how one is written",
+        "kind: must be DistributedTrainingJob, not 'TFJob'; `dtjob convert FILE` writes one from a TFJob",
     ]
 
 
