@@ -20,7 +20,7 @@ import dtjob_trainer as dt
 x = numpy.random.default_rng(0).normal(size=(2048, 8)).astype("float32")
 model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(1)])
 model.compile(loss="mse", optimizer="sgd")
-dt.fit(model, (x, x.sum(axis=1)), batch_size=8, epochs=40, save="model.keras")
+dt.fit(model, x, x.sum(axis=1), batch_size=8, epochs=40, save="model.keras")
 print("trained", flush=True)
 """
 

@@ -14,6 +14,11 @@ NOT_STATIC = (
     "workers share batches; write keras.ops.shape(x)[0] or tf.shape(x)[0]"
 )
 
+NO_TARGETS = (
+    "y: the model was compiled with a loss, which compares outputs with targets, and there are none; give y, or a "
+    "dataset of pairs (x, y); a tuple as x has several inputs"
+)
+
 
 def build(trained: TrainedModel, source: Source, group: Group, traits: Traits, *, trains: bool) -> None:
     """Make every variable, for batches of `source` that the replicas of `group` share.
@@ -24,12 +29,14 @@ def build(trained: TrainedModel, source: Source, group: Group, traits: Traits, *
     - traits: what the strategy is like.
     - trains: whether variables are needed that only training uses.
 
-    Raises what the model raises. Raises FitError if it needs that size, and one replica in this process does not get
-    whole batches.
+    Raises what the model raises. Raises FitError if it needs targets that the data lacks, or if it needs that size and
+    one replica in this process does not get whole batches.
     """
     try:
         _build(trained, source, None, trains)
     except Exception as error:
+        if source.spec()[1] is None and trained.needs_targets:
+            raise FitError(NO_TARGETS) from error
         if source.rows is None:
             raise
         try:

@@ -51,6 +51,11 @@ class TrainedModel(ABC):
         return not type(self.model).test_step.__module__.startswith(f"{self.package}.")
 
     @property
+    def needs_targets(self) -> bool:
+        """Whether the package's own step compares outputs with targets, by a loss that was given to `compile`."""
+        return not self.own_step and getattr(self.model, "loss", None) is not None
+
+    @property
     def jit_compile(self) -> bool:
         """Whether the model was compiled to run its steps by XLA, or where that was left to Keras, whether it would."""
         return bool(self.model.jit_compile)
