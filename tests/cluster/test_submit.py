@@ -49,7 +49,12 @@ def test_a_job_that_is_refused_leaves_no_files(dtjob: Run, api: Api, namespace: 
 
 
 def test_files_of_a_job_that_is_gone_are_replaced(dtjob: Run, api: Api, namespace: str) -> None:
-    api.create("configmaps", namespace, {"metadata": {"name": "train-source"}, "data": {"old": "1"}, "immutable": True})
+    ours = {"app.kubernetes.io/created-by": "dtjob-submit"}
+    old = {"metadata": {"name": "train-source", "labels": ours}, "data": {"old": "1"}, "immutable": True}
+    api.create("configmaps", namespace, old)
+    api.create("configmaps", namespace, {"metadata": {"name": "mine-source"}})
+    refused = dtjob("submit", "train.py", "--name", "mine")
+    assert (refused.returncode, "mine-source of somebody else" in refused.stderr) == (2, True)
     assert dtjob("submit", "train.py").returncode == 0
     assert list(api.get("configmaps", namespace, "train-source")["data"]) == ["train.py"]
 

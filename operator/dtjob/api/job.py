@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from dtjob.api import names
 from dtjob.api.block import LONGEST_SECONDS, Block, OpenBlock, Seconds
 from dtjob.api.spec.checkpoint import Checkpoint, Evaluation, TensorBoard
 from dtjob.api.spec.clean_pod_policy import CleanPodPolicy
@@ -23,15 +24,10 @@ from dtjob.api.spec.scheduling import Scheduling
 from dtjob.api.spec.strategy import Strategy, StrategyOptions
 from dtjob.api.spec.success_policy import SuccessPolicy
 
-GROUP = "training.dtjob.dev"
-VERSION = "v1beta1"
-API_VERSION = f"{GROUP}/{VERSION}"
-KIND = "DistributedTrainingJob"
-PLURAL = "distributedtrainingjobs"
+GROUP, VERSION, API_VERSION = names.GROUP, names.VERSION, names.API_VERSION
+KIND, PLURAL, MANAGED_BY_LABEL = names.KIND, names.PLURAL, names.MANAGED_BY_LABEL
 CONTROLLER = f"{GROUP}/dtjob-controller"
 """What `spec.managedBy` calls this operator."""
-MANAGED_BY_LABEL = "app.kubernetes.io/managed-by"
-"""On everything that dtjob makes, so in no template."""
 
 
 def is_ours(spec: Mapping[str, Any]) -> bool:

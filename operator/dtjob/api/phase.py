@@ -17,7 +17,7 @@ class Phase(StrEnum):
 
     @classmethod
     def known(cls, word: str | None) -> Phase | None:
-        """The phase of this name; None for none, and for one that only another version of the operator knows."""
+        """The phase of this name; None for any other word."""
         return next((phase for phase in cls if phase == word), None)
 
 

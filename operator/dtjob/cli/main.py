@@ -14,7 +14,16 @@ from dtjob import __version__
 from dtjob.cli.bad_input import BadInput
 from dtjob.cli.commands import cluster, manifests, steering, submitting, watching
 from dtjob.cli.commands.log_format import LogFormat, LogLevel
-from dtjob.cli.commands.options import Arguments, Evaluator, ParameterServers, ScriptStrategy, Workers
+from dtjob.cli.commands.options import (
+    Arguments,
+    Context,
+    Evaluator,
+    Kubeconfig,
+    Namespace,
+    ParameterServers,
+    ScriptStrategy,
+    Workers,
+)
 from dtjob.cli.work_directory import WORK_DIRECTORY
 from dtjob.client.errors import ClientError
 
@@ -132,10 +141,16 @@ def explain(
     default_pod_label: DefaultPodLabels = None,
     default_pod: DefaultPod = None,
     default_gang_provider: DefaultGangProvider = None,
+    of_cluster: Annotated[
+        bool, typer.Option("--cluster", help="With the namespace and the operator's defaults of the cluster.")
+    ] = False,
+    namespace: Namespace = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
 ) -> None:
     """Show what a job would be in a cluster: tasks, hosts and TF_CONFIG, rules about failures, objects created.
 
-    Example: dtjob explain job.yaml
+    Example: dtjob explain job.yaml; dtjob explain job.yaml --cluster -n team
     """
     from dtjob.cli.default_options import defaults
     from dtjob.cli.explain import explanation as explaining
@@ -147,8 +162,16 @@ def explain(
         ExplainOutput.JSON: explaining.as_json,
     }
     given = defaults(default_image, default_pod_label or [], default_gang_provider, default_pod)
+    job = read_job(file)
+    if of_cluster:
+        from dtjob.cli.explain.of_cluster import defaults_of, in_namespace
+
+        found = watching.connected(kubeconfig, context, namespace)
+        job, (given, said) = in_namespace(job, found.namespace), defaults_of(found)
+        if said:
+            typer.echo(f"note: {said}", err=True)
     # Piece by piece: with each task's TF_CONFIG, which has all addresses, the whole is half a GB for 4,000 workers.
-    sys.stdout.writelines(render[output](read_job(file), given))
+    sys.stdout.writelines(render[output](job, given))
     sys.stdout.flush()
 
 

@@ -50,7 +50,13 @@ def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     return dumper.represent_scalar(f"{_TAG}str", text, style="|" if "\n" in text else None)
 
 
+def _represent_list(dumper: yaml.SafeDumper, values: list[Any]) -> yaml.SequenceNode:
+    """Numbers, such as exit codes, beside each other: there may be a hundred."""
+    return dumper.represent_sequence(f"{_TAG}seq", values, all(isinstance(each, int) for each in values) or None)
+
+
 _Dumper.add_representer(str, _represent_text)
+_Dumper.add_representer(list, _represent_list)
 
 
 def _text(loader: yaml.SafeLoader, node: yaml.ScalarNode, form: str | re.Pattern[str], what: str) -> str:

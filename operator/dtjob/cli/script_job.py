@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from dtjob.api.job import API_VERSION, KIND
+from dtjob.api.names import API_VERSION, KIND
 from dtjob.api.spec.strategy import Strategy
 from dtjob.cli.bad_input import BadInput
 from dtjob.cli.script import Script

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from dtjob.api.job import API_VERSION, KIND, PLURAL
+from dtjob.api.names import API_VERSION, KIND, PLURAL
 from dtjob.client.connection import MERGE_PATCH, Connection, Object, Query
 from dtjob.client.errors import NotFound, error_of
 from dtjob.client.kubeconfig import access, forget_files

@@ -8,6 +8,7 @@ import json
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -23,6 +24,8 @@ Query = Mapping[str, str | int | bool]
 JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
 CALL_SECONDS = 30.0
+KEPT_SECONDS = 20.0
+"""How long a connection is kept without a call. A server may close it later, and a call must not meet that."""
 USER_AGENT = f"dtjob-client/{__version__}"
 _BROKEN = (OSError, http.client.HTTPException, ssl.SSLError)
 
@@ -85,21 +88,33 @@ class Connection:
             self._open.link = None
 
     @property
+    def proxy(self) -> str | None:
+        """The proxy of the kubeconfig or of the environment, None if there is none."""
+        server = urlsplit(self.access.server)
+        if self.access.proxy or proxy_bypass(server.hostname or ""):
+            return self.access.proxy
+        return getproxies().get(server.scheme)
+
+    @property
     def _prefix(self) -> str:
         return urlsplit(self.access.server).path
 
     def _link(self) -> http.client.HTTPConnection:
         link: http.client.HTTPConnection | None = getattr(self._open, "link", None)
+        now = time.monotonic()
+        if link is not None and now - self._open.used > KEPT_SECONDS:
+            self.close()
+            link = None
         if link is None:
             link = self._open.link = self._new(CALL_SECONDS)
+        self._open.used = now
         return link
 
     def _new(self, seconds: float | None) -> http.client.HTTPConnection:
         server = urlsplit(self.access.server)
         host, trusted = server.hostname or "", self.access.trusted
         port = server.port or (443 if trusted else 80)
-        proxy = self.access.proxy or (None if proxy_bypass(host) else getproxies().get(server.scheme))
-        through = urlsplit(proxy) if proxy else None
+        through = urlsplit(self.proxy) if self.proxy else None
         at = (through.hostname or "", through.port or 80) if through else (host, port)
         if trusted is None:
             link = http.client.HTTPConnection(*at, timeout=seconds)

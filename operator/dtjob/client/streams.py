@@ -112,13 +112,13 @@ async def _opened(cluster: Cluster, path: str) -> AsyncIterator[aiohttp.ClientWe
     if authorization := access.authorization():
         headers["Authorization"] = authorization
     connector = aiohttp.TCPConnector(ssl=access.trusted if access.trusted is not None else False)
-    async with aiohttp.ClientSession(connector=connector, headers=headers, trust_env=True) as session:
+    async with aiohttp.ClientSession(connector=connector, headers=headers) as session:
         try:
             async with session.ws_connect(
                 URL(access.server + path, encoded=True),
                 protocols=(_PROTOCOL,),
                 max_msg_size=_LARGEST_MESSAGE,
-                proxy=access.proxy,
+                proxy=cluster.connection.proxy,
                 server_hostname=access.server_name,
             ) as socket:
                 yield socket

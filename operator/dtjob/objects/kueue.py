@@ -50,7 +50,7 @@ TOPOLOGY_GATE = f"{GROUP}/topology"
 SHAPE = f"{JOB_GROUP}/shape"
 """On a Workload of ours, an annotation: the hash of what it was made for; the job may change while it is suspended."""
 SHAPE_BUT_WORKERS = f"{JOB_GROUP}/shape-but-workers"
-"""The same of all but the number of its workers. A Workload that an earlier operator made has none."""
+"""The same of all but the number of its workers."""
 TOPOLOGY = f"{GROUP}/podset-"
 """On pods, an annotation, with `required-`, `preferred-` or `unconstrained-` and `topology` behind it: by which of
 these Kueue sees that it is to give them a place."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dtjob.api.job import GROUP, KIND, MANAGED_BY_LABEL
+from dtjob.api.names import GROUP, KIND, MANAGED_BY_LABEL
 from dtjob.objects.manifest import Manifest
 
 JOB_NAME = f"{GROUP}/job-name"

@@ -9,10 +9,10 @@ from typing import Annotated, Any
 
 from pydantic import Field, WithJsonSchema
 
+from dtjob.api import names
 from dtjob.api.block import Block, OpenBlock
 
-TRAINING_CONTAINER = "tensorflow"
-"""Name of the training container, as in TFJob. Its end is the end of the task."""
+TRAINING_CONTAINER = names.TRAINING_CONTAINER
 
 CHECKPOINT_VOLUME = "checkpoints"
 CLUSTER_VOLUME = "dtjob-cluster"

@@ -43,7 +43,7 @@ def list_jobs(
 
     Example: dtjob list -A
     """
-    from dtjob.api.job import KIND
+    from dtjob.api.names import KIND
     from dtjob.cli.watching.listing import table
 
     cluster = connected(kubeconfig, context, namespace)
@@ -67,7 +67,7 @@ def status(
 
     Example: dtjob status digits
     """
-    from dtjob.api.job import KIND
+    from dtjob.api.names import KIND
     from dtjob.cli.watching.words import status_lines
 
     found = connected(kubeconfig, context, namespace).get(KIND, job)
@@ -88,7 +88,7 @@ def logs(
 
     Example: dtjob logs digits --task worker-1 -f
     """
-    from dtjob.api.job import KIND
+    from dtjob.api.names import KIND
     from dtjob.cli.watching import logs as reading
     from dtjob.cli.watching.follow import follow_job
     from dtjob.cli.watching.pods import in_order
@@ -138,7 +138,7 @@ def events(job: JobName, namespace: Namespace = None, kubeconfig: Kubeconfig = N
 
     Example: dtjob events digits
     """
-    from dtjob.api.job import KIND
+    from dtjob.api.names import KIND
     from dtjob.cli.watching.events import lines, of_job
 
     cluster = connected(kubeconfig, context, namespace)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Any
 
-from dtjob.api.job import API_VERSION, GROUP, KIND, PLURAL
+from dtjob.api.names import API_VERSION, GROUP, KIND, PLURAL
 from dtjob.cli.doctor.finding import Finding, good, note, problem, unseen
 from dtjob.client.cluster import Cluster
 from dtjob.client.errors import ApiError, Forbidden, NotFound
@@ -15,6 +16,8 @@ from dtjob.crd.definition import crd
 Object = dict[str, Any]
 CHART = "install the operator with helm"
 _CRD = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{PLURAL}.{GROUP}"
+OPERATORS = ("/apis/apps/v1/deployments", {"labelSelector": "app.kubernetes.io/name=dtjob"})
+"""Where the Deployments of operators are, and which ones they are."""
 _GPU = "nvidia.com/gpu"
 _NEEDED = (
     ("create", GROUP, PLURAL, "to submit jobs"),
@@ -90,8 +93,7 @@ def _may(cluster: Cluster, verb: str, group: str, resource: str) -> bool:
 
 
 def _operator(cluster: Cluster, now: datetime, found: list[Object]) -> Iterator[Finding]:
-    path = "/apis/apps/v1/deployments"
-    found += cluster.connection.call("GET", path, query={"labelSelector": "app.kubernetes.io/name=dtjob"})["items"]
+    found += cluster.connection.call("GET", OPERATORS[0], query=OPERATORS[1])["items"]
     if not found:
         yield problem("operator", "no Deployment with the label app.kubernetes.io/name=dtjob", CHART.capitalize())
         return
@@ -107,7 +109,7 @@ def _operator(cluster: Cluster, now: datetime, found: list[Object]) -> Iterator[
 
 
 def _leader(cluster: Cluster, deployment: Object, now: datetime) -> Iterator[Finding]:
-    arguments = _arguments(deployment)
+    arguments = arguments_of(deployment)
     if "--leader-election" not in arguments:
         return
     namespace = deployment["metadata"]["namespace"]
@@ -131,13 +133,13 @@ def _nodes(cluster: Cluster, deployments: list[Object]) -> Iterator[Finding]:
         return
     gpus = sum(int(str(node["status"].get("allocatable", {}).get(_GPU, 0))) for node in ready)
     yield good("nodes", f"{len(ready)} of {len(nodes)} are ready, with {gpus} GPUs ({_GPU})")
-    for image in filter(None, (_value(_arguments(one), "--default-image") for one in deployments)):
+    for image in filter(None, (_value(arguments_of(one), "--default-image") for one in deployments)):
         there = [node for node in ready if image in str(node["status"].get("images"))]
         if there:
             yield good("image", f"{image} is on {len(there)} of {len(ready)} nodes")
         else:
             yield note("image", f"{image} is on no node yet", "The first job pulls it")
-    if deployments and not any(_value(_arguments(one), "--default-image") for one in deployments):
+    if deployments and not any(_value(arguments_of(one), "--default-image") for one in deployments):
         yield note("image", "the operator has no default image", "Write spec.image in each job, or give --image")
 
 
@@ -181,16 +183,17 @@ def _is_ready(node: Object) -> bool:
     return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
 
 
-def _arguments(deployment: Object) -> list[str]:
+def arguments_of(deployment: Object) -> list[str]:
+    """The words of its containers' commands."""
     containers = deployment["spec"]["template"]["spec"]["containers"]
     return [str(word) for one in containers for word in (*(one.get("command") or ()), *(one.get("args") or ()))]
 
 
+def values_of(arguments: list[str], option: str) -> list[str]:
+    """Each value of an option, written as one word or as two."""
+    joined = [word.partition("=")[2] for word in arguments if word.startswith(f"{option}=")]
+    return joined + [after for word, after in pairwise(arguments) if word == option]
+
+
 def _value(arguments: list[str], option: str) -> str | None:
-    """The value of an option, written as one word or as two."""
-    for at, word in enumerate(arguments):
-        if word.startswith(f"{option}="):
-            return word.partition("=")[2]
-        if word == option and at + 1 < len(arguments):
-            return arguments[at + 1]
-    return None
+    return next(iter(values_of(arguments, option)), None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dtjob.api.job import Job
 from dtjob.objects import kueue
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
-from dtjob.plan.seen.progress import duration
+from dtjob.times import duration
 
 
 def life(job: Job, defaults: Defaults = NO_DEFAULTS) -> list[str]:

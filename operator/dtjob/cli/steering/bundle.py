@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from dtjob import __version__
-from dtjob.api.job import KIND
-from dtjob.api.spec.pod_template import TRAINING_CONTAINER
+from dtjob.api.names import KIND, TRAINING_CONTAINER
 from dtjob.cli.manifest_yaml import written
 from dtjob.cli.watching.events import lines, of_job
 from dtjob.cli.watching.pods import in_order, selector

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from dtjob.api.job import KIND
+from dtjob.api.names import KIND
 from dtjob.cli.bad_input import BadInput
 from dtjob.cli.steering.helper_pod import CONTAINER, directory_of, running
 from dtjob.cli.steering.sent import PROGRAM

@@ -8,7 +8,8 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from dtjob.api.job import API_VERSION, KIND, Job
+from dtjob.api.job import Job
+from dtjob.api.names import API_VERSION, KIND
 from dtjob.api.spec.pod_template import CHECKPOINT_VOLUME, CLUSTER_VOLUME, SHARED_MEMORY_VOLUME, SOURCE_VOLUME
 from dtjob.cli.bad_input import BadInput
 from dtjob.cli.watching.pods import container_state, in_order, selector, state_of

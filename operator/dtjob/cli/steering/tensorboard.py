@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from dtjob.api.job import KIND
+from dtjob.api.names import KIND
 from dtjob.cli.steering.helper_pod import directory_of, running
 from dtjob.client.cluster import Cluster
 from dtjob.client.streams import forward

@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from dtjob.api.job import API_VERSION, KIND
+from dtjob.api.names import API_VERSION, KIND
 from dtjob.cli.bad_input import BadInput
 from dtjob.cli.job_file import checked
 from dtjob.cli.manifest_yaml import written
 from dtjob.cli.reading.stream import read_file
+from dtjob.cli.submit.package import MADE_BY_US
 from dtjob.cli.submit.submitted import Made
 from dtjob.client.cluster import Cluster
 from dtjob.client.errors import ClientError, Conflict, NotFound
@@ -39,7 +40,8 @@ def submit(cluster: Cluster, one: Made) -> Object:
     try:
         cluster.create(one.config_map)
     except Conflict:
-        cluster.delete("ConfigMap", files)  # of a job that is gone
+        _check_is_left_over(cluster, files)
+        cluster.delete("ConfigMap", files)
         cluster.create(one.config_map)
     with _removed_after_an_error(cluster, files):
         try:
@@ -65,6 +67,13 @@ def submit_manifest(cluster: Cluster, file: Path) -> Object:
         return cluster.create(jobs[0].content)
     except Conflict:
         raise BadInput(_exists(str(jobs[0].content["metadata"].get("name")), cluster.namespace)) from None
+
+
+def _check_is_left_over(cluster: Cluster, files: str) -> None:
+    """Raise BadInput if this ConfigMap is not one of dtjob submit, whose job is gone."""
+    found = cluster.get("ConfigMap", files)["metadata"].get("labels") or {}
+    if not MADE_BY_US.items() <= found.items():
+        raise BadInput(f"the namespace {cluster.namespace} has a ConfigMap {files} of somebody else; give --name")
 
 
 def _exists(name: str, namespace: str) -> str:

@@ -16,6 +16,8 @@ from dtjob.cli.submit.ignored import FILE, files_of
 LARGEST_BYTES = 900 * 1024
 """Of all files, compressed. An API server takes 1 MiB for a ConfigMap."""
 ARCHIVE = "source.tar.gz"
+MADE_BY_US = {"app.kubernetes.io/created-by": "dtjob-submit"}
+"""Labels of the ConfigMaps of dtjob submit. It replaces no other one."""
 OTHER_WAYS = (
     "build an image with the files, keep them in a volume (replicaSpecs.*.template), or fetch them with git in an init "
     "container"
@@ -39,7 +41,7 @@ class Package:
         return {
             "apiVersion": "v1",
             "kind": "ConfigMap",
-            "metadata": {"name": name, **({"namespace": namespace} if namespace else {})},
+            "metadata": {"name": name, **({"namespace": namespace} if namespace else {}), "labels": dict(MADE_BY_US)},
             "immutable": True,
             **({"data": self.data} if self.data else {}),
             **({"binaryData": binary} if binary else {}),

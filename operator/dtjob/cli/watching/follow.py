@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from dtjob.api.job import KIND
+from dtjob.api.names import KIND
 from dtjob.api.phase import ENDED, Phase
 from dtjob.cli.watching.logs import Tails, standard_output
 from dtjob.cli.watching.words import phase_of, summary

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from dtjob.cli.watching.words import phase_of, since, step_text
-from dtjob.plan.seen.progress import duration
+from dtjob.times import duration
 
 Object = Mapping[str, Any]
 COLUMNS = ("NAME", "PHASE", "READY", "STEP", "ETA", "RESTARTS", "REASON", "AGE")

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol, TextIO
 
-from dtjob.api.spec.pod_template import TRAINING_CONTAINER
+from dtjob.api.names import TRAINING_CONTAINER
 from dtjob.cli.watching.pods import attempt_of, container_state, in_order, newest, selector, task_of
 from dtjob.client.cluster import Cluster
 from dtjob.client.errors import ApiError, ClientError, NotFound, Unreachable

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dtjob.api.spec.pod_template import TRAINING_CONTAINER
+from dtjob.api.names import TRAINING_CONTAINER
 from dtjob.cli.bad_input import BadInput
 from dtjob.objects import labels
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
-from dtjob.api.job import KIND
+from dtjob.api.names import KIND
 from dtjob.api.phase import ENDED, Phase
 from dtjob.cli.watching.listing import aligned
 from dtjob.cli.watching.pods import attempt_of, in_order, newest, selector, state_of, task_of

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from dtjob.api.job import KIND
+from dtjob.api.names import KIND
 from dtjob.api.phase import ENDED, Phase
 from dtjob.cli.bad_input import BadInput
 from dtjob.cli.watching.words import phase_of

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from dtjob.plan.seen.progress import duration
+from dtjob.times import duration
 
 Object = Mapping[str, Any]
 _LONGEST_LABEL = 14

@@ -12,8 +12,7 @@ from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import PatchWorkload
 
 MAY_BE_HIDDEN = ("LocalQueue", "ClusterQueue")
-"""What tells only how a job is placed best: without the right to see them, which roles of earlier releases do not give,
-it begins all the same."""
+"""These only help to place a job. Without the right to see them it begins all the same."""
 _JSON = "application/json"
 
 

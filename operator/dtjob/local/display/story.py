@@ -9,8 +9,8 @@ from dtjob.api.phase import Phase
 from dtjob.controller.call_summary import CREATED, DELETED, REFUSED
 from dtjob.local.display.snapshot import Snapshot
 from dtjob.plan.actions import Event
-from dtjob.plan.seen.progress import duration
 from dtjob.plan.telling.restored import RESUMED, STARTED_OVER
+from dtjob.times import duration
 
 BY_PLAN_ONLY = (Phase.SUCCEEDED.value, CREATED, DELETED, REFUSED, RESUMED, STARTED_OVER)
 """Events that say no more than the summary does, the lines about processes, those made from the chief's report, or the

@@ -10,7 +10,7 @@ from typing import Any
 from dtjob.api.phase import Phase
 from dtjob.local.display.snapshot import Snapshot, restarts_by_cause
 from dtjob.local.display.story import ACCURACIES, metrics_text
-from dtjob.plan.seen.progress import duration
+from dtjob.times import duration
 
 INTERRUPTED = "Interrupted"
 SHOWN_SECONDS = 0.1

@@ -13,7 +13,7 @@ from rich.text import Text
 from dtjob.api.phase import Phase
 from dtjob.local.display.snapshot import Snapshot, TaskLine, task_lines
 from dtjob.local.display.story import EVALUATOR, metrics_text, progress_text
-from dtjob.plan.seen.progress import duration
+from dtjob.times import duration
 
 LATEST = 6
 """Lines of the story under the table."""

@@ -62,12 +62,12 @@ def end_group(draft: Draft) -> None:
 
 
 def is_over(situation: Situation) -> bool:
-    """Whether no pod of the group that is to end can train any more, as far as anybody can tell."""
+    """Whether no pod of the group that is to end can train any more."""
     return all(ended(pod) or is_lost(pod, situation.now) for pod in _of_the_group(situation))
 
 
 def start_group(draft: Draft) -> None:
-    """Begin a group of the number that was decided, or of fewer where the spec says so by now, and tell users."""
+    """Begin a group of the size that was decided, or a smaller one if the spec says so by now, and tell users."""
     situation = draft.situation
     workers = situation.status.workers
     assert workers is not None
@@ -116,8 +116,7 @@ def go_on_as_desired(situation: Situation) -> Situation:
 
 
 def look_for_room(situation: Situation) -> list[Delete | Create]:
-    """The placeholders that are to go, and those that are to be made: a group that is ending for a larger one keeps
-    those that it has."""
+    """The placeholders to delete and to make. A group that ends for a larger one keeps those that it has."""
     job, workers = situation.group_job, situation.status.workers
     if workers is not None and workers.resizing is not None and workers.resizing.reason == ROOM:
         return []

@@ -53,8 +53,8 @@ class _Room:
 
 
 def resize_due(situation: Situation) -> Resizing | None:
-    """The change that is to begin now, None if none is. None begins while a task that trains has finished: training
-    is about to end."""
+    """The change of size that is to begin now; None if there is none. None begins after a training task has finished,
+    because training is about to end."""
     workers = changing(situation.group_job, situation.status.workers)
     if workers is None or _about_to_end(situation):
         return None
@@ -181,7 +181,7 @@ def _is_news_before_the_start(situation: Situation, workers: Workers) -> bool:
 
 
 def _shrinks(situation: Situation, workers: Workers) -> Resizing | None:
-    """To what there is room for, where training has waited for more for too long."""
+    """The size for which there is room, if training has waited too long for more."""
     least, since = _policy(situation).min_replicas, workers.unschedulable_since
     if least is None or since is None or situation.now < since + _deadline(situation):
         return None
@@ -235,7 +235,7 @@ def _unschedulable(pod: Manifest) -> bool:
 
 
 def _over_quota(situation: Situation, *, placeholder: bool = False) -> bool:
-    """Whether a quota refuses pods of the group, or placeholders. A restarted operator has not tried yet, and goes by
+    """Whether a quota refuses pods of the group, or placeholders. A restarted operator has not tried yet, and reads
     what the last one wrote."""
     pods = {what: why for what, why in situation.children.problems.items() if what.startswith("Pod/")}
     said = [why for what, why in pods.items() if is_placeholder(what) is placeholder]

@@ -131,7 +131,9 @@ def with_another_failure(
     only the new cause is charged, as rules can say, the incident is charged now.
     """
     was = Cause.known(incident.cause)
-    if was is None or cause.precedence >= was.precedence:  # a newer operator's own word stands
+    if (
+        was is None or cause.precedence >= was.precedence
+    ):  # a word that is no cause, as of a status that somebody edited, stays
         return incident
     moved = 0
     if counts(incident) and not is_charged(cause, action):

@@ -53,8 +53,9 @@ def deadline(situation: Situation) -> datetime | None:
 def leave_the_chief(situation: Situation) -> EvaluatorDecision:
     """Decide, at the moment of success, about an evaluator that waits for a place on the chief's node.
 
-    The scheduler does not count pods that have ended, so it would wait for ever; and it may go anywhere now, as the
-    chief has let go of the volume. One that is about to be made might have been asked for like that already.
+    The scheduler does not count pods that have ended, so the evaluator would wait for ever. It may run anywhere now,
+    because the chief has released the volume. An evaluator that is about to be made may have been asked for with that
+    condition already.
     """
     left = _left(situation)
     if left is None or not topology.evaluator_follows_chief(situation.group_job):
@@ -97,13 +98,13 @@ _WITHOUT = "what was saved last is not evaluated"
 
 
 def evaluates_after_all(situation: Situation) -> bool:
-    """Whether the evaluator is at work or has finished, as one may that was given up and yet not removed."""
+    """Whether the evaluator is at work or has finished. It may be so after it was given up, until it is removed."""
     return any(view.evaluates and view.up for view in situation.views)
 
 
 def keeps_account(situation: Situation) -> bool:
-    """Whether the status says who has finished: not of an ended job that has lost what the operator remembered. Whether
-    an evaluator without a pod had finished then, nobody knows; one that has a pod may end by itself."""
+    """Whether the status says which tasks have finished. It does not if an ended job has lost its memory: nobody knows
+    whether an evaluator without a pod had finished. An evaluator with a pod may end by itself."""
     return not situation.written.ended or bool(situation.written.internal.finished)
 
 

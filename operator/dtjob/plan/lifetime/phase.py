@@ -27,7 +27,8 @@ workers."""
 
 
 def current_phase(situation: Situation) -> PhaseStatus:
-    """Running, where all that training needs is up; before that Pending; and Restarting where it is so no longer."""
+    """The phase: Running if all that training needs runs. Pending before that, and Restarting if something of it
+    stopped."""
     status, waits = situation.status, why_the_chief_waits(situation) or waiting_reason(situation.views, with_place=True)
     waits = waits or slow_start(situation)
     absent = [view.task for view in situation.training if not view.up]
@@ -47,7 +48,7 @@ def current_phase(situation: Situation) -> PhaseStatus:
 
 
 def note_phase(draft: Draft, *, settles: bool) -> None:
-    """Set phase, conditions and counts; the event is for a job that has just become blocked. `settles`: something has
+    """Set phase, conditions and counts. Users are told if the job has just become blocked. `settles`: something has
     just failed, and what to do is decided in a moment."""
     situation, now, status = draft.situation, draft.now, draft.status
     problems = {what: why for what, why in situation.children.problems.items() if not is_placeholder(what)}
@@ -71,7 +72,7 @@ def _cause_word(status: Status) -> str:
 
 
 def _cause(situation: Situation) -> str:
-    """What failed first, and when the next start is where that is not yet."""
+    """What failed first, and when the next start is if that is not yet."""
     first, incident = situation.status.first_failure, situation.status.internal.incident
     failed = f"{first.task} {first.reason}" if first else "a task failed"
     if incident is None or situation.now >= incident.not_before:

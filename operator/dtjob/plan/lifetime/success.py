@@ -24,8 +24,8 @@ NOTHING_TO_TRAIN = "NothingToTrain"
 
 
 def succeeded(situation: Situation) -> bool:
-    """Whether training has ended well: the chief task exited 0 (worker 0 where there is no chief, as in TFJob); under
-    AllWorkers every worker did, and the chief where there is one."""
+    """Whether training has succeeded: the chief task exited with 0. That is worker 0 if there is no chief, as in TFJob.
+    Under AllWorkers, every worker did, and the chief if there is one."""
     needed = [situation.chief]
     if situation.group_job.spec.success_policy is SuccessPolicy.ALL_WORKERS:
         needed += [view for view in situation.training if view.task.role is Role.WORKER]
@@ -55,7 +55,8 @@ def _words_of_success(situation: Situation) -> tuple[str, list[Event]]:
 
 
 def _trained_before(report: Mapping[str, Any]) -> int | None:
-    """The step of the checkpoint that another run has left, of a job whose first process found nothing left to train.
+    """The step of the checkpoint that another run has left, if the first process of this job found nothing left to
+    train.
 
     A later process may have found what an earlier one of this job has trained.
     """

@@ -37,7 +37,7 @@ _SAVING = "the pods that are left save and end"
 
 @dataclass(frozen=True)
 class Pause:
-    """Why a job has no pods for now: `reason` in one word, `message` in words, while none of its pods is left."""
+    """Why a job has no pods for now: `reason` in one word, and `message` in words once none of its pods is left."""
 
     reason: str
     message: str
@@ -106,14 +106,14 @@ def go_on(draft: Draft) -> None:
 
 
 def _activity(status: Status) -> Activity | None:
-    """The job's activity; where the status does not tell it, since its start. None: it never was active."""
+    """The activity of the job; if the status has none, since its start. None if it never was active."""
     if status.active is not None or status.start_time is None:
         return status.active
     return Activity(since=status.start_time, all_ran_time=status.start_time if ran_before(status) else None)
 
 
 def _begin_anew(situation: Situation) -> tuple[Task, ...]:
-    """The tasks that have yet to do their part, and who has done it and is needed again by these."""
+    """The tasks that have not finished yet, and those that have finished and are needed again by them."""
     left = [view.task for view in situation.views if view.state is not PodState.SUCCEEDED]
     trains = [task for task in left if task.role is not Role.EVALUATOR]
     needed = {*left, *(replacement_group(situation, trains) if trains else ())}

@@ -12,10 +12,10 @@ from dtjob.plan.seen.situation import LOOK_AT_LEAST_EVERY, Situation
 
 
 def deletion(situation: Situation, lingers: bool) -> tuple[list[Delete], datetime | None]:
-    """The job's own deletion where its time has come, and when to look again where it has not.
+    """The deletion of the job if its time has come, and else when to look again.
 
-    `lingers`: some of its pods are still given time to end by themselves. They are waited for, and so is an evaluator
-    that has yet to look at what was saved last.
+    `lingers`: some of its pods may still end by themselves, and are waited for. An evaluator that has the last
+    checkpoint to evaluate is waited for, too.
     """
     status, metadata = situation.status, situation.group_job.metadata
     spec, ended_at = situation.group_job.spec, status.completion_time

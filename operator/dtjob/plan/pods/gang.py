@@ -102,8 +102,8 @@ def release_gang(situation: Situation) -> list[Delete]:
 
 
 def release_outgrown(situation: Situation) -> list[Delete]:
-    """The PodGroup of a group of workers that ends for another, where it cannot be changed and would not bind all that
-    the next one has to have."""
+    """The PodGroup of a group of workers that ends for another size, if it cannot be changed and would not bind what
+    the next group needs."""
     there, workers = _group(situation), situation.status.workers
     if there is None or deleting(there) or not gangs.is_fixed(there) or workers is None or workers.resizing is None:
         return []

@@ -9,9 +9,9 @@ from dtjob.plan.seen.situation import Situation
 
 
 def keep_shared(situation: Situation) -> list[Create | Mend]:
-    """What is missing is made and what drifted is mended, whoever changed it: a user, or an earlier release of dtjob.
+    """Create what is missing, and repair what somebody changed.
 
-    What is being deleted is made again once it is gone. Fields that others added stay (`objects/drift.py`).
+    An object that is being deleted is made again once it is gone. Fields that others added stay (`objects/drift.py`).
     """
     there = {
         (child["kind"], child["metadata"]["name"]): child

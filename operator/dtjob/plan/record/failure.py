@@ -36,7 +36,7 @@ class Cause(StrEnum):
 
     @classmethod
     def known(cls, word: str) -> Cause | None:
-        """The cause of this name; None for one that only another version of the operator knows."""
+        """The cause of this name; None for any other word."""
         return next((cause for cause in cls if cause == word), None)
 
 

@@ -139,7 +139,7 @@ def view_tasks(
 
 
 def _view(task: Task, attempt: int, pods: list[Manifest], now: datetime, supervised: bool, done: bool) -> TaskView:
-    """The task's view; where nothing has changed since the last plan that is the same one."""
+    """The view of the task. It is the one of the last plan if nothing has changed."""
     if done or len(pods) != 1 or not isinstance(pod := pods[0], ObservedPod):
         return TaskView.of(task, attempt, tuple(pods), now, supervised=supervised, done=done)
     if isinstance(known := pod.view, TaskView) and (known.attempt, known.supervised) == (attempt, supervised):
@@ -235,8 +235,8 @@ def _was_told_to_end(pod: Manifest, end: Mapping[str, Any]) -> bool:
 def state_of(pod: Manifest, now: datetime, *, supervised: bool = False) -> PodState:
     """The state of one pod at `now`.
 
-    Our supervisor ends with 0 only where the program has finished, also when it was told to end meanwhile. Of any other
-    image nobody knows that: many programs save and exit 0 when they are told to end.
+    Our supervisor ends with 0 only if the program has finished, also when it was told to end meanwhile. Nobody knows
+    that of any other image: many programs save and exit with 0 when they are told to end.
     """
     facts = facts_of(pod)
     if (end := facts.end) is not None:
@@ -251,8 +251,8 @@ def state_of(pod: Manifest, now: datetime, *, supervised: bool = False) -> PodSt
 
 
 def attempts_of_pods(job: Job, children: Children) -> Attempts:
-    """The attempts that the job's pods are at, for a job whose status does not tell. A task without a pod is at the
-    newest of them, so that no pod of the time before is taken for its own."""
+    """The attempts of the job's pods, for a job whose status has none. A task without a pod gets the newest of them, so
+    that no earlier pod is taken for its own."""
     newest: dict[str, int] = {}
     for pod in children.owned_pods(job):
         facts = facts_of(pod)

@@ -142,14 +142,3 @@ def _evaluation(result: Mapping[str, Any]) -> EvaluationResult:
         if "step" in best
         else None,
     )
-
-
-def duration(seconds: float) -> str:
-    """Seconds in the form of kubectl's ages: `45s`, `3m20s`, `2h5m`, `3d4h`."""
-    left = max(0, round(seconds))
-    parts = []
-    for unit, size in (("d", 86400), ("h", 3600), ("m", 60), ("s", 1)):
-        count, left = divmod(left, size)
-        if count:
-            parts.append(f"{count}{unit}")
-    return "".join(parts[:2]) or "0s"

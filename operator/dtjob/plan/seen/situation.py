@@ -110,13 +110,13 @@ class Situation:
 
 
 def _began_at(views: tuple[TaskView, ...], now: datetime) -> datetime | None:
-    """When a job began of which no word was written yet: with its first pod. None if it has no pods."""
+    """When a job without a written status began: with its first pod. None if it has no pods."""
     created = [created_at(pod) for view in views for pod in view.pods]
     return whole(min(*created, now)) if created else None
 
 
 def _without_ignored(views: tuple[TaskView, ...], status: Status) -> tuple[TaskView, ...]:
-    """The views, with an evaluator whose failure a rule ignores as one that nothing is done about."""
+    """The views. An evaluator whose failure a rule ignores is Ignored, and nothing is done about it."""
     last = views[-1]
     if (
         not last.evaluates

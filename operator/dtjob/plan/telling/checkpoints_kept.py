@@ -16,7 +16,7 @@ NOT_KEPT = "CheckpointsNotKept"
 
 
 def say_whether_checkpoints_are_kept(draft: Draft) -> None:
-    """Set the condition; the event is for a job of which it was not said yet."""
+    """Set the condition, and tell users once."""
     found = keeping(draft.situation.group_job, draft.situation.defaults)
     if found is None:
         return
@@ -35,8 +35,8 @@ def checkpoints_end(situation: Situation, replaced: Collection[Task]) -> bool:
 
 
 def goes_on_from(situation: Situation, replaced: Collection[Task], step: int, *, saves: bool = False) -> str:
-    """What follows, of a job with a checkpoint at `step`, when these tasks get new pods: ends a sentence. `saves`: they
-    were told to save before, at a step that nobody is there to tell."""
+    """The end of a sentence: from which step a job with a checkpoint at `step` continues when these tasks get new pods.
+    `saves`: they were told to save before, at a step that nobody knows."""
     found = keeping(situation.group_job, situation.defaults)
     if found is None or found.kept is True or situation.chief.task not in replaced:
         return f" from the checkpoint at step {step}{' or a later one' if saves else ''}"

@@ -15,9 +15,8 @@ HARMLESS_WAITS = ("", "ContainerCreating", "PodInitializing")
 
 
 def waiting_reason(views: Sequence[TaskView], *, with_place: bool = False) -> str:
-    """What the first task that cannot start waits for, such as an image; where there is none, which container beside a
-    running task does not run; empty if every pod is well. `with_place`: also which pod it is, where and since when.
-    """
+    """What the first task that cannot start waits for, such as an image. If there is none, which container beside a
+    running task does not run. Empty if every pod runs. `with_place`: also the pod, its node and since when."""
     beside = ""
     for view in views:
         if view.state not in (PodState.PENDING, PodState.RUNNING) or view.pod is None or not facts_of(view.pod).waits:

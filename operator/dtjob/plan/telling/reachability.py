@@ -23,7 +23,7 @@ SAID_AFTER = timedelta(seconds=60)
 
 
 def say_reachability(draft: Draft) -> None:
-    """Set the condition where it is to change; the event is for a status that has just become unreachable."""
+    """Set the condition if it is to change, and tell users when a status has just become unreachable."""
     situation, status, silence = draft.situation, draft.status, _silence(draft.situation)
     said = condition(status.conditions, STATUS_REACHABLE)
     known = said.status if said else None
@@ -42,7 +42,7 @@ def say_reachability(draft: Draft) -> None:
 
 
 def nothing_to_reach(status: Status, reason: str, now: datetime) -> Status:
-    """The status of a job that is to have no chief now: whether its status could be read says nothing any more."""
+    """The status of a job that is to have no chief now. Whether its status could be read says nothing any more."""
     said = condition(status.conditions, STATUS_REACHABLE)
     if said is None or said.status != "False":
         return status

@@ -20,9 +20,9 @@ RESUMED, STARTED_OVER = "Resumed", "StartedOver"
 
 
 def note_restored(draft: Draft) -> None:
-    """Note what the chief's newest training process has restored, and tell it where that is news.
+    """Note what the chief's newest training process has restored, and tell users if that is news.
 
-    What it did not find is no checkpoint any more, whatever was reported earlier.
+    A checkpoint that it did not find does not exist any more, whatever was reported earlier.
     """
     situation = draft.situation
     report = of_the_contract(situation.reports.get(situation.chief.task.id, {}))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -48,3 +49,18 @@ def test_as_a_plugin_it_has_the_name_of_the_plugin(dtjob, monkeypatch, capsys):
     with pytest.raises(SystemExit):
         main.main()
     assert "Usage: kubectl dtjob top" in capsys.readouterr().out
+
+
+def test_commands_that_watch_import_no_models_of_the_manifest():
+    """They take long, and a command should answer within half a second."""
+    command = [sys.executable, "-X", "importtime", "-c", "import dtjob.cli.watching.listing, dtjob.client.cluster"]
+    answer = subprocess.run(command, capture_output=True, text=True, check=True)
+    for slow in ("dtjob.api.job", "kubernetes", "aiohttp", "rich"):
+        assert f" {slow}\n" not in answer.stderr, f"{slow} is imported before it is needed"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_page_describes_every_command(command: str):
+    docs = Path(__file__).parents[4] / "docs"
+    pages = [page for page in docs.rglob("*.md") if f"dtjob {command}" in page.read_text().replace("\n", " ")]
+    assert pages

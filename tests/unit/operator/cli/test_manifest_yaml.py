@@ -128,3 +128,7 @@ def test_what_is_no_text_is_written_as_what_it_is() -> None:
     assert list(documents(written([made, "second"]))) == [made, "second"]
     assert '"' not in written([made])
     assert "!!" not in written([made])
+
+
+def test_numbers_of_a_list_stand_beside_each_other():
+    assert written([{"values": [1, 2, 3], "args": ["a", "b"]}]) == "values: [1, 2, 3]\nargs:\n- a\n- b\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from dtjob.client import connection
 from dtjob.client.cluster import Cluster, connect
 from dtjob.client.errors import ApiError, Conflict, Forbidden, NotFound, Unreachable
 from tests.unit.operator.client.api_server import ApiServer
@@ -68,3 +69,23 @@ def test_wrong_credentials_are_said(server: ApiServer, cluster: Cluster) -> None
 def test_the_namespace_is_the_contexts_or_the_given_one(cluster: Cluster, server: ApiServer, tmp_path) -> None:
     assert cluster.namespace == "team"
     assert connect(str(server.kubeconfig(tmp_path)), None, "other").namespace == "other"
+
+
+def test_a_connection_that_was_idle_is_not_used_again(
+    server: ApiServer, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server closes idle connections, and a POST on one cannot be repeated."""
+    server.answer(f"GET {PODS}/a", {})
+    cluster.get("Pod", "a")
+    first = cluster.connection._link()
+    assert cluster.connection._link() is first
+    monkeypatch.setattr(connection, "KEPT_SECONDS", -1.0)
+    assert cluster.connection._link() is not first
+
+
+def test_the_proxy_is_the_kubeconfigs_or_the_environments(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", "http://proxy:3128")
+    monkeypatch.setenv("no_proxy", "")
+    assert cluster.connection.proxy == "http://proxy:3128"
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    assert cluster.connection.proxy is None

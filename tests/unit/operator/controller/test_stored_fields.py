@@ -120,7 +120,9 @@ def test_a_plan_is_the_same_on_what_is_kept(seen: tuple[Job, Children], seconds:
 
 def test_a_field_that_is_read_and_not_kept_fails():
     pod = guarded(as_an_api_server_gives_it())
-    with pytest.raises(AssertionError, match=r"Pod\.spec\.volumes is read, and controller/kept\.py does not keep it"):
+    with pytest.raises(
+        AssertionError, match=r"Pod\.spec\.volumes is read, and controller/stored_fields\.py does not keep it"
+    ):
         pod["spec"].get("volumes")
     with pytest.raises(AssertionError, match=r"Pod\.metadata\.annotations"):
         assert "annotations" in pod["metadata"]

@@ -29,7 +29,8 @@ def spec(script: Path, *, of_script: dict[str, Any] | None = None, **options: An
 def test_the_job_names_its_files(script: Path) -> None:
     one = made(Submission(Script(script, ("--epochs=3",)), namespace="team"))
     assert one.name == "train-mnist"
-    assert one.config_map["metadata"] == {"name": "train-mnist-source", "namespace": "team"}
+    metadata = one.config_map["metadata"]
+    assert (metadata["name"], metadata["namespace"]) == ("train-mnist-source", "team")
     assert one.job["metadata"] == {"name": "train-mnist", "namespace": "team"}
     assert one.job["spec"]["program"] == {
         "source": {"configMap": {"name": "train-mnist-source"}},

@@ -16,7 +16,6 @@ from dtjob.objects.shared import shared_objects
 from dtjob.plan.plan import plan
 from dtjob.plan.seen.children import Children
 from dtjob.plan.seen.progress import (
-    duration,
     final_reports,
     next_write,
     of_current_attempts,
@@ -201,11 +200,3 @@ def test_progress_alone_is_written_every_ten_seconds():
     due = plan(job, later, at(10))
     assert due.status is not None
     assert due.status["progress"]["step"] == 200
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(0, "0s"), (-3, "0s"), (45.4, "45s"), (200, "3m20s"), (3600, "1h"), (7500, "2h5m"), (273600, "3d4h")],
-)
-def test_durations_read_as_kubectls_do(seconds: float, text: str):
-    assert duration(seconds) == text

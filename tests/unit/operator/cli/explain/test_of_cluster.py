@@ -1,0 +1,50 @@
+"""`dtjob explain --cluster`: the namespace and the defaults of a cluster."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.operator.client.api_server import ApiServer, serving
+
+DEPLOYMENTS = "GET /apis/apps/v1/deployments"
+
+
+@pytest.fixture
+def server() -> Iterator[ApiServer]:
+    yield from serving()
+
+
+def deployment(*arguments: str) -> dict[str, Any]:
+    return {"spec": {"template": {"spec": {"containers": [{"args": list(arguments)}]}}}}
+
+
+def test_the_operators_defaults_are_filled_in(dtjob, server: ApiServer, without_image: Path, tmp_path: Path) -> None:
+    words = ("operator", "--default-image=registry.example/a:1", "--default-pod-label", "team=x")
+    words += ('--default-pod={"nodeSelector": {"pool": "training"}}',)
+    server.answer(DEPLOYMENTS, {"items": [deployment(*words)]})
+    kubeconfig = server.kubeconfig(tmp_path)
+    code, out, err = dtjob("explain", without_image, "--cluster", "-o", "json", "--kubeconfig", kubeconfig)
+    assert (code, err) == (0, "")
+    pods = [one for one in json.loads(out)["objects"] if one["kind"] == "Pod"]
+    assert {one["metadata"]["namespace"] for one in pods} == {"team"}
+    assert {one["metadata"]["labels"]["team"] for one in pods} == {"x"}
+    assert {one["spec"]["containers"][0]["image"] for one in pods} == {"registry.example/a:1"}
+    assert {one["spec"]["nodeSelector"]["pool"] for one in pods} == {"training"}
+
+
+@pytest.mark.parametrize(
+    ("code", "answer", "said"),
+    [(403, {"message": "forbidden"}, "may not look at the operator"), (200, {"items": []}, "has no operator")],
+)
+def test_what_cannot_be_seen_is_said(
+    dtjob, server: ApiServer, good: Path, tmp_path: Path, code: int, answer: Any, said: str
+) -> None:
+    server.answer(DEPLOYMENTS, answer, code=code)
+    done = dtjob("explain", good, "--cluster", "--kubeconfig", server.kubeconfig(tmp_path))
+    assert done[0] == 0
+    assert said in done[2]
