@@ -131,7 +131,8 @@ def _facts(line: str) -> Mapping[str, Any] | None:
     begins = _OURS.search(line)
     if begins is None:
         return None
-    text, facts = line[begins.start() :], {}
+    text = line[begins.start() :]
+    facts: dict[str, Any] = {}
     if text.startswith("{"):
         try:
             facts, _ = json.JSONDecoder().raw_decode(text)
