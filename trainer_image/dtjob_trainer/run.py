@@ -196,7 +196,7 @@ def _enter_strategy(here: runtime.Runtime, task: Task) -> None:
 
 
 def _run_entrypoint(here: runtime.Runtime, arguments: Sequence[str]) -> None:
-    entrypoint = arguments[0]
+    entrypoint, begun_in = arguments[0], Path.cwd()
     sys.argv = list(arguments)
     if here.task is not None:
         from dtjob_trainer.program import working_directory
@@ -207,7 +207,7 @@ def _run_entrypoint(here: runtime.Runtime, arguments: Sequence[str]) -> None:
             entrypoint = str(script)
     if entrypoint.endswith(".py"):
         if not Path(entrypoint).is_file():
-            message = f"program.entrypoint {entrypoint!r} is not a file in {Path.cwd()}"
+            message = f"program.entrypoint {arguments[0]!r} is not a file in {begun_in}"
             log_line.write(sys.stderr, message, level="error", task=here.task.id if here.task else None)
             missing = {"type": FileNotFoundError.__name__, "message": message}
             here.progress.report(state="failed", message=message, exception=missing)
