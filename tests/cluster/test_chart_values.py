@@ -12,6 +12,7 @@ import yaml
 
 from dtjob.objects.pod_defaults import PodDefaults
 from dtjob.objects.readers import parse_scrapers
+from dtjob_trainer.contract import log_line
 from tests.cluster.support.chart import CHART, NAMESPACE, RELEASE
 from tools.chart import manifest
 
@@ -194,6 +195,13 @@ def test_the_log_has_a_level_and_a_format(helm_program: Path) -> None:
     assert {"--log-level=info", "--log-format=text"} <= set(arguments(rendered(helm_program)))
     chosen = rendered(helm_program, "operator.log.level=debug", "operator.log.format=json")
     assert {"--log-level=debug", "--log-format=json"} <= set(arguments(chosen))
+
+
+def test_the_log_of_training_pods_has_a_level_and_a_format(helm_program: Path) -> None:
+    made = rendered(helm_program, "jobs.log.level=warning", "jobs.log.format=json")
+    (option,) = [one for one in arguments(made) if one.startswith("--default-pod=")]
+    found = PodDefaults.parse(option.partition("=")[2])
+    assert {one.name: one.value for one in found.env} == {log_line.LEVEL: "warning", log_line.FORMAT: "json"}
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,11 @@ annotations: {{- toYaml . | nindent 2 }}
 {{- /* What pod templates of jobs leave out, as `--default-pod` takes it; an empty object if nothing. */ -}}
 {{- define "dtjob.podDefaults" -}}
 {{- $found := dict }}
-{{- $fields := dict "podAnnotations" "annotations" "env" "env" "imagePullSecrets" "imagePullSecrets" "nodeSelector" "nodeSelector" "tolerations" "tolerations" "priorityClassName" "priorityClassName" }}
+{{- $env := .Values.jobs.env }}
+{{- if ne .Values.jobs.log.level "info" }}{{ $env = append $env (dict "name" "DTJOB_LOG_LEVEL" "value" .Values.jobs.log.level) }}{{ end }}
+{{- if ne .Values.jobs.log.format "logfmt" }}{{ $env = append $env (dict "name" "DTJOB_LOG_FORMAT" "value" .Values.jobs.log.format) }}{{ end }}
+{{- with $env }}{{ $_ := set $found "env" . }}{{ end }}
+{{- $fields := dict "podAnnotations" "annotations" "imagePullSecrets" "imagePullSecrets" "nodeSelector" "nodeSelector" "tolerations" "tolerations" "priorityClassName" "priorityClassName" }}
 {{- range $value, $field := $fields }}
 {{- with get $.Values.jobs $value }}{{ $_ := set $found $field . }}{{ end }}
 {{- end }}

@@ -253,6 +253,7 @@ app.command()(manifests.validate)
 app.command()(manifests.convert)
 app.command()(manifests.init)
 app.command()(cluster.doctor)
+app.command(hidden=True)(cluster.check)
 app.command()(cluster.version)
 
 

@@ -1,4 +1,4 @@
-"""The lines that dtjob itself prints in a training container, in logfmt (docs/contract.md).
+"""The lines that dtjob itself prints in a training container, in logfmt or JSON (docs/contract.md).
 
 A line is one event. It has time, level, task, the step if there is one, a message, and then facts and numbers by name.
 The program's own output is not changed.
@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
+import os
 import re
 from collections.abc import Mapping
 from typing import Literal, TextIO
@@ -17,6 +19,9 @@ from dtjob_trainer.contract.times import timestamp
 Level = Literal["info", "warning", "error"]
 Facts = Mapping[str, str | int | bool]
 
+FORMAT, LEVEL = "DTJOB_LOG_FORMAT", "DTJOB_LOG_LEVEL"
+"""Variables that choose the format, logfmt (the default) or json, and the least severe level that is written."""
+LEVELS: tuple[Level, ...] = ("info", "warning", "error")
 FIXED = ("time", "level", "task", "step", "message")
 """Keys of every line, in this order. The task and the step may be missing."""
 
@@ -39,6 +44,8 @@ def line(
 
     Characters of a name that logfmt does not allow become `_`. A name that is one of FIXED gets a `_` at its end.
     """
+    if os.environ.get(FORMAT) == "json":
+        return _json(message, time, level, task, step, facts or {}, values or {})
     pairs = [f"time={time}", f"level={level}"]
     if task is not None:
         pairs.append(f"task={task}")
@@ -64,10 +71,30 @@ def write(
 
     If it cannot be written (a full disk, a pipe that nobody reads), it is lost. Training must not fail because of it.
     """
+    least = os.environ.get(LEVEL)
+    if least in LEVELS and LEVELS.index(level) < LEVELS.index(least):
+        return
     said = line(message, time=timestamp(), level=level, task=task, step=step, facts=facts, values=values)
     with contextlib.suppress(OSError, ValueError):
         stream.write(said + "\n")
         stream.flush()
+
+
+def _json(
+    message: str,
+    time: str,
+    level: Level,
+    task: str | None,
+    step: int | None,
+    facts: Facts,
+    values: Mapping[str, float],
+) -> str:
+    fixed = {"time": time, "level": level, "task": task, "step": step, "message": message}
+    found = {name: value for name, value in fixed.items() if value is not None}
+    numbers = {
+        _key(name): float(f"{value:.6g}") if math.isfinite(value) else str(value) for name, value in values.items()
+    }
+    return json.dumps({**found, **{_key(name): fact for name, fact in facts.items()}, **numbers}, ensure_ascii=False)
 
 
 def _key(name: str) -> str:

@@ -26,6 +26,16 @@ def doctor(namespace: Namespace = None, kubeconfig: Kubeconfig = None, context: 
     raise typer.Exit(1 if problems else 0)
 
 
+def check(namespace: Namespace = None, kubeconfig: Kubeconfig = None) -> None:
+    """Ask the API server, with the rights of an operator, whether it serves jobs. `helm test` runs this in a pod.
+
+    Example: dtjob check -n team
+    """
+    from dtjob.cli.doctor.served import run
+
+    typer.echo(run(str(kubeconfig) if kubeconfig else None, namespace))
+
+
 def version() -> None:
     """Show the version.
 

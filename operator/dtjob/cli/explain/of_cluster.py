@@ -28,8 +28,9 @@ def defaults_of(cluster: Cluster) -> tuple[Defaults, str]:
         return NO_DEFAULTS, "the cluster has no operator of dtjob, so there are no defaults"
     words = arguments_of(found[0])
     images, providers = values_of(words, "--default-image"), values_of(words, "--default-gang-provider")
-    labels = values_of(words, "--default-pod-label")
+    labels, pods = values_of(words, "--default-pod-label"), values_of(words, "--default-pod")
     try:
-        return defaults(next(iter(images), None), labels, next(iter(providers), None)), ""
+        image, provider, pod = (next(iter(values), None) for values in (images, providers, pods))
+        return defaults(image, labels, provider, pod), ""
     except BadInput as error:
         raise BadInput(f"the operator of this cluster: {error}") from None

@@ -16,7 +16,8 @@ LONGEST = 512
 """Characters of an exception that are taken."""
 
 _PAIR = re.compile(r'([A-Za-z]+)=("(?:[^"\\]|\\.)*"|[^\s"]+)(?=\s|$)')
-_OURS = re.compile(r"time=\S+ level=(error|info|warning) ")
+_OURS = re.compile(r'time=\S+ level=(error|info|warning) |\{"time": "[^"]*", "level": "')
+"""How the trainer's lines begin, in logfmt and in JSON."""
 _VARIES = (
     (re.compile(r"0x[0-9a-fA-F]+"), "#"),
     (re.compile(r"\btmp[a-z0-9_]{8}\b"), "tmp#"),
@@ -130,8 +131,15 @@ def _facts(line: str) -> Mapping[str, Any] | None:
     begins = _OURS.search(line)
     if begins is None:
         return None
+    text = line[begins.start() :]
     facts: dict[str, Any] = {}
-    for name, value in _PAIR.findall(line[begins.start() :]):
+    if text.startswith("{"):
+        try:
+            facts, _ = json.JSONDecoder().raw_decode(text)
+        except (ValueError, RecursionError):
+            return None
+        return facts if isinstance(facts.get("exitCode"), int) else None
+    for name, value in _PAIR.findall(text):
         try:
             facts[name] = json.loads(value)
         except ValueError:
@@ -146,7 +154,7 @@ def _killed_before_its_first_step(message: str) -> bool:
         left = json.loads(message)
     except (ValueError, RecursionError):
         return False
-    return isinstance(left, dict) and left.get("stepped") is False and "task" in left
+    return isinstance(left, dict) and left.get("stepped") is False and "task" in left and "level" not in left
 
 
 def _flag(value: Any) -> bool | None:

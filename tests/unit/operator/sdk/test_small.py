@@ -19,7 +19,7 @@ class Blocked:
 sys.meta_path.insert(0, Blocked())
 import dtjob
 for module in pkgutil.walk_packages(dtjob.__path__, "dtjob."):
-    if not module.name.startswith(("dtjob.kube", "dtjob.cli.operator", "dtjob.__main__")):
+    if not module.name.startswith(("dtjob.kube", "dtjob.cli.operator", "dtjob.cli.doctor.served", "dtjob.__main__")):
         importlib.import_module(module.name)
 from dtjob import Client
 from dtjob.cli.main import main

@@ -7,6 +7,8 @@ import math
 import re
 from pathlib import Path
 
+import pytest
+
 from dtjob_trainer.contract import log_line
 
 TIME = "2026-11-21T10:00:00.000Z"
@@ -71,3 +73,23 @@ def test_a_line_that_cannot_be_written_is_lost_and_nothing_else() -> None:
     closed = io.StringIO()
     closed.close()
     log_line.write(closed, "told to end")
+
+
+def test_json_has_what_logfmt_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(log_line.FORMAT, "json")
+    facts, values = {"exitCode": 1, "exception": 'a "b"\n'}, {"loss": 0.412345678, "step": 3.0, "bad": math.nan}
+    line = log_line.line("no", time=TIME, level="error", task="chief-0", step=7, facts=facts, values=values)
+    assert "\n" not in line
+    assert json.loads(line) == {
+        "time": TIME, "level": "error", "task": "chief-0", "step": 7, "message": "no", **facts,
+        "loss": 0.412346, "step_": 3.0, "bad": "nan",
+    }  # fmt: skip
+    assert line.startswith(f'{{"time": "{TIME}", "level": "error"')
+
+
+def test_lines_below_the_level_are_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = io.StringIO()
+    monkeypatch.setenv(log_line.LEVEL, "warning")
+    for level in log_line.LEVELS:
+        log_line.write(stream, level, level=level)
+    assert re.findall(r'message="(\w+)"', stream.getvalue()) == ["warning", "error"]

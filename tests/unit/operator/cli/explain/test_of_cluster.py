@@ -25,6 +25,7 @@ def deployment(*arguments: str) -> dict[str, Any]:
 
 def test_the_operators_defaults_are_filled_in(dtjob, server: ApiServer, without_image: Path, tmp_path: Path) -> None:
     words = ("operator", "--default-image=registry.example/a:1", "--default-pod-label", "team=x")
+    words += ('--default-pod={"nodeSelector": {"pool": "training"}}',)
     server.answer(DEPLOYMENTS, {"items": [deployment(*words)]})
     kubeconfig = server.kubeconfig(tmp_path)
     code, out, err = dtjob("explain", without_image, "--cluster", "-o", "json", "--kubeconfig", kubeconfig)
@@ -33,6 +34,7 @@ def test_the_operators_defaults_are_filled_in(dtjob, server: ApiServer, without_
     assert {one["metadata"]["namespace"] for one in pods} == {"team"}
     assert {one["metadata"]["labels"]["team"] for one in pods} == {"x"}
     assert {one["spec"]["containers"][0]["image"] for one in pods} == {"registry.example/a:1"}
+    assert {one["spec"]["nodeSelector"]["pool"] for one in pods} == {"training"}
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import json
 import pytest
 
 from dtjob.plan.record.program_end import LONGEST, ProgramEnd
+from dtjob_trainer.contract import log_line
 from tests.unit.operator.builders import last_line
 
 
@@ -105,3 +106,15 @@ def test_when_it_failed_and_with_what_is_said(line, words):
 def test_the_exception_as_the_status_has_it():
     assert ProgramEnd(exception="A: b: c").exception_json == {"type": "A", "message": "b: c"}
     assert ProgramEnd(exception="AssertionError").exception_json == {"type": "AssertionError"}
+
+
+def test_a_last_line_in_json_tells_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    facts = {"exitCode": 1, "stepped": False, "exception": "ValueError: no", "permanent": True}
+    told = []
+    for chosen in ("logfmt", "json"):
+        monkeypatch.setenv(log_line.FORMAT, chosen)
+        last = log_line.line("failed", time="2026-11-21T10:00:00.000Z", level="error", task="chief-0", facts=facts)
+        told += [ProgramEnd.of(f"Traceback\n{last}\n"), ProgramEnd.of(last)]
+    assert {one.exception for one in told} == {"ValueError: no"}
+    assert {(one.stepped, one.permanent, one.abort) for one in told} >= {(False, True, "")}
+    assert all(one.permanent for one in told)

@@ -1,0 +1,34 @@
+"""docs/tutorials/: a piece of Python is a part of the example that its page names; whole scripts are run elsewhere."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
+
+
+def blocks(page: Path) -> list[str]:
+    """The page's blocks of Python."""
+    return re.findall(r"^```python\n(.*?)^```", page.read_text(), re.M | re.S)
+
+
+def is_whole(block: str) -> bool:
+    """Whether it is a script and not a piece of one: `tests/trainer/test_tutorials.py` runs it."""
+    return block.startswith('"""') and "import" in block
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_pieces_are_parts_of_the_examples_that_the_page_names(page: Path) -> None:
+    names = re.findall(r"\(\.\./\.\./(examples/\w+\.py)\)", page.read_text())
+    sources = [(ROOT / name).read_text() for name in names]
+    assert [one for one in blocks(page) if not is_whole(one) and not any(one in source for source in sources)] == []
+
+
+def test_there_are_scripts_and_pieces() -> None:
+    found = [is_whole(block) for page in PAGES for block in blocks(page)]
+    assert True in found
+    assert False in found
