@@ -45,7 +45,7 @@ def test_from_a_script_to_its_model(
     assert dtjob("top", "train").splitlines()[-1].startswith("train: Succeeded")
     logs = dtjob("logs", "train")
     assert "worker-0     | " in logs
-    assert "worker-1     | " in logs
+    assert "worker-1.1   | " in logs
     assert "trained" in logs
     dtjob("fetch", "train")
     assert (tmp_path / "model.keras").stat().st_size > 0

@@ -84,7 +84,9 @@ def logs(
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
-    """Print the logs of all tasks, over all attempts, in the order of time. worker-1.2 is the third pod of worker-1.
+    """Print the logs of all tasks, in the order of time. worker-1.2 is the third pod of worker-1.
+
+    The log of a pod goes with the pod, and a pod that failed is replaced. To see all attempts, follow from the start.
 
     Example: dtjob logs digits --task worker-1 -f
     """
