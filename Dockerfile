@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The operator. From the repository's root: make images, or docker build -t dtjob-operator:dev .
 #
 # Any base with Python 3.11 to 3.13, its venv module and ca-certificates will do. Where pip needs a configuration or a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Two commands are all that most need: `make run` and `make test`. Each sets up .venv by itself.
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Processes of the hand-written loop: nothing but TF_CONFIG, as TensorFlow's guide has it."""
 
 from __future__ import annotations

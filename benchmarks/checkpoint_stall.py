@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an asynchronous save holds up: the gap after a step that saves, against one after another step.
 
 Measured without and with EarlyStopping(restore_best_weights=True), whose state has all weights once more.

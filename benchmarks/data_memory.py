@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Memory that training on arrays takes beside the arrays themselves: dt.fit, and Keras's own Model.fit.
 
 Each number is of a process of its own. Prints a table for README.md.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """CPU time that one change of a pod costs the operator before anything is decided: the watch, and taking it in.
 
 Real pods on a real API server; another process changes each of them `--rounds` times.

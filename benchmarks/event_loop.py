@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long the operator holds its event loop at worst, with one job of many pods on a real API server.
 
 Held time is CPU time of the loop's own thread, so that other work of the machine does not count. Three phases: it

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A real API server that holds a job with many pods, as the scheduler and the kubelets leave them."""
 
 from __future__ import annotations

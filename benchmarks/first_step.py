@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Seconds and processor seconds from the command to the end of the first training step: dtjob, and the plain script.
 
 The same model and data by Model.fit in `python script.py` and under `dtjob run`, and by dt.fit under `dtjob run` and

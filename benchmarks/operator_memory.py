@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Memory that the operator's store takes for a pod, and a resync at its peak: what is kept, and whole objects.
 
 Real pods on a real API server, listed by the operator's own client; each side in a process of its own.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ParameterServer: steps per second, milliseconds a step by size of a table, and saves, beside TensorFlow alone.
 
 TensorFlow alone is its ClusterCoordinator with the same steps on the same batches. For steps and tables both sides take

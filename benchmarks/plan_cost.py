@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """CPU milliseconds of one plan, for jobs of 4 to 4,000 pods that all run, have one failed, or were all just created.
 
 A reconcile's own share is measured with it: reading the job's manifest, which the reconciler does once for each version

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """CPU time in which an API server stores a job, and a status of it: with the definition's rules, and without them.
 
 The same definition is served under several groups of one API server, which take turns: `with` rules, `without`, and

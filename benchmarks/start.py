@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Seconds from the command to the first step: `dtjob run`, and TensorFlow with every process started at once."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Starts the program `first_step.py` in each way that there is, and measures how it comes to its first step."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Steps per second of dt.fit, and of Model.fit in a job, against a hand-written tf.distribute loop and Model.fit alone.
 
 Every side of a row (a model, a kind of data) is a process of its own that trains an epoch when it is its turn: a ratio

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Seconds in which a chief and two workers make the 750 variables of a ResNet50 and its Adam: dtjob, TensorFlow alone.
 
 TensorFlow's MultiWorkerMirroredStrategy has the chief send each variable's initial value; under dtjob tasks compare all

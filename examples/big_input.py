@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Input that is larger than memory: TFRecord files, made on the spot, of which each task reads its share, bit by bit.
 
 The images are gratings in eight directions under noise. Each task makes the files that are not yet on its own disk.

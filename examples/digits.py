@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trains a small convolutional network on handwritten digits: 1,797 images of 8×8 pixels from 0 to 16, ten classes.
 
 The images are the test set of E. Alpaydin and C. Kaynak, "Optical Recognition of Handwritten Digits" (1998), of the UCI

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A custom training loop: a small GAN learns to write digits. Two models, two optimizers, own noise."""
 
 import argparse

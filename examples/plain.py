@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A program of its own, without dtjob's trainer: TensorFlow's multi-worker guide on handwritten digits.
 
 For jobs without `program`: the operator gives each pod its TF_CONFIG, and after any failure it starts all of them

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Predicts clicks from 13 numbers and 26 columns of categories, as in Criteo's data, with a wide and deep model.
 
 The data is made on the spot. Its columns have 3 to 200,000 categories, of which a few are seen often and most rarely.

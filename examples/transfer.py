@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An existing Keras script, before and after: the lines that were are the comments, the three marked ones are new.
 
 Where `Model.fit` works (Default, OneDevice, Mirrored, CentralStorage) the old script runs in a job as it is, but each

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What tiers share: each test is marked with its tier, a namespace, and the end of a run says what it left out."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether there is a GPU to test on, and which processes hold one, by what they have open.
 
 Tests see none but where they ask for the `first`: others hold bits against each other, and split the CPU into devices.

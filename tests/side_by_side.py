@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All tests by two processes at once, as `make test` has it (`pytest -n 2`, with pytest-xdist): one runs the tiers that
 need the machine's cores, or its nodes, to themselves, test after test, while the other runs those that mostly wait.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The programs that the tests run: a control plane for the cluster tests, a whole node for the end-to-end tests.
 
     python tools/binaries.py              # finds or builds CONTROL_PLANE's and prints where they are

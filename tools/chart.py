@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is made from the chart: its README, and the plain manifest of a release.
 
 python -m tools.chart readme            # writes helm/dtjob/README.md

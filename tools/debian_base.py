@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A base image from Debian's packages, for machines that have neither a container engine nor a registry.
 
 It holds what the Dockerfiles ask of their base (Python, its venv module, CA certificates) and nothing of the machine

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The two images, built from their Dockerfiles into archives that Docker, kind and containerd load.
 
     python tools/images.py [operator|trainer|all]    # builds them and prints where they are

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The kubectl plugin for krew: an archive and its manifest.
 
     python -m tools.krew 0.1.0 https://example.com/dtjob/0.1.0 dist

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Write constraints.txt anew: every package at the newest version that pyproject.toml allows.
 
     python -m tools.lock            # in a virtual environment of its own below build/; some minutes

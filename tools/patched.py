@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A Go module that a program needs with a few files more than the module proxy has of it.
 
 Volcano keeps `volcano.sh/apis` in its own tree, from which a release's modules are published; the proxy has Volcano

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The fields of a pod's spec, for `dtjob validate`. They are read from the Kubernetes client and written to
 operator/dtjob/crd/answers/pod_fields.py.
 
@@ -22,7 +23,8 @@ QUANTITIES = {"limits", "requests", "overhead", "sizeLimit", "divisor"}
 _PLAIN = {"str": "text", "datetime": "text", "int": "int", "bool": "bool", "object": "any"}
 _PORT = "port"
 """A field of which the client knows no type, as it is a number or the name of one."""
-_HEAD = '''"""The fields of a pod's spec in Kubernetes {version}, by type. Made by `python -m tools.pod_fields`.
+_HEAD = '''# SPDX-License-Identifier: Apache-2.0
+"""The fields of a pod's spec in Kubernetes {version}, by type. Made by `python -m tools.pod_fields`.
 
 A line begins with a type. Of its fields, `[x]` is a list of x, and `{{x}}` has names with values x.
 """

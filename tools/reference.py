@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The pages of docs/reference/ that are made from the code, beside api.md (`make crd`): the command line.
 
 python -m tools.reference

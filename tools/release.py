@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Everything that a release needs, in build/release: wheels, images, the chart, plain YAML, a JSON schema, an SBOM and
 checksums.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hooks of mkdocs.yml: pages of the site that are files outside of docs/, and links between all of them.
 
 In the repository a page links to files as they lie there. On the site a link to a file that is no page is left out, and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The operator is away while many jobs change: how long it takes from its start until all is right.
 
 Of the jobs that ran, a third end well, a third lose a worker (137) and a third are deleted; as many as were deleted are

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One job of a thousand workers: until every pod exists, and what etcd holds of it then.
 
 Each pod of TFJob carries the addresses of all, so that what is stored grows with the square of the workers. dtjob keeps

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Many jobs applied at once: until every pod exists, every job is Running, and every job has Succeeded.
 
 The pods of all jobs end well as soon as all jobs are Running. Pods exist when the API server has answered their

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """About how long things take on two quiet cores, for the forecast that a scenario prints before it begins."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What failures cost a run of training, by the log of its steps. Pure.
 
 A step that was done again counts only the last time: the checkpoint before it was where training went on.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recovery and goodput of training without Kubernetes: `dtjob run`, and the program that one writes for TFJob.
 
 As in the scenario `recovery`, one task after the other is killed (kill -9), one each minute. Nobody makes pods here, so

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Real nodes for sides that train: kubelet, containerd and the project's trainer image, on this machine."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """When what happened, by watches of the measuring process: pods that came, jobs that got on."""
 
 from __future__ import annotations

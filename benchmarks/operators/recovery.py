@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recovery and goodput of training on real nodes: one task after the other is killed (kill -9), one each minute.
 
 Each side trains the same model on the same data, saving as often; a group of chief and two workers, under

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The numbers of a scenario as a table, a plot and a file."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sides of a comparison: dtjob, TFJob at its defaults and tuned, each as a process; and the bare loop."""
 
 from __future__ import annotations

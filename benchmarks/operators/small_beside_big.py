@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Small jobs, one after another: how long each waits for its pods alone, and while a large job's pods are made.
 
 They are applied at a steady pace, whether those before have their pods or not, until the large job has all of its pods,

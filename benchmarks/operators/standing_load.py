@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Many jobs that run: what an operator costs that watches over them, and how soon it replaces a pod that fails.
 
 The jobs are there and run when the operator starts, so its peak is that of a start onto them. (TFJob at its defaults

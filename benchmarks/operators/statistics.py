@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Numbers of rounds brought together: medians, their spread, ratios of sides. Pure."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One API server for all sides, with a scheduler and with kwok, which lets pods run without containers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sides of a comparison that trains: what a user of each system writes for the same training."""
 
 from __future__ import annotations

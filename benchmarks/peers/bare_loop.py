@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Makes calls to an API server as fast as it takes them: prepared bodies, many at once, answers unread.
 
 The parent side is `Calls`. The script itself is a process of its own, so that what it costs is nobody else's: it reads

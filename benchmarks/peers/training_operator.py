@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kubeflow's Training Operator v1.9 with TFJob alone, as a process beside an API server.
 
 It wants what its manifests make: a Secret for the certificates of its webhook and that webhook's configuration. The

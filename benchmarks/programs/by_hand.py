@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The same training as a hand-written loop after TensorFlow's guide to custom loops with MultiWorkerMirrored.
 
 by_hand.py FILE EPOCHS [CHECKPOINTS EVERY]: writes the seconds of each epoch, as JSON, to FILE. With CHECKPOINTS it

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One side of `data_memory`: data_of_size.py SIDE KIND MB FOLDER. Prints megabytes as JSON.
 
 SIDE: dtjob (dt.fit) or keras (Model.fit). KIND: array (in memory) or mapped (a file of FOLDER, mapped to be read).

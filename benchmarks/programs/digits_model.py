@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The model and data that both sides of a benchmark train."""
 
 from pathlib import Path

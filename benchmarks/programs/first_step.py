@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trains by Model.fit (`--plain`, or `--model-fit` in a job) or by dt.fit.
 
 It notes in `--marks` what it took to come to the first step, and then waits.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One side of `steps_per_second`: one_side.py SIDE MODEL KIND STRATEGY POLICY EPOCHS FOLDER.
 
 The chief trains an epoch for each line that it reads from FOLDER/go, and writes its seconds to FOLDER/told, both FIFOs.

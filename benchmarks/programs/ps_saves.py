@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Saves of a table on parameter servers: ps_saves.py SIDE SERVERS MEGABYTES EVERY FILE [CHECKPOINT].
 
 SIDE dtjob trains by dt.train, which saves by itself after EVERY steps. SIDE alone schedules the same steps on

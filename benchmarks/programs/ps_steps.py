@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Steps of a fixed length under ParameterServer: ps_steps.py WORKERS ROUNDS FILE SECONDS…
 
 Writes to FILE, as JSON, a row for each length: steps per second of each round, by side. `fit` and `train` are dt.fit

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Steps that look up rows of a table under ParameterServer: ps_tables.py ROUNDS FILE MEGABYTES…
 
 Writes to FILE, as JSON, a row for each size of the table: milliseconds a step of each round, by side. `dtjob` is dt.fit

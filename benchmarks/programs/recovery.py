@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trains on handwritten digits for longer than anybody waits, and notes each step as it is done.
 
 recovery.py LOOP DIRECTORY EVERY: one model, data and batch, in three loops that save every so many steps and go on from

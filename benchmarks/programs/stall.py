@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trains weights and writes, as JSON, the gaps between steps: stall.py FILE EPOCHS EVERY MEGABYTES BEST (0 or 1)."""
 
 import json

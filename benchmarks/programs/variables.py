@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Makes all variables of a ResNet50 and its Adam, as each task of a group does; the chief writes the seconds to a file.
 
 variables.py FILE

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The models and the data that every side of `steps_per_second` trains on."""
 
 from dataclasses import dataclass

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob: a Kubernetes operator for distributed TensorFlow training.
 
     from dtjob import Client, Job

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Asks a supervisor for its `/status`, and takes no more from whoever answers there than a status can be.
 
 What listens on the port is the tenant's: no redirect is followed (the next address would be of its choice), nothing is

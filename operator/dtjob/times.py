@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Times as Kubernetes writes them: RFC 3339, UTC; and durations as kubectl writes them."""
 
 from __future__ import annotations

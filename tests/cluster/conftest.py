@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fixtures of the cluster tier: a real API server for the session, a namespace for each test.
 
     def test_pods_appear(api, namespace, kubectl, kubelet, operator_process ...):

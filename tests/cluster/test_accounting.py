@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is charged to a job, from what an API server really has of its pods: deletions and conditions come from several
 sides, on pods that the operator has replaced too."""
 

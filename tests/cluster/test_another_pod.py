@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A pod that took another one's name, on a real API server: what was meant for the other does nothing to it. No
 operator runs here."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An HPA, made by kubectl autoscale and carried out by Kubernetes' own controller, scales a job's workers."""
 
 from __future__ import annotations

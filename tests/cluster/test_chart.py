@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The chart, by real helm on a real API server: install, upgrade, uninstall, reinstall; rights that just suffice."""
 
 from __future__ import annotations

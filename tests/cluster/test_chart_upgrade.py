@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`helm upgrade` with jobs in the cluster: other values, and other defaults for jobs."""
 
 from __future__ import annotations

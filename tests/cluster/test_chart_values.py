@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The chart's values, by real helm without a cluster: what is refused, and what depends on what."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is said of checkpoints: whether they outlive the chief's pod, and which of them was really restored."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The control plane that the tests start: verified, collected by its controllers, and gone with its parent."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The operator killed, away, or cut off from the API server in the middle of everything: nothing doubled, nothing
 lost."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules about failures on a real API server: the page's blocks are taken, and each action does what it says."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the operator does when tasks fail, against a real API server."""
 
 from __future__ import annotations

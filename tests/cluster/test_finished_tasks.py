@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Work that is done is not done again, whatever becomes of its pods, against a real API server."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PodGroups on a real API server, by the definitions that Volcano and scheduler-plugins ship: made, and given up."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The operator killed at every step of a gang's life: nothing is made twice, nothing is left behind."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PodGroups that are not there: of an API that the cluster has not (which may come: `make integrations`), one that
 somebody deleted or changed, and one that is left behind while the operator is away. This API server has Kubernetes' own
 feature off, as it is by default."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An API server takes a job that leaves its name to it where `dtjob validate` says so, and refuses it where not."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What was saved last is evaluated, though the evaluator was not at work when training ended, against a real API
 server."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The operator's loops, against a real API server: what ends is begun again, and SIGTERM still ends all."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random changes of good manifests: `dtjob validate` says of each what a real API server says, of the job and its pods.
 
 DTJOB_MUTATIONS=20000 pytest tests/cluster/test_mutations.py        # new ones each time; the seed is printed

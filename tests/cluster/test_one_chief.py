@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """There is never a second chief on the same checkpoints, whatever users do to jobs and pods, against a real API
 server."""
 

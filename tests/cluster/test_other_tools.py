@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tools that know Jobs, on real statuses: kubectl itself, and Argo's and Katib's expressions under their own libraries.
 
 `tools/go/conditions` says what Argo and Katib make of the expressions in docs/jobs/life.md.

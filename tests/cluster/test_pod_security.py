@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pods in a namespace that enforces the restricted Pod Security profile, as the real API server's admission judges."""
 
 from __future__ import annotations

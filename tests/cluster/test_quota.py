@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A quota too small for a job: how often it is asked, what the status says, and what comes once it is raised."""
 
 from __future__ import annotations

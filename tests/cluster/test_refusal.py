@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The API server refuses every bad manifest of the table, saying field and mend, and takes every good one."""
 
 from __future__ import annotations

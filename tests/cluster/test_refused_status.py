@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Statuses that a real API server refuses. No operator runs here: it would write the same status."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Server-side apply by two field managers: lists whose entries have keys are merged entry by entry."""
 
 from __future__ import annotations

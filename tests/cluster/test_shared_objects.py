@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A job's Service, ConfigMap and NetworkPolicy stay as dtjob says, against a real API server: whoever deletes or edits
 them, and whichever release of dtjob made them. Resync is three minutes away in all of these tests."""
 

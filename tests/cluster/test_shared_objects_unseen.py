@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shared objects that changed while no operator looked: drift, a backup, others' additions."""
 
 from __future__ import annotations

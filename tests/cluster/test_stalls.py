@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Stalls on a real API server, with pods' statuses as kubelets write them and reports as supervisors give them."""
 
 from __future__ import annotations

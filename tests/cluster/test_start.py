@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An operator to which something is not ready at its start, or fails later, is at work as soon as that has passed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The commands that change jobs, with an operator, and the rights of a namespace's editor."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`dtjob submit` against a real API server, with the rights of a namespace's editor."""
 
 from __future__ import annotations

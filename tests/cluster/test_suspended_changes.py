@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What of a suspended job's roles an API server lets be changed. No operator runs: the statuses are written here."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """When an ended job is deleted on a real API server. No operator runs here: one reconciler looks when the test says so,
 and knows of a change when the test tells it."""
 

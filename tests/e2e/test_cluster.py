@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `cluster` promises the end-to-end tests (cluster.py), watched on whichever provider there is."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nothing of a node is left when it is gone, however it went. These tests start nodes of their own."""
 
 from __future__ import annotations

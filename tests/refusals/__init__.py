@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Manifests that are refused, each with what the refusal must say, and manifests that are taken.
 
 `tests/cluster/test_refusal.py` sends them to a real API server. `tests/unit/operator/crd/answers/test_problems.py`

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """For each field of the schema, a manifest that passes each of its bounds: another type, a value too small, too long,
 none of the values, a part that is missing, a part that is unknown. Made from the schema, so that no field is forgotten.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Changes of an existing job."""
 
 from __future__ import annotations

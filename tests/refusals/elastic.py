@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Elastic workers: bounds of their number, what they need, and when it may change."""
 
 from __future__ import annotations

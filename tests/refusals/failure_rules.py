@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules of the failure policy that say nothing, never match, or that a Job's podFailurePolicy refuses too."""
 
 from __future__ import annotations

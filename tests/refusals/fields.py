@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Single fields: wrong types, values out of bounds, fields that are missing or unknown."""
 
 from __future__ import annotations

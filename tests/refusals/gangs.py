@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gangs and labels of nodes that make no sense, or that a provider would not heed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Manifests that are taken, from the smallest to one with every field."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Grace periods and preStop hooks that would leave a save too little time."""
 
 from __future__ import annotations

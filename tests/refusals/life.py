@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The life of a job as a whole: suspension, who manages it, deadlines, and how long it stays after its end."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Short ways to write manifests and rows of the table."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What Kubernetes itself wants of an object's metadata, whatever the object is."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random changes of manifests: what people, templates and editors make of them by mistake."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Words of other APIs and of dtjob before v1beta1, whose users write dtjobs: one manifest for each word."""
 
 from __future__ import annotations

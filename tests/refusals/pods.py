@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pod templates: what belongs to dtjob, and what is said twice."""
 
 from __future__ import annotations

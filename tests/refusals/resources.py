@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requests, limits and mounts that no pod can have; and what the definition takes and `dtjob validate` refuses."""
 
 from __future__ import annotations

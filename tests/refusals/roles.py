@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Names, and roles that the strategy does not take."""
 
 from __future__ import annotations

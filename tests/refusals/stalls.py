@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """failurePolicy.stallTimeoutSeconds: what is no time of a stall, and jobs in which nobody could find one."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Strategy TPU: slices, and what GKE needs to know of them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Program, checkpoints, strategy options, ports and failure policy."""
 
 from __future__ import annotations

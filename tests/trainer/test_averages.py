@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Averages of weights (`use_ema`, SwapEMAWeights) over kills: weights and averages change places and lose no bit."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Benchmarks of training at a small size: real processes on both sides."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A run that ends with weights that are no numbers says so in its last report."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """kill -9 of the chief in the middle of saves of 200 MB, again and again. Slow: `make chaos`.
 
 DTJOB_CHAOS_KILLS says how often (100), DTJOB_CHAOS_SEED which moments.

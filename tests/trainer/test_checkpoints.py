@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checkpoints: another number of workers, directories that are URIs, models that load in a scope and without."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Under MultiWorkerMirrored the chief alone saves a Keras 3 model, and no other task has to answer."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`train` with real processes: the same result under every strategy, and the same bits after kills."""
 
 import re

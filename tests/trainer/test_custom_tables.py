@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tables of embeddings in a custom loop: under several replicas they become what they become on one device."""
 
 from __future__ import annotations

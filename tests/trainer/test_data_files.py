@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Data is sharded before it is decoded: the tasks together decode, and count, every example once an epoch."""
 
 from collections import Counter

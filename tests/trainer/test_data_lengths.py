@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Data of which nobody knows the length: where its epochs end in all tasks, and how a run on it resumes."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`train` with a data function of which nobody knows how many examples it gives: it is passed over again and again."""
 
 from pathlib import Path

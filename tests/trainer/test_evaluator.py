@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The evaluator after a real run: which checkpoints it looks at, what it keeps and logs, and that it ends."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Event files as TensorBoard reads them: of steps that were done twice it shows what was written last."""
 
 import json

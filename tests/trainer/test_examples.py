@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The examples that no other test runs, under `dtjob run`, each to the metric that it is to reach."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Model.fit's arguments in runs that are killed: the same bits, the same History, and what Keras prints."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tables of docs/reference/fit.md are true: every cell is trained again, and must say what the page says of it."""
 
 import ast

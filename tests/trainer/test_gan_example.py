@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """examples/gan.yaml under `dtjob run`: a custom loop that is killed writes the same digits as one that is not."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tasks of MultiWorkerMirrored that are given other callbacks or other data than the chief: what is wrong is said by
 all of them before the first step, and callbacks of one task alone do no harm."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Goodput of real runs that are killed at known steps, against what the test itself writes down."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What has to hold on GPUs, as far as a machine without any can tell."""
 
 import subprocess

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A plain program with TensorFlow's own loop, as its guides write it, under the strategy that the runner has made."""
 
 import json

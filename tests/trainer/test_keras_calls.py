@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whatever Keras's own loop asks of model, optimizer and callbacks, ours does too, or the reason why not stands here.
 
 Keras's side is read from the source that is installed, ours is recorded in a run under Mirrored: a Keras that calls

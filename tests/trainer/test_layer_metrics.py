@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Metrics that a layer's call updates, of a model without its own train_step."""
 
 import json

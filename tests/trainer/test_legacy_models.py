@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """tf_keras models in `fit` with real processes: evaluated, saved, and after kills the same bits, Dropout included."""
 
 import os

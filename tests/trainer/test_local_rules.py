@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`dtjob run` obeys the rules about failures, as far as processes have what they are about."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`dtjob run` with real training processes: undisturbed, killed, stopped and resumed."""
 
 from __future__ import annotations

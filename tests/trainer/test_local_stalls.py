@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`dtjob run` finds stalls as in a cluster, and takes no time for one in which all was stopped."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ParameterServer with tasks that are slow, away, or lost during a save: each step counts once."""
 
 import random

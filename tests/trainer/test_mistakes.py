@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Mistakes that users make, with `dtjob run`: a program that fails twice alike before its first step is not tried
 again, and one line says what is wrong. In a cluster the same words stand in the job's status (tests/cluster)."""
 

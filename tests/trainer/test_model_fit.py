@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`Model.fit`, `evaluate` and `predict` in a job: they train under the job's strategy, with one device's numbers."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """MultiWorkerMirrored with real processes: kills, signals, uneven data. A resumed run must end with the same bits."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Training on a real GPU, which tasks share: strategies, kills, and who holds the GPU."""
 
 from __future__ import annotations

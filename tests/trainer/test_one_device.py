@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`fit` under each strategy against Keras's own `Model.fit` on one device: losses, metrics and weights to 1e-6."""
 
 from pathlib import Path

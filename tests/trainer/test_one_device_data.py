@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`fit` on every kind of data, under each strategy, against Keras's own `Model.fit` on one device: to 1e-6."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Optimizers of Keras by themselves: where its own fit is wrong, and a loss scale that several workers adjust."""
 
 import os

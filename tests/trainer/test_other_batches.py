@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A restart whose program has another batch_size goes on in the epoch that ran, at the example where it was."""
 
 from pathlib import Path

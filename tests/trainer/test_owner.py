@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two jobs and one checkpoint directory, with real processes: who trains, who waits, and who is refused."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ParameterServer with real processes: exact counts undisturbed; kills of each role; signals."""
 
 import signal

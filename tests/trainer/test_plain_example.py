@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """examples/plain.py: an image's own program under MultiWorkerMirrored, started again as a group by the operator."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A proxy that the containers' environment names is not asked for the way from one task to another."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """kill -9 at random moments, again and again: a MultiWorkerMirrored run ends with the bits of the undisturbed one.
 
 Slow: `make chaos`. DTJOB_CHAOS_KILLS says how often (20), DTJOB_CHAOS_SEED whom and when. The model has Dropout and

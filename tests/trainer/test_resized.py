@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A group of another number of workers goes on within an epoch: no example is lost or counted twice, steps and the
 global batch stay, and where batches are the same ones the numbers are one device's."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A script saves its model in every task: files are whole at any time, also where tasks share a directory."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ParameterServer with a partitioner: Keras 3 models whose variables lie in shards, on one and two ps."""
 
 import struct

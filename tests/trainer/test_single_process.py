@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Strategies of one process, the program run by hand, saves that are torn, and what is refused."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A program that comes from a ConfigMap, with its requirements, under its supervisor."""
 
 from __future__ import annotations

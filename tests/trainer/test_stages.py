@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs that call `fit` several times: each call is a stage, with checkpoints of its own."""
 
 import signal

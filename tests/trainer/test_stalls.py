@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Training that makes no step, with TensorFlow's processes: found, named, its stack logged, and brought back."""
 
 from __future__ import annotations

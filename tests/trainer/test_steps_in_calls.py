@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Several steps run in one call where nothing happens between them; and XLA compiles them where Keras would."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SIGTERM while a validation runs: it is broken off, its epoch's end comes after the restart, and no bit differs.
 
 What the undisturbed run writes for TensorBoard is read back here too, as is what the two processes of the other one do.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every strategy trains what the undistributed run trains: its losses and metrics, on the digits."""
 
 import subprocess

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The table of docs/reference/strategies.md is true: every cell is run again, and must say what the page says of it."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Real supervisors on loopback, with small training processes that need no TensorFlow (small_program.py).
 
 Here each looks after itself; what they do for each other is in test_supervisor_groups.py.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Real supervisors whose training processes make no step: small programs that need no TensorFlow (small_program.py)."""
 
 from __future__ import annotations

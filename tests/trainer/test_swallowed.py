@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A program that goes on where a lost peer or a stop has cut its training off: nobody takes its 0 for a success."""
 
 import signal

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Saves that a kill tore and checkpoints that a disk damaged: training goes on from what is whole."""
 
 import os

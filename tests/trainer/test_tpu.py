@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Strategy TPU without a TPU: a clear error and an end, not TensorFlow's silence; its steps on stand-ins of CPUs."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The whole scripts of docs/tutorials/, run as their pages say."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A callback whose state no checkpoint can hold ends the program before its first step, not hours later in a save."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tasks of a local run have working directories of their own: a script that makes a directory works in each of them."""
 
 import os

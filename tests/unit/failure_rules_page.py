@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The blocks of docs/jobs/failure-rules.md, by their names."""
 
 from __future__ import annotations

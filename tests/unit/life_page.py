@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What docs/jobs/life.md tells Argo Workflows and Katib."""
 
 from __future__ import annotations

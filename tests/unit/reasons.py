@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The reasons that the operator's code gives to phases, conditions and events, found in its syntax trees."""
 
 from __future__ import annotations

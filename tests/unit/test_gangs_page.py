@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The manifests of docs/jobs/gangs.md: right, and one for each provider; the tests with real schedulers run them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """docs/reference/labels.md has each label of the code, and no other of dtjob."""
 
 from __future__ import annotations

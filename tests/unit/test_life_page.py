@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """docs/jobs/life.md names what may change."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every link in a page leads to a file that is there, and to a heading that is there."""
 
 from __future__ import annotations

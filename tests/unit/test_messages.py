@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an installed package says leads nowhere that is not installed: messages name no file of docs/."""
 
 from __future__ import annotations

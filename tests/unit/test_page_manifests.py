@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every job in README.md and docs/, and every part of one, is one that an API server takes."""
 
 from __future__ import annotations

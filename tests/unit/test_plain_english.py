@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The pages are short sentences, and README.md is short."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """docs/jobs/pod-template.md: each row is what becomes of a template."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The reference page has every condition, and every reason of a phase and of a condition that the code gives."""
 
 from __future__ import annotations

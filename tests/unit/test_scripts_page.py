@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """docs/training/scripts.md names every call that the trainer refuses."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """docs/operate/support.md names the versions that the tests use."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """docs/operate/troubleshooting.md has each reason of an event, and of a phase as far as the code names it."""
 
 from __future__ import annotations

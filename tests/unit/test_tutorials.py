@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """docs/tutorials/: a piece of Python is a part of the example that its page names; whole scripts are run elsewhere."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is in the wheels, and so in the images: every module of the source tree. A folder without `__init__.py` is no
 package to setuptools, which leaves it out without a word."""
 

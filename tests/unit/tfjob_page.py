@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The dtjobs of docs/start/tfjob.md, and the tests that it names."""
 
 from __future__ import annotations

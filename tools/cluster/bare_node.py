@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The bare node as the cluster of the end-to-end tests: images by containerd, volumes in directories of the host."""
 
 from __future__ import annotations

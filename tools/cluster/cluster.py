@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the end-to-end tests need of a cluster: the bare node, kind, or one that is there already gives it.
 
 A test asks for the fixture `cluster` and for nothing of the provider behind it.

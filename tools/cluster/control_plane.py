@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A real Kubernetes control plane on loopback, without nodes: etcd, kube-apiserver and kube-controller-manager.
 
     with ControlPlane(binaries.find()) as cluster:      # ready in about 6 seconds

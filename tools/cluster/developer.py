@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A cluster to play with: `make cluster` and `make cluster-down`.
 
 python -m tools.cluster.developer up        # leaves two nodes running in the background, with the images that are built

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A cluster that is there already, by its kubeconfig, as the cluster of the end-to-end tests.
 
 DTJOB_KUBECONFIG                    its kubeconfig; the current context is used, as an administrator

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """kind as the cluster of the end-to-end tests, where Docker runs: one control-plane node and two workers.
 
 kind is taken from the PATH, or built from its Go module. It has one cluster of ours at a time on a machine. A janitor

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """kubectl with one kubeconfig, whatever the user's own settings are."""
 
 from __future__ import annotations

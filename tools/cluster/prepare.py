@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds, installs or builds what end-to-end tests need: `python -m tools.cluster.prepare`. No test waits for it then.
 
 What cannot be had is said in one line, and ends with 0: the tests that need it are skipped.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which cluster the end-to-end tests run on: one that is named, else kind, else this machine as a bare node."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A small client of the API server: plain dicts in and out, and waiting by watch instead of sleeping.
 
 api = Api(cluster.kubeconfig)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A small image of busybox, and pods of it under the restricted profile, for tests of a cluster itself."""
 
 from __future__ import annotations

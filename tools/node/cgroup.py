@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cgroup of a node's pods, which weighs as much as a machine's.
 
 The kubelet weighs pods among each other. Above them it knows nothing, and a cgroup weighs by itself no more than one

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """containerd in the node's namespaces, and images for it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The project's images, unpacked once by containerd and given to every node of every start as links.
 
 An import of the trainer's archive takes most of a minute and 4 GB for each node; links take no time and no room. That

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kills the process that has the most memory of those that a process has begun, itself included.
 
 Of a container, that is what the kernel's out-of-memory killer picks. Run in the container's node:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Removes all that a node made, from whatever state it is in: after a stop, and after a crash.
 
     python leftovers.py DIRECTORY       # waits until its input ends, that is until its parent is gone; then removes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The nodes' own PID, IPC and network namespaces, and each node's mount namespace in them.
 
 Whatever is started, mounted or routed there ends with the first process, which dies with this process. So no crash

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The nodes' network: a bridge for each node's pods in the nodes' namespace, and a link from there to the host.
 
     pods 10.244.0.10-254 -- cni0 10.244.0.1 [nodes' namespace] 10.244.255.2 -- dtjob0 10.244.255.1 [host: API server]

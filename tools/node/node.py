@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A whole Kubernetes cluster on the bare machine: a control plane, two nodes and CoreDNS, from binaries.
 
     with Node(programs) as node:            # programs: binaries.find(NODE)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs a command in a built image as a pod would: runc, its own namespaces, no capabilities, optionally read-only.
 
 For images in buildah's store. The container has a network of its own with nothing in it but loopback.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer: turns an ordinary Keras script into a distributed one.
 
     import dtjob_trainer as dt

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`python3 -m dtjob_trainer ENTRYPOINT ARGS…`: the supervisor of one task, the command of a training container."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every error of this package, as one tree. Whoever catches `TrainerError` has all that a user can mend.
 
     TrainerError

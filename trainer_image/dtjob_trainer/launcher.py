@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`python3 -m dtjob_trainer.launcher SOCKET PARENT`: imports TensorFlow once for all tasks that `dtjob run` starts.
 
 The inherited descriptor SOCKET brings requests (contract/forked.py); for each a supervisor or a training process is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The training process: `python3 -m dtjob_trainer.run ENTRYPOINT ARGS…` (docs/contract.md).
 
 Imports TensorFlow, waits for the rendezvous' go, makes the strategy ambient, runs the user's program, and ends with the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What every block of the manifest is: a pydantic model with the manifest's names; and what blocks share."""
 
 from __future__ import annotations

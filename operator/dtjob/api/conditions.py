@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What each phase, each condition and each of their reasons means: the text of docs/reference/api.md.
 
 `tests/unit/test_reasons.py` compares the tables with the code, so that none is missing and none is left over.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The manifest: `DistributedTrainingJob`, put together from its blocks, which lie beside this file.
 
 These pydantic models are the only definition of the manifest's fields. `dtjob.crd` makes the CRD's schema from them

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The forms of a label's name and value, as an API server checks them (IsQualifiedName and IsValidLabelValue)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The names of the API, for whoever needs nothing else of it. Imports nothing."""
 
 from __future__ import annotations

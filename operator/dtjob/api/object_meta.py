@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kubernetes' own metadata: all fields that an API server knows, and their types.
 
 `dtjob validate` checks a file with it, and the JSON schema for editors contains it. A job from a cluster has `Metadata`

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Phase: where a job stands, in one word. The words stand here once; `status.phase` and its conditions have them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A job as a cluster stores it, read leniently: fields that this version does not know are ignored.
 
 So an operator that is rolled back runs the jobs that a newer one let in. `dtjob validate` and the API server are

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The options about what jobs leave out, which the operator and `dtjob explain` take: `--default-image`,
 `--default-pod-label`, `--default-pod`, `--default-gang-provider`."""
 

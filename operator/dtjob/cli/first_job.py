@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`dtjob init`: a first script, and the manifest of its job."""
 
 from __future__ import annotations

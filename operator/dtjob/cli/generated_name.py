@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A job whose name the API server chooses, `metadata.generateName`: its file is read as if it had such a name."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads a job from a manifest file, with an answer a user can act on for everything that can be wrong with it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command line: reads arguments and hands them to the command's file. Imports are late, so that --help is quick."""
 
 from __future__ import annotations

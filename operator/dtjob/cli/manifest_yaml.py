@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """YAML as kubectl reads it: what is a number, true, or text is as in go-yaml v2, which it has from sigs.k8s.io/yaml.
 
 PyYAML goes by YAML 1.1 to the letter, where 1e-3 is text, 12:30 is 750, and a date is no text: with it `dtjob validate`

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`dtjob operator`: starts the operator's process."""
 
 from __future__ import annotations

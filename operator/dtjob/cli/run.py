@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`dtjob run`: trains one job on this machine and tells how it goes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A Python script on the command line, in place of a manifest. Imports nothing that takes time."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The job of a Python script that has no manifest: `dtjob run train.py --workers 2`."""
 
 from __future__ import annotations

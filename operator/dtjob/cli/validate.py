@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`dtjob validate`: checks manifests as the API server would, without one."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where `dtjob run` keeps its runs. In a file of its own, as the command line imports it before anything else."""
 
 from __future__ import annotations

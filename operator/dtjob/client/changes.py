@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One object as it changes: read first, then watched, for as long as somebody asks."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The objects of one namespace: read, made, changed, watched, and the logs of pods."""
 
 from __future__ import annotations

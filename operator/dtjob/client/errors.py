@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What can go wrong between a user and a cluster, each as one sentence."""
 
 from __future__ import annotations

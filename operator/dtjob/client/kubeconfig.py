@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How to reach the API server: by kubeconfig, where kubectl looks for it, else as the service account of this pod."""
 
 from __future__ import annotations

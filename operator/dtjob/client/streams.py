@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Commands in pods and connections to their ports, over WebSockets."""
 
 from __future__ import annotations

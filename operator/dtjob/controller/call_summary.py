@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Call summary: the calls of one plan as Events: one for all pods that were created, and one for all that were deleted.
 
 The reasons are those of Kubernetes' own controllers, so that who looks for these finds them on a job too.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Creation: creates in three groups: what pods need, then pods, then what may fail alone.
 
 Pods of each role are made in batches of 1, 2, 4, …, as the Job controller makes them. Alone are repairs of objects that

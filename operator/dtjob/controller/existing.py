@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What stands in the way of a create: whose it is, and the labels that it has lost."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Invalid jobs: a job whose spec cannot be read, and what its status says then.
 
 If a stored spec cannot be read, the job's status says so once, and the job is left alone. If the operator stumbles over

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Look: asks the cluster for what a plan has to know and no watch shows."""
 
 from __future__ import annotations

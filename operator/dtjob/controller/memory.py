@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the controller remembers of one job beside its objects: one record, dropped when the job has gone."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nesting: an API server stores templates of 10,000 levels, and Python cannot walk so many.
 
 Whatever walks such a job (copies, checks, writes JSON) would raise RecursionError; so what is too deep never gets in.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Observer: what happens in the operator, for `kube/endpoints/metrics.py`, which counts it."""
 
 from __future__ import annotations

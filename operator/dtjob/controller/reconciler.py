@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reconciler: takes jobs from the queue, plans, and makes the calls of each plan. It decides the order of calls and
 nothing else."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Status writer: writes the status of a job, and then its Events. If the cluster refuses a status, the writer leaves
 out what reports brought.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Store: the last known version of every job and child, from watches, lists and our own calls.
 
 Of each object only what is read is held (`controller/stored_fields.py`), whoever brings it.

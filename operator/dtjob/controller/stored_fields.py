@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The fields of an object that the store keeps in memory: those that are read.
 
 An API server gives 9 KB of JSON for a pod, which are 50 KB as Python objects. Whoever begins to read another field of

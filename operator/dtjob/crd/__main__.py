@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes the files that are made from the models and the rules: the definition, the JSON schema, the reference page.
 
 python -m dtjob.crd             # writes crds/, the chart's copy of the definition, and docs/reference/api.md

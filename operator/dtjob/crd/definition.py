@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The CustomResourceDefinition, made from the models and the rules. `python -m dtjob.crd` writes it to its files."""
 
 from __future__ import annotations

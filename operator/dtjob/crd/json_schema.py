@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The definition as a JSON schema (draft 7), for editors and kubeconform.
 
 It says what the fields are. The rules between fields are CEL, which a JSON schema cannot express.

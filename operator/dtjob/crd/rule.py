@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One rule about a job: in CEL for the API server, in Python for `dtjob validate`, with one message for both."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The manifest's models as a structural schema, the form of OpenAPI that a CRD takes.
 
 Structural means: no $ref, no null, a type on everything, and nothing of JSON Schema that the API server does not know.

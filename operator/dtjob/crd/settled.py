@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which rules can be spared once a job exists: those that read nothing but what cannot change any more.
 
 An API server evaluates every rule at each write of a job's status, as it cannot tell that the spec is as it was where a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The schema of `status`, from its models. The API server fills in no default there: only the operator writes it."""
 
 from __future__ import annotations

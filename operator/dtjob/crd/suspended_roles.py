@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What of `spec.replicaSpecs` may change: the number of elastic workers at any time; and while a job is suspended where
 its pods go and what they get, as for a Job.
 

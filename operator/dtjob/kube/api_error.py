@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Errors of an API server, in words for users."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """JSON of the API server: tenants may nest it 10,000 levels deep. The deepest levels are left out.
 
 orjson is three times as fast as the standard library. What it does not take, the standard library has to.

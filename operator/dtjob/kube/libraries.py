@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """kopf and `kubernetes.aio`, without the synchronous Kubernetes client, which dtjob does not use.
 
 `import kubernetes` runs that client's modules too, and so does kopf, for the names of two classes that it also does

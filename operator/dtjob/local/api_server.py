@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an API server keeps of a job's objects, in memory: names, uids, resource versions, and who hears of changes."""
 
 from __future__ import annotations

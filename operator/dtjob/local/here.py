@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A job as one run on this machine has it. Pure."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """When a run is over, and what has become of its job then: as the plan judges it. Pure."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Asks the supervisors of a run how their tasks are, over and over."""
 
 from __future__ import annotations

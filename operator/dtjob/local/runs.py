@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs on disk: `.dtjob/<job>/run-<n>/`, and which of them `dtjob run` goes on with."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the operator gives to jobs that do not say it themselves: the trainer image, labels for their pods, and who may
 read their status.
 

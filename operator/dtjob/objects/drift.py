@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Drift: where a job's Service, ConfigMap or NetworkPolicy is no longer as dtjob says, and how it is put right.
 
 Compared is what dtjob says and nothing else, in one normal form: an API server fills in defaults, and others (a service

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gangs: the PodGroup of each provider, and what makes a pod a member of it.
 
 A PodGroup's `kind` carries its group here, as kubectl takes it (`PodGroup.scheduling.volcano.sh`), since three APIs

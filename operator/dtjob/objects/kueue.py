@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A job in a queue of Kueue: the labels that say so, and the Workload that dtjob keeps for it.
 
 Kueue (https://kueue.sigs.k8s.io) decides from a Workload alone: what pods there will be, and whether there is quota for

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The labels on everything that dtjob makes, and how to tell its own children by them."""
 
 from __future__ import annotations

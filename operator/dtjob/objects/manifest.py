@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The form that every Kubernetes object has here."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Peers of a NetworkPolicy, as under `from`: whether an API server would take one as it is written.
 
 Most selectors with a typing error match everything, and a refused NetworkPolicy keeps its job from starting.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A placeholder: a pod that the scheduler places as it would place a worker, and in which nothing runs.
 
 While it waits, it tells a cluster's autoscaler what is missing; where it has a node, there is room for a worker.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the operator gives to the pods of all jobs, below what their templates say (`jobs` in the chart's values)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kubernetes' quantities (4, 500m, 16Gi): added up exactly, as requests of several pods are."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Readers: who beyond a job's own pods may read its tasks' /status and /metrics, by its NetworkPolicy."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A job's objects: Service, ConfigMap and NetworkPolicy here, pods in `pod.py`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Actions: all that a plan can ask for."""
 
 from __future__ import annotations

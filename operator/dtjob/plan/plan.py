@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`plan`: from what a job should be and what is observed to what to do now. Pure; the heart of dtjob.
 
 One call decides everything about one job, as the Kubernetes Job controller's syncJob does: nothing depends on how the

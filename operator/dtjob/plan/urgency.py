@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Urgency: which changes of a status may be written a little later, and when pods are made before the first status.
 
 Pods of a job start one after another, and end so. Were each of them written, a job of four pods would be written twice

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs jobs from Python, here or in a cluster."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a job in Python raises."""
 
 from __future__ import annotations

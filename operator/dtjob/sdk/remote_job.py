@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A job in a cluster, as an object."""
 
 from __future__ import annotations

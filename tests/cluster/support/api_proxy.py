@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An API server as the operator sees it, between the operator and the real one: calls that fail, and moments to kill.
 
     with ApiProxy(cluster.kubeconfig, tmp_path) as proxy:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an HPA needs: kube-controller-manager's own controller for it, and the metrics API, in which the tests say how
 busy the workers are."""
 

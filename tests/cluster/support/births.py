@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How often a pod of each name was created."""
 
 from __future__ import annotations

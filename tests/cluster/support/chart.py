@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """helm, the chart, and the operator run as the chart would have it: its arguments, its service account, its rights.
 
 There is no kubelet here, so the container's process runs beside the cluster: with the Deployment's own arguments, and

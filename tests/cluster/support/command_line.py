@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`dtjob` as an editor of a namespace runs it."""
 
 from __future__ import annotations

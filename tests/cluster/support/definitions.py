@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob's definition under groups of their own, after a change of its schema."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An operator that is forked from a process which has its modules already, for tests that start it dozens of times.
 
 Started plainly it spends more than a second of the processor on imports. What is killed is a process of its own all the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What must hold of gangs, whoever binds them: bare nodes with room for a pod each, a real scheduler, and jobs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The operator in the tests' own process, for those that change something in it."""
 
 from __future__ import annotations

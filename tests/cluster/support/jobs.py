@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Jobs for tests of the operator, and what they make."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plays the kubelet: gives pods the statuses that a node would give them, and ends those that are being deleted.
 
     with Kubelet(api, namespace) as kubelet:            # auto=True: every new pod runs at once

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kueue's definitions, as recorded from its release, and its controller as a test plays it by hand.
 
     python -m tests.cluster.support.kueue DIRECTORY    # records them anew from Kueue's config/components/crd/bases

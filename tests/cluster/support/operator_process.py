@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The operator as users run it, `dtjob operator`, as a process of its own that a test may kill and start again."""
 
 from __future__ import annotations

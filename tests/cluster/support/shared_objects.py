@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A job's Service, ConfigMap and NetworkPolicy as the API server has them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pods that cannot start: the job's status says why, in words."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From a script in an empty folder to its model in that folder, with a worker killed on the way."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Elastic workers in real containers: the number changes under `kubectl scale` and with the room on the nodes, and
 training goes on at the very step that it had come to."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Failures of a running job: training goes on from the chief's checkpoint, in the survivors' own containers."""
 
 from __future__ import annotations

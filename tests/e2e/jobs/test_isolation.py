@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who reaches a job's pods: TensorFlow's port has no authentication, so only pods of the same job may."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A node goes away: its kubelet is silent, its containers may run on, and its pods stay Terminating for ever."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The operator comes and goes; jobs that train do not notice."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A training that is suspended gives its nodes back, and goes on at the very step that it saved when it was told to."""
 
 from __future__ import annotations

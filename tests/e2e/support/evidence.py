@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a failing test leaves: what the cluster said and what ran on it, in a folder of its own.
 
 Folders are in $DTJOB_E2E_ARTIFACTS, else in `${XDG_CACHE_HOME:-~/.cache}/dtjob/e2e-failures/`: the newest ones.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fixtures of the tests with others' schedulers: the cluster tier's, around a control plane that runs one of them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The chart's rights to PodGroups just suffice: an installed operator makes, lists, watches, mends and
 deletes them."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gangs by the Coscheduling plugin of kubernetes-sigs/scheduler-plugins: its real scheduler on a real API server."""
 
 from __future__ import annotations

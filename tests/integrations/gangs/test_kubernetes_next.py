@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gangs by Kubernetes' own scheduler in 1.37, where PodGroups are of v1beta1 and another feature gate has gone."""
 
 from __future__ import annotations

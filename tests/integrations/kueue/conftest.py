@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fixtures: a control plane with the real Kueue and dtjob's definition, an operator, and a namespace with a queue.
 
 The scheduler is the real one and the nodes are kwok's: pods are bound and run, and no container does.

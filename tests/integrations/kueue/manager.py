@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The real Kueue beside a bare API server: its manager as a process, its objects as its own chart has them.
 
 The API server calls the manager's webhooks through a Service that is a name for this machine (ExternalName); their

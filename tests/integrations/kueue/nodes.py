@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """kwok's nodes under the real scheduler: pods are bound where there is room, run at once, and go when they are deleted.
 
 Four nodes of two cores in two racks, with the labels that the Topology of docs/jobs/kueue.md goes by.

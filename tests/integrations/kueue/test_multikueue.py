@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A job that the real MultiKueue sends to another cluster: two API servers, each with Kueue, the operator and nodes."""
 
 from __future__ import annotations

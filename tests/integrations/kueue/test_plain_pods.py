@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A job whose pods the real Kueue queues as a plain group, without a Workload of dtjob's."""
 
 from __future__ import annotations

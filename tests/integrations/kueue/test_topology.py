@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Jobs under the real Kueue that places pods by a Topology: each in one rack, and none where no rack has room."""
 
 from __future__ import annotations

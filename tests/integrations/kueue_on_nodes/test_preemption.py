@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The real Kueue takes the quota of a job that trains in real containers, and gives it back."""
 
 from __future__ import annotations

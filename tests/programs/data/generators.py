@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Datasets from a generator and through numpy_function, with a model as a class."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Images in folders, read by image_dataset_from_directory, with augmentation in the model."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Normalization, Discretization, StringLookup and IntegerLookup adapted, and put into the model."""
 
 import json

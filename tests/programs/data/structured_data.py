@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """FeatureSpace over a table, in the pipeline for training and in the model for strings."""
 
 import json

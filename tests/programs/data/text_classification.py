@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """TextVectorization adapted, a model of integers, then a model of strings from end to end."""
 
 import json

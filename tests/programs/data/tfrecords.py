@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Images in TFRecord files: written, read with interleave, parsed, augmented by nothing, and trained from."""
 
 import json

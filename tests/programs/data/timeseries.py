@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Windows of a series by timeseries_dataset_from_array, an LSTM, and predictions batch by batch."""
 
 import json

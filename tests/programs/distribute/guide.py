@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The overview guide: arrays and datasets for fit, then a loop with a tf.function of its own."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the guide on distributed input does: batches, peeking, sharding options, several kinds of elements."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A strategy of its own, Model.fit with callbacks, evaluate, and a model that is loaded again."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """TF_CONFIG read by the program, MultiWorkerMirroredStrategy, BackupAndRestore, and a path to save at for each task."""
 
 import json

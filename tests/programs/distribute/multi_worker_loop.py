@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A loop of its own for several workers: distribute_datasets_from_function, strategy.run, CheckpointManager."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A loop of its own: experimental_distribute_dataset, training and test steps, Checkpoint, iterators in three ways."""
 
 import json

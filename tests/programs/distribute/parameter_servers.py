@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ParameterServerStrategy with Model.fit, then with a ClusterCoordinator and a loop of its own."""
 
 import json

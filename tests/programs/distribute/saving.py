@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models saved and loaded inside and outside of the strategy's scope, in Keras' format and as SavedModel."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two views of each image against all others: a step of its own with a loss of pairs, then a linear probe."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A student learns from a teacher: compute_loss of its own with call, both trained by fit."""
 
 import json

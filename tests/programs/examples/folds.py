@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fits in loops: folds, learning rates, and one epoch after another with initial_epoch."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Few frauds among many rows: class weights, metrics of counts, oversampling by sample_from_datasets."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Users and films as embeddings: a subclassed model with a dot product, and a two-tower model with its own loss."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Triplets of images through one embedding, a distance layer, and a train_step without a call that builds it."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A variational autoencoder: a sampling layer, a class with train_step, encoder and decoder, no call."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A Wasserstein GAN with a gradient penalty: several steps of the critic for each of the generator."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Callbacks of its own for each batch, and one that changes the learning rate."""
 
 import json

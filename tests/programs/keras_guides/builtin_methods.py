@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Keras' guide on fit: PyDataset, several inputs and outputs, add_loss, class and sample weights, schedules."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Callbacks of its own, EarlyStopping with the best weights, CSVLogger, ReduceLROnPlateau, ModelCheckpoint."""
 
 import csv

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Keras' guide on several devices: a scope, fit with validation, and checkpoints in a directory to start again from."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The guide on a loop from scratch: a GradientTape without strategy.run, which no strategy distributes."""
 
 import json

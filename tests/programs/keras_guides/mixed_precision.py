@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A global policy of mixed_float16 with fit, and a loop of fit's kind with a scaled loss."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the guide on custom train_step does: metrics of its own, weights of examples, test_step, a GAN in a class."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Custom objects saved and loaded, weights moved between models, clones, and training that goes on after loading."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A base that is frozen, a new head, then fine-tuning of all of it with a small learning rate."""
 
 import json

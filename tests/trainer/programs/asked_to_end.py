@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """For programs that ask themselves for an end in a step: it is noted, by another thread, before the step goes on."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trains to weights that are no numbers, or infinite, by a loss that divides by zero or overflows."""
 
 import argparse

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trains two epochs of four steps with a bar, by hand: in a terminal it moves."""
 
 import keras

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trains, and has the chief alone save in a callback of every task and after training, in every way that there is."""
 
 import sys

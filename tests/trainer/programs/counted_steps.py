@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Under ParameterServer: a table for each ps, which counts in a row for each step how often that step was done.
 
 A test holds steps and saves by files in DIRECTORY. A step waits, before it changes anything, while the file `hold-N` of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Adds 1 to each of 200 MB of weights at every step, so that each weight tells the step that it is from.
 
 At the first step after a start it appends "STEP LOWEST HIGHEST" to the file `starts`; the last step done is in `step`.

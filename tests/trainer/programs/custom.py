@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A custom loop with two models, two optimizers, Dropout, BatchNormalization and noise, as the tests tell it to."""
 
 import argparse

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Calls `train` with what cannot be right, under Mirrored with two replicas, and checks what it answers."""
 
 from collections.abc import Callable

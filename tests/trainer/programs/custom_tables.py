@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A custom loop with tables of embeddings, whose optimizers square the slices of a gradient: prints sums of squares.
 
 Tables are looked up for each row, once for all rows (from a constant and from a variable), both in one table, and each

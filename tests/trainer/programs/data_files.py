@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trains on files of uneven sizes whose examples are their own numbers; each task notes those that it decodes."""
 
 import argparse

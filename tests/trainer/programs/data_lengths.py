@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trains on data of unknown length, as tasks see it that have unlike numbers of examples; prints what was counted.
 
 Nothing is learned, so that an epoch's loss is the mean over its examples, however they are cut into batches. It has a

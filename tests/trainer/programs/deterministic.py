@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trains on a Dataset where every operation is to be deterministic, and tells the steps of each call.
 
 Of unknown length in one process; where tasks train together, those must know it for steps to take batches by

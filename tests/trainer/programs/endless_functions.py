@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trains to the step that it is told on data of unknown length, and prints the sum of the last batch."""
 
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every loop with both Keras packages, one after the other: prints what each comes to, or the words that refuse it.
 
 All train the same model on the same batches in the same order, so that all must come to the same numbers. Where the

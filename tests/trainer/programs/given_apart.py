@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gives the chief other callbacks or other data than the workers; prints the history, and what callbacks heard."""
 
 import json

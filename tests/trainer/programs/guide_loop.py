@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What TensorFlow's guides do in a custom loop, under the strategy that the runner has made: no fit, no train."""
 
 import keras

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What stays in the host's memory where another device trains, which a second CPU device stands for here."""
 
 import numpy as np

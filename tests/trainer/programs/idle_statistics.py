@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trains with BatchNormalization on shards of unlike lengths, and prints the moving statistics that come of it.
 
 Every value of every example is 5: on one device the moving mean comes to 5.

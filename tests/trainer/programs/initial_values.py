@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Makes variables whose initial values are others in each task, and prints what they are after a step.
 
 initial_values.py WAY [more]: in a step of the program's own (step), in `fit`, or the same after a step that the chief

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trains with a layer whose call updates metrics, on 61 examples in batches of 20, and prints what these came to."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A tf_keras model of layers, one of which makes and calls others where it is called to train, and not before."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`Model.fit`, `evaluate` and `predict` themselves, and a strategy of the script's own, as in an existing script."""
 
 import argparse

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Makes MultiWorkerMirrored with NCCL where TensorFlow is said to see a GPU, which it then takes for none."""
 
 import json

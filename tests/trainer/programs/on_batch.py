@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`train_on_batch`, `test_on_batch` and `predict_on_batch`, as loops of older scripts call them."""
 
 import argparse

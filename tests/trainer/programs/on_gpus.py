@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trains a small convolutional network on GPUs, and says where its weights are and how far its loss fell.
 
 --fill: the fraction of a GPU's memory that it takes and keeps, as large models do. --deterministic: the same bits at

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trains small models one after the other, by `dt.fit` or (--reference) by Keras's own `Model.fit` on one device.
 
 Writes what each ended with, history and weights, to --out. Both must be equal: test_one_device.py compares them. With

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every argument of Keras's `Model.fit`, as one device has it. docs/reference/fit.md shows each case's docstring."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every kind of data that Keras takes, as one device has it."""
 
 import tempfile

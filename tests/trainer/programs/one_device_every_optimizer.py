@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every optimizer and schedule that the package has, and averages of weights, as one device has them."""
 
 import inspect

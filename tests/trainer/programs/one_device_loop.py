@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Epochs, steps in one call, validation and callbacks, as one device has them."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Losses, masks, weights and metrics, as one device has them."""
 
 import numpy as np

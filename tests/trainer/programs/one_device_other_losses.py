@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Losses that are no means over rows, or not known to be: sums, ratios, and rows held against other rows."""
 
 import tensorflow as tf

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Options, data and models of the cases that one_device.py trains."""
 
 import argparse

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """States that replicas do not add up: metrics that keep the largest or the last, layers that count their calls."""
 
 import tensorflow as tf

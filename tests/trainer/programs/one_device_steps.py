@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models with a `train_step` of their own, as one device reports them: Keras's guides, and whatever a step may return.
 
 Noise is computed of the rows that it is for, so that a row has the same wherever it is.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tables in which rows are looked up: once for all rows, of the batch, both in one table, and each row once."""
 
 import numpy as np

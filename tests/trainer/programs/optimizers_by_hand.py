@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is true of Keras's optimizers by themselves, in one process, and that ours does what is right. Run by hand."""
 
 import contextlib

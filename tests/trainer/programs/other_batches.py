@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trains 256 examples in batches of the size that it is told, and notes how many each epoch had; may end itself."""
 
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A model whose class overrides fit() to preprocess, as keras_hub's tasks do, beside one that is given what that makes.
 
 `python own_fit.py PACKAGE`; with `--alone` the override trains by itself and never calls super().fit().

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A small GAN with a train_step of its own and two optimizers, one of them a MultiOptimizer, which waits for --gate."""
 
 import argparse

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A model with its own train_step and a callback for each batch, fed from a Dataset, under any strategy."""
 
 import argparse

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A model with its own train_step under a partitioner: refused before the first step."""
 
 import keras

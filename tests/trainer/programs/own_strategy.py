@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A script whose strategy has arguments: those that the job leaves open are used, the others are named."""
 
 import tensorflow as tf

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trains until the file GATE is there. A mark of an owner is old after 2 seconds."""
 
 import sys

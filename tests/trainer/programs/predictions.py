@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`dt.predict` and `dt.evaluate`: the same numbers as `Model.predict` and `Model.evaluate`, by shares."""
 
 import keras

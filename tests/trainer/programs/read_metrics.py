@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What callbacks are told of metrics after each batch: against what tf_keras reads by itself, and what is known."""
 
 import argparse

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Calls `fit` with what cannot be right, by hand, and checks what it answers."""
 
 import sys

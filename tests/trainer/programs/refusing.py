@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Asks for what cannot be right, in programs that check what they are answered."""
 
 from collections.abc import Callable

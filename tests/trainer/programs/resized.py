@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trains on examples that are their own numbers, and tells at the end which have counted in each epoch.
 
 It waits in the middle of its data for the file --gate, so that a test can end it within an epoch.

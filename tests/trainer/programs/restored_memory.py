@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Prints the peak of its resident memory, in MB, after the epochs that it has trained: of a model of 134 MB."""
 
 import argparse

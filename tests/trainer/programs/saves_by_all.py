@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every task saves to the same files, again and again, while a thread reads them."""
 
 import threading

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trains for so many epochs with a schedule that scale_lr multiplies, and prints the learning rate at the end."""
 
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trains a model with a step of its own in epochs of as many steps as it is told; may end itself in one of them."""
 
 import sys

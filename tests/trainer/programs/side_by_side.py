@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Steps of 0.3 s under ParameterServer with two workers, each of which waits for another one that runs beside it."""
 
 import argparse

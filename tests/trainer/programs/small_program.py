@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Training processes without TensorFlow, for fast tests: they keep the contract's pipes and exit codes.
 
 Run as `python3 small_program.py WHAT`; each function below that has no underscore is one WHAT.

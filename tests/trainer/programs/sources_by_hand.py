@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sources of `fit` by hand: what of them a restarted run would see again, and what strategy they are for."""
 
 from typing import Any

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trains on a PyDataset that shuffles its examples at epochs' ends; a pass of 12 batches spans epochs of 5 steps.
 
 With the argument `generator`: on a from_generator that counts its own passes.

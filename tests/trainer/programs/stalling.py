@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trains a small network that hangs once in the life of a job, in the task and the way that a test names."""
 
 import argparse

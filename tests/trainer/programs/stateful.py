@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A stateful recurrent layer of stacked cells. Waits for --gate after its second epoch."""
 
 import argparse

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A `call` and a `train_step` that use the static number of rows, as scripts do whose batches are all full."""
 
 from typing import Any

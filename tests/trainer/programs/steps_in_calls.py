@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counts the calls that training takes, and holds against each other what must be alike; prints its findings as JSON.
 
 Runs by hand, under the default strategy.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Adds up over all tasks what each has, and prints it. What the chief has is infinite in one place.
 
 Then the chief gives the others bytes of its own.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Prints what a program may notice of how its process was started."""
 
 import gc

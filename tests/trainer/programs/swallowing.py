@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs that go on after whatever their training was left over: `python3 swallowing.py LOOP TIMES LEAVES`.
 
 LEAVES: the number (from 0) of the call whose error ends the program; -1: none.

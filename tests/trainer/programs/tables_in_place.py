@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Under ParameterServer: which operations a training step has on a large table and on its slots, and where a save has
 their values."""
 

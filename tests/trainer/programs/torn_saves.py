@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checkpoints that a kill tore, or a disk damaged: what is read afterwards is whole. By hand, without a cluster."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trains recording models, optimizers and callbacks by `dt.fit` and writes which of their attributes were asked for."""
 
 import argparse

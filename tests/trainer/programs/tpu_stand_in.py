@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Strategy TPU on CPUs, as there is no TPU: the connection is replaced by another strategy, all else is the real path.
 
 tpu_stand_in.py mirrored ENTRYPOINT …: two logical CPUs are the replicas. tpu_stand_in.py xla ENTRYPOINT …: one, whose

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trains a small network with Dropout and BatchNormalization on digits, as the tests tell it to."""
 
 import argparse

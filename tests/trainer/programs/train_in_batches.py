@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A custom loop over 256 rows in batches of the size that it is told; says which rows a step had; may end itself."""
 
 import sys

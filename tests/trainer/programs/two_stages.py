@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two calls of `Model.fit`, as of transfer learning, in a script that names a strategy of its own and not dtjob."""
 
 import argparse

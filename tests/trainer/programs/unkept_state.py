@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trains with a callback whose state is no JSON, and so in no checkpoint."""
 
 import keras

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Under ParameterServer: how far the chief runs ahead of the workers with batches of validation."""
 
 import keras

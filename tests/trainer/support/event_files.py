@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads event files as TensorBoard does. In a process of its own: the tests import no TensorFlow."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tables of docs/reference/fit.md: arguments of `Model.fit` and kinds of data under each strategy.
 
 `make fit-table` runs every cell and writes the page. A case's docstring is the row's text.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Starts real training processes for a cluster on loopback, as the supervisor does, but without it.
 
 The tests read every process's progress lines and exit code, and kill whom they like.

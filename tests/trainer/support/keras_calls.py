@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What Keras's own training loop asks of model, optimizer and callbacks, read from its source."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Starts `dtjob run` as a user does, finds its processes by their environment, and disturbs them."""
 
 from __future__ import annotations

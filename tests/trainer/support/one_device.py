@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trains cases of programs/one_device.py under a strategy, and by Keras's own `Model.fit` on one device: both agree."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The table of docs/reference/strategies.md: which loop works under which strategy with which Keras.
 
 `make table` runs every cell and writes the page.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Starts real supervisor processes on loopback, for the tests beside this file."""
 
 from __future__ import annotations

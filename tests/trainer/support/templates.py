@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Training processes that are forked: TensorFlow is imported once in a test session for each environment it may read.
 
 A template is `dtjob_trainer.launcher`, as `dtjob run` uses it. It ends with pytest at the latest.

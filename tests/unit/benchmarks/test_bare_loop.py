@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the bare loop takes for an answer."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Goodput and recovery by a log of steps."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What decides whether a process of TFJob's program starts again."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the benchmark of ParameterServer computes from the times that its programs write."""
 
 from __future__ import annotations

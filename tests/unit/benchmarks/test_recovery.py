@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a log of steps and the failures say together."""
 
 from __future__ import annotations

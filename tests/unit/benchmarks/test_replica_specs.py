@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tasks of a benchmark's job."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Table, plot and file of a scenario's numbers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which side is measured when, and how long that would take."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Medians, ratios and goals of measured rounds."""
 
 from __future__ import annotations

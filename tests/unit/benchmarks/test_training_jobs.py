@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sides that train: what their manifests say."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The phase of a job, read back from its conditions."""
 
 from __future__ import annotations

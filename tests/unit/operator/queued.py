@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A queued job and its Workload: each `look` is one plan, carried out; the test is Kueue, kubelet and user."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Jobs with rules about failures, and plans for them."""
 
 from __future__ import annotations

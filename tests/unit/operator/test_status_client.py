@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reading a status from whoever listens on the tenant's port: real servers on loopback, most of them hostile."""
 
 from __future__ import annotations

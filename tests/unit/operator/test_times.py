@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Times and durations in words."""
 
 from __future__ import annotations

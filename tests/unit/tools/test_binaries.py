@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where the Kubernetes programs come from; a real build is watched by `python tools/binaries.py`."""
 
 from __future__ import annotations

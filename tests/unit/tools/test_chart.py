@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The chart's values: each is described, and its README is made from them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How many folders of failed tests stay; what is in them is watched in tests/e2e."""
 
 from __future__ import annotations

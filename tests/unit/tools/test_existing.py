@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is taken from the environment and asked of a cluster that is there already."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The licence line comes to the top of a file, once."""
 
 from __future__ import annotations

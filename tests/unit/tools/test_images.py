@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What holds of the Dockerfiles and their builder without a build; builds are in tests/e2e/test_images.py."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which process of a container is killed: of real processes."""
 
 from __future__ import annotations

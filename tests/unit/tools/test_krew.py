@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The plugin of krew: its manifest fits its archive, and it runs the command line."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A node's bridge, in a network namespace that nothing else uses."""
 
 from __future__ import annotations

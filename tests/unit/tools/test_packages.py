@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a node needs from the system is named where it cannot be had."""
 
 from __future__ import annotations

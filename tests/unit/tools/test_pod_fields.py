@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The fields of pods that `dtjob validate` knows are those of the installed Kubernetes client."""
 
 from __future__ import annotations

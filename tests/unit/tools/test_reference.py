@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The pages of docs/reference/ that `make reference` writes are fresh."""
 
 from __future__ import annotations

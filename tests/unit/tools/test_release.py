@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`make release`: the packages of the SBOM, and checksums."""
 
 from __future__ import annotations

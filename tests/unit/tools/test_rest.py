@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Calls to an API server that is not ready for them."""
 
 from __future__ import annotations

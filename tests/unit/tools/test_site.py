@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The documentation site: it is built strictly, and its links lead to pages that are there."""
 
 from __future__ import annotations

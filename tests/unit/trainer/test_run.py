@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.run: whose failure an end is, and how it is told."""
 
 import json

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // conditions says how Argo Workflows and Katib judge objects by the expressions that their users give them, with the
 // libraries that they use.
 //

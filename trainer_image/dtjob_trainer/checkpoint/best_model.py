@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The model of the best checkpoint so far, which the evaluator keeps as best.keras beside what it knows of it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The mark DONE in a checkpoint directory: this job has ended, and nothing is left to train (docs/contract.md)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The mark OWNER in a checkpoint directory: which job writes there now (docs/contract.md).
 
 The chief task writes the mark before it changes anything else in the directory, and renews its heartbeat. Whether

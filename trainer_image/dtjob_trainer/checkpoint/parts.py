@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The files of one checkpoint. Parameter servers write what they hold, or it passes through the chief in pieces."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether parameter servers have the chief's checkpoint directory, so that they can read and write there themselves."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A checkpoint on disk, of which only what is asked for is in memory."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes checkpoints, whole or not at all, and removes older ones."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Addresses of tasks in the form of the cluster file: `host:port`."""
 
 from __future__ import annotations

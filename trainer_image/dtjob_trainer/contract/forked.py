@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Processes that are forked instead of executed. They are requested on a socket and behave as if started by exec.
 
 A request is one message (docs/contract.md): JSON, with file descriptors beside it. The answer is the new process' id.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ends a process together with the process that started it, however that one ends."""
 
 from __future__ import annotations

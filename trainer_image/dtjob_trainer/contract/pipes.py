@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The variables that name the two pipes between a supervisor and its training process (docs/contract.md)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The blocks of the manifest that a task gets as JSON: spec.checkpoint, spec.evaluation and spec.tensorBoard."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The files of the program that come from a ConfigMap (program.source): copied into the working directory."""
 
 from __future__ import annotations

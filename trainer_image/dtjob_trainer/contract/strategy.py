@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The traits of each strategy. Code of the trainer asks for a trait here and does not compare names. No TensorFlow.
 
 Two files do go by the name: strategies/create.py, which makes TensorFlow's object, and ambient.py beside it.

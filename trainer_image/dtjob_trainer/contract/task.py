@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The task that this process runs, read from its environment (docs/contract.md). No TensorFlow here."""
 
 from __future__ import annotations

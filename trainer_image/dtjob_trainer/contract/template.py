@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The template: a process that has imported TensorFlow and waits. Training processes forked from it skip the imports.
 
 The imports take four fifths of the processor time of a start. A group that loses one task starts all of its tasks

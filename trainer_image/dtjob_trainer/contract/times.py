@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Times as text: RFC 3339 in UTC."""
 
 from __future__ import annotations

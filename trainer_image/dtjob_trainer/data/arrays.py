@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arrays in memory, as the batches of one task."""
 
 from __future__ import annotations

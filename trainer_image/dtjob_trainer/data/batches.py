@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What one task trains on: batches, its place in the data, and where they come from."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a data function is told: its shard of an epoch. Pure; no TensorFlow here."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A batched `tf.data.Dataset`, as the batches of one task."""
 
 from __future__ import annotations

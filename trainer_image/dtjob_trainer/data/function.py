@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A data function (a callable of DataContext), as the batches of one task."""
 
 from __future__ import annotations

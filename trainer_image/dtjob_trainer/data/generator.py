@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A Python generator of batches, as Keras takes it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arrays as tensors in the host's memory, with one copy at most.
 
 TensorFlow copies a NumPy array twice: once so that nobody changes the tensor, and once more to begin where a cache line

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What arrays have in their first and last row, in a few numbers: by it tasks tell whether they have the same data."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where in the data a run goes on that is cut into other batches than where its checkpoint was written. Pure."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A task's rows of each batch of a `tf.data.Dataset`, taken before map(): its functions then run for these rows alone.
 
 This is done for a Dataset that ends with map() and batch(). All tasks still read everything that is before map(), in

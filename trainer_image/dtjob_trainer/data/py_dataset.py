@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A `keras.utils.PyDataset`, as the batches of one task: read by their numbers, with its own workers."""
 
 from __future__ import annotations

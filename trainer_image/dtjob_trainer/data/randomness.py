@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random numbers that a restarted run would not have again: which operations draw them, in graphs and in pipelines.
 
 TensorFlow is asked by the objects that are given; it is not imported here.

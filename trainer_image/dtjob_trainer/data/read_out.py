@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Iterators of tf.data that have been read to their end are freed beside the training, not before its next step.
 
 tf.data tunes each iterator in a thread of its own, which sleeps for 10 ms, 20 ms, 40 ms and so on up to a minute. Who

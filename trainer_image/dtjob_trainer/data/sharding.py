@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which examples a shard trains on at which step: pure functions of (seed, epoch, step). No TensorFlow here.
 
 A global batch of `b` rows is cut into consecutive shares, one for each shard (a task); a task cuts its share again for

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which source the user's data needs, whatever it is in, or what to write instead."""
 
 from __future__ import annotations

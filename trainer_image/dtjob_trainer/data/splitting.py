@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The last rows of arrays, held out of training: `validation_split` of `fit`."""
 
 from __future__ import annotations

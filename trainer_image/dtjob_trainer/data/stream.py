@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The batches of a pass as steps take them out of the data by themselves, several in one call from Python."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A `tf_keras.utils.Sequence`, as the PyDataset that Keras 3 has made of it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a traced step exchanges with other replicas."""
 
 from __future__ import annotations

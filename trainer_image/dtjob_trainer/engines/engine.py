@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a loop asks of an engine, whichever way its steps are run: one subclass for each way."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Steps under ParameterServer: the chief hands them to whichever worker is free."""
 
 from __future__ import annotations

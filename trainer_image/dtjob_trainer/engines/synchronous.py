@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One step of training or evaluation under a synchronous strategy, each traced once."""
 
 from __future__ import annotations

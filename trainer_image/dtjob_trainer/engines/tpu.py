@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Steps on a TPU: the host gives each replica rows of its own, all as many; XLA takes nothing else."""
 
 from __future__ import annotations

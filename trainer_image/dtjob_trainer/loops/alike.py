@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What must be alike in every task of `fit`, and what to say where it is not."""
 
 from __future__ import annotations

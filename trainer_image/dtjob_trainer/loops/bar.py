@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What Keras prints of a training, at the chief alone: `verbose` of `fit`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Makes the variables of a model, of what compile() was given and of optimizers, before the first step."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Attributes of a program's callbacks that change in training, such as a list of losses: a checkpoint keeps them.
 
 So a callback that knows nothing of dtjob goes on after a restart. Attributes that do not change are the program's own

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files that a ModelCheckpoint has written: a checkpoint keeps them where they are small.
 
 A script may write them to a temporary directory, or to its working directory, which goes with the pod. It loads them

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a checkpoint keeps of callbacks: Keras's own by their attributes, the user's by get_state and set_state.
 
 Of a user's callback without these, it keeps the attributes that training changes.

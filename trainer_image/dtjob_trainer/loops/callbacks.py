@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Keras callbacks in our loop: which ones are refused, and how they are called."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the tasks must agree on while they train: when to stop, when the clock asks for a save, what the loss is."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which batches make an epoch: how steps, epochs and passes over the data stand to each other, as Keras has it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`evaluate`: loss and metrics of a compiled Keras model, over all tasks, as `Model.evaluate` gives them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Why a restarted run would not have the same bits: what a step uses that no checkpoint has, as it was traced."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`fit`: trains a compiled Keras model under whatever strategy the job names, and resumes it after a restart."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The arguments that `fit` has from Keras's `Model.fit`: what they mean, which are refused, which have no effect."""
 
 from __future__ import annotations

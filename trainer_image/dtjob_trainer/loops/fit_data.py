@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The data that `fit` was given, as its sources, held against the strategy and the model."""
 
 from __future__ import annotations

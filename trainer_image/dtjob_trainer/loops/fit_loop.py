@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The loop of `fit`: epochs of steps, validation and callbacks, and the way back into an epoch after a restart."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The batches of one pass over the data, which ends at the same step in every task."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether all tasks read the same batches, of which each takes its rows. The first batch of each pass tells."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The shapes of a model and of its data in words, for whoever has given it data of another shape."""
 
 from __future__ import annotations

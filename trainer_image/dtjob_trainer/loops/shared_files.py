@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether files that the chief writes are there for the other tasks too.
 
 A script that reads what a callback of its fit has written finds the file in every task: all tasks see the chief's, or

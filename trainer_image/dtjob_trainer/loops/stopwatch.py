@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long a loop has trained, and for how long of that it stood still for a save."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`train`: runs a step function of the program's own under the job's strategy, saves it and resumes it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The loop of `train`: a custom step, run until so many are done."""
 
 from __future__ import annotations

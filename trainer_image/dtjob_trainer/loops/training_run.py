@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One run of a loop: from the newest checkpoint on, with saves and agreements on the way, to its end or a stop."""
 
 from __future__ import annotations

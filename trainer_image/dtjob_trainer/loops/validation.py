@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A validation between two epochs, in which all tasks take part."""
 
 from __future__ import annotations

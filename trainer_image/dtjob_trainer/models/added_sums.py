@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What replicas add to a variable that sums over them: one device's sum."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The moving averages that Keras 3's optimizers keep of weights (`use_ema`), under `tf.distribute`.
 
 Keras assigns them in each replica by itself, and decides there whether they become the weights, which fails where

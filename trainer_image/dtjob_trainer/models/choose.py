@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which package a model is of."""
 
 from __future__ import annotations

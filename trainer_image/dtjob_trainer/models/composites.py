@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Keras 3's models of ragged and sparse tensors: built from specs that say so."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How a replica's rows stand to the global batch, and what of it is known while a step is traced."""
 
 from __future__ import annotations

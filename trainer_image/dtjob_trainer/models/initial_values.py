@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Variables of several tasks begin alike: their initial values are compared, all of them in one exchange.
 
 TensorFlow has the chief send each variable's initial value as it is made, and every task wait for it: of the 10 seconds

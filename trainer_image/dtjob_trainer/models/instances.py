@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Methods of single objects, replaced for a while: past Keras's own `__setattr__`, which keeps book of attributes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Keras 3's own generator of random numbers, from which layers without a seed draw."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compiled Keras 3 models in the training loop."""
 
 from __future__ import annotations

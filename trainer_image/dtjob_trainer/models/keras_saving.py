@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Mends how Keras 3 saves where making a variable takes all tasks, so that one of them can save alone.
 
 As Keras walks over a model, it makes an optimizer of its own beside each of the model's, to see which attributes all

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The dynamic loss scale of Keras 3's LossScaleOptimizer under `tf.distribute`: one scale, and one decision a step.
 
 Keras adjusts its scale inside conditions that each replica meets by itself, which fails where replicas share their

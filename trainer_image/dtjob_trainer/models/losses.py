@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A replica's share of the loss: over all replicas the shares sum up to the loss that one device has of the batch.
 
 Keras divides by what its own replica holds (examples, valid mask entries, weights) and by the number of replicas: a

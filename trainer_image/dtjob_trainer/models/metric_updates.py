@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How a model's metrics are updated where several replicas share a batch, or one and the same variables.
 
 Keras's own metrics count rows: their states are sums, and the replicas' add up to one device's. Whether a program's own

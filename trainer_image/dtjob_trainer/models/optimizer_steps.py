@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Keras 3's optimizers within a step under `tf.distribute`: they do with all replicas what they do on one device.
 
 Keras clips, tests for overflow and accumulates what each replica has by itself, and sums last. Summed first, all of

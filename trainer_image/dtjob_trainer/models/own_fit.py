@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A model class that overrides `fit()`, for example to preprocess its data: the override runs, with our loop inside."""
 
 from __future__ import annotations

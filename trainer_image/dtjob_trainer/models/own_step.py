@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A `train_step` of the model's own: how replicas' gradients make one, and for Keras 3 the optimizers that it applies.
 
 A step is written for one device: what it computes is taken as a mean over the rows that it is given. Keras builds an

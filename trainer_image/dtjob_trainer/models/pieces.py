@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Variables that are read and assigned in pieces, so that memory holds little beside them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Metrics begin anew without an exchange between tasks for each of their variables.
 
 What `assign` of a variable of replicas that is summed when it is read (ON_READ) gives is the new sum: TensorFlow reads

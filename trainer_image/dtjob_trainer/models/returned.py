@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a `train_step` or `test_step` of the model's own returns, as one device would show it of the global batch.
 
 Each replica leaves its values in a place of its own, so that sums over replicas and tasks bring all of them together.

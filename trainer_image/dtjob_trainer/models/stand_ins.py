@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Replicas that have no rows in a step: each computes one all the same, at weight 0, and what that changes is undone.
 
 Losses and gradients weigh by rows. What layers change as they are called does not: moving statistics, and metrics that

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A replica's share of a tf_keras model's loss: over all replicas the shares sum up to the loss that one device has.
 
 tf_keras chooses its divisors in two functions (of masks, and of what remains) and divides by the number of replicas in

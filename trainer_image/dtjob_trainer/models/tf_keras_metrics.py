@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The states of tf_keras's metrics, put together in one exchange between all tasks.
 
 By itself tf_keras makes one for each variable as it reads it: those of the loss alone took as long as a small step.

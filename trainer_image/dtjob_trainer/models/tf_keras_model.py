@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compiled tf_keras models in the training loop. Imported only where the program has made one."""
 
 from __future__ import annotations

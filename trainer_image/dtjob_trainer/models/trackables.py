@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `train` is given as `variables`: models, optimizers, metrics, seeds, variables → the state of a custom loop."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Values of variables by name, each read only when it is needed: memory may be short of a whole model more."""
 
 from __future__ import annotations

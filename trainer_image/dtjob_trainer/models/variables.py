@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Everything that training changes, as named tensors: read for a checkpoint, written back on restore.
 
 Shared variables (weights, optimizer slots) are equal on all replicas, so one value is kept. Variables that each replica

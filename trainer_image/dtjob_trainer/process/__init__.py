@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """The training process among its peers: its signals, its reports and its end."""

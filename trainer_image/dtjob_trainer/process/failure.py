@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Describes the exception that ends a training process: its class, one line, and whether a restart may help."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Notices a program that trains by other means than `fit` and `train`. Its steps are not counted."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which errors of TensorFlow mean that a peer was lost. They are known by name: no TensorFlow here."""
 
 from __future__ import annotations

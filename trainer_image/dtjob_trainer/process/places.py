@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which files outlive the pod."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reports to the supervisor: JSON lines on DTJOB_PROGRESS_FD (docs/contract.md). No TensorFlow here."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reports to the supervisor what training does while it makes no step. So stragglers are found. No TensorFlow here.
 
 The loops note what they do, which costs one assignment a step. A thread reports what lasts.

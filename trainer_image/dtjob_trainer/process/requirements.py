@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """program.requirements: packages that pip installs before the program starts, once in a container."""
 
 from __future__ import annotations

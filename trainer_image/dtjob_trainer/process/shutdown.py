@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SIGTERM: asks the training loop to save and stop, and ends the process if it cannot. No TensorFlow here."""
 
 from __future__ import annotations

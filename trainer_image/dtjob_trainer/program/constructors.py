@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The classes of strategies in `tf.distribute`: in a job's program they give the job's strategy.
 
 A script that makes its own strategy so runs as it is. Only the public names are replaced. TensorFlow's own modules keep

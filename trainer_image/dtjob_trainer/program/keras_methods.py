@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`Model.fit` and `evaluate` in a job's program, for Keras 3 and tf_keras: they are dtjob's.
 
 So a script that calls them trains under the job's strategy, with checkpoints and resume, and with one device's numbers.

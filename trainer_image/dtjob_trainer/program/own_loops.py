@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Loops of a program's own under ParameterServer that have no `ClusterCoordinator`.
 
 TensorFlow runs steps on workers through a coordinator. A loop that calls `strategy.run` by itself, as under all other

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`tf.saved_model.load` outside of a `strategy.scope()` of the program's own gives a model of this process.
 
 The strategy of the job is there in all of the program. TensorFlow would load every model for all replicas, and fail

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files that models save to are whole at any time, although several tasks may save to the same one.
 
 A script calls `model.save(path)` in every task. Where tasks share a volume, or the working directory of a local run,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A working directory of each task's own, where all tasks run on this machine.
 
 A script makes directories and writes files below its working directory. In pods each task has files of its own. Under

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Claims: decides which registrations of a task count. Pure: takes `now`, does no I/O (host.py resolves names).
 
 A registration names its task and attempt, and anyone who reaches the port can send one. But only one pod has the

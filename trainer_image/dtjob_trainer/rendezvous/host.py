@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The rendezvous at the chief task's supervisor. rendezvous.py decides; this file does the I/O around it.
 
 Answers are held back until there is news, so that `go` reaches all tasks at once. Meanwhile names are looked up.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A supervisor's part in its group's rendezvous: host, member, or neither for a task outside a cluster."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The messages between supervisors: a registration, and the answer to it (POST /rendezvous)."""
 
 from __future__ import annotations

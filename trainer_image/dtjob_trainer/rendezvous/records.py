@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the rendezvous knows about its members and about the running generation."""
 
 from __future__ import annotations

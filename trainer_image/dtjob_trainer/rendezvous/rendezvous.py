@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Decides when a group of tasks may start TensorFlow together. Pure: takes `now`, does no I/O (host.py does it).
 
 TensorFlow 2.21 crashes if a peer's name does not resolve yet. It trains with a stale peer of another cluster. And it

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Decides which task the others wait for if training makes no step. Pure: takes `now`, does no I/O (host.py does it).
 
 Each supervisor measures by its own clock how long its training process has made no step, and reports it. In a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Texts about several tasks, for messages of the rendezvous."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The strategy that everything in this process uses without a `with` block, and what it is like."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sums and broadcasts among the tasks of a synchronous strategy. All tasks must call each function at the same step."""
 
 from __future__ import annotations

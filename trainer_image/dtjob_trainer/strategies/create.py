@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The name of a strategy → `tf.distribute.Strategy`. TensorFlow is imported when a strategy is made."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The task at which a group's TensorFlow processes meet: the others ask for it only once it listens.
 
 All are let go at the same moment. Whoever asks before the leader listens is refused, and TensorFlow's gRPC asks again

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Calls between tasks go past a proxy: gRPC would ask the one that a container's variables name for them too, as it
 does for whatever no_grpc_proxy or, where that is not set, no_proxy does not list."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The parameter servers of a job, and work that each of them does beside the others."""
 
 from __future__ import annotations

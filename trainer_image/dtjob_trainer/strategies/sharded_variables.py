@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Keras 3 models whose variables ParameterServer's partitioner cuts into shards, which Keras itself cannot train.
 
 A shard is a range of rows on one ps. Keras takes the whole for one variable; where it would ask a `ShardedVariable` for

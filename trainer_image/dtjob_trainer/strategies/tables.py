@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Large tables of Keras 3 models on parameter servers: a step moves the rows that it looks up, and no others.
 
 `keras.ops.take` reads the whole table to the worker, and Keras's Adagrad computes with all rows of the accumulator.

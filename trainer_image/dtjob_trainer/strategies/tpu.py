@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Strategy TPU: connects to a TPU of one host, or ends the process: TensorFlow may wait for a dead address for ever."""
 
 from __future__ import annotations

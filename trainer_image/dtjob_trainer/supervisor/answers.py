@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Decides what to do after an answer of the rendezvous. Pure: does no I/O (supervisor.py does it)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether a task has done a training step since its supervisor began. A failure before that may be a program error.
 
 Only steps of `fit` and `train` are known. A program that trains by other means may have done any number of steps.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A task's status as Prometheus metrics. prometheus_client is imported at the first scrape, so the start is faster."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The processes below this one: adopts orphans, reaps and kills them."""
 
 from __future__ import annotations

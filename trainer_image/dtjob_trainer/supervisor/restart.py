@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Decides what happens after the training process has ended. Pure: takes `now`, does no I/O (supervisor.py does it).
 
 - Exit 75 means that a peer was lost: the process starts again in this container.

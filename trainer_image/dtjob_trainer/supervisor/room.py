@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Makes room for a training process: ends what the one before it left, and waits until TensorFlow's port is free."""
 
 from __future__ import annotations

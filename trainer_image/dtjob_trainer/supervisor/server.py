@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A supervisor's HTTP ports. They are served by one event loop, without a thread per request.
 
 The status port (/status, /metrics, /healthz) is for the operator and for Prometheus. The rendezvous port (POST

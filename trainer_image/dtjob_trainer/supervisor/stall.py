@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Stalls: training makes no new step for too long, by this supervisor's own clock.
 
 Only time in which steps should come is counted: from the first step of a training process on, unless it validates or

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The /status of a task (docs/contract.md): the supervisor's own facts and the reports of the training process."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The supervisor: PID 1 of a training container. It runs one task's training process together with its peers.
 
 It starts the training process and lets it go when the rendezvous says so. It starts the process again in place after a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tasks that cannot reach each other: which of them a task waits for in vain, once that has lasted for some time.
 
 Under a NetworkPolicy without egress all pods run, and no registration ever arrives. The chief task then waits for the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What training writes for TensorBoard where the job has `spec.tensorBoard`: scalars and a profile, of the chief."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The manifest's `cleanPodPolicy`: which pods are deleted when the job has ended."""
 
 from __future__ import annotations

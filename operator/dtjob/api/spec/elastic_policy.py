@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The manifest's `elasticPolicy`: workers whose number may change while the job runs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The manifest's `failurePolicy`: what happens when tasks fail."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The manifest's `failurePolicy.rules`: what is done about which failures, in the words of a Job's podFailurePolicy."""
 
 from __future__ import annotations

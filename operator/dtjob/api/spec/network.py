@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The manifest's `network`: ports, and who may reach them."""
 
 from __future__ import annotations

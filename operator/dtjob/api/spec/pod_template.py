@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The parts of the manifest that are Kubernetes' own: pod templates, resources, volumes.
 
 Typed only where dtjob reads, merges or refuses them; the rest is kept as it is.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The manifest's `program`: what the trainer image's supervisor runs."""
 
 from __future__ import annotations

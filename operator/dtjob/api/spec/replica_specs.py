@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The manifest's `replicaSpecs`: the job's tasks, by role."""
 
 from __future__ import annotations

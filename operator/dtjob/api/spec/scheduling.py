@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The manifest's `scheduling`: how the pods are placed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The manifest's `successPolicy`: whose exit 0 ends the job with success."""
 
 from __future__ import annotations

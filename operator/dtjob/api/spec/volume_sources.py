@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The volume sources of Kubernetes, and which of them can be written to."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`status.active`: how long a job has been active, which is the time that deadlines count.
 
 All of it is the operator's own clock: no pod's and no API server's time is compared with it, which may be ahead or

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The attempt of every task, and the tasks that have finished, as `status.internal` keeps them.
 
 Thousands of tasks may be restarted or finish at once, so both are written in short.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What every block of the status is, and the types of the values in it.
 
 A block keeps fields that this version does not know, and is never changed in place: `but` gives a changed copy.

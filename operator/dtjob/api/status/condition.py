@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A condition, in the form and with the limits of metav1.Condition."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`status.goodput`: what the time of a job has gone into since all of its tasks first ran.
 
 Every second that is counted stands under exactly one of `seconds`; which one, `plan/lifetime/time_spent.py` decides.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`status.internal.incident`: the latest incident, and what came before it. A restarted operator knows it from here.
 
 An incident begins with a failure. It ends when training has resumed and saved a newer checkpoint, or when all tasks

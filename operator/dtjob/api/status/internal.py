@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`status.internal`: what the operator remembers for itself between two looks at a job."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`status.queue` and `status.gang`: who admits the job's pods, and who binds them together."""
 
 from __future__ import annotations

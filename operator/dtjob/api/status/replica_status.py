@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`status.replicaStatuses`: the tasks of each role by state."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`status.restarts` and `firstFailure`: how often tasks were started again, and over what."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`status.workers`: how many workers a job is to have, and how many train together."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The arguments of commands about a cluster and about dtjob itself."""
 
 from __future__ import annotations

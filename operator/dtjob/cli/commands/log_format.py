@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How `dtjob operator` writes its log: `--log-level` and `--log-format`."""
 
 from __future__ import annotations

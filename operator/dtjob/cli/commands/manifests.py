@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The arguments of commands that read manifests and need no cluster."""
 
 from __future__ import annotations

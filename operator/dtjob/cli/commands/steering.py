@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The arguments of commands that change jobs of a cluster, or bring something out of them."""
 
 from __future__ import annotations

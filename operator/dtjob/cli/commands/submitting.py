@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The arguments of `dtjob submit`."""
 
 from __future__ import annotations

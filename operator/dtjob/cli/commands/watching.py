@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The arguments of commands that watch jobs of a cluster."""
 
 from __future__ import annotations

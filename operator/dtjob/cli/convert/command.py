@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`dtjob convert`: reads TFJobs, and gives dtjobs with a line for each thing that is lost."""
 
 from __future__ import annotations

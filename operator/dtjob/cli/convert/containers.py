@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Containers of a TFJob's template: variables, amounts of resources, and ports."""
 
 from __future__ import annotations

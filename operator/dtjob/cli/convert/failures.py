@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """restartPolicy and backoffLimit of a TFJob as a failurePolicy."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads blocks of a TFJob by type, and says which fields kubeflow.org/v1 does not have."""
 
 from __future__ import annotations

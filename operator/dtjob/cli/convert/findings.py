@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a conversion says beside its result: a line for each field without a home or with another meaning."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Names that a TFJob's operator gives, inside a pod template: labels of its pods, and hosts."""
 
 from __future__ import annotations

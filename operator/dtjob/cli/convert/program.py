@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`--program`: the command of a TFJob's containers as the program of dtjob's trainer."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The roles of a TFJob, and the strategy that has them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """runPolicy and successPolicy of a TFJob: how long the job lives, what ends it, and who runs it."""
 
 from __future__ import annotations

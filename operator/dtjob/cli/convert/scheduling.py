@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """runPolicy.schedulingPolicy of a TFJob as `scheduling`."""
 
 from __future__ import annotations

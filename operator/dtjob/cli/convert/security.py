@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Security contexts: a TFJob's pods run as their images say, and dtjob's as user 1000 without privileges.
 
 A key that a template sets to null is left to the cluster, so that a converted job runs as before.

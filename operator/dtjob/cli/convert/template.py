@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A pod template of a TFJob as one of dtjob: what belongs to dtjob is taken out, and the rest stays."""
 
 from __future__ import annotations

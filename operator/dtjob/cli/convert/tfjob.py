@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One TFJob of kubeflow.org/v1 as a DistributedTrainingJob. docs/start/tfjob.md lists each field."""
 
 from __future__ import annotations

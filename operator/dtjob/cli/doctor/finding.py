@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One thing that was looked at. Pure."""
 
 from __future__ import annotations

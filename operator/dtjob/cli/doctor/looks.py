@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `dtjob doctor` looks at, one function for each thing."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`dtjob check`: asks with the operator's own client and rights whether a cluster serves jobs; `helm test` runs it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `dtjob explain` says of a job's life: suspension, queue, deadlines, elastic workers, its stay after the end."""
 
 from __future__ import annotations

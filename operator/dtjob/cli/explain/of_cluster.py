@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a cluster says of the jobs that it runs: the namespace, and what its operator fills in."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `dtjob explain` says of failures: the rules that hold, in their order, the built-in ones last."""
 
 from __future__ import annotations

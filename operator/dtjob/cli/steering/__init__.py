@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Commands that change jobs of a cluster, and that bring something out of them."""

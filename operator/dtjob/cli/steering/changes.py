@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """suspend, resume, scale, restart and delete."""
 
 from __future__ import annotations

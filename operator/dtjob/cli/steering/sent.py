@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The program that runs in the helper pod of `dtjob fetch`. Only the standard library, and TensorFlow for buckets."""
 
 PROGRAM = r"""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`dtjob tensorboard`: TensorBoard beside the checkpoints of a job, at a port of this machine."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`dtjob submit`: creates the files and the job in a cluster."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which files of a folder stay at home: those of .dtjobignore, in the form of .gitignore, and what nobody needs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The files of a program as a ConfigMap: a script as it is, a folder as an archive."""
 
 from __future__ import annotations

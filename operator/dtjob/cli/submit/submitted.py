@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The job of a script for a cluster, as a manifest."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`dtjob events`: what happened to a job and its pods, the newest last."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`dtjob list`: the jobs of a namespace, or of all. Pure but for the call."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The pods of a job, by task and attempt."""
 
 from __future__ import annotations

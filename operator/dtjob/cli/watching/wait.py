@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`dtjob wait`: until a job is as one wants it, with an exit code for scripts."""
 
 from __future__ import annotations

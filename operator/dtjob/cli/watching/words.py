@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A job's status in words, from the job as the API server has it. Pure."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Asking: which supervisor is asked for its status, and when. Silent ones do not delay the others.
 
 A chief that accepts a connection and never answers costs a slot for seconds. So no namespace has more than a share of

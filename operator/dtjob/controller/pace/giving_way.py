@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Giving way: how many calls of a large job are under way while small jobs make theirs.
 
 Calls in turn (`slots.py`) do not help a small job where a large one's calls keep the whole API server busy: each of its

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pace: how long events are gathered, and how often progress is written. Both grow with the number of objects."""
 
 from __future__ import annotations

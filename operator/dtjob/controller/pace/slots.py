@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Calls under way at once, over all jobs and of each: the jobs that wait are served in turn.
 
 Were calls served as they come, a small job would wait behind every call of a big one's thousand pods, and again at each

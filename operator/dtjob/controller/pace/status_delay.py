@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Status delay: how long a status waits that is not urgent (`plan/urgency.py`)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Work queue: which job is due, with the semantics of client-go's util/workqueue.
 
 A key is in the queue at most once, and is never given to two workers at a time: a key that is added while a worker

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `dtjob validate` says of a manifest that an API server refuses."""

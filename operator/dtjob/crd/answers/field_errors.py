@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is wrong with single fields of a manifest, each as one sentence with the field's dotted path."""
 
 from __future__ import annotations

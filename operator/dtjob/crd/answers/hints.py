@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Words of other APIs in a dtjob manifest, and what to write for them: TFJob's, PyTorchJob's, TrainJob's, Job's,
 JobSet's and RayJob's, and those that dtjob had before v1beta1.
 

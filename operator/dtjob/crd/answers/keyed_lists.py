@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lists whose entries have keys, by which server-side apply merges them, or are a set: an API server takes no two with
 the same."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The fields of a pod's spec in Kubernetes 1.37, by type. Made by `python -m tools.pod_fields`.
 
 A line begins with a type. Of its fields, `[x]` is a list of x, and `{x}` has names with values x.

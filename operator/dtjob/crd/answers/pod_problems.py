@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What would keep a job's pods from being created though the definition takes it, for want of room for such rules."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What Kubernetes takes in a pod, as a schema: fields and types, also of the parts that the definition leaves open."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is wrong with a manifest: all that an API server would refuse, in the job and then in its pods, without one.
 
 The test of refusals sends every manifest of its table both ways and wants the same verdict. Random changes of them are

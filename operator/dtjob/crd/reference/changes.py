@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which fields of a job may change after it is created, in the words of the reference page."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The reference page as a whole: docs/reference/api.md."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules about elastic workers: their bounds, and what they need."""
 
 from __future__ import annotations

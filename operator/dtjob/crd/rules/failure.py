@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules about `failurePolicy`: its rules, as a Job's podFailurePolicy has them, and its stall timeout."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules about gangs, and about labels of nodes that bring pods near each other."""
 
 from __future__ import annotations

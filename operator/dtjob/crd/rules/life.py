@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules about a job's life: manager, deadlines, stay after the end, and the time in which a pod may save."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules about pod templates: what belongs to dtjob in a pod, and what a template says twice."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules about ports: those of dtjob differ, and no container of a template takes one of them."""
 
 from __future__ import annotations

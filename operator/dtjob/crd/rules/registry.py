@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All rules that a manifest must fulfil, beside what its fields say by themselves.
 
 Each rule stands once in a file beside this one, with its CEL and its Python. `definition.py` puts the CEL into the CRD,

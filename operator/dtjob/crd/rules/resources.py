@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules about requests and limits, and about the slices of strategy TPU."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules about the job's name, its strategy and the roles that the strategy takes."""
 
 from __future__ import annotations

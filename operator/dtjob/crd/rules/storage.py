@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules about where checkpoints are kept, and about mounts: each names a volume that the pod has."""
 
 from __future__ import annotations

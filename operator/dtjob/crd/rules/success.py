@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules about whose end ends the job."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A role's pod template and its training container, in Python and in CEL."""
 
 from __future__ import annotations

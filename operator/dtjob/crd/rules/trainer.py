@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules about what the trainer is told: program, checkpoints, strategy options, ports; and about the failure policy."""
 
 from __future__ import annotations

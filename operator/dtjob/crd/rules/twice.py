@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules about what a manifest says twice: in dtjob's short form and in a pod template."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The client: the only file that calls the API server. It sends and reads plain JSON.
 
 Its typed methods cost 0.45 ms a call against 0.1 to 0.25 ms for a plain transport, and its models refuse unknown

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The kinds of objects that are asked for: their API versions and paths, and the resource that a path is about."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which cluster: that of a kubeconfig, or that of the pod in which the operator runs."""
 
 from __future__ import annotations

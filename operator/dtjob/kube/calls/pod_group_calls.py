@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which APIs of PodGroups an API server serves, and what to do where it has none.
 
 The version of Kubernetes' own API is asked for when it is first needed. It is kept while it is served.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requests to one API server: JSON over connections that stay open, with as little in between as can be.
 
 The transport of the `kubernetes` client looks at each request for what only other clients of it need, and writes JSON

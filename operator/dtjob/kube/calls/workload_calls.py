@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Calls about Kueue's objects, which are there only where Kueue is."""
 
 from __future__ import annotations

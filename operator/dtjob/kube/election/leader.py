@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Leader election: of several operators, one works. `lease.py` decides. This file has the calls, the clock and the end.
 
 Why not `kubernetes.aio.leaderelection` (37.0): a refused connection is no ApiException and escapes its renew loop,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lease: what one candidate concludes from a coordination.k8s.io Lease. It does no I/O, and each time is an argument.
 
 As in client-go, nobody compares two machines' clocks. A standby takes a lease over only after having seen it unchanged

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Liveness: `/healthz` says whether the process gets on with what it must do again and again.
 
 It means that the event loop turns and that each of these things was *attempted* in time. An API server that is away is

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """The operator's own endpoints, and what it asks of the supervisors."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Small HTTP endpoints of the operator's process, each on an address of its own: `/healthz` and `/metrics`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The operator's metrics, as Prometheus reads them at `/metrics`.
 
 What happens is counted when it happens (`Observer`); what is, such as jobs by phase, is read from the store when

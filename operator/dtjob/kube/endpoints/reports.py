@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reports: reads `/status` of the supervisors of running jobs. `controller/pace/asking.py` decides whose, and when."""
 
 from __future__ import annotations

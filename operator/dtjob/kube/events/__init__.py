@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Events of Kubernetes: what is told, how often, and in which objects."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Correlator: which Events repeat earlier ones. It has the rules of client-go's EventCorrelator.
 
 The same event again within ten minutes is the one that is there, counted once more. Of one reason, at most ten

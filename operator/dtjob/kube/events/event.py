@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A Kubernetes event on a job, as `kubectl describe` shows it."""
 
 from __future__ import annotations

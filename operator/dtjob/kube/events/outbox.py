@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Outbox: Events that are to be recorded. Nobody waits until they are.
 
 An event is a call like any other. Were it waited for, the pods of a new job would come a call later, of many new jobs

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recorder: writes Events to the API server. New ones are created, and repetitions patch the earlier one."""
 
 from __future__ import annotations

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is listed and watched: kopf for jobs, one informer for every other kind."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ConfigMaps of jobs that exist when the operator starts: they are read by name.
 
 Kubernetes cannot hold a right to list or watch to a label, so watching these would take the right to read every

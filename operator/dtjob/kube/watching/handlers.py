@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Handlers of kopf: it logs in as the operator's own connection does, and passes events of jobs on.
 
 All other kinds have `informer.py`: kopf gives each event a task, a queue and a look for what has changed. That is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Informer: keeps the objects of one kind in the store up to date, with a LIST in pages and a watch from its version.
 
 Each namespace has a LIST and a watch of its own. A watch that ends continues from the last version that it named, in an

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Job watches: kopf watches jobs as long as the operator runs, in the namespaces that may be watched.
 
 kopf watches a set of namespaces that is fixed when it starts, and ends as a whole if one watch is refused. So it is

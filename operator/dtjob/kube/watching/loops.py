@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Loops of the process: each is started again when it ends, so that one broken object does not stop the others."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which of the named namespaces are watched: those that the API server lets us list.
 
 A namespace that is deleted takes the operator's role in it along. Its watches are stopped as soon as a resync finds

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PodGroups: the ones of the providers that some job uses are listed and watched.
 
 One that was deleted is made again, and one that was left behind goes. A cluster without gangs is asked nothing.

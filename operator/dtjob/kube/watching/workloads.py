@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Workloads of Kueue in the store: listed and watched for as long as there is Kueue, which may come and go.
 
 Where there is no Kueue, the API server is only asked whether it has it by now.

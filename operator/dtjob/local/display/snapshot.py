@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is known of a local run at one moment, and each task's line of it. Pure."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The live view: a run as a rich renderable. Pure: from a snapshot and the latest lines of the story."""
 
 from __future__ import annotations

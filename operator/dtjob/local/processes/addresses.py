@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The loopback addresses that stand for the tasks' host names, chosen once for the life of a run."""
 
 from __future__ import annotations

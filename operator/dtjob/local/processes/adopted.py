@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A child process that another process forked for us: ours since its parent ended (see launcher.py)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A launcher that is there before the manifest is read: it imports TensorFlow while dtjob imports what reads it."""
 
 from __future__ import annotations

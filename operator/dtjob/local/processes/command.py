@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A pod manifest as a local command: what the kubelet would do with the training container. Pure."""
 
 from __future__ import annotations

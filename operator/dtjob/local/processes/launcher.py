@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A process from which others are forked, so that TensorFlow is imported once for all tasks of a run.
 
 `python -m dtjob_trainer.launcher` imports what a training process needs, and then forks a process for each request on

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a pod needs for GPUs and TPUs, beyond what the user's template says."""
 
 from __future__ import annotations

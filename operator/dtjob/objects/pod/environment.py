@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The environment of a training container: the variables of docs/contract.md."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The time from a pod's deletion to SIGKILL, one number for the pod, its supervisor and `dtjob run`.
 
 A preStop hook of the training container takes its time from it: the kubelet sends SIGTERM only when the hook has ended.

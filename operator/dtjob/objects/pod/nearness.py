@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`scheduling.topology`: the pods that train near each other, as pod affinity; and the same in Kueue's words.
 
 The evaluator is left out of it: no step waits for it.

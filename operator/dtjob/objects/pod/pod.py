@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A task's pod: what dtjob sets, over the user's template, over dtjob's defaults.
 
 Three kinds of fields meet here: ours (the CRD refuses them in a template), defaults where the user wins (grace period,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Over which signals a task's supervisor starts its training process again by itself, in the pod that it has.
 
 A new pod takes longer, and gains nothing if the process had trained well. Who wants one writes a rule about the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Security contexts: what the restricted Pod Security profile asks for, under what a template says, key by key.
 
 A template that sets one key (fsGroup, say) keeps our values of all others. A key that it sets to null is left to the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long a pod stays bound to a node that was lost before it counts as gone.
 
 Kubernetes gives every pod 300 s (its admission plugin DefaultTolerationSeconds), in which the whole group would wait.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Resize: a group ends, and one with another number of workers continues at its last checkpoint.
 
 A cluster spec cannot change in a container that runs, so all that train are made anew: told to end, which saves as a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Room: when the number of workers that train together changes, and to what.
 
 A lower `count` is followed at once; a higher one, and one that there was no room for, when placeholders have found

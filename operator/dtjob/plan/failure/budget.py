@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Incidents: failures that belong together, the budget of restarts that they use up, and the backoff."""
 
 from __future__ import annotations

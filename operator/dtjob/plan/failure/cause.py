@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cause of a failure: what ended the pod, and whether the job itself did it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Crashes: training processes that a signal ended, and that their supervisors started again in the same pods.
 
 No pod shows them. The chief's supervisor tells of those of all its group, and each is counted and told once.

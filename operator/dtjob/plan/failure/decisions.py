@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Decisions about tasks whose pods have ended or are gone. `write_ahead.py` writes each into the status."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Evidence: what a pod shows of its failure, as the matchers of rules read it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """FailJob: a rule of failurePolicy.rules ends the job at once."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lost peers: tasks that fail only because another task was taken from them, and causes that show late.
 
 Under our supervisor the loss of a peer never ends a container, save after several restarts in vain; an image of the

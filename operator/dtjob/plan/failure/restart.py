@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Restarts: which tasks get a new attempt, which budget that uses up, and when the job fails for good."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Failure rules: what is done about a failure. The first of failurePolicy.rules that matches decides. If none matches,
 the built-in rules below decide."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A program that fails twice in the same way before its first step has a mistake. A restart does not help.
 
 An error of the trainer's own that only another program mends ends the job at once, whenever it comes: its supervisor

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Stalled tasks whose supervisors are silent: they cannot end their containers, and their group waits for them.
 
 That training stands still is always the word of a supervisor that was heard: of one that waits for another in the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Write-ahead: a decision changes the status, and the status is written before any call is made.
 
 A crash after that costs nothing: the next plan finds tasks at attempts that have no pods yet, and makes those.

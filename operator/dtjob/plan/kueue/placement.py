@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where Kueue lets the pods of an admitted job run, by role.
 
 The labels and tolerations of its flavours (which kind of nodes the quota is for), and what admission checks add, such

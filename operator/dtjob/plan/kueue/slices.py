@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Workloads of one job: the current one, and the one that is to replace it when the job asks for more workers.
 
 Kueue calls them slices of an elastic workload (v0.19, pkg/workloadslicing): when it admits the second, it finishes the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Messages about a job in a queue: what it waits for."""
 
 from __future__ import annotations

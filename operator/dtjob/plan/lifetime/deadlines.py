@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Deadlines: how long a job may be active, and how long its tasks may take until all of them run.
 
 They are the job's own, and end it whether or not anything happens to it.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The end of a job: how it fails for good, and what is left to do afterwards."""
 
 from __future__ import annotations

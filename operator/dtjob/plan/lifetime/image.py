@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Image: if neither the job nor the operator names an image, the job waits for one."""
 
 from __future__ import annotations

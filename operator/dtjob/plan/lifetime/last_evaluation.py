@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The last evaluation: after training has succeeded, the evaluator still evaluates the last checkpoint.
 
 Only one with our supervisor, which ends when it has evaluated that; of another image's nobody knows whether it ends.

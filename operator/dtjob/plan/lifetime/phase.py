@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Phase: the phase of a job that has not ended, with its reason and message."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Success: the chief task exits with 0, or under AllWorkers the chief and all workers do."""
 
 from __future__ import annotations

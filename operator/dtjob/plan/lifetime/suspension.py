@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Suspension: a job gives up its pods, and later continues at its last checkpoint.
 
 In the words of batch/v1. Pods are deleted, which is SIGTERM to all at once, and within their grace period they save

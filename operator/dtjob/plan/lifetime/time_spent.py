@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Time spent: counts what the time of a job goes into, from its pods and the reports of its chief task.
 
 Time counts from when all tasks that train first ran until the job has ended, without that in which it is suspended. It

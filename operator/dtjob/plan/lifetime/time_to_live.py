@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Time to live: when a job that has ended is deleted."""
 
 from __future__ import annotations

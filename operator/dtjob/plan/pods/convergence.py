@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Convergence: the calls that make and delete pods until they are those of the status."""
 
 from __future__ import annotations

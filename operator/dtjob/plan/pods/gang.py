@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gang: a job with a gang has its PodGroup before its pods, and as long as it has pods.
 
 A suspended or ended job gives it up, as a PodGroup may hold a queue's room by itself, and begins with a new one. A pod

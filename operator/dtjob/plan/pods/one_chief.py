@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One chief: the task that writes checkpoints starts only when no other pod can write them any more."""
 
 from __future__ import annotations

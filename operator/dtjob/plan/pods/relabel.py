@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Labels of pods: one that somebody removed or changed is restored. Service, NetworkPolicy and watch select by them."""
 
 from __future__ import annotations

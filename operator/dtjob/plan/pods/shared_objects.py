@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shared objects: the job's Service, ConfigMap and NetworkPolicy exist and are as dtjob makes them."""
 
 from __future__ import annotations

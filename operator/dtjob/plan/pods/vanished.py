@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pods that the watch does not show any more, and which may still run.
 
 A watch by label says DELETED of an object whose label somebody has removed. Before such a pod is replaced, the API

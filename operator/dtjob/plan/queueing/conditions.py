@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The conditions of a job in a queue: QuotaReserved and Admitted of its Workload, and QueueNameIgnored."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is looked up in the cluster for a Workload: its priority class, its flavours, and whether they have a topology.
 
 Only a ResourceFlavor that names a Topology can place pods near each other. A Workload that asks any other for it is

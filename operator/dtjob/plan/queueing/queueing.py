@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Queueing: a job with the label `kueue.x-k8s.io/queue-name` has pods only while Kueue admits it.
 
 dtjob keeps the job's Workload (`objects/kueue.py`): makes it, has the pods wait for its admission, says whether they

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A job that MultiKueue runs in another cluster: dtjob keeps only its Workload here.
 
 Kueue makes the Workloads of the kinds that it knows; of others, their own operator does, in the cluster where the user

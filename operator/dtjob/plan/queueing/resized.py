@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Elastic workers in a queue: the number changes while the job runs, and training goes on with what was admitted.
 
 More: a second Workload asks for all that is needed, and takes the place of the first when there is quota; only then the

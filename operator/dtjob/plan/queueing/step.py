@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the queue of a job asks for in one plan."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Workloads that the watch does not show any more, and which may still hold quota.
 
 A watch by label says DELETED of an object whose label somebody has removed. Before a job is told to stop for that, or

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a job in a queue waits for, in words, and what is done about its Workload meanwhile."""
 
 from __future__ import annotations

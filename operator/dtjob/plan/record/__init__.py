@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a status holds and how it changes, beyond the models in `api/status/`."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Conditions: which ones a job has, and how they change."""
 
 from __future__ import annotations

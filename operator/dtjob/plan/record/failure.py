@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A failure: its task, its cause and its words, as `status.firstFailure` keeps it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Goodput: the seconds and steps of a job, as they are counted since all of its tasks first ran.
 
 Every second that is counted stands under exactly one of `seconds`; which one, `lifetime/time_spent.py` decides.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An incident as `status.internal.incident` keeps it: whether it is charged, is over, and what belongs to it."""
 
 from __future__ import annotations

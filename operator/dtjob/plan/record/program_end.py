@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The end of a training process, as its supervisor reports it when the container fails (docs/contract.md).
 
 It rides in the container's termination message: in the supervisor's last log line there, or, where it was killed with

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Changes of the status: phase, conditions, counts of restarts, and attempts."""
 
 from __future__ import annotations

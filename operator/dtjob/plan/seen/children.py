@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is observed of one job: objects, reports, silent supervisors, Events of pods, and the state of each task."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counts: how many tasks of a job are up, and how many of each role are in each state."""
 
 from __future__ import annotations

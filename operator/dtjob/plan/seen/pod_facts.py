@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Facts of a pod: what plans ask of it, read when the pod is first looked at, and kept beside it.
 
 A job of 4,000 pods is planned for at nearly every event of one of them, and walking through the JSON of the others is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Progress: the blocks `progress`, `checkpoint` and `evaluation` of the status, from reports."""
 
 from __future__ import annotations

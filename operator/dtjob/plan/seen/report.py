@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bounds of a report: tenants write it, and every status must have room for it.
 
 A metric that is a list (a confusion matrix of 300 × 300) would make the status larger than the API server takes.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Types of a report: values of the types in docs/contract.md enter the status, and no others.
 
 Whatever listens on a tenant's status port may answer anything, and an API server refuses a whole status for one value

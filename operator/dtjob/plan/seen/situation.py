@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Situation: all that is observed of one job, gathered once for each plan, as in the Job controller's syncJobCtx."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What has to be read before a plan can be made: pods that no watch shows any more, and objects that nobody watches."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Workers: how many the spec asks for and how many train together, as `status.workers` has it.
 
 Everything else goes by the number of the group that is there: `sized` gives the job with that, and with it its tasks,

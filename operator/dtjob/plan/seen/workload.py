@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Workload of a job: what it says, and what dtjob writes into it.
 
 Kueue and dtjob both write a Workload's status: what is written here is a patch against the version that was read, so

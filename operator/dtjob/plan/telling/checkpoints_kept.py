@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checkpoints kept: a condition says whether checkpoints outlive the chief's pod."""
 
 from __future__ import annotations

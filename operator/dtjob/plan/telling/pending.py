@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pending: the message that says why a pod does not run."""
 
 from __future__ import annotations

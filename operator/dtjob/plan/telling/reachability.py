@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reachability: a condition says that the chief task runs and its status cannot be read for some time.
 
 Without it a user sees a job that runs and no step, no checkpoint, and no word about why: a NetworkPolicy or a service

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Restored: from which step training really continued, as the chief reports it."""
 
 from __future__ import annotations

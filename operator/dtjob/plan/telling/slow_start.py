@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Slow starts: the message about a pod that takes longer than usual to start.
 
 Such a pod waits for a volume, a ConfigMap, an image or an init container. Its status does not say for which, and the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Unreached: all tasks run, and some cannot reach each other, so that training does not begin.
 
 The chief's supervisor names the tasks that its group waits for and has not heard for 30 s (docs/contract.md:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A pod that does nothing and takes a node's processors, so that there is no room for others."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One job for many tests: it trains for longer than all of them, and each begins where the one before has left it.
 
 Starting TensorFlow takes most of what a test of a running job takes. What one test counts it counts from its beginning.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The operator on the cluster as its users have it: installed by helm, running in a pod under its own rights."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A job on the cluster as its user sees it: applied by kubectl, and waited for by the name of what should come.
 
     job = TrainingJob(cluster, api, namespace, digits(image, epochs=30))

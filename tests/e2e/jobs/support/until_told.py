@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The digits example, which trains until a test says that it is enough: no test guesses how fast its machine is."""
 
 from __future__ import annotations

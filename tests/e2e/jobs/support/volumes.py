@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a job left on its volume, looked at from a pod that mounts the same claim."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What holds for every block of the manifest."""
 
 from __future__ import annotations

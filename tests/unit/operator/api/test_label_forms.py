@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The forms of labels (tests/refusals/metadata.py has an API server's answers to more of them)."""
 
 from __future__ import annotations

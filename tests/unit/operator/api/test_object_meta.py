@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kubernetes' metadata: the names of its fields."""
 
 from __future__ import annotations

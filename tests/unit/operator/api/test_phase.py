@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Phases are words of the API: they, and which of them end a job, do not change."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The forms of a quantity."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reading jobs that another version of the operator let in."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The job that the tests of the command line begin with."""
 
 from __future__ import annotations

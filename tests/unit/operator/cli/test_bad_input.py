@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`--kubeconfig`: what is named is there."""
 
 from __future__ import annotations

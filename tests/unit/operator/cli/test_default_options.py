@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`--default-image`, `--default-pod-label` and `--default-gang-provider`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `dtjob init` writes is valid, and overwrites nothing."""
 
 from __future__ import annotations

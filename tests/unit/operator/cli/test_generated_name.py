@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A file that leaves its job's name to the API server (tests/cluster/test_generated_name.py asks one)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command line: it begins quickly, and says what it has."""
 
 from __future__ import annotations

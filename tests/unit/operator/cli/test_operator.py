@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`dtjob operator`: its options, and a process that cannot begin."""
 
 from __future__ import annotations

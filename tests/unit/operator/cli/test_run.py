@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`dtjob run`: what it refuses to begin. What it does is in tests/trainer."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The job that `dtjob run` makes of a script."""
 
 from __future__ import annotations

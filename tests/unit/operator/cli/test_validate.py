@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`dtjob validate`: a sentence for each file, and for each thing that is wrong."""
 
 from __future__ import annotations

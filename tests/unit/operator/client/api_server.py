@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A stand-in for an API server: it answers what a test says, and keeps what it was asked."""
 
 from __future__ import annotations

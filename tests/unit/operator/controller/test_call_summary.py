@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is told of a plan that was carried out."""
 
 from __future__ import annotations

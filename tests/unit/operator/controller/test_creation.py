@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Creating pods where the cluster refuses: how often it is asked, what is said, and what comes when it does no more."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A Workload whose label somebody took away gets it back, and is found again. (Pods: test_look.py.)"""
 
 from __future__ import annotations

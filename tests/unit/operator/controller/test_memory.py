@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is remembered of a job goes with it, and is never another's."""
 
 from __future__ import annotations

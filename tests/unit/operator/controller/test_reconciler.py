@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The reconciler over the simulated cluster: order, refusals, conflicts and crashes at every single call."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The reconciler with a job in a queue over the simulated cluster: crashes at every single call of such a life."""
 
 from __future__ import annotations

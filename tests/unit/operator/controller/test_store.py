@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The store: what late, doubled and lost watch events leave in it."""
 
 from __future__ import annotations

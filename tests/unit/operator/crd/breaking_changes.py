@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a new definition breaks for users of an old one: fields and values are only ever added.
 
 Rules in CEL are not compared: whether one is stricter than another cannot be told from its text.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Changes of a definition that break its users are found, and additions are not."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The CustomResourceDefinition: what an API server takes, with every rule at its place."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Each field is described in short plain sentences, as `kubectl explain` and the reference page print them."""
 
 from __future__ import annotations

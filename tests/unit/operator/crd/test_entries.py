@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules as entries of the definition: which of them share one, and what it says."""
 
 from __future__ import annotations

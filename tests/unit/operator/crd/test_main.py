@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`python -m dtjob.crd`: the files in the repository are what the models and the rules make."""
 
 from __future__ import annotations

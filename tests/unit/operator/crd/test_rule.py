@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One rule: the places that it is about, and when it is asked."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The models as a structural schema."""
 
 from __future__ import annotations

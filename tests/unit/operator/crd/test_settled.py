@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which rules are asked of new jobs only, by what they read."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The status' schema: it describes all that a plan writes, and refuses nothing of it."""
 
 from __future__ import annotations

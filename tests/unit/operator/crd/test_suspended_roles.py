@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What of a suspended job's roles may change, as an API server has it too (tests/cluster/test_suspension.py)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An API server that is a function of the test's."""
 
 from __future__ import annotations

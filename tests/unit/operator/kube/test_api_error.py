@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An API server's refusals."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which modules an operator has, and that others can still have the rest."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The operator's process: how it waits at its start, and that it stops when it is told to."""
 
 from __future__ import annotations

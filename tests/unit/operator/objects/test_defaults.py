@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The operator's default image and pod labels: who wins, and what a job is told that has no image."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Exit codes, held to docs/contract.md."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The PodGroup of each provider, and its members."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Workload that a queued job has."""
 
 from __future__ import annotations

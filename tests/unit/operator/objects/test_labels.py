@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The labels by which dtjob finds its own."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Peers of a NetworkPolicy: what an API server would refuse, or take for something else, is refused in words."""
 
 from __future__ import annotations

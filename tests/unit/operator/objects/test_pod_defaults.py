@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the operator gives to pods whose templates leave it out."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Quantities, added up exactly."""
 
 from __future__ import annotations

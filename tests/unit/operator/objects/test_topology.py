@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Names, hosts and TF_CONFIG."""
 
 from __future__ import annotations

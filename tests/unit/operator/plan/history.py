@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One job's history as whole plans make it: its pods, what becomes of them, and what each plan does about it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which tasks have done their part, over a job's life."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The expressions of docs/jobs/life.md, as Argo and Katib read them, on the statuses of simulated jobs.
 
 Both read the expressions out of the object's JSON by GJSON paths; what of that language the page uses is evaluated

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The operator dies before or after each single call of some busy minutes, and comes back with what the cluster has.
 
 Where `test_plan_properties.py` draws when it dies, here every moment has its turn (`make simulate`; the unit tier takes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """When an incident begins and when it ends, through histories of whole plans: what is told and counted of the failures
 after the first."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Any job, any history, a crash anywhere: the real operator over a simulated cluster (`../simulation/`).
 
 Hypothesis plays users, kubelets, node failures, strangers, supervisors, the watch and the operator's own crashes. After

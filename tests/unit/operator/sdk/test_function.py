@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A function becomes a script that runs alone."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command line and the client need nothing that only the operator needs."""
 
 from __future__ import annotations

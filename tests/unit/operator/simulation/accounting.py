@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What each job has done itself, and whether its status charges it with that and no more."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an API server would not store as a job's status: too large, or not of the form that the CRD gives."""
 
 from __future__ import annotations

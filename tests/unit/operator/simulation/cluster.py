@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An API server in memory, as strict as the real one where dtjob could go wrong, and a watch that may lag or lie.
 
 It also checks, at every call, what must hold of an operator whatever happens (`Rules`): a test that drives it fails at

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The restarts that the operator's metric counts, which have to be those of the statuses."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is true of a pod whatever becomes of its labels, and of the checkpoints that were really written."""
 
 from __future__ import annotations

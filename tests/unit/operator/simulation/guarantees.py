@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the operator owes its users whatever happens, each by a name of its own.
 
 `life/` plays a hazard only where what it would break is asked for, so that one guarantee that does not hold yet hides

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What must hold of the operator at every single call, whatever happened before."""
 
 from __future__ import annotations

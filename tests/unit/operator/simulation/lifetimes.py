@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What must hold of the time that a job has, held against how long it was active and how long ago it ended."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Copies of what goes over the wire, ten times as fast as `copy.deepcopy`: half of a long history is copying."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.checkpoint.best_model: what is known of the best model over restarts of the evaluator."""
 
 from __future__ import annotations

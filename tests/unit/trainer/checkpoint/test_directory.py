@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.checkpoint.directory: storage that is away for a moment makes no checkpoint seem gone, or torn."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.checkpoint.object_store: no file is renamed where a rename writes it again, and all stays whole.
 
 There is no bucket here: `file://` plays one, and `ram://` is a file system of TensorFlow that is no directory.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.checkpoint.owner: whose mark is alive, and what becomes of a mark that another job overwrites."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.checkpoint.parts: what is on parameter servers is written in pieces, and read as a whole."""
 
 from __future__ import annotations

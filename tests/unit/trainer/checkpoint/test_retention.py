@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.checkpoint.retention: which old checkpoints stay, and what the evaluator and the chief agree on."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.checkpoint.saves: which checkpoint a run goes on from where some cannot be read."""
 
 from __future__ import annotations

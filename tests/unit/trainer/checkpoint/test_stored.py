@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.checkpoint.stored: what is read of a checkpoint, and what damage is."""
 
 from __future__ import annotations

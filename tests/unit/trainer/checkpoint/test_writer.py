@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.checkpoint.writer: saves that fail, once or for good."""
 
 from __future__ import annotations

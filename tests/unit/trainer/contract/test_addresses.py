@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.contract.addresses: `host:port`."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.contract.exit_codes: each as docs/contract.md has it."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.contract.log_line: one event a line, whatever it says; readable by people and by what reads logfmt."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.contract.parent: no process outlives the one that started it."""
 
 import subprocess

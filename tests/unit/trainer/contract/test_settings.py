@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.contract.settings: the manifest's blocks, from their JSON."""
 
 import math

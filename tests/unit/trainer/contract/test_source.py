@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files of program.source become the working directory, which can be written to."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.contract.strategy: what each strategy is like."""
 
 import pytest

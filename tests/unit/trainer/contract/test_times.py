@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.contract.times: RFC 3339 in UTC, to and fro."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.data.batches: the parts of an example."""
 
 import pytest

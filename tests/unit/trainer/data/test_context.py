@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.data.context: what a data function is told delivers every example once, in its order."""
 
 import pytest

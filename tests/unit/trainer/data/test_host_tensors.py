@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.data.host_tensors: arrays as tensors, copied once at most."""
 
 from __future__ import annotations

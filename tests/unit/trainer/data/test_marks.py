@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.data.marks: what tells one shard of arrays from another."""
 
 from __future__ import annotations

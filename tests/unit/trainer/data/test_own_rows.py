@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.data.own_rows: functions of map() run for a task's rows alone, and no batch differs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.data.randomness: what of a graph or pipeline a restart would not have again. No TensorFlow here."""
 
 from __future__ import annotations

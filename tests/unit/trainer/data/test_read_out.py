@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Iterators at their end are freed in a thread that may be held up, and the caller is not."""
 
 import threading

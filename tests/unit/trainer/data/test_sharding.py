@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.data.sharding: every example once an epoch, the same rows whoever asks and whenever."""
 
 import pytest

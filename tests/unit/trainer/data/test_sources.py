@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.data.sources: what is taken as arrays."""
 
 from __future__ import annotations

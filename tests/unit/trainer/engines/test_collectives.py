@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which steps exchange what may have another shape each time."""
 
 from __future__ import annotations

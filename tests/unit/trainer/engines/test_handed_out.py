@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which results of steps that are handed out are kept, and which one is the newest that is done."""
 
 from __future__ import annotations

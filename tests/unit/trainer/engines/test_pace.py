@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How many steps to ask of a call that cannot look at the clock itself."""
 
 from dtjob_trainer.engines.pace import Pace

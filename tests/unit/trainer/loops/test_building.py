@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.loops.building: mistakes that show as variables are made."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.loops.callback_attributes: what a callback that knows nothing of dtjob keeps over a restart."""
 
 from __future__ import annotations

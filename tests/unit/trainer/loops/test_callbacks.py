@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.loops.callbacks: which callbacks hear of each batch."""
 
 from __future__ import annotations

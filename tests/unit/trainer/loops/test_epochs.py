@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.loops.epochs: which batches make which epoch, as Keras has it, and the way back into one."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.loops.same_batches: which differences between the tasks' first batches of a pass are refused."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.loops.shared_files: which tasks write the files of callbacks."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long a loop has trained, and stood still for saves."""
 
 from __future__ import annotations

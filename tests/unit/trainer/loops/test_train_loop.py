@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.loops.train_loop: where a run goes on, and that it ends."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.models.additivity: which metrics' states are seen to add up over parts of a batch."""
 
 from collections.abc import Callable

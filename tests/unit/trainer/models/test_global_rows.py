@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.models.global_rows: what replicas exchange."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.models.initial_values: what tells initial values apart."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.models.own_step: which steps are written for several replicas, and how their models are built."""
 
 from __future__ import annotations

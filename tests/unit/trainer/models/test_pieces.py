@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.models.pieces: variables get their values piece by piece."""
 
 from __future__ import annotations

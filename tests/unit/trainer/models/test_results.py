@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.models.results: metrics' results by one traced function, with the bits of each read by itself."""
 
 import importlib

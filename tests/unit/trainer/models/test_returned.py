@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.models.returned: what replicas' steps return, as one value."""
 
 from typing import Any

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What replicas without rows leave as it was."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.models.values: how much is read at once."""
 
 from __future__ import annotations

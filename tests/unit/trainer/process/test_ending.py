@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.process.ending: what a program leaves to do in the background is waited for."""
 
 import subprocess

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.process.failure: the line of an exception that says what is wrong, and whether that may pass."""
 
 import errno

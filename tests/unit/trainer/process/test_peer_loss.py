@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.process.peer_loss: which errors mean that a peer was lost."""
 
 import pytest

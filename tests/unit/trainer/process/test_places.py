@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.process.places: which files outlive the pod."""
 
 from pathlib import Path

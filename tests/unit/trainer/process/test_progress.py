@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.process.progress: JSON lines, merged, not too many."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.process.progress: steps count over all stages of a program."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.process.pulse: what lasts is told, and what stands still rightly is told at once."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """program.requirements: pip installs what is missing, once, and its last line is the failure."""
 
 from __future__ import annotations

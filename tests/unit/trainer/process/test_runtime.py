@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.process.runtime: what a program finds itself in, in a job and by hand."""
 
 import pytest

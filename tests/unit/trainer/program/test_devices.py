@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.program.devices: calls that come too late in a job."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.program.predictions: where models predict."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.program.refused_methods: which of Keras 3's methods are refused under which strategy."""
 
 import pytest

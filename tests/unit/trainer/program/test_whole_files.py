@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.program.whole_files: the log says once where saved files go with the pod."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.program.working_directory: a task of a local run writes beside the others and reads the same files."""
 
 from __future__ import annotations

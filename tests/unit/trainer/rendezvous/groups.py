@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A group of tasks and their rendezvous, for the tests beside this file."""
 
 from __future__ import annotations

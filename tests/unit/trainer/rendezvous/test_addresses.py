@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.rendezvous.addresses: whether a name leads to where a task is."""
 
 import pytest

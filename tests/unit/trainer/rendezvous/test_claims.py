@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.rendezvous.claims: nothing follows from a claim before its name leads to it."""
 
 from __future__ import annotations

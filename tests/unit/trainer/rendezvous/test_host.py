@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.rendezvous.host: answers are held back until there is news."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.rendezvous.member: who hosts, who reports, who does neither."""
 
 from __future__ import annotations

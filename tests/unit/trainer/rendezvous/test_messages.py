@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.rendezvous.messages: what goes over the network comes back whole, or is named."""
 
 from dataclasses import replace

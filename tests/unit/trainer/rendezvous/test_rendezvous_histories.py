@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.rendezvous.rendezvous under any history of polls, losses and blips, as Hypothesis makes them up."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.rendezvous.stalls: who is behind, of all that supervisors tell."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.strategies.ambient: what the strategy of this process is like."""
 
 from types import SimpleNamespace

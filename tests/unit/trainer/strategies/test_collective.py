@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.strategies.collective: what is exchanged, as one task alone can see it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.strategies.create: every strategy that has traits can be made, and no other."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Waiting for the task at which a group's TensorFlow processes meet."""
 
 from __future__ import annotations

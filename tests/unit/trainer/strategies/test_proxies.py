@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.strategies.proxies: whom gRPC calls itself where containers have a proxy."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.supervisor.metrics: a status, as Prometheus reads it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.supervisor.port: whether TensorFlow can listen."""
 
 import socket

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What follows on the end of a training process: exit codes in, decisions out."""
 
 from __future__ import annotations

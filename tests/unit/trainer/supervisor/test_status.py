@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What /status says, and what it does not let a training process say."""
 
 from __future__ import annotations

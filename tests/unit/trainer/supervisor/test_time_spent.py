@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the time of training went into, over the training processes of one supervisor."""
 
 from __future__ import annotations

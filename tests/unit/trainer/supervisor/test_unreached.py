@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tasks that cannot reach each other are named after half a minute, by a clock that the test turns."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.tensorboard.event_file: storage that takes nothing for a while costs curves, and no training."""
 
 from __future__ import annotations

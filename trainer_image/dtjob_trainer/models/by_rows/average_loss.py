@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`tf.nn.compute_average_loss` and `tf.nn.scale_regularization_loss` in a replica's step: as on one device.
 
 TensorFlow divides by the number of replicas, so that the sum over replicas is right. Here losses that are called for

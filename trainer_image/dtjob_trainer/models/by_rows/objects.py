@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Loss objects of either package, wherever a step calls them: each gives a replica's part of one device's loss.
 
 A loss that has a value for each row, of that row alone, is reduced with the divisors of the global batch. Whatever else

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A scalar that a replica computes of its rows, as what it contributes to one device's scalar of the global batch.
 
 A mean over rows is weighted by rows, and a sum is summed. Any other is computed by each replica over all rows of the

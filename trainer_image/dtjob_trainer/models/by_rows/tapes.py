@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gradients that a `train_step` of the model's own takes of its loss, as those of one device's loss.
 
 Such a step computes its loss of the replica's rows, and its gradients are weighted by these rows before they are

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How a loss depends on the rows of its batch: found out with made-up rows, as nothing says so.
 
 The loss is computed of all rows and of two parts of them. A mean of all is the mean of the parts, weighted by their

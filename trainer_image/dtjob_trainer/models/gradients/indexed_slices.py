@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gradients of tables in which rows are looked up: the replicas' slices become those that one device has.
 
 Such a gradient has one slice for each look-up. Keras squares slices before it adds up those of one row, so that not

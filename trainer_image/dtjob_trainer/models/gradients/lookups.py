@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a look-up in a table depends on: found out with made-up batches, as nothing says so.
 
 Only the operations that give the indices are computed, apart from the step that is being traced.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Variables that are overwritten with their gradient (`overwrite_with_gradient`), as float8's scales and maxima are.
 
 Such a "gradient" is a value that each replica computes of its rows. It is not summed: all replicas take the largest, as

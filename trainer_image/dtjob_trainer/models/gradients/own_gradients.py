@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A `train_step` of the model's own that changes gradients before it applies them: clips them, or leaves some out.
 
 On one device it does that with the gradients of the whole batch. So if a step has anything else applied than what its

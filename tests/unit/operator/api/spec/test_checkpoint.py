@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where checkpoints are, and defaults that the API server does not fill in."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Roles and their tasks."""
 
 from __future__ import annotations

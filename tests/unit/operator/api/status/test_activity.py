@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long a job has been active, and how the status keeps that."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The attempts of a job's tasks and which have finished, and how few words that needs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What every block of the status does."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Conditions have metav1.Condition's form."""
 
 from __future__ import annotations

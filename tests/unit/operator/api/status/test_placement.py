@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A job's place in its queue, as its status keeps it."""
 
 from __future__ import annotations

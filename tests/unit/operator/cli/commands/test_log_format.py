@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`--log-level` and `--log-format`: each line has all that a collector of logs needs."""
 
 from __future__ import annotations

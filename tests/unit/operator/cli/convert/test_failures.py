@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """restartPolicy and backoffLimit: what happens to a failure is what happened under TFJob."""
 
 from __future__ import annotations

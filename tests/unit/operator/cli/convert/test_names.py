@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Labels of TFJob's pods in selectors and fields become dtjob's."""
 
 from __future__ import annotations

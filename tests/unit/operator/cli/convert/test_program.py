@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which commands are a Python program."""
 
 from __future__ import annotations

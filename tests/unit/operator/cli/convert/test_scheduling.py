@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """schedulingPolicy: gangs and classes as far as dtjob has them, and a line for the rest."""
 
 from __future__ import annotations

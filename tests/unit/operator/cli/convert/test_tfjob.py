@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whole TFJobs: each result is valid, means what the TFJob meant, and each field has a home or a line."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """TFJobs for the tests: those of tests/tfjobs/, and one that a test changes."""
 
 from __future__ import annotations

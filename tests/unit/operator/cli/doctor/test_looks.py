@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `dtjob doctor` says of clusters, each finding with its mend."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`dtjob check`: whether a cluster serves the jobs, in a sentence."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`dtjob explain`: what a job would be in a cluster."""
 
 from __future__ import annotations

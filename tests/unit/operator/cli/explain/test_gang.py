@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is said of where a job's pods go."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`dtjob explain --cluster`: the namespace and the defaults of a cluster."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`dtjob explain` of the rules about failures."""
 
 from __future__ import annotations

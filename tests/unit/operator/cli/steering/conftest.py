@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A stand-in for an API server with one job."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The archive has what is needed, and no secrets."""
 
 from __future__ import annotations

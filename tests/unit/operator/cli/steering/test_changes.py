@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Commands that change a job say what happens, and refuse what cannot happen."""
 
 from __future__ import annotations

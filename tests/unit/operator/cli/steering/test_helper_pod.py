@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The pod that reads checkpoints is the chief's, without what trains."""
 
 from __future__ import annotations

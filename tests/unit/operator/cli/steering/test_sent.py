@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The program of the helper pod lists and sends what was asked for."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The form of .dtjobignore is that of .gitignore."""
 
 from __future__ import annotations

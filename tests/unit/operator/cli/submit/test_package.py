@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What travels of a script or a folder, and what is too large."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A job and its pods, as an API server has them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The events of a job are its own and its pods'."""
 
 from __future__ import annotations

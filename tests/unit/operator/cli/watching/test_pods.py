@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pods by task and attempt."""
 
 from __future__ import annotations

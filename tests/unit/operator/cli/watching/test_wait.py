@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What one waits for, and for how long."""
 
 from __future__ import annotations

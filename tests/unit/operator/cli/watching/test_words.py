@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A status in words has what one asks first."""
 
 from __future__ import annotations

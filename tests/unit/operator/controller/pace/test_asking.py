@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who is asked when: silent chiefs starve neither their namespace nor the others."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a large job's share comes to on API servers of several kinds."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """When what was refused may be tried again."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How often: less for what is big and many."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How often one object is mended where others want it otherwise."""
 
 from __future__ import annotations

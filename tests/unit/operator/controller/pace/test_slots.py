@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Calls at once: bounds, turns, and what becomes of them when somebody stops waiting."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long a status that tells of counts alone waits."""
 
 from __future__ import annotations

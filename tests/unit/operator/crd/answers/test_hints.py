@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Words of other APIs: what to write for each is a field that there is."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Entries with the same keys, and which lists have keys at all: those that have them in a pod of Kubernetes' own."""
 
 from __future__ import annotations

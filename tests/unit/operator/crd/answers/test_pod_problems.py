@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What would keep pods from being created, beside the rows of `tests/refusals/resources.py`."""
 
 from __future__ import annotations

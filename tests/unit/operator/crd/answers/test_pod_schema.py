@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What Kubernetes takes in a pod, read from the lines of `pod_fields.py`."""
 
 from __future__ import annotations

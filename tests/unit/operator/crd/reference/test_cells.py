@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cells of the reference page's tables."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The reference page says of each field of the spec what `problems` says of a change of it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """docs/reference/api.md has every field of the definition once, with all that is said of it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The blocks of a schema as sections, each once."""
 
 from __future__ import annotations

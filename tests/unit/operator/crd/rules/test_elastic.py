@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Elastic workers: their bounds over all numbers, and which changes of an elastic job are taken."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules about failurePolicy.rules: what of a rule that is taken can match at all."""
 
 from __future__ import annotations

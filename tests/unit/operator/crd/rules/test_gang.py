@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules about gangs and topology: numbers of pods, and keys of labels over any text."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules about a job's life: the path in managedBy, over any text."""
 
 from __future__ import annotations

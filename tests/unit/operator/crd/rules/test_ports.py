@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ports of dtjob and of a template's containers, whichever are left out."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requests and limits: a rule's Python over any amounts."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long a job's cluster spec gets, which limits its tasks and its name."""
 
 from __future__ import annotations

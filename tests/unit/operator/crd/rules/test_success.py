@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whose end may end the job: both halves of each rule say the same of a manifest."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules between two fields of which the user may leave out either: the default is the models' own."""
 
 from __future__ import annotations

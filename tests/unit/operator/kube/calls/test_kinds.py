@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which resource a call is about."""
 
 from __future__ import annotations

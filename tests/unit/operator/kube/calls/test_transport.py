@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is sent to an API server, and what of its answer comes back."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The leader's clock and end, in simulated time: renewals, hanging calls, release."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Never two leaders, whatever the network loses and however far apart clocks are set; and never none for long."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Addresses as they are written, and an endpoint over HTTP."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which events are told anew, and which counted."""
 
 from __future__ import annotations

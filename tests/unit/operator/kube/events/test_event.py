@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Events on a job, within what an API server takes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Events on their way: nobody waits for them, none is lost, and those of one job keep their order."""
 
 from __future__ import annotations

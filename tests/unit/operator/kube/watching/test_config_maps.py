@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which ConfigMaps an operator asks for when it starts, and what the answers do."""
 
 from __future__ import annotations

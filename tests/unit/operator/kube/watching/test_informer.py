@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lists and watches: what they bring into the store, and what becomes of namespaces that may not be read."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """When watches begin, end and begin again."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Loops that end are begun again."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The namespaces that are watched follow what resyncs find."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which PodGroups an API server serves, and which of ours there are."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Workloads in the store, while Kueue comes and goes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Builders of snapshots for the tests of the view, the story and the summary."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
 from dtjob.local.display.story import Story, metrics_text, progress_text

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Stands for dtjob_trainer.launcher: forks without TensorFlow. `MISBEHAVE` makes it end, or stay silent."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dtjob.objects.pod.accelerators: what pods get for their GPUs and TPUs."""
 
 from __future__ import annotations

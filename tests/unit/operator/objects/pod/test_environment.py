@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a training container is told: the variables of docs/contract.md, and no other."""
 
 from __future__ import annotations

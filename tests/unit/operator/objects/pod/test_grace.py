@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One grace period: what the pod has, what its supervisor is told, and what a save gets of it."""
 
 from __future__ import annotations

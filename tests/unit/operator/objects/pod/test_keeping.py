@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What becomes of checkpoints when the chief's pod goes."""
 
 from __future__ import annotations

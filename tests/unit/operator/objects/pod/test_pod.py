@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The pod: what is ours, what the user's template adds, and what are defaults only."""
 
 from __future__ import annotations

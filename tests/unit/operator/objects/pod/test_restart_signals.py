@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Over which signals a supervisor starts its training process again by itself."""
 
 from __future__ import annotations

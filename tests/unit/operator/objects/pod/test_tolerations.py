@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tolerations of a lost node: ours where the user has none."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An elastic job and its pods, over time."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Elastic: when the number of workers changes, and to what."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Incidents: what is charged, and how long to wait."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Why a pod failed: every way in which a kubelet, a scheduler or a user ends one."""
 
 # ruff: noqa: E501 (a table reads best with one case a line)

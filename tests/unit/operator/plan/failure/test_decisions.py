@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Decisions: which of them give tasks a new attempt."""
 
 from __future__ import annotations

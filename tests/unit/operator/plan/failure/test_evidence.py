@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Evidence: what each kind of a pod's status shows, and which rule matches it."""
 
 # ruff: noqa: E501 (a table reads best with one case a line)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """FailJob: over which failures a job ends at once, and how that shows."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Restarts: who is replaced, when, and when the job gives up."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Failure rules: which one matches a failure, and what is counted then."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A program that fails twice alike before its first step fails its job; one that ever stepped does not for that."""
 
 from __future__ import annotations

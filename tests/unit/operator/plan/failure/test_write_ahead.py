@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What each decision means for the status, and what users are told of it."""
 
 from __future__ import annotations

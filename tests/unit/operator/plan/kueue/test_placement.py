@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where pods go, by flavours and admission checks."""
 
 from __future__ import annotations

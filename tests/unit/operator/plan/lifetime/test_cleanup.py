@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which pods an ended job gives up, and when."""
 
 from __future__ import annotations

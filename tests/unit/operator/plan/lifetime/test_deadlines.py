@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Deadlines: when a job fails over its own time, and what it says then."""
 
 from __future__ import annotations

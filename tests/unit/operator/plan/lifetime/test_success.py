@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Success is the chief task's exit 0, or that of all workers, and nothing else."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Goodput: every second since all tasks first ran stands under one name, and under the right one."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """When an ended job is deleted."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The calls that bring a job's objects to its status."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """When a PodGroup is made, put right and given up, and which pods are its members."""
 
 from __future__ import annotations

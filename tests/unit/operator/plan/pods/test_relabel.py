@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Labels that somebody took from our pods are put back."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """When shared objects are made, when mended, and when left alone."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The class that a queued job names."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Queueing: what a job in a queue of Kueue does at each step of its life."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A job that MultiKueue runs in another cluster: its Workload, and nothing else."""
 
 from __future__ import annotations

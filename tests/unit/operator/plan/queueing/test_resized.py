@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Another number of elastic workers in a queue: what is asked for, and what the group does meanwhile."""
 
 from __future__ import annotations

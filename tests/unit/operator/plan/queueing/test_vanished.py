@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Workloads that the watch has lost sight of are asked for by name before anything is done about their jobs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Conditions: how they change, and what phase they say."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The record of a failure: whose doing it counts as, and how the status keeps it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Goodput as it is counted and as the status keeps it."""
 
 from __future__ import annotations

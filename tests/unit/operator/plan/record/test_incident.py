@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The record of an incident: what belongs to it, and what counts."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a supervisor tells of the end of a training process, out of a termination message."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What each writer changes of a status."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Progress: what of a supervisor's report reaches the status."""
 
 from __future__ import annotations

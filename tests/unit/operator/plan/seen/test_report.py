@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What of a report gets into a status, whatever the report is."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What of a report has the types of the contract."""
 
 from __future__ import annotations

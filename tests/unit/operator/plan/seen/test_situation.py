@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The situation: observed once, and seen again only where a new attempt changes what is seen."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How many workers a job has, and the job that goes by it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a Workload says, and what is written into it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The condition that tells whether checkpoints outlive the chief's pod, its one event, and what a restart promises."""
 
 from __future__ import annotations

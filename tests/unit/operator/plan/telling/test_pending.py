@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Why a pod does not run, in words."""
 
 # ruff: noqa: E501 (a table reads best with one case a line)

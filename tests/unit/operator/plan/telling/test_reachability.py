@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A status that cannot be read is said after a minute, and nothing follows from it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A pod that is slow to start is named with its state, its node, since when, and what its kubelet says."""
 
 # ruff: noqa: E501 (a table reads best with one case a line)

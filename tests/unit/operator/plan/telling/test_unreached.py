@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tasks that run and cannot reach each other: status and event say so after half a minute."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What happens to the operator: it is killed between any two calls, calls fail, and its watch lags, stops and repeats
 itself."""
 

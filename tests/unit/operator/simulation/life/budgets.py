@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ends that are about a job's budget of restarts, and about its rules."""
 
 from __future__ import annotations

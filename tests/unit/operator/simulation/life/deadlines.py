@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Jobs that have only so much time: to start, to train, and to stay when they have ended."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How every life must end: all that was broken is mended, and then each job runs or has ended, and asks for no more."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The whole machine."""
 
 from __future__ import annotations

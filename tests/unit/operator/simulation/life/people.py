@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What people and other programs do: they delete and apply, edit labels and policies, set quotas, take names."""
 
 from __future__ import annotations

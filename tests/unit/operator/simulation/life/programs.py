@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs with a mistake in them, and supervisors that tell of it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Workers whose number changes: by their users or an HPA, and by the room that there is."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What all parts of the machine share: the jobs that there are, their pods, and how one gets another status."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What supervisors tell: steps and checkpoints, NaN, and whatever a tenant's image may answer instead."""
 
 from __future__ import annotations

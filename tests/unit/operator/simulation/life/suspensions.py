@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Jobs are suspended and go on: by their users, or by a queue such as Kueue's."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What look-ups depend on, as made-up batches show it."""
 
 from __future__ import annotations
