@@ -24,7 +24,7 @@ PROCESSES ?= 2
 test: lint binaries e2e-parts  ## Lint, types and all tests (unit, cluster, trainer, e2e; PROCESSES=1: one test after another)
 	@$(BIN)/python -m pytest $(if $(filter-out 1,$(PROCESSES)),-n $(PROCESSES))
 
-lint: $(STAMP)  ## ruff, mypy --strict, and the arrows between the rooms
+lint: $(STAMP)  ## ruff, mypy --strict and import-linter
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy

@@ -23,7 +23,7 @@ def test_what_dtjob_writes_says_that_dtjob_wrote_it(
     wait_pods(api, namespace, "digits-chief-0-0", "digits-worker-0-1", "digits-worker-1-0")
     wait_phase(api, namespace, "Running")
     api.patch("networkpolicies", namespace, "digits", {"spec": {"ingress": [{}]}})
-    api.wait("events", namespace, lambda found: any(one["reason"] == "Mended" for one in found.values()))
+    api.wait("events", namespace, lambda found: any(one["reason"] == "Repaired" for one in found.values()))
     for kind in ("pods", "services", "configmaps", "networkpolicies", "events", "dtjobs"):
         for one in api.list(kind, namespace):
             if one["metadata"]["name"].startswith("digits"):

@@ -54,7 +54,7 @@ def test_twice_alike_fails_the_job_and_says_why(
     assert status["reason"] == "ProgramFailed"
     assert status["message"] == (
         f"the program failed twice before its first step: {MISSING} (worker-1, exit code 1); "
-        "mend the program and start the job anew"
+        "correct the program and create the job again"
     )
     assert status["firstFailure"]["exception"] == {"type": "ModuleNotFoundError", "message": "No module named 'foo'"}
     assert status["firstFailure"]["beforeFirstStep"] is True

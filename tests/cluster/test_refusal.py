@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The API server refuses every bad manifest of the table, saying field and mend, and takes every good one."""
+"""The API server refuses every bad manifest of the table, saying field and advice, and takes every good one."""
 
 from __future__ import annotations
 

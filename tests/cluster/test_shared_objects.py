@@ -78,7 +78,7 @@ def test_a_policy_that_somebody_opened_is_closed_again(
         wait_spec(api, "networkpolicies", namespace, closed)
 
     def told(events: dict[str, Object]) -> list[Object]:
-        return [one for one in events.values() if one["reason"] == "Mended" and "spec.ingress" in one["message"]]
+        return [one for one in events.values() if one["reason"] == "Repaired" and "spec.ingress" in one["message"]]
 
     # The second time is the same event, counted.
     events = api.wait("events", namespace, lambda found: [one["count"] for one in told(found)] == [2])
@@ -171,5 +171,5 @@ async def test_a_field_that_an_api_server_does_not_know_is_never_dropped(
     wanted = {**stored, "kind": "NetworkPolicy", "spec": typing_error}
     async with connect(str(cluster.kubeconfig)) as kube:
         with pytest.raises(Refused, match="unknown field"):
-            await kube.mend(wanted, stored["metadata"]["uid"])
+            await kube.repair(wanted, stored["metadata"]["uid"])
     assert spec_of(api, "networkpolicies", namespace) == stored["spec"]

@@ -30,7 +30,7 @@ def test_an_operator_that_starts_mends_the_objects_that_are_there(
 def test_what_others_add_and_the_api_server_fills_in_is_no_reason_to_write(
     operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
 ) -> None:
-    """An operator that is started again plans for every job, and finds nothing to mend."""
+    """An operator that is started again plans for every job, and finds nothing to repair."""
     jobs = {
         "digits": job(),
         "plain": job("plain", program=False),

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dtjob.plan.telling import reachability
+from dtjob.plan.diagnosis import reachability
 from tests.cluster.support.in_process import operator_here
 from tests.cluster.support.jobs import job
 from tests.cluster.support.kubelet import Kubelet

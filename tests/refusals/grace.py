@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.refusals.manifests import CHECKPOINT, Manifest, bad, bad_in, job
 
-MENDS = ("remove it, increase it", "checkpoint.saveTimeoutSeconds")
+ADVICE = ("remove it, increase it", "checkpoint.saveTimeoutSeconds")
 
 
 def saving(role: str = "chief", hook: Manifest | None = None, **spec: Any) -> Manifest:
@@ -34,7 +34,7 @@ GRACE = [
             f"grace-shorter-than-a-save-{role}",
             saving(role, terminationGracePeriodSeconds=59),
             "terminationGracePeriodSeconds",
-            *MENDS,
+            *ADVICE,
         )
         for role in ("chief", "worker", "ps")
     ),
@@ -43,7 +43,7 @@ GRACE = [
         "grace-shorter-than-sleep-and-save",
         saving(hook=SLEEP, terminationGracePeriodSeconds=89),
         "terminationGracePeriodSeconds",
-        *MENDS,
+        *ADVICE,
     ),
     bad(
         "grace-as-text",

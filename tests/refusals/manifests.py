@@ -75,7 +75,8 @@ def changed(manifest: Manifest, *path: Any, to: Any) -> Manifest:
 class Bad:
     """A manifest that is refused: by the API server with all of `says`, by `problems` with all of `or_says` or `says`.
 
-    `says` names the field and the mend; `or_says` is for what the API server's own schema checks put into other words.
+    `says` names the field and the advice; `or_says` is for what the API server's own schema checks say
+    in another way.
     """
 
     name: str

@@ -41,9 +41,9 @@ def _job_with(path: str) -> tuple[Manifest, str]:
 def _bad(word: str) -> Bad:
     """`kubectl apply` says that there is no such field, `dtjob validate` what to write for it."""
     made, path = _job_with(word)
-    mend = hints.instead(path)
-    assert mend is not None
-    said = (f"{path}: is an unknown field; {mend}",)
+    advice = hints.instead(path)
+    assert advice is not None
+    said = (f"{path}: is an unknown field; {advice}",)
     return bad(f"other-words-{path.removeprefix('spec.')}", made, f'unknown field "{_unknown(path)}"', or_says=said)
 
 
@@ -56,6 +56,6 @@ def _bad_value(path: str, value: str) -> Bad:
 
 
 OTHER_WORDS = [
-    *(_bad(word) for word in hints._MENDS),
+    *(_bad(word) for word in hints._ADVICE),
     *(_bad_value(*known) for known in hints._VALUES),
 ]

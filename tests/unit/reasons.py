@@ -69,7 +69,7 @@ class Call:
 
 
 def calls(*callees: str) -> Iterator[Call]:
-    """Each call of a function or class of these names, or of a method such as `draft.tell`, in the operator's code."""
+    """Each call of a function or class of these names, or of a method such as `draft.add_event`, in the operator."""
     for file in sorted((OPERATOR / "dtjob").rglob("*.py")):
         text = file.read_text()
         if not any(f"{callee}(" in text for callee in callees):

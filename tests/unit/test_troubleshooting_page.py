@@ -17,7 +17,7 @@ from tests.unit.reasons import NotNamedHere, calls
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "operate" / "troubleshooting.md").read_text()
 PASSED_ON = {"correlator.py: event.reason", "ending.py: late.reason", "draft.py: reason"}
-"""Reasons of events that come from elsewhere: from the same event, from a deadline, and from who calls Draft.tell."""
+"""Reasons that come from elsewhere: from the same event, from a deadline, and from the callers of Draft.add_event."""
 HARMLESS = {"AllTasksRunning", "Completed", "Restarting"}
 """Reasons of phases with which nothing is wrong, or of which nothing is known."""
 
@@ -30,7 +30,7 @@ def named(section: str) -> set[str]:
 
 def test_each_event_has_its_row() -> None:
     wanted, unknown = {DEADLINE_EXCEEDED, START_DEADLINE_EXCEEDED}, set()
-    for call in calls("Event", "draft.tell"):
+    for call in calls("Event", "draft.add_event"):
         try:
             wanted |= call.values(1)
         except NotNamedHere as error:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Carrying plans out over any cluster: what we believe, who is due, and the calls of a plan in their order."""
+"""Carries plans out over any cluster: what is known, which job is due, and the calls of a plan in their order."""

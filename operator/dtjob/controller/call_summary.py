@@ -14,7 +14,7 @@ from dtjob.plan.actions import Event
 CREATED = "SuccessfulCreate"
 DELETED = "SuccessfulDelete"
 REFUSED = "FailedCreate"
-MENDED = "Mended"
+REPAIRED = "Repaired"
 NAMED = 3
 """Pods that an event names; of the others it gives the number."""
 
@@ -26,14 +26,14 @@ class CallSummary:
         self._created: list[str] = []
         self._deleted: list[str] = []
         self._refused: dict[str, str] = {}
-        self._mended: list[str] = []
+        self._repaired: list[str] = []
 
     def created(self, kind: str, name: str, *, again: bool = False) -> None:
         """An object was made. Only pods are told of, and what pods had already (`again`)."""
         if kind == "Pod":
             self._created.append(name)
         elif again:
-            self._mended.append(f"{kind} {name} was missing and has been created again")
+            self._repaired.append(f"{kind} {name} was missing and has been created again")
 
     def deleted(self, kind: str, name: str) -> None:
         """A deletion was asked for."""
@@ -45,20 +45,20 @@ class CallSummary:
         if kind == "Pod":
             self._refused[name] = why
 
-    def mended(self, kind: str, name: str, field: str) -> None:
+    def repaired(self, kind: str, name: str, field: str) -> None:
         """Somebody had changed an object, which is now as it should be."""
-        self._mended.append(f"{kind} {name} differed in {field} and is as it should be again")
+        self._repaired.append(f"{kind} {name} differed in {field} and is as it should be again")
 
     def events(self) -> list[Event]:
-        """At most one event of each reason, but for what was mended."""
-        told = [Event("Normal", DELETED, f"Deleted {_pods(self._deleted)}")] if self._deleted else []
+        """At most one event of each reason, but for what was repaired."""
+        events = [Event("Normal", DELETED, f"Deleted {_pods(self._deleted)}")] if self._deleted else []
         if self._created:
-            told.append(Event("Normal", CREATED, f"Created {_pods(self._created)}"))
+            events.append(Event("Normal", CREATED, f"Created {_pods(self._created)}"))
         if self._refused:
             first = min(self._refused, key=_by_number)
             text = f"Error creating {_pods(self._refused)}: {self._refused[first]}"
-            told.append(Event("Warning", REFUSED, text))
-        return [*told, *(Event("Normal", MENDED, text) for text in self._mended)]
+            events.append(Event("Warning", REFUSED, text))
+        return [*events, *(Event("Normal", REPAIRED, text) for text in self._repaired)]
 
 
 def _by_number(name: str) -> list[str | int]:

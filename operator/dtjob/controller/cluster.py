@@ -68,7 +68,7 @@ class Cluster(Protocol):
     async def stop_serving(self, namespace: str, name: str, uid: str) -> None:
         """Remove the serving label from the pod with this uid; gone already is success."""
 
-    async def mend(self, wanted: Manifest, uid: str) -> Manifest | None:
+    async def repair(self, wanted: Manifest, uid: str) -> Manifest | None:
         """Put into the object with this uid what `wanted` says of it, leave the rest, and return it as stored; None
         where it is gone. Raises Stale where it changed meanwhile, and Refused."""
 

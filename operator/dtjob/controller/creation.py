@@ -26,18 +26,18 @@ from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.controller.store import Store
 from dtjob.objects import drift, kueue, labels
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.actions import Create, Mend
+from dtjob.plan.actions import Create, Repair
 from dtjob.plan.seen.children import deleting
 
 Item = TypeVar("Item")
-Made = TypeVar("Made", bound="Create | Mend")
-Make = Create | Mend
+Made = TypeVar("Made", bound="Create | Repair")
+Make = Create | Repair
 """An object that is to be as its manifest says."""
 
 logger = logging.getLogger(__name__)
 
 TRIES_BEFORE_SAID = 8
-"""A call that failed so often in a row (for about 25 s) is said in the job's status: the user may have to mend it."""
+"""A call that failed so often in a row (for about 25 s) is said in the job's status: a user may have to act."""
 TRIES_BEFORE_MISSING_SAID = 4
 """The same for an answer that names an object that is missing (after about 3 s)."""
 LOOKS_BEFORE_SAID = 6
@@ -123,7 +123,7 @@ class Creation:
             raise errors[0]
 
     async def _alone(self, key: JobKey, one: Make) -> Outcome:
-        """Make or mend an object for which nothing else waits."""
+        """Make or repair an object for which nothing else waits."""
         outcome = await self._each(key, [one])
         self._say(key, outcome)
         return outcome
@@ -193,8 +193,8 @@ class Creation:
         for itself; Refused and what may pass are raised."""
         what = what_of(create)
         try:
-            if isinstance(create, Mend):
-                return await self._mend(key, create)
+            if isinstance(create, Repair):
+                return await self._repair(key, create)
             stored = await self._stored(key, create)
         except (Stranger, InTheWay, Unrepaired) as error:
             return self._hold(key, create, error)
@@ -225,17 +225,17 @@ class Creation:
             self._set_problem(key, create, str(error))
         return stands
 
-    async def _mend(self, key: JobKey, action: Mend) -> bool:
+    async def _repair(self, key: JobKey, action: Repair) -> bool:
         """Put an object right, unless that was done too often lately."""
         now, what = self._clock(), (key, action.kind, action.name)
         if wait := self._repairs.wait(what, now):
             self._queue.add_after(key, wait.total_seconds())
             return True
         logger.info("%s/%s: repairing %s %s: %s is not as it should be", *key, action.kind, action.name, action.field)
-        stored = await self._cluster.mend(action.manifest, action.there["metadata"]["uid"])
+        stored = await self._cluster.repair(action.manifest, action.there["metadata"]["uid"])
         if stored is not None:
             self._repairs.note(what, now)
-            self._store.memory(key).summary.mended(action.kind, action.name, action.field)
+            self._store.memory(key).summary.repaired(action.kind, action.name, action.field)
         self._holds(key).lift(what_of(action))
         self._set_problem(key, action, None)
         if stored is None:
@@ -271,7 +271,7 @@ class Creation:
         """An object of ours that was there already, with what it should have."""
         if wanted["kind"] in drift.SHARED_KINDS:
             if field := drift.drifted(wanted, found):
-                await self._mend(key, Mend(wanted, found, field))
+                await self._repair(key, Repair(wanted, found, field))
             return drift.labelled(found, labels.of(wanted))  # a ConfigMap may have lost them
         lost = lost_labels(wanted, found)
         return await restore_labels(self._cluster, found, lost) if lost else found
@@ -318,7 +318,7 @@ def in_groups(makes: Sequence[Make]) -> tuple[list[Create], dict[str, list[Creat
     roles: dict[str, list[Create]] = {}
     alone: list[Make] = []
     for one in makes:
-        if isinstance(one, Mend) or one.kind == kueue.KIND:
+        if isinstance(one, Repair) or one.kind == kueue.KIND:
             alone.append(one)
         elif one.kind == "Pod":
             roles.setdefault(one.role, []).append(one)
@@ -336,7 +336,7 @@ def batches(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
 
 
 def what_of(create: Make) -> str:
-    """What is to be made or mended, as problems and holds name it."""
+    """What is to be made or repaired, as problems and holds name it."""
     return f"{create.kind}/{create.name}"
 
 

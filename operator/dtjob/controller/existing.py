@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stands in the way of a create: whose it is, and the labels that it has lost."""
+"""Objects that already have the name of one to be created: whose they are, and which labels they have lost."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ async def restore_labels(cluster: Cluster, there: Manifest, lost: Mapping[str, s
         return await cluster.patch_workload(namespace, patch)
     labelled = await cluster.relabel(namespace, name, uid, lost)
     if labelled is None:
-        raise ClusterError(f"{kind} {name} has gone while its labels were put back")
+        raise ClusterError(f"{kind} {name} has gone while its labels were restored")
     return labelled
 
 
@@ -44,7 +44,7 @@ def is_ours(wanted: Manifest, existing: Manifest) -> bool:
 
 def lost_labels(wanted: Manifest, existing: Manifest) -> dict[str, str]:
     """The labels by which we find a pod or Workload, where one that was there already has lost them. Of other kinds
-    none: the shared ones are mended, or asked for by name."""
+    none: the shared ones are repaired, or asked for by name."""
     if wanted["kind"] not in ("Pod", kueue.KIND):
         return {}
     found = labels.of(existing)

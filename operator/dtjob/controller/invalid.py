@@ -27,7 +27,7 @@ BUGS_BEFORE_SAID = 3
 
 def words_of(error: ValidationError) -> str:
     """Which field is wrong, and what to do about it."""
-    return f"{in_words(error)[0]}; delete the job and apply it again with this mended"
+    return f"{in_words(error)[0]}; delete the job and apply it again with this corrected"
 
 
 def words_of_bug(error: Exception) -> str:

@@ -19,7 +19,7 @@ from dtjob.controller.call_summary import CallSummary
 from dtjob.controller.cluster import Cluster, ClusterError, Gone, JobKey, Stale
 from dtjob.controller.creation import TRIES_BEFORE_SAID, Creation, what_of
 from dtjob.controller.invalid import BUG, BUGS_BEFORE_SAID, say_invalid, words_of, words_of_bug
-from dtjob.controller.look import look
+from dtjob.controller.lookup import look_up
 from dtjob.controller.nesting import TOO_DEEP, TOO_DEEP_MESSAGE
 from dtjob.controller.observer import NOBODY, Observer, Result
 from dtjob.controller.pace.pace import progress_every
@@ -32,7 +32,7 @@ from dtjob.controller.store import Store
 from dtjob.objects import kueue, topology
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.actions import Action, Create, Delete, Event, Mend, PatchWorkload, Plan, Relabel, StopServing
+from dtjob.plan.actions import Action, Create, Delete, Event, PatchWorkload, Plan, Relabel, Repair, StopServing
 from dtjob.plan.plan import plan
 from dtjob.plan.queueing.remote import runs_elsewhere
 from dtjob.plan.seen.children import Children, PodEvent
@@ -207,7 +207,7 @@ class Reconciler:
             try:
                 return plan(job, children, now, defaults), children
             except Unread as unread:
-                children = await look(self._cluster, self._slots, job, children, unread)
+                children = await look_up(self._cluster, self._slots, job, children, unread)
 
     def _put_off(self, key: JobKey, job: Job, decided: Plan) -> bool:
         """Whether the status is left to a later look, which is asked for here."""
@@ -220,16 +220,16 @@ class Reconciler:
         return False
 
     async def _act(self, key: JobKey, job: Job, manifest: Manifest, decided: Plan) -> None:
-        """Carry the plan out, and tell what was done, however far it came."""
+        """Carry the plan out, and emit Events about what was done, however far it came."""
         self._store.memory(key).summary = CallSummary()
         try:
             await self._carry_out(key, job, decided.actions)
         except ClusterError:
-            await self._tell(key, manifest)
+            await self._emit_summary(key, manifest)
             raise
-        await self._tell(key, manifest)
+        await self._emit_summary(key, manifest)
 
-    async def _tell(self, key: JobKey, manifest: Manifest) -> None:
+    async def _emit_summary(self, key: JobKey, manifest: Manifest) -> None:
         for event in self._store.memory(key).summary.events():
             await self._cluster.emit(manifest, event)
 
@@ -312,13 +312,13 @@ class Reconciler:
         self._queue.add(key)
 
     async def _relabel(self, key: JobKey, action: Relabel) -> None:
-        """Put the labels back, unless that was done too often lately. The watch may have said that the pod is gone:
+        """Restore the labels, unless that was done too often lately. The watch may have said that the pod is gone:
         what is stored now is newer than that."""
         now = self._clock()
         if wait := self._label_repairs.wait(action.uid, now):
             self._queue.add_after(key, wait.total_seconds())
             return
-        logger.info("%s/%s: putting labels back on Pod %s: %s", *key, action.name, ", ".join(sorted(action.labels)))
+        logger.info("%s/%s: restoring labels of Pod %s: %s", *key, action.name, ", ".join(sorted(action.labels)))
         stored = await self._cluster.relabel(key[0], action.name, action.uid, action.labels)
         self._label_repairs.note(action.uid, now)
         if stored is None:  # of a pod that was asked for by name no watch tells that it has gone
@@ -328,8 +328,8 @@ class Reconciler:
         self._queue.add(key)  # the labels may be as before, which is no news to the store
 
 
-def _makes(actions: Iterable[Action]) -> list[Create | Mend]:
-    return [action for action in actions if isinstance(action, Create | Mend)]
+def _makes(actions: Iterable[Action]) -> list[Create | Repair]:
+    return [action for action in actions if isinstance(action, Create | Repair)]
 
 
 def _task_of(job: Job, pod: str) -> str | None:
@@ -338,8 +338,8 @@ def _task_of(job: Job, pod: str) -> str | None:
 
 
 def _what(action: Action) -> str:
-    """The call, for the status: an object that is to be made or mended by its name only, anything else in words."""
-    if isinstance(action, Create | Mend):
+    """The call, for the status: an object that is to be made or repaired by its name only, anything else in words."""
+    if isinstance(action, Create | Repair):
         return what_of(action)
     if isinstance(action, Delete):
         return f"deleting {action.kind}/{action.name}"

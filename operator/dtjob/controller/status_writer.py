@@ -45,7 +45,7 @@ class StatusWriter:
             memory.unanswered = Unanswered(job, status, events)
             raise
         memory.unanswered = None
-        await self._tell_of(job, stored, events)
+        await self._emit_events(job, stored, events)
         return stored
 
     async def confirm(self, job: Manifest) -> None:
@@ -61,9 +61,9 @@ class StatusWriter:
             return
         memory.unanswered = None
         if job.get("status") == sent.status:
-            await self._tell_of(sent.job, job, sent.events)
+            await self._emit_events(sent.job, job, sent.events)
 
-    async def _tell_of(self, before: Manifest, job: Manifest, events: Sequence[Event]) -> None:
+    async def _emit_events(self, before: Manifest, job: Manifest, events: Sequence[Event]) -> None:
         self._observer.status_written(before.get("status") or {}, job.get("status") or {})
         for event in events:
             await self._cluster.emit(job, event)
@@ -74,7 +74,7 @@ class StatusWriter:
         except Refused as error:
             if not any(name in status for name in REPORTED):
                 raise
-            await self._tell(memory, job, str(error))
+            await self._warn_once(memory, job, str(error))
         else:
             memory.progress_refused = ""
             return stored
@@ -90,7 +90,7 @@ class StatusWriter:
                 raise
             return await self._cluster.write_status(job, others)
 
-    async def _tell(self, memory: Memory, job: Manifest, why: str) -> None:
+    async def _warn_once(self, memory: Memory, job: Manifest, why: str) -> None:
         """Say it once for each reason, not at every try."""
         why = why[:LONGEST_REASON]
         if memory.progress_refused == why:

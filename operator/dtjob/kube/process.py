@@ -178,7 +178,7 @@ def _jobs_but(known: Set[JobKey], store: Store) -> list[Manifest]:
 async def _first_resync(resync_once: Callable[[], Awaitable[None]]) -> None:
     """Fill the store before anything is decided; an API server that is away, or does not know jobs yet, is waited
     for."""
-    failures, told = 0, ""
+    failures, logged = 0, ""
     while True:
         try:
             await resync_once()
@@ -186,8 +186,8 @@ async def _first_resync(resync_once: Callable[[], Awaitable[None]]) -> None:
         except VersionsWentBack:
             raise
         except Exception as error:
-            if str(error) != told:
-                told, unexpected = str(error), None if isinstance(error, ClusterError) else error
+            if str(error) != logged:
+                logged, unexpected = str(error), None if isinstance(error, ClusterError) else error
                 logger.warning("cannot list jobs yet: %s; trying until it can", error, exc_info=unexpected)
             failures += 1
             await asyncio.sleep(FIRST_RESYNC_AGAIN.after(failures))

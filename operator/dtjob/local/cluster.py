@@ -166,13 +166,13 @@ class ProcessCluster:
         if stored is not None and stored["metadata"]["uid"] == uid:
             self._objects.change("Pod", name, _take_out_of_service)
 
-    async def mend(self, wanted: Manifest, uid: str) -> Manifest | None:
+    async def repair(self, wanted: Manifest, uid: str) -> Manifest | None:
         """Put the object right. Nobody but dtjob has it here, so that nobody changes it."""
         kind, name = wanted["kind"], wanted["metadata"]["name"]
         there = self._objects.get(kind, name)
         if there is None or there["metadata"]["uid"] != uid:
             return None
-        return self._objects.change(kind, name, lambda one: one.update(drift.mended(wanted, there)))
+        return self._objects.change(kind, name, lambda one: one.update(drift.repaired(wanted, there)))
 
     async def write_status(self, job: Manifest, status: dict[str, Any]) -> Manifest:
         """Replace the job's status, first on disk. Raises Stale where `job` is not the stored version."""

@@ -83,11 +83,11 @@ class Recoveries:
 
     def _note_crash(self, chief: Mapping[str, Any], now: float) -> None:
         """A training process that a signal ended is started again in its supervisor, and its group with it."""
-        told = (chief.get("attempt", 0), (chief.get("crashes") or {}).get("count", 0))
-        if told[1] > (self._crashes[1] if told[0] == self._crashes[0] else 0) and self.current is None:
+        reported = (chief.get("attempt", 0), (chief.get("crashes") or {}).get("count", 0))
+        if reported[1] > (self._crashes[1] if reported[0] == self._crashes[0] else 0) and self.current is None:
             still_at_work = chief.get("state") in AT_WORK  # it has not noticed yet
             self.current = Recovery(now, chief_training_pid=chief.get("trainingPid") if still_at_work else None)
-        self._crashes = told
+        self._crashes = reported
 
     @staticmethod
     def _is_back(task: str, old_pid: int | None, reports: Reports) -> bool:

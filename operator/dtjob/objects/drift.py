@@ -46,11 +46,11 @@ def drifted(wanted: Manifest, there: Manifest) -> str:
     return next(f"spec.{name}" for name in ours | theirs if ours.get(name) != theirs.get(name))
 
 
-def mended(wanted: Manifest, there: Manifest) -> Manifest:
+def repaired(wanted: Manifest, there: Manifest) -> Manifest:
     """The object that is there, as the API server has it, with all that dtjob says of it."""
     made = labelled(there, labels.of(wanted))
     if gangs.is_pod_group(wanted["kind"]):
-        return gangs.mended(wanted, made)
+        return gangs.repaired(wanted, made)
     if wanted["kind"] == "NetworkPolicy":  # all of it is ours: whatever is added to it opens the job, or closes it
         made["spec"] = wanted["spec"]
     if wanted["kind"] == "Service":

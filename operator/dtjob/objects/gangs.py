@@ -159,10 +159,10 @@ def overruled(job: Job, gang: Membership) -> list[str]:
         theirs: Manifest = {"metadata": template.get("metadata") or {}, "spec": template.get("spec") or {}}
         ours = joined(theirs, gang)
         for block, field in (("metadata", "annotations"), ("metadata", "labels"), ("spec", "schedulingGroup")):
-            told, kept = theirs[block].get(field) or {}, ours[block].get(field) or {}
-            changed = (name for name, value in told.items() if kept.get(name, value) != value)
+            wanted, kept = theirs[block].get(field) or {}, ours[block].get(field) or {}
+            changed = (name for name, value in wanted.items() if kept.get(name, value) != value)
             path = f"replicaSpecs.{role.value}.template.{block}.{field}"
-            found += [f"{path}[{name}]={told[name]}" for name in changed]
+            found += [f"{path}[{name}]={wanted[name]}" for name in changed]
     return found
 
 
@@ -224,7 +224,7 @@ def drifted(wanted: Manifest, there: Manifest) -> str:
     return next((f"spec.{name}" for name, value in _changeable(wanted).items() if spec.get(name) != value), "")
 
 
-def mended(wanted: Manifest, there: Manifest) -> Manifest:
+def repaired(wanted: Manifest, there: Manifest) -> Manifest:
     """The PodGroup that is there, with all that dtjob says of it; others' fields stay."""
     return {**there, "spec": {**(there.get("spec") or {}), **_changeable(wanted)}}
 

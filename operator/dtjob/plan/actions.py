@@ -72,7 +72,7 @@ class Relabel:
 
 
 @dataclass(frozen=True)
-class Mend:
+class Repair:
     """Put right what dtjob says of an object that is there, as last seen, and leave the rest of it. `field` is the
     first that differs, for the log and the event."""
 
@@ -113,7 +113,7 @@ class Event:
     message: str
 
 
-Action = Create | Delete | StopServing | Relabel | Mend | PatchWorkload
+Action = Create | Delete | StopServing | Relabel | Repair | PatchWorkload
 
 
 @dataclass(frozen=True)
@@ -136,5 +136,5 @@ class Plan:
 
     @property
     def may_wait(self) -> bool:
-        """Whether the status may be left to a later plan: nothing else is to be done or told."""
+        """Whether the status may be left to a later plan: nothing else is to be done or emitted."""
         return self.only_counts and not self.actions and not self.events

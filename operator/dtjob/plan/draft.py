@@ -12,7 +12,7 @@ from dtjob.plan.seen.situation import Situation
 
 
 class Draft:
-    """What is observed, the status that the job is to have, and what is to be done, told and waited for.
+    """What is observed, the status that the job is to have, and the actions, Events and times of the plan.
 
     It is made and read within one call of `plan`.
     """
@@ -48,7 +48,7 @@ class Draft:
         """Add actions."""
         self.actions.extend(actions)
 
-    def tell(self, type_: str, reason: str, message: str) -> None:
+    def add_event(self, type_: str, reason: str, message: str) -> None:
         """Add an event; `type_` is Normal or Warning."""
         self.events.append(Event(type_, reason, message))
 

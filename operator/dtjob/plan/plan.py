@@ -13,6 +13,11 @@ from datetime import datetime
 from dtjob.api.job import Job
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
 from dtjob.plan.actions import Plan
+from dtjob.plan.diagnosis.checkpoints_kept import say_whether_checkpoints_are_kept
+from dtjob.plan.diagnosis.reachability import reachability_changes_at, say_reachability
+from dtjob.plan.diagnosis.restored import note_restored
+from dtjob.plan.diagnosis.slow_start import events_to_read, slow_start_changes_at
+from dtjob.plan.diagnosis.unreached import note_unreached, unreached_changes_at
 from dtjob.plan.draft import Draft
 from dtjob.plan.elastic.resize import begin, end_group, is_over, look_for_room, start_group
 from dtjob.plan.elastic.room import at_rest, elastic_changes_at, note_room, resize_due
@@ -24,7 +29,7 @@ from dtjob.plan.failure.restart import end_over, failures, restart_evaluator, re
 from dtjob.plan.failure.same_mistake import note_first_step
 from dtjob.plan.failure.write_ahead import write_ahead
 from dtjob.plan.lifetime.deadlines import deadline_changes_at, overdue
-from dtjob.plan.lifetime.ending import after_the_end, cut_off, give_up
+from dtjob.plan.lifetime.ending import after_the_end, end_by_deadline, end_by_failure
 from dtjob.plan.lifetime.image import is_without_image, keep_image, wait_for_image
 from dtjob.plan.lifetime.last_evaluation import leave_the_chief
 from dtjob.plan.lifetime.phase import note_phase
@@ -42,11 +47,6 @@ from dtjob.plan.queueing.step import ask_queue
 from dtjob.plan.seen.children import Children, lost_at
 from dtjob.plan.seen.progress import next_write, only_progress_differs
 from dtjob.plan.seen.situation import Situation
-from dtjob.plan.telling.checkpoints_kept import say_whether_checkpoints_are_kept
-from dtjob.plan.telling.reachability import reachability_changes_at, say_reachability
-from dtjob.plan.telling.restored import note_restored
-from dtjob.plan.telling.slow_start import events_to_read, slow_start_changes_at
-from dtjob.plan.telling.unreached import tell_unreached, unreached_changes_at
 from dtjob.plan.urgency import only_counts
 
 
@@ -83,7 +83,7 @@ def _decide(draft: Draft, not_admitted: Pause | None) -> None:
     go_on(draft)
     if is_without_image(draft.situation):
         if late := overdue(draft.situation):
-            cut_off(draft, late)
+            end_by_deadline(draft, late)
         else:
             wait_for_image(draft)
         return
@@ -94,7 +94,7 @@ def _decide(draft: Draft, not_admitted: Pause | None) -> None:
         return
     find_vanished(draft.situation)
     if late := overdue(draft.situation):
-        cut_off(draft, late)
+        end_by_deadline(draft, late)
         return
     _train(draft)
 
@@ -105,7 +105,7 @@ def _train(draft: Draft) -> None:
     if not _is_resizing(draft):
         training = _restart_what_failed(draft)
         if isinstance(training, GiveUp):
-            give_up(draft, training)
+            end_by_failure(draft, training)
             return
         note_room(draft)
         if isinstance(training, Nothing) and (change := resize_due(draft.situation)):
@@ -120,7 +120,7 @@ def _train(draft: Draft) -> None:
     _make_what_is_missing(draft)
     note_phase(draft, settles=isinstance(training, Wait) and training.over is None)
     say_reachability(draft)
-    tell_unreached(draft)
+    note_unreached(draft)
     draft.events_of = events_to_read(draft.situation)
 
 

@@ -225,7 +225,7 @@ def stranger(kind: str, name: str, namespace: str) -> Object:
 
 
 def meddle(api: Api, namespace: str) -> None:
-    """Somebody changes the Service and the NetworkPolicy of the job digits, twice each, and they are mended."""
+    """Somebody changes the Service and the NetworkPolicy of the job digits, twice each, and they are repaired."""
     for kind, spec in {"services": {"selector": {"a": "b"}}, "networkpolicies": {"ingress": [{}]}}.items():
         right = api.get(kind, namespace, "digits")["spec"]
         for _ in range(2):

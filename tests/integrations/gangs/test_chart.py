@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The chart's rights to PodGroups just suffice: an installed operator makes, lists, watches, mends and
+"""The chart's rights to PodGroups just suffice: an installed operator makes, lists, watches, repairs and
 deletes them."""
 
 from __future__ import annotations

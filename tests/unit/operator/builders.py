@@ -21,7 +21,7 @@ from dtjob.objects import drift, labels, topology
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.pod.pod import pod as pod_of
 from dtjob.objects.topology import Task
-from dtjob.plan.actions import Create, Delete, Mend, Plan, Relabel
+from dtjob.plan.actions import Create, Delete, Plan, Relabel, Repair
 from dtjob.plan.draft import Draft
 from dtjob.plan.plan import plan
 from dtjob.plan.seen.children import Children, TaskView, view_tasks
@@ -273,10 +273,10 @@ def carried_out(children: Children, plan: Plan, now: datetime = NOW) -> Children
             objects.append(stored(action.manifest, now))
         elif isinstance(action, Delete):
             objects = [one for one in objects if one["metadata"].get("uid") != action.uid]
-        elif isinstance(action, Mend):
+        elif isinstance(action, Repair):
             uid = action.there["metadata"].get("uid")
-            mended = drift.mended(action.manifest, action.there)
-            objects = [mended if one["metadata"].get("uid") == uid else one for one in objects]
+            repaired = drift.repaired(action.manifest, action.there)
+            objects = [repaired if one["metadata"].get("uid") == uid else one for one in objects]
         else:
             objects = deepcopy(objects)
             for one in objects:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The manifest's `failurePolicy.rules`: what is done about which failures, in the words of a Job's podFailurePolicy."""
+"""The manifest's `failurePolicy.rules`: what is done about which failures, in the words of a Job's podFailurePolicy.
+
+A criterion of a rule is a field whose name begins with `on`. CONTRIBUTING.md lists all files that read criteria.
+"""
 
 from __future__ import annotations
 

@@ -26,12 +26,12 @@ class Doing(StrEnum):
 
 
 class Spent(StatusBlock):
-    """What the chief task's supervisor tells of its own time, in seconds and steps (docs/contract.md: `spent`)."""
+    """What the chief task's supervisor reports of its own time, in seconds and steps (docs/contract.md: `spent`)."""
 
     attempt: Int32 = -1
-    """The attempt of the chief task that told it; -1: nobody has told anything."""
+    """The attempt of the chief task that reported it; -1: none has reported anything."""
     incarnation: Int32 = 0
-    """Which of its training processes has told it."""
+    """Which of its training processes has reported it."""
     from_step: Int64 = 0
     kept_steps: Int64 = 0
     kept: Seconds = 0.0
@@ -57,9 +57,9 @@ class Counted(StatusBlock):
     """All time before this is counted, by the operator's clock."""
     doing: Doing
     """What the job was at then."""
-    told: Spent = Spent()
+    reported: Spent = Spent()
     """What of the supervisor's own account is counted."""
-    untold: GoodputSeconds = GoodputSeconds()
+    unreported: GoodputSeconds = GoodputSeconds()
     """Of each part so many seconds, counted since this supervisor said something new, it may yet account for."""
 
 

@@ -23,11 +23,11 @@ class Finding:
     what: str
     level: Level
     said: str
-    mend: str = ""
+    advice: str = ""
 
     def __str__(self) -> str:
-        mend = f". {self.mend}" if self.mend else ""
-        return f"{self.level.value:<9} {self.what}: {self.said}{mend}"
+        advice = f". {self.advice}" if self.advice else ""
+        return f"{self.level.value:<9} {self.what}: {self.said}{advice}"
 
 
 def good(what: str, said: str) -> Finding:
@@ -35,14 +35,14 @@ def good(what: str, said: str) -> Finding:
     return Finding(what, Level.GOOD, said)
 
 
-def note(what: str, said: str, mend: str = "") -> Finding:
+def note(what: str, said: str, advice: str = "") -> Finding:
     """Some jobs cannot run, or not as well."""
-    return Finding(what, Level.NOTE, said, mend)
+    return Finding(what, Level.NOTE, said, advice)
 
 
-def problem(what: str, said: str, mend: str) -> Finding:
+def problem(what: str, said: str, advice: str) -> Finding:
     """No job can run."""
-    return Finding(what, Level.PROBLEM, said, mend)
+    return Finding(what, Level.PROBLEM, said, advice)
 
 
 def unseen(what: str, said: str) -> Finding:

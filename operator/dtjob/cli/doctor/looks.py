@@ -75,8 +75,8 @@ def _rights(cluster: Cluster) -> Iterator[Finding]:
         if not _may(cluster, verb, group, resource)
     ]
     if denied:
-        mend = "Ask for the role edit of the namespace, which has them if the chart has rbac.userRoles"
-        yield problem("rights", f"in {cluster.namespace} you may not {', '.join(denied)}", mend)
+        advice = "Ask for the role edit of the namespace, which has them if the chart has rbac.userRoles"
+        yield problem("rights", f"in {cluster.namespace} you may not {', '.join(denied)}", advice)
     else:
         yield good("rights", f"in {cluster.namespace} you may do what dtjob needs")
 
@@ -102,8 +102,8 @@ def _operator(cluster: Cluster, now: datetime, found: list[Object]) -> Iterator[
         namespace, name = one["metadata"]["namespace"], one["metadata"]["name"]
         ready, wanted = one.get("status", {}).get("readyReplicas", 0), one["spec"].get("replicas", 1)
         if ready < 1:
-            mend = f"Look at kubectl -n {namespace} describe deployment {name}"
-            yield problem("operator", f"{namespace}/{name} has {ready} of {wanted} pods ready", mend)
+            advice = f"Look at kubectl -n {namespace} describe deployment {name}"
+            yield problem("operator", f"{namespace}/{name} has {ready} of {wanted} pods ready", advice)
             continue
         yield good("operator", f"{namespace}/{name} has {ready} of {wanted} pods ready")
         yield from _leader(cluster, one, now)
@@ -118,10 +118,10 @@ def _leader(cluster: Cluster, deployment: Object, now: datetime) -> Iterator[Fin
     lease = cluster.connection.call("GET", f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}")["spec"]
     age = (now - datetime.fromisoformat(lease["renewTime"])).total_seconds() if lease.get("renewTime") else None
     if age is None or age > lease.get("leaseDurationSeconds", 15):
-        mend = (
+        advice = (
             f"Look at the logs of the operator: kubectl -n {namespace} logs deployment/{deployment['metadata']['name']}"
         )
-        yield problem("leader", f"nobody holds the Lease {namespace}/{name}", mend)
+        yield problem("leader", f"nobody holds the Lease {namespace}/{name}", advice)
     else:
         yield good("leader", f"{lease.get('holderIdentity')} holds the Lease {namespace}/{name}")
 

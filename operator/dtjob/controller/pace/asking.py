@@ -33,7 +33,7 @@ class Supervisor:
     pod_uid: str
     host: str
     port: int
-    stands_in: bool = False
+    only_if_chief_silent: bool = False
     """Whether it is asked only while the chief's status cannot be read."""
 
     @property

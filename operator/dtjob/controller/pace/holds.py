@@ -31,7 +31,7 @@ class Holds:
         self._holds: dict[str, Hold] = {}
 
     def refused(self, what: str, now: float, *, stands: bool = False) -> None:
-        """Note a refusal, which only a user or an administrator can mend. `stands`: of putting right what is there."""
+        """Note a refusal, which only a user or an administrator can correct. `stands`: of a repair of what is there."""
         self._put(what, Hold(now + IN_THE_WAY.longest, self.tries(what) + 1, stands=stands))
 
     def in_the_way(self, what: str, now: float, blocker: str) -> None:

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from dtjob.controller.pace.backoff import Backoff
 
 AT_ONCE = 5
-"""Mends of one object that are made at once; each later one waits twice as long as the one before."""
+"""Repairs of one object that are made at once; each later one waits twice as long as the one before."""
 WAIT = Backoff(2.0, 60.0)
 FORGOTTEN_AFTER = timedelta(minutes=15)
 """An object that was left alone so long begins anew."""
@@ -18,17 +18,17 @@ REMEMBERED = 10_000
 
 
 class RepairLimit:
-    """Remembers what was mended lately."""
+    """Remembers what was repaired lately."""
 
     def __init__(self) -> None:
-        self._mended: OrderedDict[Hashable, tuple[int, datetime]] = OrderedDict()
+        self._repaired: OrderedDict[Hashable, tuple[int, datetime]] = OrderedDict()
 
     def note(self, what: Hashable, now: datetime) -> None:
-        """It is mended now."""
-        self._mended[what] = (self._times(what, now) + 1, now)
-        self._mended.move_to_end(what)
-        while len(self._mended) > REMEMBERED:
-            self._mended.popitem(last=False)
+        """It is repaired now."""
+        self._repaired[what] = (self._times(what, now) + 1, now)
+        self._repaired.move_to_end(what)
+        while len(self._repaired) > REMEMBERED:
+            self._repaired.popitem(last=False)
 
     def wait(self, what: Hashable, now: datetime) -> timedelta:
         """How long it is to be left as it is."""
@@ -36,8 +36,8 @@ class RepairLimit:
         if times < AT_ONCE:
             return timedelta()
         wait = timedelta(seconds=WAIT.after(times - AT_ONCE + 1))
-        return max(self._mended[what][1] + wait - now, timedelta())
+        return max(self._repaired[what][1] + wait - now, timedelta())
 
     def _times(self, what: Hashable, now: datetime) -> int:
-        times, last = self._mended.get(what, (0, now))
+        times, last = self._repaired.get(what, (0, now))
         return times if now - last <= FORGOTTEN_AFTER else 0

@@ -37,7 +37,7 @@ def sentences(error: Mapping[str, Any], schema: Schema) -> Iterator[Problem]:
     if error["type"] == "extra_forbidden":
         found = list(hints.answers(dotted(error["loc"]), error.get("input")))
         if found:
-            yield from (Problem(path, f"is an unknown field; {mend}") for path, mend in found)
+            yield from (Problem(path, f"is an unknown field; {advice}") for path, advice in found)
             return
     yield sentence(error, schema)
 
@@ -52,8 +52,8 @@ def sentence(error: Mapping[str, Any], schema: Schema) -> Problem:
         message = f"is an unknown field; {_instead(location, schema)}"
     elif kind in _MESSAGES:
         message = _MESSAGES[kind](error.get("input"), error.get("ctx") or {})
-        mend = hints.of_value(dotted(location), error.get("input")) if kind == "enum" else None
-        message += f": {mend}" if mend else ""
+        advice = hints.of_value(dotted(location), error.get("input")) if kind == "enum" else None
+        message += f": {advice}" if advice else ""
     else:
         message = str(error["msg"])
     return Problem(dotted(location), message)

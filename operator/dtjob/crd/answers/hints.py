@@ -61,14 +61,14 @@ _RUN_POLICY: Mapping[str, str] = {
     "spec.runPolicy.schedulingPolicy.priorityClass": "write scheduling.priorityClassName",
     "spec.runPolicy.schedulingPolicy.scheduleTimeoutSeconds": "write startDeadlineSeconds in spec",
 }
-_MENDS: Mapping[str, str] = {
+_ADVICE: Mapping[str, str] = {
     **_BEFORE_V1BETA1,
     **_RUN_POLICY,
     # TFJob, PyTorchJob, TrainJob
     "spec.tfReplicaSpecs": _SPECS,
     "spec.pytorchReplicaSpecs": _SPECS,
     "spec.enableDynamicWorker": "write elasticPolicy",
-    **{f"spec.replicaSpecs.{role}": mend for role, mend in _ROLES.items()},
+    **{f"spec.replicaSpecs.{role}": advice for role, advice in _ROLES.items()},
     "spec.replicaSpecs.*.restartPolicy": f"{_RULES} with these roles",
     "spec.elasticPolicy.rdzvBackend": _OWN_RENDEZVOUS,
     "spec.elasticPolicy.maxRestarts": "write failurePolicy.maxRestarts",
@@ -121,7 +121,7 @@ _ROLE = re.compile(r"^(spec\.replicas|spec\.replicaSpecs)\.(\w+)(?=\.|$)")
 def instead(path: str) -> str | None:
     """What to write for the field at this dotted path; None if it is nobody's word that we know."""
     path = re.sub(r"\[\d+\]", "[]", path)
-    if (found := _MENDS.get(path)) is not None:
+    if (found := _ADVICE.get(path)) is not None:
         return found
     match = _ROLE.match(path)
     if match is None:
@@ -133,8 +133,8 @@ def instead(path: str) -> str | None:
         "spec.replicaSpecs.*.replicas",
     ):
         return _ALWAYS_ONE.format(role=role)
-    mend = _MENDS.get(of_any)
-    return mend and mend.format(role=role)
+    advice = _ADVICE.get(of_any)
+    return advice and advice.format(role=role)
 
 
 def answers(path: str, value: Any) -> Iterator[tuple[str, str]]:
@@ -143,11 +143,11 @@ def answers(path: str, value: Any) -> Iterator[tuple[str, str]]:
     inside = []
     if isinstance(value, Mapping):
         inside = [answer for name, item in value.items() for answer in answers(f"{path}.{name}", item)]
-    mend = instead(path)
+    advice = instead(path)
     if inside:
         yield from inside
-    elif mend is not None:
-        yield path, mend
+    elif advice is not None:
+        yield path, advice
 
 
 def of_value(path: str, value: Any) -> str | None:

@@ -16,12 +16,12 @@ _QUANTITY = r"^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)(n|u|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|P
 """The form of a Kubernetes quantity (apimachinery's resource.Quantity)."""
 
 
-def _ours(field: str, mend: str) -> Rule:
+def _ours(field: str, advice: str) -> Rule:
     return Rule(
         _POD,
         f"!has(self.{field})",
         lambda spec: field not in spec,
-        f"{field} belongs to dtjob: {mend}",
+        f"{field} belongs to dtjob: {advice}",
         field,
         Reason.FORBIDDEN,
     )

@@ -132,12 +132,12 @@ NAME_RULES = (
 """The only rules at the root, beside the one on how replicas change."""
 
 
-def _only_under(role: str, strategies: list[str], mend: str) -> Rule:
+def _only_under(role: str, strategies: list[str], advice: str) -> Rule:
     return Rule(
         "spec",
         f"!has(self.replicaSpecs.{role}) || self.strategy in [{', '.join(repr(name) for name in strategies)}]",
         lambda spec: role not in spec["replicaSpecs"] or spec["strategy"] in strategies,
-        mend,
+        advice,
         f"replicaSpecs.{role}",
         Reason.FORBIDDEN,
     )

@@ -125,14 +125,14 @@ class Kube(workload_calls.WorkloadCalls):
         stored = await self._unless_gone("PATCH", f"{path_of('Pod', namespace)}/{name}", body)
         return None if stored is None else typed("Pod", stored)
 
-    async def mend(self, wanted: Manifest, uid: str) -> Manifest | None:
+    async def repair(self, wanted: Manifest, uid: str) -> Manifest | None:
         """GET, then PUT against the version that was read: others' fields stay, and nobody's change is overwritten."""
         kind, metadata = wanted["kind"], wanted["metadata"]
         there = await self.get(kind, metadata["namespace"], metadata["name"])
         if there is None or there["metadata"]["uid"] != uid:
             return None
         try:
-            return await self.replace(drift.mended(wanted, there))
+            return await self.replace(drift.repaired(wanted, there))
         except ApiError as error:
             if error.code in (400, 403, 422):
                 raise Refused(f"{error}; delete it, and it is made again") from None

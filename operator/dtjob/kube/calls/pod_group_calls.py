@@ -19,7 +19,7 @@ from dtjob.objects.manifest import Manifest
 
 _OTHER = "or set spec.scheduling.gang.provider to what the cluster has (delete the job and apply it again)"
 
-_MENDS = {
+_ADVICE = {
     gangs.KINDS[GangProvider.KUBERNETES]: (
         "kube-apiserver needs --feature-gates=GenericWorkload=true with "
         "--runtime-config=scheduling.k8s.io/v1alpha2=true (Kubernetes 1.36) or scheduling.k8s.io/v1beta1=true (1.37), "
@@ -48,7 +48,7 @@ Call = Callable[[str, str], Awaitable[dict[str, Any]]]
 def not_served(kind: str) -> str:
     """What to do where an API server has no PodGroups of this kind."""
     group = kind.removeprefix(f"{gangs.POD_GROUP}.")
-    return f"this cluster serves no PodGroups of {group}: {_MENDS[kind]}, {_OTHER}"
+    return f"this cluster serves no PodGroups of {group}: {_ADVICE[kind]}, {_OTHER}"
 
 
 class Served:
@@ -60,7 +60,7 @@ class Served:
         self._asked_in_vain: dict[str, float] = {}
 
     async def version(self, kind: str) -> str:
-        """The API version. Raises NotServed, with the mend, where there is none; ClusterError where nobody answers."""
+        """The API version. Raises NotServed, with advice, if there is none. Raises ClusterError if nobody answers."""
         if kind in self._known:
             return self._known[kind]
         if self._clock() < self._asked_in_vain.get(kind, -math.inf) + NOT_AGAIN_SECONDS:

@@ -55,7 +55,7 @@ class Leader:
         self._exit = exit_process
         self._candidate = Candidate(election.identity, election.namespace, election.name, election.seconds)
         self._described = f"lease {election.namespace}/{election.name}"
-        self._told: str | None = None
+        self._logged: str | None = None
         self._renewing: asyncio.Task[None] | None = None
         self._deadline: asyncio.TimerHandle | None = None
 
@@ -91,7 +91,7 @@ class Leader:
             if await self._renew():
                 self._put_off_the_end()
             elif not self._candidate.leads(_now()):
-                self._lose(self._told or "it ran out")
+                self._lose(self._logged or "it ran out")
 
     async def _renew(self) -> bool:
         """Whether it was renewed. One call over a connection whose other end is gone must not cost the lease: there is
@@ -111,14 +111,16 @@ class Leader:
                 sent = _now()
                 wish = candidate.wish(lease, sent, datetime.now(UTC))
                 if wish is None:
-                    self._tell(f"{self._described} is held by {(lease or {}).get('spec', {}).get('holderIdentity')}")
+                    self._log_once(
+                        f"{self._described} is held by {(lease or {}).get('spec', {}).get('holderIdentity')}"
+                    )
                     return False
                 await (self._cluster.create(wish) if lease is None else self._cluster.replace(wish))
         except (ClusterError, TimeoutError) as error:
-            self._tell(f"{self._described} could not be taken: {_said(error)}")
+            self._log_once(f"{self._described} could not be taken: {_said(error)}")
             return False
         candidate.wrote(sent)
-        self._told = None
+        self._logged = None
         return True
 
     def _put_off_the_end(self) -> None:
@@ -133,11 +135,11 @@ class Leader:
         logger.error("%s is lost: %s; ending at once", self._described, why)
         self._exit(LOST)
 
-    def _tell(self, what: str) -> None:
+    def _log_once(self, what: str) -> None:
         """Log what is new; a standby that waits for days says so once."""
-        if what != self._told:
+        if what != self._logged:
             logger.info("%s", what)
-            self._told = what
+            self._logged = what
 
 
 def _now() -> float:

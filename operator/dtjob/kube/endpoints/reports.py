@@ -21,11 +21,11 @@ from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.controller.store import Store
 from dtjob.objects import topology
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.failure.stalled import tellers
+from dtjob.plan.diagnosis.unreached import unreached_reporter
+from dtjob.plan.failure.stalled import reporters
 from dtjob.plan.seen.children import Silence, container_status
 from dtjob.plan.seen.pod_facts import facts_of
 from dtjob.plan.seen.report import bounded
-from dtjob.plan.telling.unreached import unreached_teller
 from dtjob.status_client import NoStatus, read_status
 
 logger = logging.getLogger(__name__)
@@ -47,7 +47,7 @@ class Reports:
     ) -> None:
         self._store, self._queue, self._every, self._clock = store, queue, every_seconds, clock
         self._asking = Asking(every_seconds)
-        self._standing_in: set[tuple[JobKey, str]] = set()
+        self._asked_for_chief: set[tuple[JobKey, str]] = set()
         self._questions: set[asyncio.Task[None]] = set()
 
     async def poll_forever(self) -> None:
@@ -70,10 +70,10 @@ class Reports:
 
     def _look_for_supervisors(self) -> list[Supervisor]:
         found = supervisors_to_ask(self._store)
-        standing_in = {(one.job, one.task) for one in found if one.stands_in}
-        for key, task_id in self._standing_in - standing_in:
+        asked_for_chief = {(one.job, one.task) for one in found if one.only_if_chief_silent}
+        for key, task_id in self._asked_for_chief - asked_for_chief:
             self._store.forget_report(key, task_id)
-        self._standing_in = standing_in
+        self._asked_for_chief = asked_for_chief
         return found
 
     async def _ask(self, one: Supervisor) -> None:
@@ -103,11 +103,12 @@ class Reports:
 
     def _is_wanted(self, one: Supervisor) -> bool:
         """Whether what it says is still of use: the chief may have been heard again since it was asked."""
-        return not one.stands_in or (one.job, one.task) in self._standing_in
+        return not one.only_if_chief_silent or (one.job, one.task) in self._asked_for_chief
 
 
 def supervisors_to_ask(store: Store) -> list[Supervisor]:
-    """The running chief's and evaluator's, of each job that goes on, and who stands in for a chief that is silent."""
+    """Those of the running chief and evaluator of each job that goes on. If a chief is silent, also those of tasks that
+    may know why."""
     asked: list[Supervisor] = []
     for key in store.job_keys():
         try:
@@ -133,8 +134,8 @@ def _supervisors_of(store: Store, key: JobKey) -> list[Supervisor]:
     found = _running(key, job, pods, wanted)
     if children.silences or "unreached" in children.reports.get(chief, {}):
         uids = {id_: pod["metadata"]["uid"] for pod in pods if (id_ := facts_of(pod).task_id) and _running_at(pod)}
-        others = _running(key, job, pods, {*tellers(job, children, uids), *unreached_teller(job, children, uids)})
-        found += [replace(one, stands_in=True) for one in others]
+        others = _running(key, job, pods, {*reporters(job, children, uids), *unreached_reporter(job, children, uids)})
+        found += [replace(one, only_if_chief_silent=True) for one in others]
     return found
 
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Events of Kubernetes: what is told, how often, and in which objects."""
+"""Events of Kubernetes: which are recorded, how often, and in which objects."""

@@ -2,7 +2,7 @@
 """Correlator: which Events repeat earlier ones. It has the rules of client-go's EventCorrelator.
 
 The same event again within ten minutes is the one that is there, counted once more. Of one reason, at most ten
-different events are told within ten minutes; what comes then is counted as one.
+different events are recorded within ten minutes; what comes then is counted as one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ COMBINED = "(combined from similar events): "
 
 
 @dataclass(frozen=True)
-class Told:
+class Recorded:
     """An event as it is recorded: under which suffix of its name, how often it has happened, and since when."""
 
     event: Event
@@ -32,7 +32,7 @@ class Told:
 
 
 @dataclass
-class _Told:
+class _Recorded:
     suffix: str
     count: int
     first: datetime
@@ -40,12 +40,12 @@ class _Told:
 
 
 class Correlator:
-    """Remembers what was told lately. One for each process: another begins anew."""
+    """Remembers what was recorded lately. One for each process: another begins anew."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[tuple[str, str, str], dict[str, _Told]] = OrderedDict()
+        self._known: OrderedDict[tuple[str, str, str], dict[str, _Recorded]] = OrderedDict()
 
-    def tell(self, job_uid: str, event: Event, now: datetime) -> Told:
+    def correlate(self, job_uid: str, event: Event, now: datetime) -> Recorded:
         """How to record this event of a job: as a new one where its count is 1, else in place of the earlier one."""
         key = (job_uid, event.type, event.reason)
         alike = {text: one for text, one in self._known.get(key, {}).items() if now - one.last <= WINDOW}
@@ -56,7 +56,7 @@ class Correlator:
         message = event.message
         if message not in alike and len(alike) >= MOST_ALIKE:
             message = COMBINED  # the newest of them is what it will say
-        told = alike.setdefault(message, _Told(secrets.token_hex(8), 0, now, now))
-        told.count, told.last = told.count + 1, now
+        recorded = alike.setdefault(message, _Recorded(secrets.token_hex(8), 0, now, now))
+        recorded.count, recorded.last = recorded.count + 1, now
         text = COMBINED + event.message if message == COMBINED else message
-        return Told(Event(event.type, event.reason, text), told.suffix, told.count, told.first)
+        return Recorded(Event(event.type, event.reason, text), recorded.suffix, recorded.count, recorded.first)

@@ -9,7 +9,7 @@ from typing import Any
 
 from dtjob import times
 from dtjob.api.job import API_VERSION, KIND
-from dtjob.kube.events.correlator import Told
+from dtjob.kube.events.correlator import Recorded
 from dtjob.objects.manifest import Manifest
 
 COMPONENT = "dtjob"
@@ -19,35 +19,35 @@ LONGEST_WARNING = 400
 """Characters of a warning that go into a job's status."""
 
 
-def name_of(job: Manifest, told: Told) -> str:
+def name_of(job: Manifest, recorded: Recorded) -> str:
     """The event's name, which no other event of the job has."""
-    return f"{job['metadata']['name']}.{told.suffix}"
+    return f"{job['metadata']['name']}.{recorded.suffix}"
 
 
-def event_object(job: Manifest, told: Told, now: datetime) -> Manifest:
+def event_object(job: Manifest, recorded: Recorded, now: datetime) -> Manifest:
     """The core/v1 Event. `job` is the job as stored."""
     metadata = job["metadata"]
     involved = {key: metadata[key] for key in ("name", "namespace", "uid", "resourceVersion")}
     return {
         "apiVersion": "v1",
         "kind": "Event",
-        "metadata": {"name": name_of(job, told), "namespace": metadata["namespace"]},
+        "metadata": {"name": name_of(job, recorded), "namespace": metadata["namespace"]},
         "involvedObject": {"apiVersion": API_VERSION, "kind": KIND, **involved},
-        "type": told.event.type,
-        "reason": told.event.reason,
+        "type": recorded.event.type,
+        "reason": recorded.event.reason,
         "source": {"component": COMPONENT},
         "reportingComponent": COMPONENT,
-        "firstTimestamp": times.rfc3339(told.first),
-        **repetition(told, now),
+        "firstTimestamp": times.rfc3339(recorded.first),
+        **repetition(recorded, now),
     }
 
 
-def repetition(told: Told, now: datetime) -> dict[str, Any]:
+def repetition(recorded: Recorded, now: datetime) -> dict[str, Any]:
     """What of a recorded event changes when it happens again."""
     return {
-        "message": told.event.message[:LONGEST_MESSAGE],
+        "message": recorded.event.message[:LONGEST_MESSAGE],
         "lastTimestamp": times.rfc3339(now),
-        "count": told.count,
+        "count": recorded.count,
     }
 
 

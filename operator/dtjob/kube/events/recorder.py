@@ -13,7 +13,7 @@ from typing import Any
 from dtjob.controller.cluster import ClusterError
 from dtjob.controller.pace.backoff import Backoff
 from dtjob.kube.api_error import ApiError
-from dtjob.kube.events.correlator import Correlator, Told
+from dtjob.kube.events.correlator import Correlator, Recorded
 from dtjob.kube.events.event import event_object, name_of, repetition
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Event
@@ -45,14 +45,14 @@ class Recorder:
         self._ends.set()
 
     async def record(self, job: Manifest, event: Event, now: datetime) -> None:
-        """Record the event, which was told at `now`, on the job, or count it where it was told lately. Best effort:
+        """Record the event, which was told at `now`, on the job, or count it where it was recorded lately. Best effort:
         tried for TRIED_FOR where the failure may pass, and else only logged."""
         metadata = job["metadata"]
-        told = self._correlator.tell(metadata["uid"], event, now)
+        recorded = self._correlator.correlate(metadata["uid"], event, now)
         for tries in range(1, TRIES + 1):
             ends = self._ends.is_set()
             try:
-                await self._record(job, told, now)
+                await self._record(job, recorded, now)
                 return
             except ClusterError as error:
                 late = self._clock() >= now + TRIED_FOR
@@ -67,20 +67,20 @@ class Recorder:
             async with asyncio.timeout(seconds):
                 await self._ends.wait()
 
-    async def _record(self, job: Manifest, told: Told, now: datetime) -> None:
+    async def _record(self, job: Manifest, recorded: Recorded, now: datetime) -> None:
         path = f"/api/v1/namespaces/{job['metadata']['namespace']}/events"
-        if told.count > 1 and await self._repeated(f"{path}/{name_of(job, told)}", told, now):
+        if recorded.count > 1 and await self._repeated(f"{path}/{name_of(job, recorded)}", recorded, now):
             return
         try:
-            await self._call("POST", path, event_object(job, told, now))
+            await self._call("POST", path, event_object(job, recorded, now))
         except ApiError as error:
             if error.reason != "AlreadyExists":  # by an earlier try, of which no answer came
                 raise
 
-    async def _repeated(self, path: str, told: Told, now: datetime) -> bool:
+    async def _repeated(self, path: str, recorded: Recorded, now: datetime) -> bool:
         """Count the event that is there; whether it is."""
         try:
-            await self._call("PATCH", path, repetition(told, now))
+            await self._call("PATCH", path, repetition(recorded, now))
         except ApiError as error:
             if error.code == 404:  # it was never recorded, or has expired
                 return False

@@ -98,13 +98,13 @@ class Informer:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _watch(self, namespace: str | None) -> None:
-        version, failures, told = self._listed.get(namespace), 0, ""
+        version, failures, logged = self._listed.get(namespace), 0, ""
         while True:
             try:
                 if version is None:
                     version = await self._list(namespace)
                 async for happened, found in self._kube.watch(self.kind, namespace, self._selector, version):
-                    version, failures, told = _version(found), 0, ""
+                    version, failures, logged = _version(found), 0, ""
                     if happened != BOOKMARK:
                         self._take(happened, found)
                 await asyncio.sleep(RECONNECT_SECONDS)
@@ -114,8 +114,8 @@ class Informer:
                 failures += 1
                 if isinstance(error, ApiError) and error.code == EXPIRED:
                     version = None
-                elif str(error) != told and not _is_forbidden(error):  # what is forbidden, each resync tells
-                    told = str(error)
+                elif str(error) != logged and not _is_forbidden(error):  # what is forbidden, each resync tells
+                    logged = str(error)
                     logger.warning("the watch of %ss in %s: %s", self.kind, namespace or "all namespaces", error)
                 await asyncio.sleep(RETRY.after(failures))
 

@@ -27,7 +27,7 @@ class Screen:
     out: TextIO
     live: Any = None
     began: float = field(default_factory=time.monotonic)
-    told: Story = field(default_factory=Story)
+    story: Story = field(default_factory=Story)
     lines: list[str] = field(default_factory=list)
     last_progress: tuple[float, str] = (0.0, "")
 
@@ -54,12 +54,12 @@ class Screen:
 
     def event(self, event: Event) -> None:
         """Tell an event of the plan."""
-        for line in self.told.event(event):
+        for line in self.story.event(event):
             self.say(line)
 
     def observe(self, snapshot: Snapshot, stopping: bool) -> None:
         """Take in a new look at the run: what is new is told, the view redrawn."""
-        for line in self.told.observe(snapshot):
+        for line in self.story.observe(snapshot):
             self.say(line)
         if self.live is not None:
             from dtjob.local.display.view import live_view
@@ -120,16 +120,16 @@ def log_to(file: Path, screen: Screen) -> Iterator[None]:
                 screen.say(said)
 
     root = logging.getLogger()
-    in_file, told = logging.FileHandler(file), Tell(logging.ERROR)
+    in_file, on_screen = logging.FileHandler(file), Tell(logging.ERROR)
     in_file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     level = root.level
     root.setLevel(logging.INFO)
     root.addHandler(in_file)
-    root.addHandler(told)
+    root.addHandler(on_screen)
     try:
         yield
     finally:
         root.setLevel(level)
         root.removeHandler(in_file)
-        root.removeHandler(told)
+        root.removeHandler(on_screen)
         in_file.close()

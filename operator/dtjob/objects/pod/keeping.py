@@ -14,7 +14,7 @@ ENDS_WITH_POD = ("emptyDir", "ephemeral")
 """Volume sources that Kubernetes removes with the pod; the claim of an ephemeral one too."""
 ON_ONE_NODE = "hostPath"
 
-_MEND = "use checkpoint.storage.volume with a persistentVolumeClaim"
+_ADVICE = "use checkpoint.storage.volume with a persistentVolumeClaim"
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def _of_source(job: Job, volume: dict[str, Any], what: str) -> Keeping:
     if source == ON_ONE_NODE:
         message = (
             f"{what} is a {source}, which stays on its node: a chief that starts on another node finds none of its "
-            f"checkpoints there, unless every node has the same files at this path; {_MEND}"
+            f"checkpoints there, unless every node has the same files at this path; {_ADVICE}"
         )
         return Keeping(None, "OnOneNode", message)
     return Keeping(True, "Volume")
@@ -59,9 +59,9 @@ def _ends_with_pod(job: Job, why: str) -> Keeping:
     evaluated = job.spec.replica_specs.evaluator is not None
     unseen = ", and the evaluator, in a pod of its own, sees none of its checkpoints" if evaluated else ""
     lost = f"when that is lost, training begins again at step 0{unseen}"
-    message = f"{why}, and ends with the chief's pod: {lost}; {_MEND}"
+    message = f"{why}, and ends with the chief's pod: {lost}; {_ADVICE}"
     return Keeping(False, "EndsWithPod", message)
 
 
 def _read_only(why: str) -> Keeping:
-    return Keeping(False, "ReadOnly", f"{why}, and checkpoints cannot be written there; {_MEND}")
+    return Keeping(False, "ReadOnly", f"{why}, and checkpoints cannot be written there; {_ADVICE}")

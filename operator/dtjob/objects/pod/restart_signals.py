@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Over which signals a task's supervisor starts its training process again by itself, in the pod that it has.
 
-A new pod takes longer, and gains nothing if the process had trained well. Who wants one writes a rule about the
-signal: then the container ends, and the rule is asked.
+A new pod takes longer, and gains nothing if the process had trained well. If a user wants a new pod, a failure rule
+names the signal: then the container ends, and `plan/failure/rules.py` asks the rule.
 """
 
 from __future__ import annotations

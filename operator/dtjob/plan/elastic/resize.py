@@ -20,6 +20,7 @@ from dtjob.objects.manifest import Manifest
 from dtjob.objects.placeholder import ROLE as PLACEHOLDER
 from dtjob.objects.placeholder import is_placeholder, placeholder, placeholder_name
 from dtjob.plan.actions import Create, Delete
+from dtjob.plan.diagnosis.checkpoints_kept import checkpoints_end, goes_on_from
 from dtjob.plan.draft import Draft
 from dtjob.plan.elastic.room import ROOM, SCALED, goal, placeholders, placeholders_wanted
 from dtjob.plan.kueue.placement import placed
@@ -30,7 +31,6 @@ from dtjob.plan.seen.counts import count_tasks
 from dtjob.plan.seen.pod_facts import facts_of
 from dtjob.plan.seen.situation import Situation
 from dtjob.plan.seen.workers import changing
-from dtjob.plan.telling.checkpoints_kept import checkpoints_end, goes_on_from
 
 RESIZING, RESIZED = "Resizing", "Resized"
 """Reasons of the events; the first is that of the phase too."""
@@ -43,7 +43,7 @@ def begin(draft: Draft, change: Resizing) -> None:
     adjusted = None if change.reason == SCALED else whole(draft.now)
     workers = workers.but(resizing=change, reason=change.reason, message=change.message, adjusted_time=adjusted)
     workers = workers.but(unschedulable_since=None)
-    draft.tell("Normal", RESIZING, f"Workers {workers.replicas} -> {change.to}: {change.message}")
+    draft.add_event("Normal", RESIZING, f"Workers {workers.replicas} -> {change.to}: {change.message}")
     draft.status = draft.status.but(workers=workers).remembering(all_created=False)
 
 
@@ -85,7 +85,7 @@ def start_group(draft: Draft) -> None:
     if checkpoints_end(situation, replaced):
         status = status.but(checkpoint=None)
     draft.situation = situation.with_status(status)
-    draft.tell("Normal", RESIZED, f"Training goes on with {_counted(to)}{where}")
+    draft.add_event("Normal", RESIZED, f"Training goes on with {_counted(to)}{where}")
 
 
 def with_group_of(situation: Situation, replicas: int) -> Situation:

@@ -20,6 +20,7 @@ from dtjob.api.status.status import Status
 from dtjob.api.status.workers import Resizing, Workers
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.placeholder import is_placeholder, placeholder_name
+from dtjob.plan.diagnosis.pending import unscheduled
 from dtjob.plan.draft import Draft
 from dtjob.plan.failure.restart import trains_without
 from dtjob.plan.kueue.placement import COUNT as ADMITTED
@@ -30,7 +31,6 @@ from dtjob.plan.seen.children import PodState, TaskView, deleting, is_lost, lost
 from dtjob.plan.seen.pod_facts import facts_of
 from dtjob.plan.seen.situation import LOOK_AT_LEAST_EVERY, Situation
 from dtjob.plan.seen.workers import changing
-from dtjob.plan.telling.pending import unscheduled
 
 AS_DESIRED, SCALED, UNSCHEDULABLE, NO_ROOM, ROOM = "AsDesired", "Scaled", "Unschedulable", "NoRoom", "Room"
 FINISHING = "Finishing"
@@ -126,7 +126,7 @@ def room(situation: Situation) -> _Room:
     names = {placeholder_name(situation.group_job, index) for index in placeholders_wanted(situation)}
     names -= {pod["metadata"]["name"] for pod in placeholders(situation) if is_lost(pod, situation.now)}
     there = [one for one in placeholders(situation) if one["metadata"]["name"] in names and not deleting(one)]
-    refused = [one for one in there if facts_of(one).finished and (one.get("status") or {}).get("reason")]
+    refused = [one for one in there if facts_of(one).is_terminal and (one.get("status") or {}).get("reason")]
     placed = [one for one in there if node_of(one) and one not in refused]
     waiting = [one for one in there if _unschedulable(one)]
     not_made = len(names) - len(there)

@@ -16,7 +16,7 @@ from dtjob.plan.record.failure import Cause
 from dtjob.plan.record.incident import WINDOW, counts, is_charged, is_over
 
 LONG_RUN = timedelta(minutes=10)
-"""A run of this length, twice the longest wait by default, ends a row of restarts, as the kubelet ends a crash loop."""
+"""A run of this length, twice the longest wait by default, ends the restarts in a row, as the kubelet does."""
 
 A_WHILE = WINDOW
 """When all tasks have run again for so long, the incident has ended."""

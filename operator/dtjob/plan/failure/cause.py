@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cause of a failure: what ended the pod, and whether the job itself did it."""
+"""The cause of a failure: read from a pod what ended it, such as exit code 137, and whether the job itself did it.
+
+`plan/record/failure.py` has the enum `Cause`, and which causes use up the budget of restarts.
+"""
 
 from __future__ import annotations
 
@@ -47,10 +50,10 @@ def failure_of(view: TaskView, now: datetime) -> Failure | None:
     end = terminated(pod) or {}
     status = pod.get("status") or {}
     cause, reason = _cause(pod, view.state, end, status)
-    told = end_of(view)
-    if cause is Cause.ERROR and told.straggler and end.get("exitCode") == STALLED:
-        cause, reason = Cause.STALLED, f"{told.stalled_words(view.task.id)} (exit code {STALLED})"
-    reason = reason.replace("failed (exit code", f"{told.words} (exit code", 1)
+    program_end = end_of(view)
+    if cause is Cause.ERROR and program_end.straggler and end.get("exitCode") == STALLED:
+        cause, reason = Cause.STALLED, f"{program_end.stalled_words(view.task.id)} (exit code {STALLED})"
+    reason = reason.replace("failed (exit code", f"{program_end.words} (exit code", 1)
     return Failure(
         task=view.task,
         cause=cause,
@@ -58,9 +61,9 @@ def failure_of(view: TaskView, now: datetime) -> Failure | None:
         pod=pod["metadata"]["name"],
         node=node_of(pod),
         reason=reason,
-        message=told.said,
+        message=program_end.said,
         exit_code=end.get("exitCode"),
-        end=told,
+        end=program_end,
     )
 
 

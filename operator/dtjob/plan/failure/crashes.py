@@ -22,20 +22,20 @@ def note_crashes(draft: Draft) -> None:
     """Count the crashes that the chief tells of and that were not counted yet, and tell of them."""
     situation = draft.situation
     report = of_the_contract(situation.reports.get(situation.chief.task.id, {}))
-    told, status = report.get("crashes", {}), situation.status
+    reported, status = report.get("crashes", {}), situation.status
     attempt = situation.chief.attempt
     known = status.internal.crashes
     before = known.count if known is not None and known.attempt == attempt else 0
-    new = min(told.get("count", 0) - before, MOST_AT_ONCE)
+    new = min(reported.get("count", 0) - before, MOST_AT_ONCE)
     if new <= 0:
         return
     status = count_restart(status, Cause.SIGNAL, number=new)
-    draft.status = status.remembering(crashes=Crashes(attempt=attempt, count=told["count"]))
-    draft.tell("Warning", CRASHED, _words(told, new))
+    draft.status = status.remembering(crashes=Crashes(attempt=attempt, count=reported["count"]))
+    draft.add_event("Warning", CRASHED, _words(reported, new))
 
 
-def _words(told: dict[str, object], new: int) -> str:
-    step, others = told.get("step"), f", and {new - 1} more before it" if new > 1 else ""
+def _words(reported: dict[str, object], new: int) -> str:
+    step, others = reported.get("step"), f", and {new - 1} more before it" if new > 1 else ""
     when = "" if step is None else f" after step {step}"
-    what = f"{told.get('task', 'a task')} was killed ({told.get('signal', 'by a signal')}){when}{others}"
+    what = f"{reported.get('task', 'a task')} was killed ({reported.get('signal', 'by a signal')}){when}{others}"
     return f"{what}; its program was started again in place"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Evidence: what a pod shows of its failure, as the matchers of rules read it."""
+"""Evidence: what a pod shows of its failure, as the criteria of failure rules read it."""
 
 from __future__ import annotations
 

@@ -27,12 +27,12 @@ def fail_job(situation: Situation, first: Failure | None, failed: Sequence[Failu
             continue
         wait = None if failure.task.role is Role.EVALUATOR else wait_for_late_reports(situation, failure)
         if wait is None:
-            return give_up(found)
+            return failed_by_rule(found)
         waits = waits or replace(wait, over=found)
     return waits
 
 
-def give_up(failure: Failure) -> GiveUp:
+def failed_by_rule(failure: Failure) -> GiveUp:
     """The end of the job over a failure that a rule has matched."""
     return GiveUp(failure, f"{failure.sentence()}; {failure.rule}", BY_RULE)
 

@@ -34,8 +34,8 @@ from dtjob.plan.seen.children import (
     container_status,
     deleting,
     ended,
-    finished,
     is_lost,
+    is_terminal,
     node_of,
 )
 from dtjob.plan.seen.situation import Situation
@@ -44,7 +44,7 @@ NOTICED_AFTER = timedelta(seconds=60)
 """A lost node is noticed so long after its pods' peers have failed at the latest: Kubernetes takes a node for lost that
 is silent for 50 s, and TensorFlow's peers fail 9 s after a task fell silent."""
 
-TOLD_AFTER = timedelta(seconds=10)
+POD_FAILS_AFTER = timedelta(seconds=10)
 """A kubelet that ends a pod tells of its containers' ends first, and then what it did and that the pod has failed."""
 
 CLOCKS_AGREE = timedelta(seconds=10)
@@ -158,7 +158,7 @@ def wait_for_late_reports(situation: Situation, failure: Failure) -> Wait | None
         wait = NOTICED_AFTER if any(_ran_and_not_seen_to_end(pod) for view in suspects for pod in view.pods) else wait
     if failure.cause in (Cause.ERROR, Cause.SIGNAL):
         own = (view.pod for view in situation.views if view.task == failure.task)
-        wait = max(wait, TOLD_AFTER) if any(pod is not None and not finished(pod) for pod in own) else wait
+        wait = max(wait, POD_FAILS_AFTER) if any(pod is not None and not is_terminal(pod) for pod in own) else wait
     until = _until(situation, failure, wait) if wait else None
     return Wait(until, failure) if until is not None else None
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Restarts: which tasks get a new attempt, which budget that uses up, and when the job fails for good."""
+"""Restarts: which tasks get a new attempt, which budget that uses up, and when the job fails for good.
+
+The functions return decisions (`decisions.py`). `write_ahead.py` writes these into the status.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ from dtjob.plan.failure.decisions import (
     TrainingDecision,
     Wait,
 )
-from dtjob.plan.failure.fail_job import fail_job, give_up
+from dtjob.plan.failure.fail_job import fail_job, failed_by_rule
 from dtjob.plan.failure.lost_peers import first_cause, repeated_errors, wait_for_late_reports
 from dtjob.plan.failure.rules import cannot_start, ruled
 from dtjob.plan.failure.same_mistake import failed_for_good, mistake_of, program_failed
@@ -39,7 +42,7 @@ from dtjob.plan.failure.stalled import silent_stragglers, silent_tasks
 from dtjob.plan.record.conditions import running_since
 from dtjob.plan.record.failure import Cause, Failure
 from dtjob.plan.record.incident import belongs, shows_its_cause
-from dtjob.plan.seen.children import PodState, TaskView, created_at, ended_at, finished
+from dtjob.plan.seen.children import PodState, TaskView, created_at, ended_at, is_terminal
 from dtjob.plan.seen.situation import Situation
 
 SETTLE = timedelta(seconds=2)
@@ -135,7 +138,7 @@ def end_over(situation: Situation, explained: Explain | Nothing) -> GiveUp | Non
     if isinstance(explained, Nothing):
         return None
     if explained.action is RuleAction.FAIL_JOB:
-        return give_up(explained.first)
+        return failed_by_rule(explained.first)
     return over_budget(situation, explained.incident, explained.first)
 
 
@@ -155,7 +158,7 @@ def restart_evaluator(
     chief_moves = situation.chief.task in training_replaced and topology.evaluator_follows_chief(situation.group_job)
     # It holds the volume on the old chief's node until it has ended. One that is missing may be on its way there.
     gone = evaluator.state is PodState.MISSING
-    if chief_moves and (gone or (evaluator.pod is not None and not finished(evaluator.pod))):
+    if chief_moves and (gone or (evaluator.pod is not None and not is_terminal(evaluator.pod))):
         return FollowChief((evaluator.task,))
     failure = next((failure for failure in failed if failure.task == evaluator.task), None)
     if failure is None:

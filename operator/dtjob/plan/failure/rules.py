@@ -140,7 +140,7 @@ def _cannot_start(situation: Situation, view: TaskView) -> Failure | None:
 
 def _waits(pod: Manifest, failure: Failure) -> bool:
     """Whether the failure is that the pod cannot start."""
-    return failure.cause is Cause.NOT_STARTED and not facts_of(pod).finished and facts_of(pod).waits
+    return failure.cause is Cause.NOT_STARTED and not facts_of(pod).is_terminal and facts_of(pod).waits
 
 
 def _pod_of(situation: Situation, failure: Failure) -> Manifest | None:

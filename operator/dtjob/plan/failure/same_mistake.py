@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A program that fails twice in the same way before its first step has a mistake. A restart does not help.
 
-An error of the trainer's own that only another program mends ends the job at once, whenever it comes: its supervisor
+An error of the trainer's own that only another program corrects ends the job at once, whenever it comes: its supervisor
 says so (`ProgramEnd.permanent`). Examples are an argument of `fit` or a call that is refused after training.
 
 What a pod's failure has to do with steps is its supervisor's word (`ProgramEnd`): of an image of the user's own nobody
@@ -22,6 +22,7 @@ from dtjob.api.status.block import whole
 from dtjob.api.status.incident import Mistake
 from dtjob.api.status.internal import ProcessStart
 from dtjob.objects.exit_codes import COULD_NOT_KILL, RESTARTED_IN_VAIN, signal_of
+from dtjob.plan.diagnosis.restored import start_of
 from dtjob.plan.draft import Draft
 from dtjob.plan.failure.cause import end_of
 from dtjob.plan.failure.decisions import GiveUp, Wait
@@ -31,7 +32,6 @@ from dtjob.plan.record.failure import Cause, Failure
 from dtjob.plan.seen.children import PodState
 from dtjob.plan.seen.report_types import of_the_contract
 from dtjob.plan.seen.situation import Situation
-from dtjob.plan.telling.restored import start_of
 
 REASON = "ProgramFailed"
 
@@ -122,19 +122,19 @@ def _went_on_from_more(situation: Situation, report: Mapping[str, Any]) -> bool:
 
 
 def _why_at_once(first: Failure) -> str:
-    where, mend = f"{first.task.id}, exit code {first.exit_code}", "mend the program and start the job anew"
-    return f"the program failed, and a restart does not help: {first.end.exception} ({where}); {mend}"
+    where, advice = f"{first.task.id}, exit code {first.exit_code}", "correct the program and create the job again"
+    return f"the program failed, and a restart does not help: {first.end.exception} ({where}); {advice}"
 
 
 def _why(first: Failure) -> str:
     number = signal_of(first.exit_code or 0)
     where = f"{first.task.id}, exit code {first.exit_code}"
     if first.cause is Cause.OOM_KILLED:
-        mend = "give its container more memory (resources.limits.memory) or have it use less, and start the job anew"
-        return f"the program failed twice before its first step: out of memory (OOMKilled; {where}); {mend}"
-    mend = "mend the program and start the job anew"
+        advice = "give its container more memory (resources.limits.memory) or use less, and create the job again"
+        return f"the program failed twice before its first step: out of memory (OOMKilled; {where}); {advice}"
+    advice = "correct the program and create the job again"
     if first.end.exception:
-        return f"the program failed twice before its first step: {first.end.exception} ({where}); {mend}"
+        return f"the program failed twice before its first step: {first.end.exception} ({where}); {advice}"
     what = signal.Signals(number).name if first.cause is Cause.SIGNAL and number else f"exit code {first.exit_code}"
     where = where if first.cause is Cause.SIGNAL else first.task.id
-    return f"the program failed twice before its first step: {what} ({where}); {mend}"
+    return f"the program failed twice before its first step: {what} ({where}); {advice}"

@@ -21,12 +21,12 @@ from dtjob.plan.record.failure import Cause, Failure
 from dtjob.plan.seen.children import Children, PodState, TaskView, node_of
 from dtjob.plan.seen.situation import Situation
 
-ENOUGH_TELLERS, MOST_TELLERS = 3, 12
+ENOUGH_TELLERS, MOST_REPORTERS = 3, 12
 """Whose status is read while the chief's cannot be: until so many can be, as a new one has never heard the chief; and
 at most."""
 
 
-def tellers(job: Job, children: Children, running: Mapping[str, str]) -> list[str]:
+def reporters(job: Job, children: Children, running: Mapping[str, str]) -> list[str]:
     """The tasks whose status is to be read because the chief's cannot: the first of its group, in order. None where
     nothing can come of it: under other strategies no other task knows whether there are steps.
 
@@ -40,7 +40,7 @@ def tellers(job: Job, children: Children, running: Mapping[str, str]) -> list[st
         return found
     for task in topology.tasks(job):
         readable = sum(one not in children.silences for one in found)
-        if readable == ENOUGH_TELLERS or len(found) == MOST_TELLERS:
+        if readable == ENOUGH_TELLERS or len(found) == MOST_REPORTERS:
             break
         if task != chief and task.role is not Role.EVALUATOR and task.id in running:
             found.append(task.id)
@@ -57,8 +57,8 @@ def silent_tasks(situation: Situation) -> Iterator[Failure]:
     if _others_wait_for_the_chief(situation):
         yield _silent(chief, situation.now)
         return  # whom it called silent before that may have spoken since
-    if told := _told(situation, chief):
-        yield from (_silent(view, situation.now) for view in situation.training if _is_silent(view, told))
+    if reported := _reported_silent(situation, chief):
+        yield from (_silent(view, situation.now) for view in situation.training if _is_silent(view, reported))
 
 
 def _others_wait_for_the_chief(situation: Situation) -> bool:
@@ -69,21 +69,21 @@ def _others_wait_for_the_chief(situation: Situation) -> bool:
         return False
     readable = situation.reports.keys() - silences.keys()
     others = (view for view in situation.training if view.task.id in readable)
-    return any(_is_silent(chief, _told(situation, view)) for view in others)
+    return any(_is_silent(chief, _reported_silent(situation, view)) for view in others)
 
 
-def _told(situation: Situation, teller: TaskView) -> Mapping[str, Any]:
+def _reported_silent(situation: Situation, reporter: TaskView) -> Mapping[str, Any]:
     """Of which tasks, at which attempts, this one's supervisor says that its group waits for them."""
-    report = situation.reports.get(teller.task.id, {})
-    told = report.get("silent")
-    if not isinstance(told, Mapping) or report.get("attempt", teller.attempt) != teller.attempt:
+    report = situation.reports.get(reporter.task.id, {})
+    reported = report.get("silent")
+    if not isinstance(reported, Mapping) or report.get("attempt", reporter.attempt) != reporter.attempt:
         return {}
-    return {task: attempt for task, attempt in told.items() if task != teller.task.id}
+    return {task: attempt for task, attempt in reported.items() if task != reporter.task.id}
 
 
-def _is_silent(view: TaskView, told: Mapping[str, Any]) -> bool:
-    """Whether the task runs at the attempt that was told of."""
-    return view.pod is not None and view.state is PodState.RUNNING and told.get(view.task.id) == view.attempt
+def _is_silent(view: TaskView, reported: Mapping[str, Any]) -> bool:
+    """Whether the task runs at the attempt that was reported."""
+    return view.pod is not None and view.state is PodState.RUNNING and reported.get(view.task.id) == view.attempt
 
 
 def _silent(view: TaskView, now: datetime) -> Failure:

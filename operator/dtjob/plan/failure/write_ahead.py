@@ -12,6 +12,7 @@ from dtjob.api.phase import Phase
 from dtjob.api.status.incident import Incident
 from dtjob.api.status.status import Status
 from dtjob.objects.topology import Task
+from dtjob.plan.diagnosis.checkpoints_kept import checkpoints_end, goes_on_from
 from dtjob.plan.draft import Draft
 from dtjob.plan.failure.budget import ran_for_long
 from dtjob.plan.failure.decisions import (
@@ -32,11 +33,10 @@ from dtjob.plan.record.conditions import EVALUATION_GIVEN_UP, holds, running_sin
 from dtjob.plan.record.failure import Failure
 from dtjob.plan.record.status import bump_attempts, count_restart, set_condition
 from dtjob.plan.seen.situation import Situation
-from dtjob.plan.telling.checkpoints_kept import checkpoints_end, goes_on_from
 
 
 def write_ahead(draft: Draft, decision: TrainingDecision | EvaluatorDecision) -> None:
-    """Write new attempts, counts and the cause into the status, and tell users. A wait is a time to look again."""
+    """Write new attempts, counts and the cause into the status, and emit Events. A wait is a time to look again."""
     situation, status = draft.situation, draft.status
     if tasks := replaced(decision):
         status = bump_attempts(status, tasks, (view.task for view in situation.views))
@@ -44,7 +44,7 @@ def write_ahead(draft: Draft, decision: TrainingDecision | EvaluatorDecision) ->
         case Begin() | Join() | Explain():
             status = _counted(draft, status, decision)
         case Wait(over=Failure() as first):
-            status = status.but(first_failure=first.in_status()).remembering(incident=_row_ended(situation))
+            status = status.but(first_failure=first.in_status()).remembering(incident=_after_a_long_run(situation))
         case ReplaceEvaluator() | FollowChief() | LeaveChief() | GiveUpEvaluation():
             status = _of_the_evaluator(draft, status, decision)
     if isinstance(decision, Wait):
@@ -59,14 +59,16 @@ def _of_the_evaluator(
         case ReplaceEvaluator(failure=failure):
             status = status.but(restarts=status.restarts.but(evaluator=status.restarts.evaluator + 1))
             goes_on = "what was saved last is still to be evaluated" if status.ended else "training goes on"
-            draft.tell("Warning", "EvaluatorRestarting", f"{failure.sentence()}; {goes_on}")
+            draft.add_event("Warning", "EvaluatorRestarting", f"{failure.sentence()}; {goes_on}")
         case FollowChief():
-            draft.tell("Normal", "EvaluatorRestarting", "The evaluator moves with the chief, whose volume it mounts")
+            draft.add_event(
+                "Normal", "EvaluatorRestarting", "The evaluator moves with the chief, whose volume it mounts"
+            )
         case LeaveChief():
-            draft.tell("Normal", "EvaluatorRestarting", "The evaluator need not wait for a place beside the chief")
+            draft.add_event("Normal", "EvaluatorRestarting", "The evaluator need not wait for a place beside the chief")
         case GiveUpEvaluation(why=why):
             if not holds(status.conditions, EVALUATION_GIVEN_UP):
-                draft.tell("Warning", EVALUATION_GIVEN_UP, why)
+                draft.add_event("Warning", EVALUATION_GIVEN_UP, why)
             status = set_condition(status, EVALUATION_GIVEN_UP, True, EVALUATION_GIVEN_UP, why, draft.now)
     return status
 
@@ -83,19 +85,19 @@ def _counted(draft: Draft, status: Status, decision: Begin | Join | Explain) -> 
     if isinstance(decision, Join) and incident.cause == decision.counted_as:
         of = f"the failure of {before.task}" if before is not None else "the failure before it"
         text = f"{first.with_rule()}; it is replaced, and not counted apart from {of}"
-        draft.tell("Normal", Phase.RESTARTING.value, text)
+        draft.add_event("Normal", Phase.RESTARTING.value, text)
         return status
     if isinstance(decision, Explain):
-        draft.tell("Normal", Phase.RESTARTING.value, f"{first.with_rule()}: that is why training restarted")
+        draft.add_event("Normal", Phase.RESTARTING.value, f"{first.with_rule()}: that is why training restarted")
     else:
         consequence = _consequence(situation, decision.tasks)
-        draft.tell("Warning", Phase.RESTARTING.value, f"{first.with_rule()}; {consequence}")
+        draft.add_event("Warning", Phase.RESTARTING.value, f"{first.with_rule()}; {consequence}")
     return status.but(first_failure=first.in_status())
 
 
-def _row_ended(situation: Situation) -> Incident | None:
-    """The latest incident, whose row of restarts ends here where the job has run for long: by the time that it is known
-    what failed it does not run any more."""
+def _after_a_long_run(situation: Situation) -> Incident | None:
+    """The latest incident. Its restarts in a row are 0 again if the job ran for long before this failure. That is noted
+    now: when the cause is known, the job does not run any more."""
     incident, since = situation.status.internal.incident, running_since(situation.status.conditions)
     backoff = situation.group_job.spec.failure_policy.backoff
     if incident is None or not ran_for_long(incident, since, backoff, situation.now):

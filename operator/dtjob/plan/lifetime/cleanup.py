@@ -13,7 +13,7 @@ from dtjob.api.spec.strategy import Strategy
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Delete
 from dtjob.plan.elastic.resize import strays
-from dtjob.plan.lifetime.deadlines import was_cut_off
+from dtjob.plan.lifetime.deadlines import ended_by_deadline
 from dtjob.plan.lifetime.last_evaluation import evaluator_left
 from dtjob.plan.seen.children import TaskView, deleting, ended, kept_by_sidecar
 from dtjob.plan.seen.situation import Situation
@@ -27,7 +27,7 @@ def pods_to_remove(situation: Situation) -> tuple[list[Delete], datetime | None]
     gone = strays(situation)
     policy, ended_at = situation.group_job.spec.clean_pod_policy, situation.status.completion_time
     # What a deadline has cut off must not run on: of its pods None keeps those that have ended.
-    if ended_at is None or (policy is CleanPodPolicy.NONE and not was_cut_off(situation.status)):
+    if ended_at is None or (policy is CleanPodPolicy.NONE and not ended_by_deadline(situation.status)):
         return gone, None
     linger_until = ended_at + LINGER
     removed, waits = gone, False

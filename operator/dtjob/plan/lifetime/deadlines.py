@@ -15,13 +15,13 @@ from dtjob.api.phase import Phase
 from dtjob.api.status.status import Status
 from dtjob.objects import topology
 from dtjob.objects.defaults import MISSING_IMAGE_MESSAGE, lacks_image
+from dtjob.plan.diagnosis.pending import waiting_reason
 from dtjob.plan.failure.budget import is_due
 from dtjob.plan.failure.cause import failure_of
 from dtjob.plan.pods.one_chief import why_the_chief_waits
 from dtjob.plan.record.conditions import BLOCKED, condition
 from dtjob.plan.seen.children import PodState, TaskView, node_of
 from dtjob.plan.seen.situation import LOOK_AT_LEAST_EVERY, Situation
-from dtjob.plan.telling.pending import waiting_reason
 
 DEADLINE_EXCEEDED = "DeadlineExceeded"
 """A Job's reason."""
@@ -53,7 +53,7 @@ def overdue(situation: Situation) -> Overdue | None:
     return None
 
 
-def was_cut_off(status: Status) -> bool:
+def ended_by_deadline(status: Status) -> bool:
     """Whether a deadline has ended the job."""
     return status.phase is Phase.FAILED and status.reason in (DEADLINE_EXCEEDED, START_DEADLINE_EXCEEDED)
 

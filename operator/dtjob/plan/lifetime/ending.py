@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dtjob.api.phase import Phase
+from dtjob.plan.diagnosis.reachability import nothing_to_reach
 from dtjob.plan.draft import Draft
 from dtjob.plan.failure.decisions import GiveUp
 from dtjob.plan.failure.write_ahead import write_ahead
@@ -24,20 +25,19 @@ from dtjob.plan.record.status import confirm_phase, set_condition, set_phase
 from dtjob.plan.seen.children import lost_at
 from dtjob.plan.seen.counts import count_tasks
 from dtjob.plan.seen.situation import Situation
-from dtjob.plan.telling.reachability import nothing_to_reach
 
 
-def give_up(draft: Draft, decision: GiveUp) -> None:
+def end_by_failure(draft: Draft, decision: GiveUp) -> None:
     """The job fails over a failure."""
     status = draft.status.but(first_failure=decision.first.in_status())
     draft.status = set_phase(status, Phase.FAILED, decision.reason, decision.why, draft.now)
-    draft.tell("Warning", Phase.FAILED.value, decision.why)
+    draft.add_event("Warning", Phase.FAILED.value, decision.why)
 
 
-def cut_off(draft: Draft, late: Overdue) -> None:
+def end_by_deadline(draft: Draft, late: Overdue) -> None:
     """The job fails over a deadline."""
     draft.status = set_phase(draft.status, Phase.FAILED, late.reason, late.message, draft.now)
-    draft.tell("Warning", late.reason, late.message)
+    draft.add_event("Warning", late.reason, late.message)
 
 
 def after_the_end(draft: Draft, *, has_quota: bool) -> None:

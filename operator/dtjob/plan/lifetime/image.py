@@ -29,7 +29,7 @@ def wait_for_image(draft: Draft) -> None:
     """Start nothing, and say which field to write. An operator with a default image goes on from here."""
     views, now = draft.situation.views, draft.now
     if draft.status.reason != IMAGE_MISSING:
-        draft.tell("Warning", IMAGE_MISSING, MISSING_IMAGE_MESSAGE)
+        draft.add_event("Warning", IMAGE_MISSING, MISSING_IMAGE_MESSAGE)
     status = set_phase(draft.status, Phase.PENDING, IMAGE_MISSING, MISSING_IMAGE_MESSAGE, now)
     status = set_condition(status, BLOCKED, True, IMAGE_MISSING, MISSING_IMAGE_MESSAGE, now)
     draft.look_again(deadline_changes_at(draft.situation))

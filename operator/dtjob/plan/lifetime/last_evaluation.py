@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from dtjob.api.phase import Phase
 from dtjob.api.spec.failure_rules import RuleAction
 from dtjob.objects import topology
+from dtjob.plan.diagnosis.pending import waiting_reason
 from dtjob.plan.failure.decisions import EvaluatorDecision, GiveUpEvaluation, LeaveChief, Nothing, Wait
 from dtjob.plan.failure.restart import failure_at, restart_evaluator
 from dtjob.plan.failure.rules import cannot_start, ruled
@@ -19,7 +20,6 @@ from dtjob.plan.record.conditions import EVALUATION_GIVEN_UP, holds
 from dtjob.plan.record.failure import Failure
 from dtjob.plan.seen.children import PodState, TaskView, created_at, node_of
 from dtjob.plan.seen.situation import Situation
-from dtjob.plan.telling.pending import waiting_reason
 
 START_WITHIN = timedelta(hours=1)
 """For which an evaluator may come to work after training has succeeded: a node may have to be found for it, and its

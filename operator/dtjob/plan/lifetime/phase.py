@@ -7,6 +7,9 @@ from dtjob import times
 from dtjob.api.phase import Phase
 from dtjob.api.status.status import Status
 from dtjob.objects.placeholder import is_placeholder
+from dtjob.plan.diagnosis.pending import waiting_reason
+from dtjob.plan.diagnosis.slow_start import slow_start
+from dtjob.plan.diagnosis.unreached import UNREACHABLE, why_unreached
 from dtjob.plan.draft import Draft
 from dtjob.plan.elastic.resize import RESIZED, was_resized_last
 from dtjob.plan.failure.budget import restarts
@@ -18,9 +21,6 @@ from dtjob.plan.record.status import ran_before, say_instead, set_condition, set
 from dtjob.plan.seen.children import PodState
 from dtjob.plan.seen.counts import count_tasks
 from dtjob.plan.seen.situation import Situation
-from dtjob.plan.telling.pending import waiting_reason
-from dtjob.plan.telling.slow_start import slow_start
-from dtjob.plan.telling.unreached import UNREACHABLE, why_unreached
 
 ALL_RUNNING, WORKERS_MISSING = "AllTasksRunning", "WorkersMissing"
 """Reasons of Running: every task that trains runs or has finished; or ParameterServer trains on without some
@@ -63,7 +63,7 @@ def note_phase(draft: Draft, *, settles: bool) -> None:
     if all_created is not status.internal.all_created:
         status = status.remembering(all_created=all_created)
     if blocked and draft.status.reason != CANNOT_CREATE:
-        draft.tell("Warning", BLOCKED, blocked)
+        draft.add_event("Warning", BLOCKED, blocked)
     draft.status = say_instead(status, CANNOT_CREATE, blocked) if blocked else status
 
 

@@ -11,12 +11,12 @@ from dtjob.api.spec.replica_specs import Role
 from dtjob.api.spec.success_policy import SuccessPolicy
 from dtjob.api.status.internal import ProcessStart
 from dtjob.plan.actions import Event
+from dtjob.plan.diagnosis.restored import start_of
 from dtjob.plan.draft import Draft
 from dtjob.plan.record.status import set_phase
 from dtjob.plan.seen.children import PodState
 from dtjob.plan.seen.report_types import of_the_contract
 from dtjob.plan.seen.situation import Situation
-from dtjob.plan.telling.restored import start_of
 
 NOT_FINITE = "WeightsNotFinite"
 """The reason of the event about a model that nobody can use."""
@@ -37,7 +37,7 @@ def succeed(draft: Draft) -> None:
     """End the job well. Users are told, too, if it has trained nothing or if its weights are no numbers."""
     message, warned = _words_of_success(draft.situation)
     draft.status = set_phase(draft.status, Phase.SUCCEEDED, "Completed", message, draft.now)
-    draft.tell("Normal", Phase.SUCCEEDED.value, "Training has ended")
+    draft.add_event("Normal", Phase.SUCCEEDED.value, "Training has ended")
     draft.events += warned
 
 
@@ -51,8 +51,8 @@ def _words_of_success(situation: Situation) -> tuple[str, list[Event]]:
     if found is None:
         return "training has ended", []
     words = f"training has ended, but the weights of the model hold {found}"
-    mend = "look for a loss that is no number, lower the learning rate, or clip gradients"
-    return words, [Event("Warning", NOT_FINITE, f"The weights of the model hold {found}: {mend}")]
+    advice = "look for a loss that is no number, lower the learning rate, or clip gradients"
+    return words, [Event("Warning", NOT_FINITE, f"The weights of the model hold {found}: {advice}")]
 
 
 def _trained_before(report: Mapping[str, Any]) -> int | None:
@@ -71,6 +71,6 @@ def _nothing_left(situation: Situation, step: int) -> tuple[str, list[Event]]:
     storage = checkpoint.storage if checkpoint else None
     where = (storage.uri or storage.mount_path) if storage else "its storage"
     words = f"nothing was left to train: the job found a checkpoint of step {step} in {where}, of a run that has ended"
-    mend = "raise the number of epochs or steps to train on, or use another checkpoint.storage to train again"
-    told = Event("Warning", NOTHING_TO_TRAIN, f"{words[0].upper()}{words[1:]}; {mend}")
-    return f"training has ended: {words}; {mend}", [told]
+    advice = "raise the number of epochs or steps to train on, or use another checkpoint.storage to train again"
+    event = Event("Warning", NOTHING_TO_TRAIN, f"{words[0].upper()}{words[1:]}; {advice}")
+    return f"training has ended: {words}; {advice}", [event]

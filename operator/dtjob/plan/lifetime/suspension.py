@@ -17,6 +17,8 @@ from dtjob.api.status.activity import Activity
 from dtjob.api.status.status import Status
 from dtjob.objects.topology import Task
 from dtjob.plan.actions import Delete
+from dtjob.plan.diagnosis.checkpoints_kept import checkpoints_end, goes_on_from
+from dtjob.plan.diagnosis.reachability import nothing_to_reach
 from dtjob.plan.draft import Draft
 from dtjob.plan.elastic.resize import go_on_as_desired, strays
 from dtjob.plan.failure.restart import replacement_group
@@ -26,8 +28,6 @@ from dtjob.plan.record.status import bump_attempts, ran_before, set_condition, s
 from dtjob.plan.seen.children import PodState, deleting, ended
 from dtjob.plan.seen.counts import count_tasks
 from dtjob.plan.seen.situation import Situation
-from dtjob.plan.telling.checkpoints_kept import checkpoints_end, goes_on_from
-from dtjob.plan.telling.reachability import nothing_to_reach
 
 RESUMED = "Resumed"
 """Like `Suspended`, the reason of the event that a Job gets."""
@@ -76,7 +76,7 @@ def suspend(draft: Draft, pause: Pause = BY_USER) -> None:
         status = status.remembering(all_created=False)
     draft.status = status
     if not holds(before.conditions, SUSPENDED):
-        draft.tell("Normal", SUSPENDED, pause.event)
+        draft.add_event("Normal", SUSPENDED, pause.event)
 
 
 def go_on(draft: Draft) -> None:
@@ -95,7 +95,7 @@ def go_on(draft: Draft) -> None:
         return
     if active is None:  # it never had a pod
         draft.situation = go_on_as_desired(situation.with_status(status))
-        draft.tell("Normal", RESUMED, "Job resumed")
+        draft.add_event("Normal", RESUMED, "Job resumed")
         return
     tasks, step = _begin_anew(situation), before.checkpoint_step
     status = bump_attempts(status, tasks, everyone)
@@ -103,7 +103,7 @@ def go_on(draft: Draft) -> None:
         status = status.but(checkpoint=None)
     where = f"; training goes on{goes_on_from(situation, tasks, step, saves=True)}" if step >= 0 else ""
     draft.situation = go_on_as_desired(situation.with_status(status))
-    draft.tell("Normal", RESUMED, f"Job resumed{where}")
+    draft.add_event("Normal", RESUMED, f"Job resumed{where}")
 
 
 def _activity(status: Status) -> Activity | None:

@@ -18,12 +18,12 @@ from dtjob.api.phase import Phase
 from dtjob.api.status.goodput import Part
 from dtjob.api.status.internal import Doing, Spent
 from dtjob.api.status.status import Status
+from dtjob.plan.diagnosis.reachability import SAID_AFTER
 from dtjob.plan.elastic.resize import was_resized_last
 from dtjob.plan.failure.budget import is_due, restarts
 from dtjob.plan.record.goodput import Goodput, spent_of
 from dtjob.plan.seen.report_types import of_the_contract
 from dtjob.plan.seen.situation import Situation
-from dtjob.plan.telling.reachability import SAID_AFTER
 
 AT_WORK = ("training", "saving")
 """States in which a supervisor's training process is within its training."""
@@ -54,7 +54,7 @@ class Seen:
     doing: Doing
     readable: bool
     """Whether its chief's supervisor tells how it is."""
-    told: Spent | None
+    reported: Spent | None
     """What that one accounts for; None before it has trained."""
     pods_wait_from: datetime | None
     """When the wait before the latest restart was over, and pods were waited for."""
@@ -72,7 +72,7 @@ def with_goodput(situation: Situation, status: Status) -> Status:
     if before is None:
         if status.phase is not Phase.RUNNING:
             return status
-        before = Goodput(now, seen.doing)  # steps that are told of already count, though their time is not known
+        before = Goodput(now, seen.doing)  # steps that are reported already count, though their time is not known
     return count(before, seen, now).written_to(status)
 
 
@@ -86,14 +86,14 @@ def see(situation: Situation, status: Status) -> Seen:
     report = of_the_contract(situation.reports.get(situation.chief.task.id, {}))
     silence = situation.children.silences.get(situation.chief.task.id)
     silent = silence is not None and situation.now >= silence.since + SAID_AFTER
-    readable, told = bool(report) and not silent, None
+    readable, reported = bool(report) and not silent, None
     attempt = report.get("attempt", situation.chief.attempt)
     if spent := report.get("spent"):
-        told = spent_of(spent, attempt, report.get("incarnation", 0))
+        reported = spent_of(spent, attempt, report.get("incarnation", 0))
     return Seen(
         doing=_doing(situation, status, report.get("state") if readable else None),
         readable=readable,
-        told=told,
+        reported=reported,
         pods_wait_from=status.internal.incident.not_before if status.internal.incident else None,
         ended=status.ended,
     )
@@ -103,9 +103,9 @@ def count(before: Goodput, seen: Seen, now: datetime) -> Goodput:
     """The goodput with the time until `now` counted. A clock that was set back takes nothing away."""
     elapsed = max(0.0, (now - before.until).total_seconds())
     if before.doing is Doing.SUSPENDED:
-        return replace(before, until=now, doing=_next(before, seen), untold={})
-    counted = _take_back(before, seen.told) if seen.told else before
-    counted, left = _take_told(counted, seen.told, elapsed)
+        return replace(before, until=now, doing=_next(before, seen), unreported={})
+    counted = _take_back(before, seen.reported) if seen.reported else before
+    counted, left = _take_reported(counted, seen.reported, elapsed)
     counted = _take_rest(counted, before, seen, left, now)
     return replace(counted, until=now, doing=_next(before, seen))
 
@@ -142,20 +142,20 @@ def _next(before: Goodput, seen: Seen) -> Doing:
     return seen.doing
 
 
-def _take_back(before: Goodput, told: Spent) -> Goodput:
+def _take_back(before: Goodput, reported: Spent) -> Goodput:
     """Without the steps that a new pod of the chief task takes up again: its supervisor knows of none before.
 
     They are the last pod's first, with their share of that pod's time, then those of the time before it.
     """
-    last, all_kept = before.told, (before.kept_steps, before.seconds.get(Part.KEPT, 0.0))
+    last, all_kept = before.reported, (before.kept_steps, before.seconds.get(Part.KEPT, 0.0))
     if last.attempt < 0:
         return before
-    if told.attempt == last.attempt:  # it had to go further back itself
-        steps, seconds = _share(all_kept, last.from_step - told.from_step)
-    elif told.from_step == 0:
+    if reported.attempt == last.attempt:  # it had to go further back itself
+        steps, seconds = _share(all_kept, last.from_step - reported.from_step)
+    elif reported.from_step == 0:
         steps, seconds = all_kept
     else:
-        back = last.last_step - told.from_step
+        back = last.last_step - reported.from_step
         steps, seconds = _share((last.kept_steps, last.kept), back)
         more = _share((all_kept[0] - last.kept_steps, all_kept[1] - last.kept), back - steps)
         steps, seconds = steps + more[0], min(seconds + more[1], all_kept[1])
@@ -171,30 +171,30 @@ def _share(steps: tuple[int, float], number: int) -> tuple[int, float]:
     return taken, seconds * taken / there if there else 0.0
 
 
-def _take_told(before: Goodput, told: Spent | None, elapsed: float) -> tuple[Goodput, float]:
+def _take_reported(before: Goodput, reported: Spent | None, elapsed: float) -> tuple[Goodput, float]:
     """With what the supervisor accounts for since it was last asked, and the seconds that are left to be counted.
 
     It gets no more than `elapsed` and what it had not accounted for when time was counted before.
     """
-    claims = dict(before.untold)
+    claims = dict(before.unreported)
     # Of a group that was up it is known by now what it was at; of one that had lost somebody only its chief can tell.
     reopened = claims.pop(Part.UNKNOWN, 0.0) if before.doing in _UP else 0.0
     counted, open_until_now = before.plus(Part.UNKNOWN, -reopened), elapsed + reopened
-    if told is not None and told.attempt != before.told.attempt:
+    if reported is not None and reported.attempt != before.reported.attempt:
         claims.pop(Part.UNKNOWN, None)
-    if told is None:
-        return replace(counted, untold=claims), open_until_now
-    last = before.told if before.told.attempt == told.attempt else Spent(attempt=told.attempt)
-    taken = min(max(0.0, told.seconds - last.seconds), open_until_now + sum(claims.values()))
-    saving = min(max(0.0, told.saving - last.saving), taken)
+    if reported is None:
+        return replace(counted, unreported=claims), open_until_now
+    last = before.reported if before.reported.attempt == reported.attempt else Spent(attempt=reported.attempt)
+    taken = min(max(0.0, reported.seconds - last.seconds), open_until_now + sum(claims.values()))
+    saving = min(max(0.0, reported.saving - last.saving), taken)
     there = before.seconds.get(Part.KEPT, 0.0) + taken - saving
-    redone = min(max(0.0, told.redone - last.redone), there)
+    redone = min(max(0.0, reported.redone - last.redone), there)
     counted = replace(
         counted,
-        told=told,
-        untold=claims,
-        kept_steps=max(0, before.kept_steps + told.kept_steps - last.kept_steps),
-        redone_steps=before.redone_steps + max(0, told.redone_steps - last.redone_steps),
+        reported=reported,
+        unreported=claims,
+        kept_steps=max(0, before.kept_steps + reported.kept_steps - last.kept_steps),
+        redone_steps=before.redone_steps + max(0, reported.redone_steps - last.redone_steps),
     )
     counted = counted.plus(Part.SAVING, saving).plus(Part.REDONE, redone).plus(Part.KEPT, taken - saving - redone)
     return _claim(counted, claims, taken - open_until_now), max(0.0, open_until_now - taken)
@@ -211,7 +211,7 @@ def _claim(counted: Goodput, claims: Mapping[Part, float], seconds: float) -> Go
         taken = min(max(0.0, seconds), claims.get(part, 0.0))
         counted, seconds = counted.plus(part, -taken), seconds - taken
         left[part] = claims.get(part, 0.0) - taken
-    return replace(counted, untold={part: value for part, value in left.items() if value > 0})
+    return replace(counted, unreported={part: value for part, value in left.items() if value > 0})
 
 
 def _take_rest(counted: Goodput, before: Goodput, seen: Seen, left: float, now: datetime) -> Goodput:
@@ -222,10 +222,12 @@ def _take_rest(counted: Goodput, before: Goodput, seen: Seen, left: float, now: 
     part = _part_of_rest(before, seen)
     # Its next word may be that it trained in some of that: the last one is from before, or was not read yet. So it is
     # also of a chief whose worker was lost just now.
-    untold = {**counted.untold, part: counted.untold.get(part, 0.0) + left} if left else dict(counted.untold)
-    if before.doing not in _UP and seen.doing in _UP:  # a chief that could have told of it has had the time
-        untold.pop(Part.UNKNOWN, None)
-    return replace(counted.plus(part, left), untold=untold)
+    unreported = (
+        {**counted.unreported, part: counted.unreported.get(part, 0.0) + left} if left else dict(counted.unreported)
+    )
+    if before.doing not in _UP and seen.doing in _UP:  # a chief that could have reported it has had the time
+        unreported.pop(Part.UNKNOWN, None)
+    return replace(counted.plus(part, left), unreported=unreported)
 
 
 def _part_of_rest(before: Goodput, seen: Seen) -> Part:
@@ -240,7 +242,7 @@ def _part_of_rest(before: Goodput, seen: Seen) -> Part:
 
 
 def _same_process(before: Goodput, seen: Seen) -> bool:
-    if seen.told is None:  # a trainer that tells nothing of its time
+    if seen.reported is None:  # a trainer that tells nothing of its time
         return True
-    counted = (before.told.attempt, before.told.incarnation)
-    return before.told.attempt < 0 or counted == (seen.told.attempt, seen.told.incarnation)
+    counted = (before.reported.attempt, before.reported.incarnation)
+    return before.reported.attempt < 0 or counted == (seen.reported.attempt, seen.reported.incarnation)

@@ -15,7 +15,7 @@ from dtjob.plan.kueue.placement import placed
 from dtjob.plan.pods.gang import as_member, keep_gang, membership_now, waits_for_the_chief
 from dtjob.plan.pods.one_chief import writer_left
 from dtjob.plan.pods.shared_objects import keep_shared
-from dtjob.plan.seen.children import PodState, TaskView, deleting, finished
+from dtjob.plan.seen.children import PodState, TaskView, deleting, is_terminal
 from dtjob.plan.seen.situation import Situation
 
 
@@ -40,7 +40,7 @@ def _retire(view: TaskView) -> list[Action]:
         if topology.attempt_of(old) >= view.attempt:
             continue
         name, uid = old["metadata"]["name"], old["metadata"]["uid"]
-        if labels.SERVING in labels.of(old) and not finished(old):
+        if labels.SERVING in labels.of(old) and not is_terminal(old):
             actions.append(StopServing(name, uid))
         if not deleting(old):
             actions.append(Delete.of(old, f"{view.task.id} is at attempt {view.attempt}"))

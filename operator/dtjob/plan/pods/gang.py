@@ -15,7 +15,7 @@ from functools import partial
 from dtjob.api.status.placement import Gang
 from dtjob.objects import drift, gangs, topology
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.actions import Create, Delete, Mend
+from dtjob.plan.actions import Create, Delete, Repair
 from dtjob.plan.draft import Draft
 from dtjob.plan.seen.children import PodState, TaskView, deleting, node_of
 from dtjob.plan.seen.situation import Situation
@@ -50,11 +50,11 @@ def _tell_overruled(draft: Draft) -> None:
     if not overruled or gang is None:
         return
     own = f"scheduling.gang replaces it by the job's own, PodGroup {gang.group}"
-    mend = "Remove these fields, or remove scheduling.gang to use your own group"
-    draft.tell("Warning", REPLACED, f"{', '.join(overruled)}: {own}. {mend}")
+    advice = "Remove these fields, or remove scheduling.gang to use your own group"
+    draft.add_event("Warning", REPLACED, f"{', '.join(overruled)}: {own}. {advice}")
 
 
-def keep_gang(situation: Situation) -> list[Create | Mend]:
+def keep_gang(situation: Situation) -> list[Create | Repair]:
     """What is to be made before the pods, or put right while some of them wait for a node."""
     there = _group(situation)
     if there is not None and not deleting(there) and all(view.state not in _WAITING for view in situation.training):
@@ -65,7 +65,7 @@ def keep_gang(situation: Situation) -> list[Create | Mend]:
     if there is None or deleting(there):
         return [Create.of(wanted)]
     field = drift.drifted(wanted, there)
-    return [Mend(wanted, there, field)] if field else []
+    return [Repair(wanted, there, field)] if field else []
 
 
 def membership_now(situation: Situation) -> gangs.Membership | None:

@@ -8,7 +8,7 @@ from datetime import datetime
 from dtjob.api.job import Job
 from dtjob.objects import labels
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.seen.children import ended, finished, lost_at, node_of
+from dtjob.plan.seen.children import ended, is_terminal, lost_at, node_of
 from dtjob.plan.seen.pod_facts import facts_of
 from dtjob.plan.seen.situation import Situation
 
@@ -23,7 +23,7 @@ def writer_left(situation: Situation) -> Manifest | None:
     if chief.pod is not None:
         return None
     earlier = next((pod for pod in chief.pods if not ended(pod)), None)
-    return earlier or next((pod for pod in _others(situation) if not finished(pod)), None)
+    return earlier or next((pod for pod in _others(situation) if not is_terminal(pod)), None)
 
 
 def why_the_chief_waits(situation: Situation) -> str:

@@ -15,7 +15,7 @@ NAMED = 3
 
 
 def restore_labels(draft: Draft) -> None:
-    """Put back the labels that our pods have lost, and tell users."""
+    """Restore the labels that our pods have lost, and tell users."""
     situation = draft.situation
     name, uid = situation.group_job.metadata.name, situation.group_job.metadata.uid
     found = [
@@ -30,8 +30,8 @@ def restore_labels(draft: Draft) -> None:
     more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
     changed = ", ".join(sorted(found[0].labels))
     draft.do(found)
-    told = f"Somebody changed labels by which dtjob finds its pods ({changed}); they are put back on {names}{more}"
-    draft.tell("Warning", "LabelsRestored", told)
+    message = f"Somebody changed labels by which dtjob finds its pods ({changed}); they are restored on {names}{more}"
+    draft.add_event("Warning", "LabelsRestored", message)
 
 
 def _lost(name: str, uid: str, view: TaskView, pod: Manifest) -> dict[str, str]:

@@ -20,9 +20,9 @@ from dtjob.plan.seen.situation import Situation
 from dtjob.plan.seen.workload import Kueue, Workload
 
 LABELLED_AT = f"{GROUP}/labelled-at"
-"""On a Workload, an annotation: when its labels were put back last."""
+"""On a Workload, an annotation: when its labels were last restored."""
 LEFT_ALONE = timedelta(minutes=1)
-"""For so long they are not put back again: others may want it otherwise, such as an admission webhook."""
+"""For so long they are not restored again: others may want it otherwise, such as an admission webhook."""
 ASKED_AGAIN = timedelta(seconds=10)
 """After this it is asked for meanwhile."""
 
@@ -74,15 +74,13 @@ def labelled(situation: Situation, workload: Workload, queued: Queueing) -> Queu
     body = {"metadata": {"labels": metadata["labels"], "annotations": {LABELLED_AT: times.rfc3339(now)}}}
     version = workload.manifest["metadata"]["resourceVersion"]
     patch = PatchWorkload(workload.name, workload.uid, version, body, False, "its labels were taken away")
-    said = (
-        f"Somebody took the label {labels.JOB_NAME} away, by which dtjob finds Workload {workload.name}; it is put back"
-    )
-    told = Event("Warning", "LabelsRestored", said)
-    return replace(queued, actions=(*queued.actions, patch), events=(*queued.events, told))
+    said = f"Somebody removed the label {labels.JOB_NAME}, by which dtjob finds Workload {workload.name}; restored"
+    event = Event("Warning", "LabelsRestored", said)
+    return replace(queued, actions=(*queued.actions, patch), events=(*queued.events, event))
 
 
 def _left_alone_until(situation: Situation, workload: Workload) -> datetime | None:
-    """Until when the labels are not put back; None: they may be now."""
+    """Until when the labels are not restored; None: they may be now."""
     text = (workload.manifest["metadata"].get("annotations") or {}).get(LABELLED_AT, "")
     try:
         labelled_at = times.parse(text)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A failure: its task, its cause and its words, as `status.firstFailure` keeps it."""
+"""A failure: its task, its cause and its words, as `status.firstFailure` keeps it; and the enum of all causes.
+
+`plan/failure/cause.py` finds the cause of a pod's end.
+"""
 
 from __future__ import annotations
 

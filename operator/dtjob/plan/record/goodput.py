@@ -16,7 +16,7 @@ from dtjob.api.status.goodput import GoodputSeconds, GoodputStatus, Part
 from dtjob.api.status.internal import Counted, Doing, Spent
 from dtjob.api.status.status import Status
 
-NOBODY_TOLD = Spent()
+NOTHING_REPORTED = Spent()
 
 
 def spent_of(fields: Mapping[str, Any], attempt: int, incarnation: int) -> Spent:
@@ -44,16 +44,16 @@ class Goodput:
     seconds: Mapping[Part, float] = field(default_factory=dict)
     kept_steps: int = 0
     redone_steps: int = 0
-    told: Spent = NOBODY_TOLD
+    reported: Spent = NOTHING_REPORTED
     """What of the supervisor's own account is counted."""
-    untold: Mapping[Part, float] = field(default_factory=dict)
+    unreported: Mapping[Part, float] = field(default_factory=dict)
     """Of each part, the seconds that this supervisor may yet account for."""
 
     @property
     def ratio(self) -> float | None:
-        """Kept time of all time of which it is known what it went into, 0 to 1; None before a supervisor has told of
+        """Kept time of all time of which it is known what it went into, 0 to 1; None before a supervisor has reported
         training."""
-        return None if self.told.attempt < 0 else kept_ratio(self.seconds)
+        return None if self.reported.attempt < 0 else kept_ratio(self.seconds)
 
     @property
     def percent(self) -> int | None:
@@ -80,8 +80,8 @@ class Goodput:
             seconds=by_part(said.seconds),
             kept_steps=said.steps.kept,
             redone_steps=said.steps.redone,
-            told=counted.told,
-            untold=by_part(counted.untold),
+            reported=counted.reported,
+            unreported=by_part(counted.unreported),
         )
 
     def written_to(self, status: Status) -> Status:
@@ -93,7 +93,10 @@ class Goodput:
             steps=said.steps.but(kept=self.kept_steps, redone=self.redone_steps),
         )
         counted = Counted(
-            until=self.until, doing=self.doing, told=self.told, untold=_in_block(GoodputSeconds(), self.untold)
+            until=self.until,
+            doing=self.doing,
+            reported=self.reported,
+            unreported=_in_block(GoodputSeconds(), self.unreported),
         )
         return status.but(goodput=said).remembering(goodput=counted)
 

@@ -50,7 +50,7 @@ class ProgramEnd:
     transient: bool = False
     """The exception is one of connections or of storage that is away, which may pass by itself."""
     permanent: bool = False
-    """The exception is one of the trainer's own that only another program or manifest mends."""
+    """The exception is one of the trainer's own that only another program or manifest corrects."""
     straggler: str = ""
     """Where training has stalled, the task that is behind; else empty."""
     behind: str = ""
@@ -113,8 +113,8 @@ class ProgramEnd:
     def exception_json(self) -> dict[str, str]:
         """The exception in the status' form; empty if there was none."""
         kind, _, message = self.exception.partition(": ")
-        told = {"type": kind, "message": message}
-        return {name: value for name, value in told.items() if value}
+        found = {"type": kind, "message": message}
+        return {name: value for name, value in found.items() if value}
 
 
 UNKNOWN = ProgramEnd()

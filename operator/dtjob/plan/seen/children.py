@@ -176,12 +176,12 @@ def ended_at(pod: Manifest) -> datetime | None:
 def ended(pod: Manifest) -> bool:
     """Whether nothing of this pod trains any more."""
     facts = facts_of(pod)
-    return facts.end is not None or facts.finished
+    return facts.end is not None or facts.is_terminal
 
 
-def finished(pod: Manifest) -> bool:
+def is_terminal(pod: Manifest) -> bool:
     """Whether all of the pod's containers have ended, sidecars too: only then do EndpointSlices drop its host name."""
-    return facts_of(pod).finished
+    return facts_of(pod).is_terminal
 
 
 def kept_by_sidecar(pod: Manifest) -> bool:
@@ -190,7 +190,7 @@ def kept_by_sidecar(pod: Manifest) -> bool:
     For a moment the kubelet says that the containers have ended and not yet that the pod has: no sidecar keeps it then.
     """
     states = [one.get("state") or {} for one in (pod.get("status") or {}).get("containerStatuses") or ()]
-    return ended(pod) and not finished(pod) and any("running" in state for state in states)
+    return ended(pod) and not is_terminal(pod) and any("running" in state for state in states)
 
 
 def deleting(pod: Manifest) -> bool:
@@ -243,7 +243,7 @@ def state_of(pod: Manifest, now: datetime, *, supervised: bool = False) -> PodSt
     if (end := facts.end) is not None:
         done = end.get("exitCode") == 0 and (supervised or not _was_told_to_end(pod, end))
         return PodState.SUCCEEDED if done else PodState.FAILED
-    if facts.finished:
+    if facts.is_terminal:
         # Succeeded without the training container's end was never seen by a kubelet: do not call it success.
         return PodState.FAILED
     if facts.lost_at is not None and now >= facts.lost_at:

@@ -51,7 +51,7 @@ class PodFacts:
     """When it counts as lost with its node, None if it is not being deleted or has ended."""
 
     @property
-    def finished(self) -> bool:
+    def is_terminal(self) -> bool:
         """Whether all of the pod's containers have ended."""
         return self.phase in POD_ENDED
 

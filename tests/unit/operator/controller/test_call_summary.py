@@ -37,7 +37,7 @@ def test_what_somebody_has_deleted_is_told_of_when_it_is_there_again():
     summary.created("NetworkPolicy", "digits", again=True)
     summary.created("Service", "digits")
     told = "NetworkPolicy digits was missing and has been created again"
-    assert summary.events() == [Event("Normal", "Mended", told)]
+    assert summary.events() == [Event("Normal", "Repaired", told)]
 
 
 def test_nothing_done_is_nothing_said():

@@ -18,7 +18,7 @@ from dtjob.controller.pace.slots import CALLS_OF_A_JOB
 from dtjob.kube.api_error import ApiError
 from dtjob.objects import gangs, kueue, labels
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.actions import Create, Mend
+from dtjob.plan.actions import Create, Repair
 from tests.unit.operator import builders
 from tests.unit.operator.builders import stranger
 from tests.unit.operator.simulation.operator import World, job_manifest
@@ -73,11 +73,11 @@ def test_batches_double() -> None:
 def test_what_pods_need_comes_first_and_repairs_and_workloads_hold_up_nothing() -> None:
     service, policy, group = ({"kind": kind, "metadata": {"name": "a"}} for kind in ("Service", "NetworkPolicy", GROUP))
     pods = [Create("Pod", f"a-{role}-0-0", dict, role) for role in ("chief", "worker")]
-    workload, mend = Create(kueue.KIND, "a", dict), Mend(policy, policy, "spec.ingress")
-    needed, roles, alone = in_groups([workload, *pods, mend, Create.of(service), Create.of(group)])
+    workload, repair = Create(kueue.KIND, "a", dict), Repair(policy, policy, "spec.ingress")
+    needed, roles, alone = in_groups([workload, *pods, repair, Create.of(service), Create.of(group)])
     assert [one.kind for one in needed] == ["Service", GROUP]
     assert roles == {"chief": [pods[0]], "worker": [pods[1]]}
-    assert alone == [workload, mend]
+    assert alone == [workload, repair]
 
 
 def test_a_quota_is_not_asked_again_at_every_event() -> None:

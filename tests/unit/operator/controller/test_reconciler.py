@@ -264,8 +264,8 @@ def test_what_changes_without_end_is_mended_ever_less_often(kind: str):
     with world(builders.job()) as made:
         watcher, made.cluster._watcher = made.cluster._watcher, meddle
         made.run(3600)
-        mends = made.cluster.calls.count(f"mend {kind} digits")
-        assert AT_ONCE < mends < AT_ONCE + 8 + 3600 / WAIT.longest
+        repairs = made.cluster.calls.count(f"repair {kind} digits")
+        assert AT_ONCE < repairs < AT_ONCE + 8 + 3600 / WAIT.longest
         assert len(made.pods) == 3
         made.cluster._watcher = watcher
         made.run(WAIT.longest)
@@ -295,7 +295,7 @@ def test_a_pod_is_replaced_though_a_repair_fails(kind: str, change: Callable[[Ma
         made.run(1)
         all_run(made)
         made.run(1)
-        made.cluster.failing[f"mend {kind} digits"] = error
+        made.cluster.failing[f"repair {kind} digits"] = error
         made.cluster.change(kind, "digits", change)
         lose_the_chief(made)
         made.run(30)

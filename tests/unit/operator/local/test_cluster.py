@@ -27,13 +27,13 @@ async def test_an_object_is_mended_where_it_is_there(cluster: ProcessCluster) ->
     wanted = shared.service(JOB)
     other: Manifest = {**wanted, "spec": {**wanted["spec"], "selector": {"a": "b"}, "sessionAffinity": "ClientIP"}}
     stored = await cluster.create(other)
-    mended = await cluster.mend(wanted, stored["metadata"]["uid"])
-    assert mended is not None
-    assert drift.drifted(wanted, mended) == ""
-    assert mended["spec"]["sessionAffinity"] == "ClientIP"
-    assert int(mended["metadata"]["resourceVersion"]) > int(stored["metadata"]["resourceVersion"])
-    assert await cluster.mend(wanted, "another") is None
-    assert await cluster.mend(shared.network_policy(JOB), stored["metadata"]["uid"]) is None
+    repaired = await cluster.repair(wanted, stored["metadata"]["uid"])
+    assert repaired is not None
+    assert drift.drifted(wanted, repaired) == ""
+    assert repaired["spec"]["sessionAffinity"] == "ClientIP"
+    assert int(repaired["metadata"]["resourceVersion"]) > int(stored["metadata"]["resourceVersion"])
+    assert await cluster.repair(wanted, "another") is None
+    assert await cluster.repair(shared.network_policy(JOB), stored["metadata"]["uid"]) is None
 
 
 async def test_a_status_that_is_written_as_it_is_makes_no_new_version(tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ def test_what_was_told_to_end_has_not_failed():
 
 def test_goodput_of_a_run_that_was_stopped_is_counted_to_its_end():
     """The status was written last when training had begun; the chief was asked last just before its end."""
-    begun = {"until": rfc3339(NOW), "doing": "training", "told": {"attempt": 0, "incarnation": 1}}
+    begun = {"until": rfc3339(NOW), "doing": "training", "reported": {"attempt": 0, "incarnation": 1}}
     written = {"phase": "Running", "goodput": {"seconds": {"starting": "2.4"}}, "internal": {"goodput": begun}}
     told = {"from": 0, "keptSteps": 407, "kept": 8.5, "redoneSteps": 0, "redone": 0, "saving": 0.5}
     found = pods(chief=143, worker=143)

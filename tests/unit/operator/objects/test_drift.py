@@ -70,9 +70,9 @@ def test_what_dtjob_says_and_is_otherwise_is_drift(there: Manifest, field: str):
     wanted = SERVICE if there["kind"] == "Service" else POLICY
     for seen in (there, drift.reduced(there)):
         assert drift.drifted(wanted, seen) == field
-    mended = drift.mended(wanted, there)
-    assert drift.drifted(wanted, mended) == ""
-    assert mended["metadata"]["resourceVersion"] == there["metadata"]["resourceVersion"]
+    repaired = drift.repaired(wanted, there)
+    assert drift.drifted(wanted, repaired) == ""
+    assert repaired["metadata"]["resourceVersion"] == there["metadata"]["resourceVersion"]
 
 
 def test_a_rule_from_everybody_is_none_from_nobody():
@@ -89,9 +89,9 @@ def test_a_label_of_ours_that_is_gone_comes_back_beside_the_others():
     there["metadata"]["labels"]["team"] = "vision"
     there["spec"]["sessionAffinity"] = "ClientIP"
     assert drift.drifted(SERVICE, there) == f"metadata.labels[{labels.JOB_NAME}]"
-    mended = drift.mended(SERVICE, there)
-    assert labels.of(mended) == {**labels.of(SERVICE), "team": "vision"}
-    assert mended["spec"]["sessionAffinity"] == "ClientIP"
+    repaired = drift.repaired(SERVICE, there)
+    assert labels.of(repaired) == {**labels.of(SERVICE), "team": "vision"}
+    assert repaired["spec"]["sessionAffinity"] == "ClientIP"
 
 
 @pytest.mark.parametrize("wanted", [SERVICE, CONFIG_MAP, POLICY], ids=lambda one: one["kind"])

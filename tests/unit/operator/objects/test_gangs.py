@@ -65,9 +65,9 @@ def test_a_priority_that_cannot_change_is_left_as_it_is():
     made = group_of(gang_job("Kubernetes", scheduling={"priorityClassName": "high"}))
     there = {**made, "spec": {"schedulingPolicy": {"gang": {"minCount": 1}}, "disruptionMode": {"single": {}}}}
     assert drift.drifted(made, there) == "spec.schedulingPolicy"
-    mended = drift.mended(made, there)
-    assert mended["spec"] == {"schedulingPolicy": {"gang": {"minCount": 4}}, "disruptionMode": {"single": {}}}
-    assert drift.drifted(made, mended) == ""
+    repaired = drift.repaired(made, there)
+    assert repaired["spec"] == {"schedulingPolicy": {"gang": {"minCount": 4}}, "disruptionMode": {"single": {}}}
+    assert drift.drifted(made, repaired) == ""
 
 
 def test_volcano():
@@ -189,7 +189,7 @@ def test_what_is_dtjobs_is_mended_and_what_others_say_stays():
     job = gang_job("Volcano")
     wanted, there = group_of(job), stored(job, minMember=1, networkTopology={"mode": "soft"})
     assert drift.drifted(wanted, there) == "spec.minMember"
-    right = drift.mended(wanted, there)
+    right = drift.repaired(wanted, there)
     assert right["spec"] == {"minMember": 4, "queue": "default", "networkTopology": {"mode": "soft"}}
     assert right["status"] == {"phase": "Inqueue"}
     assert drift.drifted(wanted, right) == ""

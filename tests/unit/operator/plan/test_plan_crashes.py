@@ -41,8 +41,8 @@ class Scripted(Life):
         self.world.run(1)
 
     def end_well(self) -> None:
-        """Everything is mended, and it comes to rest."""
-        self.mend()
+        """Everything is repaired, and it comes to rest."""
+        self.repair()
         self.settle()
         self.check_charges()
         self.check_quota_is_given_back()

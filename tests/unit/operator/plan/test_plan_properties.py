@@ -2,7 +2,7 @@
 """Any job, any history, a crash anywhere: the real operator over a simulated cluster (`../simulation/`).
 
 Hypothesis plays users, kubelets, node failures, strangers, supervisors, the watch and the operator's own crashes. After
-each history everything is mended, and each job must come to Running or to its end by itself, waking up only when it
+each history everything is repaired, and each job must come to Running or to its end by itself, waking up only when it
 said it would. CI runs the same histories each time; `make simulate` looks for new ones.
 """
 

@@ -36,7 +36,7 @@ class Accounts:
         self.mistakes: dict[str, dict[str, str]] = {}
         """What programs failed with before their first step, by job uid and pod, where it may be their own fault."""
         self.permanent: set[tuple[str, str]] = set()
-        """Job uid and pod of failures that no restart mends."""
+        """Job uid and pod of failures that no restart repairs."""
 
     def check(
         self,

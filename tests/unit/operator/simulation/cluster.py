@@ -21,7 +21,7 @@ from dtjob.controller.store import LISTED_KINDS
 from dtjob.objects import drift, kueue, labels
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Event, PatchWorkload
-from dtjob.plan.seen.children import ended, finished
+from dtjob.plan.seen.children import ended, is_terminal
 from tests.unit.operator import builders
 from tests.unit.operator.simulation.api_schema import refusal
 from tests.unit.operator.simulation.facts import Facts
@@ -117,9 +117,9 @@ class SimulatedCluster:
     async def stop_serving(self, namespace: str, name: str, uid: str) -> None:
         await self._call(f"stop serving {name}", lambda: self._stop_serving(name, uid))
 
-    async def mend(self, wanted: Manifest, uid: str) -> Manifest | None:
-        what = f"mend {wanted['kind']} {wanted['metadata']['name']}"
-        stored: Manifest | None = await self._call(what, lambda: self._mend(wanted, uid))
+    async def repair(self, wanted: Manifest, uid: str) -> Manifest | None:
+        what = f"repair {wanted['kind']} {wanted['metadata']['name']}"
+        stored: Manifest | None = await self._call(what, lambda: self._repair(wanted, uid))
         return stored
 
     async def patch_workload(self, namespace: str, action: PatchWorkload) -> Manifest:
@@ -172,7 +172,7 @@ class SimulatedCluster:
     def ask_to_delete(self, kind: str, name: str) -> None:
         """kubectl delete. A pod that no kubelet has seen or that has ended, and anything but a pod, goes at once."""
         stored = self.objects[kind, name]
-        if kind != "Pod" or finished(stored) or not (stored.get("status") or {}).get("containerStatuses"):
+        if kind != "Pod" or is_terminal(stored) or not (stored.get("status") or {}).get("containerStatuses"):
             self.remove(kind, name)
         elif "deletionTimestamp" not in stored["metadata"]:
             grace = stored["spec"]["terminationGracePeriodSeconds"]
@@ -240,13 +240,13 @@ class SimulatedCluster:
             manifest = {**manifest, "metadata": {**manifest["metadata"], "uid": uid}}
         return self.put(manifest)
 
-    def _mend(self, wanted: Manifest, uid: str) -> Manifest | None:
+    def _repair(self, wanted: Manifest, uid: str) -> Manifest | None:
         stored = self.objects.get((wanted["kind"], wanted["metadata"]["name"]))
         if stored is None or stored["metadata"]["uid"] != uid:
             return None
         self.rules.check_touch(stored)
-        mended = copied(drift.mended(wanted, stored))
-        self.change(wanted["kind"], wanted["metadata"]["name"], lambda one: one.update(mended))
+        repaired = copied(drift.repaired(wanted, stored))
+        self.change(wanted["kind"], wanted["metadata"]["name"], lambda one: one.update(repaired))
         return copied(stored)
 
     def _delete(self, kind: str, name: str, uid: str, version: str) -> Manifest | None:

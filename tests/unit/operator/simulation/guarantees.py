@@ -68,7 +68,7 @@ class Must(StrEnum):
 
     PROGRAMS_FAIL_FAST = "programs-fail-fast"
     """A program that fails alike before its first step ends within two attempts; one of a job that was ever seen to
-    step never for that. One that no restart mends ends at once."""
+    step never for that. One that no restart repairs ends at once."""
 
 
 EVERYTHING = frozenset(Must)

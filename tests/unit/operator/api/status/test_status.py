@@ -48,7 +48,11 @@ WHOLE: dict[str, Any] = {
         },
         "attempts": {"exceptions": {"worker-0": 2}},
         "allCreated": False,
-        "goodput": {"until": "2026-11-21T10:00:00.120000Z", "doing": "training", "told": {"attempt": 0, "kept": "3"}},
+        "goodput": {
+            "until": "2026-11-21T10:00:00.120000Z",
+            "doing": "training",
+            "reported": {"attempt": 0, "kept": "3"},
+        },
     },
 }
 

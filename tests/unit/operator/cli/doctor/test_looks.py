@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `dtjob doctor` says of clusters, each finding with its mend."""
+"""What `dtjob doctor` says of clusters, each finding with its advice."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How often one object is mended where others want it otherwise."""
+"""How often one object is repaired where others want it otherwise."""
 
 from __future__ import annotations
 
@@ -29,4 +29,4 @@ def test_what_is_remembered_is_bounded():
     limit = RepairLimit()
     for number in range(REMEMBERED + 50):
         limit.note(number, NOW)
-    assert len(limit._mended) == REMEMBERED
+    assert len(limit._repaired) == REMEMBERED

@@ -29,18 +29,18 @@ def part(path: str) -> dict[str, Any] | None:
     return found
 
 
-@pytest.mark.parametrize("word", hints._MENDS)
+@pytest.mark.parametrize("word", hints._ADVICE)
 def test_a_word_is_no_field_of_ours_and_its_mend_is_one(word: str) -> None:
     assert part(word) is None
-    mend = hints.instead(word.replace("*", "worker")) or ""
-    found = _FIELD.findall(mend)
+    advice = hints.instead(word.replace("*", "worker")) or ""
+    found = _FIELD.findall(advice)
     assert (
         found
-        or mend.startswith(("remove it", "create", "write its", "write chief", "write worker", "write ps"))
-        or (mend in ("write roles", "write evaluator", "write scheduling") or "onReasons" in mend)
+        or advice.startswith(("remove it", "create", "write its", "write chief", "write worker", "write ps"))
+        or (advice in ("write roles", "write evaluator", "write scheduling") or "onReasons" in advice)
     )
     for field in found:
-        assert part(field), mend
+        assert part(field), advice
 
 
 @pytest.mark.parametrize(

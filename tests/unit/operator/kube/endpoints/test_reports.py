@@ -111,7 +111,7 @@ def silent(store: Store, task: str) -> None:
 def test_a_task_that_the_chief_cannot_reach_is_asked_for_the_reason() -> None:
     store = stored(builders.job())
     store.set_report(KEY, "chief-0", {"unreached": {"worker-9": "", "worker-1": "", "worker-0": ""}})
-    assert [(one.task, one.stands_in) for one in reports.supervisors_to_ask(store)] == [
+    assert [(one.task, one.only_if_chief_silent) for one in reports.supervisors_to_ask(store)] == [
         ("chief-0", False),
         ("worker-1", True),
     ]
@@ -125,7 +125,7 @@ def test_others_are_asked_while_the_chief_is_silent_in_a_job_that_looks_out_for_
     silent(store, "evaluator-0")
     assert list(asked(store)) == ["chief-0", "evaluator-0"]
     silent(store, "chief-0")
-    assert [(one.task, one.stands_in) for one in reports.supervisors_to_ask(store)] == [
+    assert [(one.task, one.only_if_chief_silent) for one in reports.supervisors_to_ask(store)] == [
         ("chief-0", False),
         ("evaluator-0", False),
         ("worker-1", True),

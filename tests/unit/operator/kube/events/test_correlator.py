@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which events are told anew, and which counted."""
+"""Which events are recorded anew, and which are counted."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ EVENT = Event("Warning", "FailedCreate", "exceeded quota")
 
 def test_the_same_again_is_counted_for_ten_minutes():
     correlator = Correlator()
-    first, again = correlator.tell("a", EVENT, NOW), correlator.tell("a", EVENT, at(60))
+    first, again = correlator.correlate("a", EVENT, NOW), correlator.correlate("a", EVENT, at(60))
     assert (first.count, again.count) == (1, 2)
     assert (again.suffix, again.first, again.event) == (first.suffix, NOW, EVENT)
-    later = correlator.tell("a", EVENT, at(60) + WINDOW + timedelta(seconds=1))
+    later = correlator.correlate("a", EVENT, at(60) + WINDOW + timedelta(seconds=1))
     assert later.count == 1
     assert later.suffix != first.suffix
 
@@ -25,22 +25,26 @@ def test_the_same_again_is_counted_for_ten_minutes():
 def test_another_job_reason_or_message_is_another_event():
     correlator = Correlator()
     others = [Event("Warning", "FailedCreate", "a"), Event("Warning", "Failed", "exceeded quota")]
-    told = [correlator.tell("a", one, NOW) for one in (EVENT, *others)] + [correlator.tell("b", EVENT, NOW)]
-    assert [one.count for one in told] == [1, 1, 1, 1]
-    assert len({one.suffix for one in told}) == 4
+    recorded = [correlator.correlate("a", one, NOW) for one in (EVENT, *others)] + [
+        correlator.correlate("b", EVENT, NOW)
+    ]
+    assert [one.count for one in recorded] == [1, 1, 1, 1]
+    assert len({one.suffix for one in recorded}) == 4
 
 
 def test_many_alike_become_one():
     correlator = Correlator()
-    told = [correlator.tell("a", Event("Warning", "FailedCreate", f"pod {n}"), at(n)) for n in range(4 * MOST_ALIKE)]
-    assert len({one.suffix for one in told}) == MOST_ALIKE + 1
-    assert told[-1].count == 3 * MOST_ALIKE
-    assert told[-1].event.message == f"{COMBINED}pod {4 * MOST_ALIKE - 1}"
+    recorded = [
+        correlator.correlate("a", Event("Warning", "FailedCreate", f"pod {n}"), at(n)) for n in range(4 * MOST_ALIKE)
+    ]
+    assert len({one.suffix for one in recorded}) == MOST_ALIKE + 1
+    assert recorded[-1].count == 3 * MOST_ALIKE
+    assert recorded[-1].event.message == f"{COMBINED}pod {4 * MOST_ALIKE - 1}"
 
 
 def test_what_is_remembered_is_bounded():
     correlator = Correlator()
     for number in range(REMEMBERED + 100):
-        correlator.tell(f"job {number}", EVENT, NOW)
+        correlator.correlate(f"job {number}", EVENT, NOW)
     assert len(correlator._known) == REMEMBERED
-    assert correlator.tell("job 0", EVENT, NOW).count == 1
+    assert correlator.correlate("job 0", EVENT, NOW).count == 1

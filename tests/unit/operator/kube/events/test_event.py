@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dtjob.kube.events.correlator import Told
+from dtjob.kube.events.correlator import Recorded
 from dtjob.kube.events.event import LONGEST_WARNING, event_object, newest_warning, repetition
 from dtjob.plan.actions import Event
 from tests.unit.operator import builders
@@ -16,7 +16,7 @@ RESTARTING = Event("Warning", "Restarting", "worker-1 failed")
 
 
 def test_an_event_points_to_the_job_and_lies_beside_it() -> None:
-    made = event_object(JOB, Told(RESTARTING, "1a2b", 1, NOW), NOW)
+    made = event_object(JOB, Recorded(RESTARTING, "1a2b", 1, NOW), NOW)
     assert made["metadata"] == {"name": "digits.1a2b", "namespace": "default"}
     assert made["involvedObject"]["namespace"] == "default"
     assert made["involvedObject"]["uid"] == builders.JOB_UID
@@ -26,14 +26,14 @@ def test_an_event_points_to_the_job_and_lies_beside_it() -> None:
 
 
 def test_a_repetition_counts_and_moves_the_last_time_only() -> None:
-    told = Told(RESTARTING, "1a2b", 3, NOW)
+    told = Recorded(RESTARTING, "1a2b", 3, NOW)
     changes = {"message": "worker-1 failed", "lastTimestamp": "2026-11-21T10:01:00Z", "count": 3}
     assert repetition(told, at(60)) == changes
     assert event_object(JOB, told, at(60))["firstTimestamp"] == "2026-11-21T10:00:00Z"
 
 
 def test_a_message_is_cut_to_what_is_taken() -> None:
-    assert len(repetition(Told(Event("Normal", "A", "x" * 5000), "1a2b", 1, NOW), NOW)["message"]) == 1024
+    assert len(repetition(Recorded(Event("Normal", "A", "x" * 5000), "1a2b", 1, NOW), NOW)["message"]) == 1024
 
 
 def warning(reason: str, message: str, **times: object) -> dict[str, object]:

@@ -37,7 +37,7 @@ class Records:
 
 
 def event(message: str) -> Event:
-    return Event("Normal", "Told", message)
+    return Event("Normal", "Recorded", message)
 
 
 async def test_whoever_tells_does_not_wait_and_all_is_recorded_before_the_end() -> None:
@@ -63,7 +63,7 @@ async def test_a_bug_in_one_is_no_reason_to_record_no_other(caplog: pytest.LogCa
         box.put(job("a"), event(message))
     await box.close()
     assert records.made == [("a", "well")]
-    assert "a bug in dtjob, in recording Told" in caplog.text
+    assert "a bug in dtjob, in recording Recorded" in caplog.text
 
 
 async def test_an_api_server_that_does_not_answer_holds_up_the_end_for_a_while_only(
@@ -86,7 +86,7 @@ async def test_one_too_many_is_dropped_and_said(
     box = Outbox(records, records.hurry)
     for number in range(3):
         box.put(job("a"), event(str(number)))
-    assert "default/a: event Told is dropped: 2 others wait: 2" in caplog.text
+    assert "default/a: event Recorded is dropped: 2 others wait: 2" in caplog.text
     records.may_go_on.set()
     await box.close()
     assert [message for _, message in records.made] == ["0", "1"]

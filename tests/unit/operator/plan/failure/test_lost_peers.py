@@ -105,7 +105,7 @@ def test_what_shows_that_a_peer_is_being_taken(peer: Any, cause: Cause, reason: 
     assert (first.cause, first.reason) == (cause, reason)
 
 
-def test_an_init_containers_failure_is_nobodys_collateral():
+def test_an_init_containers_failure_does_not_follow_from_another_failure():
     job, pods = of("MultiWorkerMirrored")
     fetch = {"name": "fetch", "state": {"terminated": {"exitCode": 1, "finishedAt": "2026-11-21T10:00:01Z"}}}
     pods["chief-0"]["status"] = {"phase": "Failed", "initContainerStatuses": [fetch]}

@@ -172,7 +172,7 @@ def test_a_finished_tasks_pod_may_go(strategy: str, program: bool):
     assert replaced(decide(job, pods)) == group.get((program, strategy), everyone)
 
 
-def test_collateral_ends_wait_for_the_first_cause():
+def test_failures_that_may_follow_from_another_wait_for_the_first_cause():
     """Without a supervisor all end together; the one that was killed may show a moment later."""
     job = builders.job(program=False)
     pods = builders.all_pods(job)

@@ -98,7 +98,7 @@ def test_twice_alike_is_the_programs_fault():
     assert (status["phase"], status["reason"]) == ("Failed", REASON)
     assert status["message"] == (
         f"the program failed twice before its first step: {MISSING} (chief-0, exit code 1); "
-        "mend the program and start the job anew"
+        "correct the program and create the job again"
     )
     first = status["firstFailure"]
     assert (first["exitCode"], first["beforeFirstStep"]) == (1, True)
@@ -278,7 +278,7 @@ def test_an_error_that_no_restart_mends_ends_the_job_at_once(stepped: bool | Non
     assert (status["phase"], status["reason"]) == ("Failed", REASON)
     assert status["message"] == (
         "the program failed, and a restart does not help: ModelFitError: Model.evaluate cannot be used (worker-0, exit "
-        "code 1); mend the program and start the job anew"
+        "code 1); correct the program and create the job again"
     )
     assert status["restarts"]["total"] == 0
 

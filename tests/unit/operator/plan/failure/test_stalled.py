@@ -11,7 +11,7 @@ from dtjob.api.job import Job
 from dtjob.objects.topology import tasks
 from dtjob.plan.actions import Create, Plan
 from dtjob.plan.failure.restart import failures
-from dtjob.plan.failure.stalled import MOST_TELLERS, silent_stragglers, tellers
+from dtjob.plan.failure.stalled import MOST_REPORTERS, reporters, silent_stragglers
 from dtjob.plan.seen.children import Children, Silence
 from tests.unit.operator import builders
 from tests.unit.operator.builders import at
@@ -239,7 +239,7 @@ def asked(job: Job, *silences: str, chief_uid: str = "uid-chief-0", away: tuple[
     """Who is asked beside the chief where these are silent."""
     silent = {task: Silence(f"uid-{task}", "10.0.0.7:2223", at(0), "ConnectTimeout", "") for task in silences}
     running = {task.id: f"uid-{task.id}" for task in tasks(job) if task.id not in away}
-    return tellers(job, Children(silences=silent), running | {"chief-0": chief_uid})
+    return reporters(job, Children(silences=silent), running | {"chief-0": chief_uid})
 
 
 def test_who_is_asked_where_the_chief_is_silent():
@@ -250,7 +250,7 @@ def test_who_is_asked_where_the_chief_is_silent():
     assert asked(large, "chief-0") == first
     assert asked(large, "chief-0", "worker-1", "worker-7") == [*first, "worker-3"]
     assert asked(large, "chief-0", away=("worker-0",)) == ["worker-1", "worker-2", "worker-3"]
-    assert len(asked(large, "chief-0", *(f"worker-{index}" for index in range(100)))) == MOST_TELLERS
+    assert len(asked(large, "chief-0", *(f"worker-{index}" for index in range(100)))) == MOST_REPORTERS
     assert asked(large, "chief-0", chief_uid="uid-of-its-next-pod") == []
     assert asked(builders.job(workers=100), "chief-0") == []
     assert asked(servers(), "chief-0") == [], "they know of no steps"

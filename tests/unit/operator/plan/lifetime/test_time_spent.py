@@ -28,8 +28,8 @@ def spent(kept: float = 0.0, steps: int = 0, *, begins: int = 0, attempt: int = 
     return Spent(attempt=attempt, from_step=begins, kept_steps=steps, kept=kept, **more)
 
 
-def seen(doing: Doing, told: Spent | None = None, **more: Any) -> Seen:
-    return Seen(**{"doing": doing, "readable": True, "told": told, "pods_wait_from": None} | more)
+def seen(doing: Doing, reported: Spent | None = None, **more: Any) -> Seen:
+    return Seen(**{"doing": doing, "readable": True, "reported": reported, "pods_wait_from": None} | more)
 
 
 UNREADABLE = seen(Doing.STARTING, readable=False)
@@ -79,13 +79,13 @@ def test_all_that_a_supervisor_trained_is_counted_at_its_end_however_old_its_rep
 ) -> None:
     """In hundredths of a second: when training began, and for each look the time since the last and the report's
     age."""
-    now, last, told = began, began, []
+    now, last, reported = began, began, []
     for since, age in looks:
         now += since
         last = max(last, now - age)
-        told.append((now / 100, seen(Doing.TRAINING, spent((last - began) / 100, last))))
+        reported.append((now / 100, seen(Doing.TRAINING, spent((last - began) / 100, last))))
     end = (now / 100 + 0.01, seen(Doing.ENDING, spent((now - began) / 100, now, saving=0.01), ended=True))
-    found = after(*told, end, begins=Goodput(NOW, first))
+    found = after(*reported, end, begins=Goodput(NOW, first))
     assert found.seconds[Part.SAVING] == 0.01
     assert found.seconds[Part.KEPT] == pytest.approx((now - began) / 100, abs=1e-6)
     assert sum(found.seconds.values()) == pytest.approx(now / 100 + 0.01)
@@ -135,10 +135,10 @@ def test_what_was_trained_before_a_worker_was_lost_is_known_once_the_chief_is_re
 def test_what_is_unknown_stays_so_once_all_tasks_run_again() -> None:
     gone = after((10, seen(Doing.TRAINING, spent(10, 10))), (2010, seen(Doing.WAITING_FOR_PODS, readable=False)))
     starts = after((2020, seen(Doing.RESTARTING, readable=False)), begins=gone)
-    for told in (None, spent(5, 5, begins=10, attempt=1)):
-        found = after((2025, seen(Doing.RESTARTING)), (2030, seen(Doing.TRAINING, told)), begins=starts)
+    for reported in (None, spent(5, 5, begins=10, attempt=1)):
+        found = after((2025, seen(Doing.RESTARTING)), (2030, seen(Doing.TRAINING, reported)), begins=starts)
         assert found.seconds[Part.UNKNOWN] == 2000
-        assert found.seconds[Part.KEPT] == (15 if told else 10)
+        assert found.seconds[Part.KEPT] == (15 if reported else 10)
         assert sum(found.seconds.values()) == 2030
 
 
@@ -246,8 +246,8 @@ def test_an_operator_that_was_away_while_pods_came_up_gives_the_time_back() -> N
     waits = after((10, seen(Doing.TRAINING, spent(10, 10))), (10, seen(Doing.WAITING_FOR_PODS)))
     back = after((3610, seen(Doing.RESTARTING, readable=False)), begins=waits)
     assert parts(back) == {"kept": 10, "waitingForPods": 3600}
-    told = after((3615, seen(Doing.TRAINING, spent(3000, 3000, begins=10, attempt=1))), begins=back)
-    assert parts(told) == {"kept": 3010, "waitingForPods": 605}
+    reported = after((3615, seen(Doing.TRAINING, spent(3000, 3000, begins=10, attempt=1))), begins=back)
+    assert parts(reported) == {"kept": 3010, "waitingForPods": 605}
 
 
 def test_an_operator_that_was_away_while_a_job_trained_misses_nothing() -> None:
@@ -272,7 +272,7 @@ def test_nobody_trains_longer_than_there_was_time() -> None:
     assert sum(parts(found).values()) == 10
 
 
-TOLD = st.builds(
+REPORTED = st.builds(
     Spent,
     attempt=st.integers(0, 3),
     incarnation=st.integers(0, 2),
@@ -287,7 +287,7 @@ SEEN = st.builds(
     Seen,
     doing=st.sampled_from(Doing),
     readable=st.booleans(),
-    told=st.none() | TOLD,
+    reported=st.none() | REPORTED,
     pods_wait_from=st.none() | st.integers(-100, 1000).map(at),
     ended=st.booleans(),
 )
@@ -303,7 +303,7 @@ def test_every_second_stands_under_one_name(looks: Iterable[tuple[int, Seen]]) -
         assert sum(goodput.seconds.values()) == pytest.approx(counted, abs=0.2)
         assert goodput.ratio is None or 0 <= goodput.ratio <= 1 + 1e-9
         for part in set(Part) - {Part.KEPT}:
-            claimed = before.untold.get(part, 0.0)
+            claimed = before.unreported.get(part, 0.0)
             assert goodput.seconds.get(part, 0.0) >= before.seconds.get(part, 0.0) - claimed - 0.011
         assert goodput.redone_steps >= before.redone_steps
 
@@ -313,8 +313,8 @@ def test_every_second_stands_under_one_name(looks: Iterable[tuple[int, Seen]]) -
 
 def report(step: int, kept: float, **more: Any) -> dict[str, Any]:
     block = {"from": 0, "keptSteps": step, "kept": kept, "redoneSteps": 0, "redone": 0, "saving": 0}
-    told = {"task": "chief-0", "attempt": 0, "incarnation": 0, "state": "training", "restoredStep": 0, "step": step}
-    return {**told, "spent": block, **more}
+    reported = {"task": "chief-0", "attempt": 0, "incarnation": 0, "state": "training", "restoredStep": 0, "step": step}
+    return {**reported, "spent": block, **more}
 
 
 class History:
@@ -325,8 +325,8 @@ class History:
         self.pods = builders.all_pods(self.job)
         self.writes = 0
 
-    def look(self, seconds: float, told: dict[str, Any] | None = None, **children: Any) -> dict[str, Any]:
-        reports = {} if told is None else {"chief-0": told}
+    def look(self, seconds: float, reported: dict[str, Any] | None = None, **children: Any) -> dict[str, Any]:
+        reports = {} if reported is None else {"chief-0": reported}
         observed = Children(tuple(self.pods.values()), reports, **children)
         status = plan(self.job, observed, at(seconds)).status
         if status is not None:

@@ -13,7 +13,7 @@ from dtjob.api.spec.scheduling import GangProvider
 from dtjob.objects import gangs, labels
 from dtjob.objects.defaults import NO_DEFAULTS
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.actions import Create, Delete, Mend, Plan
+from dtjob.plan.actions import Create, Delete, Plan, Repair
 from dtjob.plan.plan import plan
 from dtjob.plan.seen.children import Children
 from tests.unit.operator.builders import (
@@ -95,7 +95,7 @@ def test_a_plan_carried_out_leaves_nothing_to_do():
     jobs = gang_job()
     first = plan(jobs, Children(), NOW)
     again = plan_answered(with_status(jobs, first.status or {}), carried_out(Children(), first))
-    assert of(again, Create) + of(again, Mend) + of(again, Delete) == []
+    assert of(again, Create) + of(again, Repair) + of(again, Delete) == []
 
 
 def test_a_later_default_reaches_no_job_that_has_begun():
@@ -128,11 +128,11 @@ def test_it_is_put_right_only_while_a_pod_waits(provider: str):
     version = {"Volcano": "scheduling.volcano.sh/v1beta1", "Kubernetes": "scheduling.k8s.io/v1beta1"}.get(provider, "x")
     wrong = stored_group(began, version, at_most=1)
     running, children = settled(began, wrong)
-    assert of(plan_answered(running, children), Mend) == []
+    assert of(plan_answered(running, children), Repair) == []
     waiting = all_pods(began, unschedulable())["worker-0"]
     waits, children = settled(began, wrong, worker_0=waiting)
-    (mend,) = of(plan_answered(waits, children), Mend)
-    assert gangs.minimum(mend.manifest) == 4
+    (repair,) = of(plan_answered(waits, children), Repair)
+    assert gangs.minimum(repair.manifest) == 4
 
 
 def test_it_is_given_up_while_the_job_is_suspended_and_made_anew_after():
@@ -193,20 +193,20 @@ def replaced(version: str, *finished: str) -> tuple[Plan, Manifest]:
 def test_a_pod_that_replaces_another_is_a_member():
     made, pod = replaced("scheduling.k8s.io/v1alpha2")
     assert pod["spec"]["schedulingGroup"] == {"podGroupName": "digits"}
-    assert of(made, Create) + of(made, Mend) == []
+    assert of(made, Create) + of(made, Repair) == []
 
 
 def test_a_gang_does_not_wait_for_what_has_finished():
     made, pod = replaced("scheduling.k8s.io/v1beta1", "worker-1")
     assert pod["spec"]["schedulingGroup"] == {"podGroupName": "digits"}
-    (mend,) = of(made, Mend)
-    assert gangs.minimum(mend.manifest) == 3
+    (repair,) = of(made, Repair)
+    assert gangs.minimum(repair.manifest) == 3
 
 
 def test_where_a_group_cannot_be_changed_a_pod_that_is_too_few_stays_outside():
     made, pod = replaced("scheduling.k8s.io/v1alpha2", "worker-1")
     assert "schedulingGroup" not in pod["spec"]
-    assert of(made, Mend) == []
+    assert of(made, Repair) == []
     assert labels.of(pod)[labels.ATTEMPT] == "1"
 
 

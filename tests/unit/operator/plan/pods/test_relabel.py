@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Labels that somebody took from our pods are put back."""
+"""Labels that somebody took from our pods are restored."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ JOB = builders.job(workers=5)
 
 
 def restored(job: Job, *pods: Manifest) -> tuple[list[Relabel], list[Event]]:
-    """What is to be put back on these pods, and what users are told."""
+    """What is to be restored on these pods, and what users are told."""
     draft = builders.draft(job, *pods)
     restore_labels(draft)
     return [one for one in draft.actions if isinstance(one, Relabel)], draft.events

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When shared objects are made, when mended, and when left alone."""
+"""When shared objects are made, when repaired, and when left alone."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from dtjob.objects import shared
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.actions import Create, Mend
+from dtjob.plan.actions import Create, Repair
 from dtjob.plan.pods.shared_objects import keep_shared
 from dtjob.plan.seen.children import Children
 from tests.unit.operator import builders
@@ -18,7 +18,7 @@ JOB = builders.job()
 
 def asked(*there: Manifest) -> list[str]:
     seen = replace(builders.situation(JOB), children=Children(there))
-    words = {Create: "create", Mend: "mend"}
+    words = {Create: "create", Repair: "repair"}
     return [f"{words[type(action)]} {action.kind}" for action in keep_shared(seen)]
 
 
@@ -44,9 +44,9 @@ def test_what_pods_had_is_made_again():
 def test_what_drifted_is_mended_with_the_field_named():
     service, config_map, policy = all_there()
     policy["spec"]["ingress"] = [{}]
-    assert asked(service, config_map, policy) == ["mend NetworkPolicy"]
+    assert asked(service, config_map, policy) == ["repair NetworkPolicy"]
     (action,) = keep_shared(replace(builders.situation(JOB), children=Children((service, config_map, policy))))
-    assert isinstance(action, Mend)
+    assert isinstance(action, Repair)
     assert (action.field, action.there) == ("spec.ingress", policy)
     policy["metadata"]["deletionTimestamp"] = "2026-11-21T10:00:00Z"
     assert asked(service, config_map, policy) == []  # it is made anew once it is gone

@@ -22,8 +22,8 @@ COUNTED = Goodput(
     {Part.KEPT: 80.0, Part.REDONE: 10.0, Part.WAITING_FOR_PODS: 10.0, Part.UNKNOWN: 5.5},
     kept_steps=90,
     redone_steps=12,
-    told=SPENT,
-    untold={Part.RESTARTING: 1.5, Part.UNKNOWN: 0.5},
+    reported=SPENT,
+    unreported={Part.RESTARTING: 1.5, Part.UNKNOWN: 0.5},
 )
 
 
@@ -33,7 +33,7 @@ def through_the_status(goodput: Goodput) -> Goodput | None:
 
 def test_it_is_read_as_it_was_written() -> None:
     assert through_the_status(COUNTED) == COUNTED
-    claimed = Goodput(NOW, Doing.STARTING, {Part.WAITING_FOR_PODS: 4.0}, untold={Part.WAITING_FOR_PODS: 3.0})
+    claimed = Goodput(NOW, Doing.STARTING, {Part.WAITING_FOR_PODS: 4.0}, unreported={Part.WAITING_FOR_PODS: 3.0})
     assert through_the_status(claimed) == claimed
     part_of_a_second = Goodput(at(0.12), Doing.STARTING, {Part.STARTING: 0.12})
     assert through_the_status(part_of_a_second) == part_of_a_second
@@ -58,14 +58,14 @@ def test_nothing_is_claimed_before_a_supervisor_has_told_of_training() -> None:
     waits = Goodput(NOW, Doing.STARTING, {Part.STARTING: 7.0, Part.UNKNOWN: 100.0})
     assert (waits.ratio, waits.percent) == (None, None)
     assert "percentage" not in waits.written_to(Status()).to_json()["goodput"]
-    assert Goodput(NOW, Doing.TRAINING, {}, told=SPENT).percent is None
+    assert Goodput(NOW, Doing.TRAINING, {}, reported=SPENT).percent is None
 
 
 def test_percent_is_never_rounded_up() -> None:
-    assert Goodput(NOW, Doing.TRAINING, {Part.KEPT: 999.0, Part.SAVING: 1.0}, told=SPENT).percent == 99
-    assert Goodput(NOW, Doing.TRAINING, {Part.KEPT: 1.0}, told=SPENT).percent == 100
+    assert Goodput(NOW, Doing.TRAINING, {Part.KEPT: 999.0, Part.SAVING: 1.0}, reported=SPENT).percent == 99
+    assert Goodput(NOW, Doing.TRAINING, {Part.KEPT: 1.0}, reported=SPENT).percent == 100
     # 0.07 and 0.93 add up to a little more than 1 for a computer
-    assert Goodput(NOW, Doing.TRAINING, {Part.KEPT: 0.93, Part.SAVING: 0.07}, told=SPENT).percent == 93
+    assert Goodput(NOW, Doing.TRAINING, {Part.KEPT: 0.93, Part.SAVING: 0.07}, reported=SPENT).percent == 93
 
 
 def test_the_ratio_is_of_the_time_that_is_known() -> None:

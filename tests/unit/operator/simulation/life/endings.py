@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How every life must end: all that was broken is mended, and then each job runs or has ended, and asks for no more."""
+"""How every life must end: what was broken is repaired, and then each job runs or has ended, and asks for no more."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Ending(StrEnum):
     IS_SCALED = "its workers are scaled"
     FAILS_ALIKE = "its program fails twice alike before its first step"
     FAILS_AFTER_A_STEP = "its program has done a step, and then fails alike before each first one"
-    FAILS_FOR_GOOD = "its program fails in a way that no restart mends, after another failure"
+    FAILS_FOR_GOOD = "its program fails in a way that no restart repairs, after another failure"
     IS_REFUSED_ALMOST_ALL = "its chief is preempted while all that may fail alone is refused"
     LOSES_SURVIVORS = "its ps fails, and its workers fail one by one until it is back"
     FAILS_BY_RULE = "its chief ends with a code over which a rule ends the job"
@@ -91,8 +91,8 @@ class Endings(Deadlines, Programs):
     """It is as such an end needs it, and comes last."""
 
     def converge(self) -> None:
-        """Mend the world, let each job settle, end it as was chosen, and see that it asks for nothing more."""
-        self.mend()
+        """Repair the world, let each job settle, end it as was chosen, and see that it asks for nothing more."""
+        self.repair()
         self.settle()
         self.end_all()
         self.make_room(self.last_job)
@@ -118,10 +118,10 @@ class Endings(Deadlines, Programs):
         for name in self.names:
             if self.goes_on(name):
                 self.end(name)
-        self.mend()
+        self.repair()
         self.settle()
 
-    def mend(self) -> None:
+    def repair(self) -> None:
         """Nothing is broken any more, and nobody interferes."""
         cluster = self.world.cluster
         self.garbage_is_collected()

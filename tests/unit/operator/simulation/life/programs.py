@@ -92,7 +92,7 @@ class Programs(Budgets, Supervisors):
         self.set_status(name, builders.failed(code, exception, self.world.node_time(), stepped=stepped, **more))
 
     def fail_for_good(self, name: str) -> None:
-        """Another task fails first, and then its chief in a way that no restart mends: the job ends at once."""
+        """Another task fails first, and then its chief in a way that no restart repairs: the job ends at once."""
         policy = self.world.job_named(name).spec.failure_policy
         if self.world.job_named(name).spec.program is None or policy.rules:
             return

@@ -10,9 +10,9 @@ from typing import Any
 from dtjob.api.job import Job
 from dtjob.objects.shared import shared_objects
 from dtjob.plan.actions import Plan
+from dtjob.plan.diagnosis.reachability import STATUS_REACHABLE
 from dtjob.plan.plan import plan
 from dtjob.plan.seen.children import Children, Silence
-from dtjob.plan.telling.reachability import STATUS_REACHABLE
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dtjob.plan.telling.pending import waiting_reason
+from dtjob.plan.diagnosis.pending import waiting_reason
 from tests.unit.operator import builders
 
 

@@ -38,7 +38,7 @@ def say_reachability(draft: Draft) -> None:
     if known is None:  # conditions that never held are left out, and this one begins by not holding
         _set_reachable(draft, True, "Answers", "")
     if known != "False":
-        draft.tell("Warning", "StatusUnreachable", message)
+        draft.add_event("Warning", "StatusUnreachable", message)
     _set_reachable(draft, False, silence.reason, message)
 
 

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from dtjob.controller.cluster import Cluster, ClusterError
-from dtjob.controller.look import look
+from dtjob.controller.lookup import look_up
 from dtjob.controller.pace.slots import CALLS_OF_A_JOB, Slots
 from dtjob.objects import labels
 from dtjob.objects.manifest import Manifest
@@ -199,7 +199,7 @@ async def test_a_look_that_failed_asks_for_no_more_pods() -> None:
     cluster, slots = Overloaded(), Slots()
     names = [f"digits-worker-{number}-0" for number in range(1000)]
     with pytest.raises(ClusterError):
-        await look(cast(Cluster, cluster), slots, builders.job(workers=1000), Children(), Unread(pods=names))
+        await look_up(cast(Cluster, cluster), slots, builders.job(workers=1000), Children(), Unread(pods=names))
     asked = cluster.calls
     await asyncio.sleep(0.2)
     assert cluster.calls == asked, "calls of which nobody takes the answer"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Look: asks the cluster for what a plan has to know and no watch shows."""
+"""Lookup: asks the cluster for what a plan has to know and no watch shows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dtjob.plan.seen.pod_facts import facts_of
 from dtjob.plan.seen.unread import Unread
 
 
-async def look(cluster: Cluster, slots: Slots, job: Job, children: Children, unread: Unread) -> Children:
+async def look_up(cluster: Cluster, slots: Slots, job: Job, children: Children, unread: Unread) -> Children:
     """The children with the answers about what a plan has to know.
 
     - Pods: those of this very job that are there. The others are gone, or their owner says that they are no task of it.

@@ -32,12 +32,14 @@ def why_unreached(situation: Situation) -> str:
     unheard = [view for view in _unheard(situation) if situation.now >= _running_since(view) + SAID_AFTER]
     if not unheard:
         return ""
-    told = _told(situation.children, situation.chief.task.id)
+    reported = _reported_unreached(situation.children, situation.chief.task.id)
     named = [view.task.id for view in unheard[:NAMED]]
     who = ", ".join(named) + (" and others" if len(unheard) > NAMED else "")
     chief, network = situation.chief.task.id, situation.group_job.spec.network
-    reasons = [f"{chief} says: {told[task]}" for task in named if told[task]]
-    reasons += [f"{task} says: {why}" for task in named if (why := _told(situation.children, task).get(chief))]
+    reasons = [f"{chief} says: {reported[task]}" for task in named if reported[task]]
+    reasons += [
+        f"{task} says: {why}" for task in named if (why := _reported_unreached(situation.children, task).get(chief))
+    ]
     said = f" ({'; '.join(map(str, reasons[:2]))})" if reasons else ""
     return (
         f"training waits, because {chief} cannot be reached by {who}, though all run{said}. Look for a NetworkPolicy "
@@ -46,11 +48,11 @@ def why_unreached(situation: Situation) -> str:
     )
 
 
-def tell_unreached(draft: Draft) -> None:
+def note_unreached(draft: Draft) -> None:
     """Tell users of a job whose tasks have just turned out not to reach each other."""
     said, before = (condition(one.conditions, RUNNING) for one in (draft.status, draft.situation.written))
     if said is not None and said.reason == UNREACHABLE and (before is None or before.reason != UNREACHABLE):
-        draft.tell("Warning", UNREACHABLE, said.message)
+        draft.add_event("Warning", UNREACHABLE, said.message)
 
 
 def unreached_changes_at(situation: Situation) -> datetime | None:
@@ -58,10 +60,10 @@ def unreached_changes_at(situation: Situation) -> datetime | None:
     return min((_running_since(view) + SAID_AFTER for view in _unheard(situation)), default=None)
 
 
-def unreached_teller(job: Job, children: Children, running: Container[str]) -> list[str]:
+def unreached_reporter(job: Job, children: Children, running: Container[str]) -> list[str]:
     """The task whose status is to be read beside the chief's, as it may know why the chief does not hear it."""
-    told = _told(children, topology.chief_task(job).id)
-    return [task for task in told if task in running][:1]
+    reported = _reported_unreached(children, topology.chief_task(job).id)
+    return [task for task in reported if task in running][:1]
 
 
 def _unheard(situation: Situation) -> list[TaskView]:
@@ -69,14 +71,14 @@ def _unheard(situation: Situation) -> list[TaskView]:
     chief = situation.chief
     if chief.state is not PodState.RUNNING or chief.task.id not in situation.reports:
         return []
-    told = _told(situation.children, chief.task.id)
-    return [view for view in situation.training if view.task.id in told and view.state is PodState.RUNNING]
+    reported = _reported_unreached(situation.children, chief.task.id)
+    return [view for view in situation.training if view.task.id in reported and view.state is PodState.RUNNING]
 
 
-def _told(children: Children, task: str) -> Mapping[str, Any]:
+def _reported_unreached(children: Children, task: str) -> Mapping[str, Any]:
     """Whom this task's supervisor says that it cannot reach; of one that is silent nobody knows whether that holds."""
-    told = children.reports.get(task, {}).get("unreached")
-    return told if isinstance(told, Mapping) and task not in children.silences else {}
+    reported = children.reports.get(task, {}).get("unreached")
+    return reported if isinstance(reported, Mapping) and task not in children.silences else {}
 
 
 def _running_since(view: TaskView) -> datetime:

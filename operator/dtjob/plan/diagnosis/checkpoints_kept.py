@@ -23,9 +23,9 @@ def say_whether_checkpoints_are_kept(draft: Draft) -> None:
         return
     reason, message = found.reason, found.message
     known = condition(draft.status.conditions, CHECKPOINTS_KEPT)
-    told = found.kept is True or (known is not None and known.reason == reason)
-    if not told:
-        draft.tell("Warning", NOT_KEPT, message)
+    known_already = found.kept is True or (known is not None and known.reason == reason)
+    if not known_already:
+        draft.add_event("Warning", NOT_KEPT, message)
     draft.status = set_condition(draft.status, CHECKPOINTS_KEPT, found.kept, reason, message, draft.now, always=True)
 
 
@@ -37,7 +37,7 @@ def checkpoints_end(situation: Situation, replaced: Collection[Task]) -> bool:
 
 def goes_on_from(situation: Situation, replaced: Collection[Task], step: int, *, saves: bool = False) -> str:
     """The end of a sentence: from which step a job with a checkpoint at `step` continues when these tasks get new pods.
-    `saves`: they were told to save before, at a step that nobody knows."""
+    `saves`: they were known_already to save before, at a step that nobody knows."""
     found = keeping(situation.group_job, situation.defaults)
     if found is None or found.kept is True or situation.chief.task not in replaced:
         return f" from the checkpoint at step {step}{' or a later one' if saves else ''}"

@@ -8,9 +8,9 @@ from typing import Any
 
 from dtjob.api.spec.pod_template import TRAINING_CONTAINER
 from dtjob.objects.manifest import Manifest
+from dtjob.plan.diagnosis.slow_start import where
 from dtjob.plan.seen.children import PodState, TaskView, container_status, node_of
 from dtjob.plan.seen.pod_facts import facts_of
-from dtjob.plan.telling.slow_start import where
 
 HARMLESS_WAITS = ("", "ContainerCreating", "PodInitializing")
 
