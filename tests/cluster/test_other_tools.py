@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tools that know Jobs, on real statuses: kubectl itself, and Argo's and Katib's expressions under their own libraries.
 
-`tools/go/conditions` says what Argo and Katib make of the expressions in docs/jobs/life.md.
+`tools/go/conditions` says what Argo and Katib make of the expressions in docs/jobs/workflows.md.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from tests.cluster.conftest import Kubectl
 from tests.cluster.support.jobs import job, wait_phase, wait_pods
 from tests.cluster.support.kubelet import Kubelet
 from tests.cluster.support.operator_process import OperatorProcess
-from tests.unit.life_page import expressions
+from tests.unit.workflows_page import expressions
 from tools import binaries
 from tools.cluster.rest import Api, Object
 
 Judge = Callable[[str, list[Object]], list[str]]
 TOOLS = ("Argo Workflows", "Katib")
-"""As their paragraphs in the page begin."""
+"""As tests/unit/workflows_page.py names them."""
 
 
 @pytest.fixture(scope="module")

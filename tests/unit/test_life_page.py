@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from dtjob.crd.settled import CHANGEABLE
 from dtjob.crd.suspended_roles import SIZE
-from tests.unit.life_page import PAGE
+
+PAGE = Path(__file__).parents[2] / "docs" / "jobs" / "life.md"
 
 
 def test_what_may_change_is_there() -> None:

@@ -28,7 +28,7 @@ options = parser.parse_args()
 with dt.strategy().scope():  # TensorFlow places variables on one server after the other
     tables = [tf.Variable(tf.zeros(options.steps)) for _ in range(2)]
 values.PIECE_BYTES = 4 * (options.steps * 2 // 5)  # a table is in three pieces
-save, read = parts._save, Stored.read
+save, read = parts.save, Stored.read
 writers, readers = set(), set()
 
 
@@ -72,7 +72,7 @@ def step_fn(numbers):
         table.scatter_add(tf.IndexedSlices(one[None], number[None]))
 
 
-parts._save, Stored.read = noted_save, noted_read
+parts.save, Stored.read = noted_save, noted_read
 steps = tf.data.Dataset.range(options.steps).batch(1)
 dt.train(step_fn, steps, variables=tables, total_steps=options.steps)
 for table in tables:

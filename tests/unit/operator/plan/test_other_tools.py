@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The expressions of docs/jobs/life.md, as Argo and Katib read them, on the statuses of simulated jobs.
+"""The expressions of docs/jobs/workflows.md, as Argo and Katib read them, on the statuses of simulated jobs.
 
 Both read the expressions out of the object's JSON by GJSON paths; what of that language the page uses is evaluated
 here. Argo's are label selectors whose keys are such paths. tests/cluster/test_other_tools.py evaluates them with the
@@ -17,9 +17,9 @@ import yaml
 
 from dtjob.api.job import KIND
 from dtjob.objects import labels, topology
-from tests.unit.life_page import PAGE, expressions
 from tests.unit.operator import builders
 from tests.unit.operator.simulation.operator import World
+from tests.unit.workflows_page import PAGE, expressions
 
 QUERY = re.compile(r'#\((\w+)=="(\w*)"\)#')
 MISSING = object()
@@ -107,7 +107,7 @@ def test_katib_finds_the_chiefs_pod_and_its_container() -> None:
 
 
 def test_katib_finds_worker_0_where_there_is_no_chief() -> None:
-    (text,) = re.findall(r"If a job has no chief, its primary pod is `(\{.*?\})`", PAGE.read_text())
+    (text,) = re.findall(r"If a job has no chief, its primary pod is\s+`(\{.*?\})`", PAGE.read_text())
     job = builders.job(chief=False, program=False)
     matched = [
         task.id
