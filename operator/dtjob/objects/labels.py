@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from dtjob.api.names import GROUP, KIND, MANAGED_BY_LABEL
 from dtjob.objects.manifest import Manifest
 
@@ -16,7 +19,7 @@ SERVING = f"{GROUP}/serving"
 MANAGED_BY = MANAGED_BY_LABEL
 
 
-def of(manifest: Manifest) -> dict[str, str]:
+def of(manifest: Mapping[str, Any]) -> dict[str, str]:
     """The object's labels, empty if it has none."""
     return manifest["metadata"].get("labels") or {}
 

@@ -96,7 +96,7 @@ class Unchanged:
         self._inode: int | None = None
 
     def place(self, prefix: str, arrays: Mapping[str, Bytes]) -> None:
-        """Make a checkpoint `prefix` of `arrays` alone; `saved` is to be told of its data file's last name."""
+        """Make a checkpoint `prefix` of `arrays` alone. Call `saved` when its data file has its last name."""
         digest = _digest_of(arrays)
         data = Path(prefix + DATA_SUFFIX)
         if digest != self._digest or not self._linked(data, prefix):
@@ -107,7 +107,7 @@ class Unchanged:
         self._inode = data.stat().st_ino
 
     def saved(self, prefix: str) -> None:
-        """Checkpoint `prefix` is whole, and has the file that was placed."""
+        """Find the placed file among those of checkpoint `prefix`, which is whole."""
         path = Path(prefix)
         files = path.parent.glob(f"{path.name}.data-*")
         self._data = next((file for file in files if file.stat().st_ino == self._inode), None)
@@ -125,11 +125,11 @@ class Unchanged:
         return True
 
 
-def apart(tensors: Mapping[str, object], directory: str) -> set[str]:
-    """The names of those `tensors` that are arrays, where a file of their own pays."""
+def apart(tensors: Mapping[str, Any], directory: str) -> dict[str, Bytes]:
+    """Those of `tensors` that are arrays, if a file of their own pays; else none."""
     arrays = {name: value for name, value in tensors.items() if name.startswith(PREFIX)}
-    large = sum(getattr(value, "nbytes", 0) for value in arrays.values()) >= LEAST_BYTES
-    return set(arrays) if large and "://" not in directory else set()
+    pays = sum(array.nbytes for array in arrays.values()) >= LEAST_BYTES and "://" not in directory
+    return arrays if pays else {}
 
 
 def _digest_of(arrays: Mapping[str, Bytes]) -> bytes:

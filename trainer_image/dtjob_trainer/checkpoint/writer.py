@@ -65,11 +65,11 @@ def write(
     gfile.makedirs(temporary)
     name = f"ckpt-{step}"
     at_once = object_store.holds(directory) and not files_of(directory, name)
-    alone = arrays.apart(tensors, directory) if unchanged is not None else set()
-    placed = [f"{temporary}/parts/arrays"] if alone else []
-    if unchanged is not None and placed:
-        unchanged.place(placed[0], {each: tensors[each] for each in alone})
-    rest = {each: tensor for each, tensor in tensors.items() if each not in alone}
+    large = arrays.apart(tensors, directory) if unchanged is not None else {}
+    placed = [f"{temporary}/parts/arrays"] if large else []
+    if unchanged is not None and large:
+        unchanged.place(placed[0], large)
+    rest = {each: tensor for each, tensor in tensors.items() if each not in large}
     written = arrays.as_tensors({**rest, STATE: np.frombuffer(state, np.uint8)})
     final = f"{directory}/{name}" if at_once else ""
     parts.write(temporary, "ckpt", written, final=final, by_servers=by_servers, placed=placed)
@@ -78,7 +78,7 @@ def write(
         remove_checkpoint(directory, name)  # else it would stand beside another save's data for a moment
         name_finally(f"{temporary}/ckpt", f"{directory}/{name}", files_of(temporary, "ckpt"))
     gfile.rmtree(temporary)
-    if unchanged is not None and placed:
+    if unchanged is not None and large:
         unchanged.saved(f"{directory}/{name}")
     steps = steps_in(directory)
     kept = {*steps[-max_to_keep:], *also_kept(steps)}

@@ -290,15 +290,13 @@ class KerasModel(TrainedModel):
             yield
             return
         zeros = {id(v): tf.zeros(v.shape, v.dtype) for v in variables if v.aggregation == "sum"}
-        mapping = [(v, zeros[id(v)]) for v in variables if id(v) in zeros]
-        with keras.StatelessScope(state_mapping=mapping) as scope:
+        with keras.StatelessScope([(v, zeros[id(v)]) for v in variables if id(v) in zeros]) as scope:
             yield
         for variable in variables:
             value = scope.get_current_value(variable)
-            if id(variable) in zeros and value is zeros[id(variable)]:
-                continue  # no replica has counted anything: their traces are alike
-            if variable.aggregation == "sum":
-                variable.assign_add(cut.counted(value))
+            if id(variable) in zeros:
+                if value is not zeros[id(variable)]:  # else no replica has counted anything: their traces are alike
+                    variable.assign_add(cut.counted(value))
             elif value is not None and id(variable) in self._updates.whole_variables():
                 variable.assign(value)
             elif value is not None:

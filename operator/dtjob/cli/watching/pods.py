@@ -25,21 +25,21 @@ def in_order(pods: Sequence[Object], task: str | None = None) -> list[Object]:
     """Those of this task or role, by task and attempt. Raises BadInput on what is no task."""
     if task is not None and not TASK.fullmatch(task):
         raise BadInput(f"--task: {task} is no task; write for example worker-1, or worker for all of them")
-    ours = [pod for pod in pods if labels.ROLE in _labels(pod)]
+    ours = [pod for pod in pods if labels.ROLE in labels.of(pod)]
     if task is not None:
-        ours = [pod for pod in ours if task in (task_of(pod), _labels(pod)[labels.ROLE])]
+        ours = [pod for pod in ours if task in (task_of(pod), labels.of(pod)[labels.ROLE])]
     return sorted(ours, key=_key)
 
 
 def task_of(pod: Object) -> str:
     """The task, such as worker-1."""
-    found = _labels(pod)
+    found = labels.of(pod)
     return f"{found[labels.ROLE]}-{found.get(labels.INDEX, '0')}"
 
 
 def attempt_of(pod: Object) -> int:
     """The attempt at the task, from 0."""
-    return int(_labels(pod).get(labels.ATTEMPT, "0"))
+    return int(labels.of(pod).get(labels.ATTEMPT, "0"))
 
 
 def newest(pods: Sequence[Object]) -> list[Object]:
@@ -69,12 +69,7 @@ def state_of(pod: Object) -> str:
     return str(state.get("reason") or (pod.get("status") or {}).get("reason") or "pending")
 
 
-def _labels(pod: Object) -> Mapping[str, str]:
-    found: Mapping[str, str] = pod["metadata"].get("labels") or {}
-    return found
-
-
 def _key(pod: Object) -> tuple[int, int, int]:
-    found = _labels(pod)
+    found = labels.of(pod)
     role = found[labels.ROLE]
     return (ORDER.index(role) if role in ORDER else len(ORDER), int(found.get(labels.INDEX, 0)), attempt_of(pod))
