@@ -30,7 +30,7 @@ lint: $(STAMP)  ## ruff, mypy --strict and import-linter
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
 
-unit: $(STAMP)  ## Only the unit tests (seconds)
+unit: $(STAMP)  ## Only the unit tests (about 5 minutes)
 	@$(BIN)/python -m pytest tests/unit
 
 simulate: $(STAMP)  ## Look through 3,000 simulated lives of jobs, others each time (LIVES=…, SEED=…; about 10 minutes)
