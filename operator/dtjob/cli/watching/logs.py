@@ -153,13 +153,13 @@ class Tails:
         """Print each line once. A stream that breaks goes on after the last line."""
         path, last = f"{self._cluster.path('Pod')}/{pod['metadata']['name']}/log", ""
         while True:
-            since = {"sinceTime": last} if last else {}
+            since, printed = {"sinceTime": last} if last else {}, last
             try:
                 with self._cluster.connection.stream(path, {**_QUERY, "follow": True, **since}) as lines:
                     for line in lines:
                         time, _, text = line.decode(errors="replace").partition(" ")
-                        if time > last:
-                            last = time
+                        if time > printed:  # the API server answers from the whole second on
+                            last = max(last, time)
                             self._printer.line(name_of(pod), text)
                 return
             except Unreachable:

@@ -69,3 +69,13 @@ def test_followed_logs_come_once_also_of_pods_that_begin_later(logs: ApiServer, 
     assert sorted(" ".join(line.split()) for line in out.getvalue().splitlines()) == [
         "worker-1 | b", "worker-1 | d", "worker-2 | f",
     ]  # fmt: skip
+
+
+def test_lines_of_the_same_moment_are_all_followed(logs: ApiServer, cluster: Cluster) -> None:
+    logs.answer(f"GET {PODS}", {"items": [pod("worker-1")], "metadata": {"resourceVersion": "1"}})
+    logs.answer(f"GET {PODS}/digits-worker-1-0/log", stamped((2, "a"), (2, "b"), (2, "c")))
+    out = io.StringIO()
+    tails = Tails(cluster, "digits", Printer(out))
+    tails.start()
+    tails.finish()
+    assert [line.split()[-1] for line in out.getvalue().splitlines()] == ["a", "b", "c"]
