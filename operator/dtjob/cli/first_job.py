@@ -5,7 +5,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import yaml
+
 from dtjob.cli.bad_input import BadInput
+from dtjob.crd.answers.problems import problems
 
 SCRIPT = "train.py"
 MANIFEST = "job.yaml"
@@ -40,8 +43,10 @@ spec:
 
 
 def write(directory: Path, name: str) -> list[Path]:
-    """Write both files. Returns their names. Raises BadInput if one is there."""
+    """Write both files. Returns their names. Raises BadInput if one is there, or the name is none."""
     texts = {SCRIPT: _SCRIPT, MANIFEST: _MANIFEST.format(name=name, script=SCRIPT, manifest=MANIFEST)}
+    if found := problems(yaml.safe_load(texts[MANIFEST])):
+        raise BadInput(f"--name: {found[0].message}")
     for file in texts:
         if (directory / file).exists():
             raise BadInput(f"{directory / file}: is there already; choose another folder")

@@ -31,7 +31,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-BAD_INPUT = 2
+BAD_INPUT, INTERRUPTED = 2, 130
 PLUGIN = "kubectl-dtjob"
 """The name of this program as a plugin of kubectl."""
 DefaultImage = Annotated[str | None, typer.Option(metavar="IMAGE", help="The image of jobs that leave out spec.image.")]
@@ -223,6 +223,12 @@ def main() -> None:
         sys.exit(BAD_INPUT)
     except ClientError as error:
         print(f"dtjob: {error}", file=sys.stderr)
+        sys.exit(BAD_INPUT)
+    except KeyboardInterrupt:  # before a command has begun
+        sys.exit(INTERRUPTED)
+    except OSError as error:  # a file of the user, or where the output goes, whichever command it was
+        where = "" if error.filename is None else f"{error.filename}: "
+        print(f"dtjob: {where}{error.strerror or error}", file=sys.stderr)
         sys.exit(BAD_INPUT)
 
 

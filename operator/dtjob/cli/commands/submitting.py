@@ -94,13 +94,19 @@ def _submit(
         job = command.submit_manifest(cluster, file)
     else:
         one = made(submission)
-        for warning in one.warnings:
-            typer.echo(f"warning: {warning}", err=True)
         if printed:
             sys.stdout.write(command.printed(one, as_json=printed is ManifestOutput.JSON))
+            _warn(one.warnings)
             return
         cluster = connect()
         job = command.submit(cluster, one)
+        _warn(one.warnings)
     typer.echo(f"{job['metadata']['name']} is submitted to namespace {cluster.namespace}")
     if follow:
         raise typer.Exit(follow_job(cluster, job["metadata"]["name"]))
+
+
+def _warn(warnings: list[str]) -> None:
+    """Say what the job may not be meant to do, once nothing is wrong with it."""
+    for warning in warnings:
+        typer.echo(f"warning: {warning}", err=True)
