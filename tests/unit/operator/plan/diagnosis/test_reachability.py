@@ -64,7 +64,7 @@ def test_a_long_one_is_a_condition_and_one_event_that_say_where_to_look() -> Non
     assert changed.events == ()
 
 
-def test_it_holds_again_with_the_first_answer() -> None:
+def test_the_condition_is_true_again_after_the_first_answer() -> None:
     job, _ = planned(JOB, SEEN, at(60))
     job, made = planned(job, Children(OBJECTS), at(70))
     assert made.status is None, "an operator that has just started knows neither"
@@ -74,7 +74,7 @@ def test_it_holds_again_with_the_first_answer() -> None:
     assert (found["status"], found["lastTransitionTime"]) == ("True", "2026-11-21T10:01:20Z")
 
 
-def test_of_a_suspended_job_nobody_knows() -> None:
+def test_the_condition_of_a_suspended_job_is_unknown() -> None:
     job, _ = planned(JOB, SEEN, at(60))
     suspended = job.model_copy(update={"spec": job.spec.model_copy(update={"suspend": True})})
     suspended, made = planned(suspended, SEEN, at(70))
@@ -94,7 +94,7 @@ def test_of_a_suspended_job_nobody_knows() -> None:
     assert found["status"] == "True"
 
 
-def test_of_a_job_that_has_ended_nobody_knows() -> None:
+def test_the_condition_of_an_ended_job_is_unknown() -> None:
     job, _ = planned(JOB, SEEN, at(60))
     ended = {**PODS, "chief-0": {**PODS["chief-0"], "status": builders.ended(0)}}
     job, made = planned(job, Children(tuple(ended.values()), silences={"chief-0": SILENCE}), at(70))

@@ -70,7 +70,7 @@ def test_a_slow_one_is_named_with_state_node_and_time(status: dict[str, Any], st
     assert made.events_of == pod["metadata"]["uid"]
 
 
-def test_what_its_events_say_is_said_and_read_again_after_a_minute():
+def test_the_message_has_the_pods_last_event_which_is_read_again_after_a_minute():
     children, pod = seen(CREATING)
     read = replace(children, pod_event=PodEvent(pod["metadata"]["uid"], at(15), NOT_FOUND))
     message, made = planned(read, 16)
@@ -96,7 +96,7 @@ def test_a_pod_of_which_no_scheduler_has_said_anything_is_named_too():
     assert made.events_of == "", "a pod without a node has no kubelet"
 
 
-def test_what_a_container_says_itself_comes_with_the_place():
+def test_the_message_has_the_containers_own_reason_and_its_node():
     children, _ = seen(builders.waiting("ImagePullBackOff", "no such image"))
     assert planned(children, 6)[0] == f"worker-0 waits: ImagePullBackOff: no such image {PLACE}"
 

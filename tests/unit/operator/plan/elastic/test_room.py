@@ -61,7 +61,7 @@ def test_more_are_followed_when_there_is_room_and_training_goes_on_until_then() 
     assert told(story, "Resizing") == ["Workers 4 -> 6: there is room for 2 more of 6"]
 
 
-def test_it_says_what_the_scheduler_says_of_the_first_worker_that_is_missing() -> None:
+def test_the_message_has_the_schedulers_reason_for_the_first_missing_worker() -> None:
     story = Story()
     story.run()
     story.change(replicas=6)
@@ -90,7 +90,7 @@ def test_a_suspended_or_ended_job_looks_for_no_room() -> None:
     assert (story.job.status["phase"], story.workers["message"]) == ("Succeeded", "the group has 2 of 4 workers")
 
 
-def test_it_grows_by_as_many_as_there_is_room_for_once_all_were_looked_at() -> None:
+def test_a_group_grows_by_all_workers_with_room_once_every_placeholder_is_decided() -> None:
     story = Story()
     story.run()
     story.change(replicas=7)
@@ -107,7 +107,7 @@ def test_it_grows_by_as_many_as_there_is_room_for_once_all_were_looked_at() -> N
     assert story.placeholders == ["digits-worker-5-placeholder", "digits-worker-6-placeholder"]
 
 
-def test_before_the_first_start_more_are_followed_at_once() -> None:
+def test_a_new_number_of_workers_applies_at_once_before_the_first_start() -> None:
     story = Story()
     story.settle(NOW)
     story.change(replicas=5)
@@ -149,7 +149,7 @@ def test_no_room_shrinks_the_group_to_what_there_is(ran: bool) -> None:
     assert story.job.status["ready"] == "3/3"
 
 
-def test_it_never_shrinks_below_min_and_never_without_one() -> None:
+def test_a_group_never_shrinks_below_its_minimum_and_never_without_a_minimum() -> None:
     story = Story()
     story.settle(NOW)
     lonely = tuple(f"worker-{index}-0" for index in range(1, 4))
@@ -223,7 +223,7 @@ def test_a_quota_shrinks_it_too_and_a_restarted_operator_goes_on_counting() -> N
     assert story.workers["resizing"]["to"] == 2
 
 
-def test_it_grows_again_when_there_is_room_but_not_too_often() -> None:
+def test_a_shrunken_group_grows_again_when_there_is_room_but_not_too_often() -> None:
     story = Story().shrunk()
     story.settle(at(899))
     assert story.placeholders == []

@@ -71,7 +71,9 @@ def replaced(decision: TrainingDecision | EvaluatorDecision) -> list[str]:
         ("MultiWorkerMirrored", False, ["evaluator-0"], []),
     ],
 )
-def test_who_is_replaced(strategy: str, program: bool, failed: list[str], expected: list[str]):
+def test_the_strategy_decides_which_tasks_are_replaced_after_a_failure(
+    strategy: str, program: bool, failed: list[str], expected: list[str]
+):
     job = builders.job(strategy, program=program, ps=strategy == "ParameterServer", evaluator=True)
     pods = builders.all_pods(job)
     for one in failed:

@@ -71,7 +71,7 @@ def test_a_silent_straggler_is_replaced_with_the_one_that_waited_for_it():
 
 
 @pytest.mark.parametrize("state", [builders.unschedulable(), builders.ended(0)])
-def test_one_that_does_not_run_is_not_replaced_over_it(state: dict[str, Any]):
+def test_a_straggler_that_does_not_run_is_not_replaced_over_a_stall(state: dict[str, Any]):
     """It may be waiting for a node since before."""
     job = builders.with_status(servers(), {"allCreated": True})
     pods = builders.all_pods(job)
@@ -242,7 +242,7 @@ def asked(job: Job, *silences: str, chief_uid: str = "uid-chief-0", away: tuple[
     return reporters(job, Children(silences=silent), running | {"chief-0": chief_uid})
 
 
-def test_who_is_asked_where_the_chief_is_silent():
+def test_the_first_workers_are_asked_for_reports_if_the_chief_is_silent():
     """The first of its group, and others for those of them that are silent as well; of a large job only some."""
     large = builders.job(workers=100, failurePolicy=POLICY)
     first = ["worker-0", "worker-1", "worker-2"]

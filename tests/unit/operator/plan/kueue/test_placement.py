@@ -50,7 +50,7 @@ def test_admission_checks_add_to_it() -> None:
     assert {"key": "new"} in found["tolerations"]
 
 
-def test_two_values_for_one_label_are_a_conflict() -> None:
+def test_two_values_for_a_node_label_are_a_conflict() -> None:
     check = {"name": "nodes", "podSetUpdates": [{"name": "worker", "nodeSelector": {"pool": "other"}}]}
     with pytest.raises(Conflict, match="admission check nodes pool=other, and it is spot already"):
         pod_sets(builders.job(), admitted({"cpu": "spot"}, check), FLAVOURS)

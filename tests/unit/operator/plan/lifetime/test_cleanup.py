@@ -118,7 +118,7 @@ def test_a_pod_whose_end_the_kubelet_has_not_written_yet_stays():
     assert remove(job, pod, success=True, now=at(1)) == ([], None)
 
 
-def test_what_is_being_deleted_is_not_deleted_again():
+def test_a_pod_that_is_being_deleted_is_not_deleted_again():
     job = builders.job("Mirrored")
     pod = builders.deleting(builders.pod(job, "chief-0", builders.running()))
     assert remove(job, pod, success=False, now=at(1)) == ([], None)

@@ -87,7 +87,7 @@ def test_a_restart_before_the_first_run_is_one_too_and_names_the_wait():
     )
 
 
-def test_what_a_pod_waits_for_is_said_first():
+def test_the_message_names_first_what_a_pod_waits_for():
     job = builders.job()
     pods = builders.all_pods(job)
     pods["worker-1"]["status"] = builders.unschedulable("no GPU")

@@ -97,7 +97,7 @@ def test_a_chief_that_waits_for_its_predecessors_end_says_so():
     assert why_the_chief_waits(builders.situation(job, old)) == ""
 
 
-def test_others_do_not_wait_for_theirs():
+def test_a_worker_does_not_wait_for_its_earlier_pod():
     job = builders.job(status=builders.at_attempts({"worker-0": 1}))
     pods = builders.all_pods(job)
     pods["worker-0"] = builders.deleting(builders.pod(job, "worker-0", builders.running()))

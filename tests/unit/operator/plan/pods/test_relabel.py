@@ -30,7 +30,7 @@ def test_pods_with_their_labels_are_left_alone():
     "label", [labels.JOB_NAME, labels.JOB_UID, labels.ROLE, labels.INDEX, labels.ATTEMPT, labels.SERVING]
 )
 @pytest.mark.parametrize("changed", [None, "other"])
-def test_a_label_is_put_back_as_it_was(label: str, changed: str | None):
+def test_a_lost_or_changed_label_is_restored(label: str, changed: str | None):
     pods = builders.all_pods(JOB)
     pod = pods["worker-1"]
     was = pod["metadata"]["labels"].pop(label)

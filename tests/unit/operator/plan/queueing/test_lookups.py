@@ -46,7 +46,7 @@ def test_the_class_of_the_pods_counts_where_there_is_no_label() -> None:
     assert spec_of(story) == {"priorityClassRef": ref, "priority": 7}
 
 
-def test_another_class_may_be_named_at_any_time() -> None:
+def test_the_priority_class_may_be_changed_at_any_time() -> None:
     story = Story(HIGH)
     story.there |= {("WorkloadPriorityClass", name): a_class(value) for name, value in (("high", 10), ("low", 1))}
     story.settle()

@@ -64,7 +64,7 @@ def admit(story: Story) -> None:
     story.say(REPLACED, of=had)
 
 
-def test_it_trains_on_and_asks_for_all_that_it_needs() -> None:
+def test_a_growing_group_trains_on_and_its_new_workload_asks_for_all_workers() -> None:
     story = asking()
     assert (story.stands, len(story.pods)) == (("Running", "AllTasksRunning"), 3)
     asks, had = story.workloads[4], story.workloads[2]
@@ -102,7 +102,7 @@ def test_admitted_while_nobody_looked_and_the_first_is_gone() -> None:
     assert story.job.status["queue"]["uid"] == uid(story.workloads[4])
 
 
-def test_between_the_two_while_checks_are_open_it_trains_on() -> None:
+def test_a_group_trains_on_while_checks_of_its_new_workload_are_open() -> None:
     story = covered()
     assert (story.stands[0], len(story.pods), len(story.workloads)) == ("Running", 3, 2)
 
@@ -120,7 +120,7 @@ def test_a_flavour_that_is_gone_leaves_the_pods_where_they_go() -> None:
     assert story.stands[0] == "Running"
 
 
-def test_another_number_is_written_into_what_asks() -> None:
+def test_a_new_number_of_workers_is_written_into_the_waiting_workload() -> None:
     story = asking()
     before = uid(story.workloads[4])
     story.scale(5)
@@ -132,7 +132,7 @@ def test_another_number_is_written_into_what_asks() -> None:
     assert (list(story.workloads), story.stands[0]) == ([2], "Running")
 
 
-def test_what_is_deleted_must_not_have_been_admitted_meanwhile() -> None:
+def test_a_workload_is_deleted_only_at_the_version_that_was_not_admitted() -> None:
     story = asking()
     asks = story.workloads[4]
     story.scale(2)
@@ -140,7 +140,7 @@ def test_what_is_deleted_must_not_have_been_admitted_meanwhile() -> None:
     assert [(one.uid, one.version) for one in deleted] == [(uid(asks), asks["metadata"]["resourceVersion"])]
 
 
-def test_who_goes_first_may_change_for_what_asks_too() -> None:
+def test_a_priority_class_may_change_for_a_workload_that_waits() -> None:
     story = asking()
     story.there["WorkloadPriorityClass", "high"] = {"metadata": {"name": "high"}, "value": 1000}
     story.label(**{**QUEUE, kueue.PRIORITY_CLASS: "high"})
@@ -185,7 +185,7 @@ def test_evicted_after_it_has_grown_it_may_begin_with_fewer() -> None:
 
 
 @pytest.mark.parametrize("end", ["suspended", "ended"])
-def test_of_a_job_that_does_not_run_nothing_asks_for_more(end: str) -> None:
+def test_a_job_that_does_not_run_has_no_workload_that_asks_for_more_workers(end: str) -> None:
     story = asking()
     if end == "suspended":
         story.suspend(True)
@@ -259,7 +259,7 @@ def test_pods_that_kueue_places_queue_anew() -> None:
     assert (story.stands, list(story.workloads)) == (("Suspended", "Queued"), [3])
 
 
-def test_while_kueue_is_away_nothing_is_asked() -> None:
+def test_a_scaled_job_asks_for_nothing_while_kueue_is_away() -> None:
     story = running()
     story.children = replace(story.children, kueue=Kueue.ABSENT)
     story.scale(4)
@@ -267,7 +267,7 @@ def test_while_kueue_is_away_nothing_is_asked() -> None:
     assert (story.stands[0], list(story.workloads)) == ("Running", [2])
 
 
-def test_who_gave_some_back_asks_anew_before_it_grows_again() -> None:
+def test_a_group_that_gave_quota_back_asks_again_before_it_grows() -> None:
     story = running(workers=3)
     story.scale(1)
     story.look(at(10))
@@ -294,7 +294,7 @@ def test_quota_that_was_taken_over_is_not_given_back_under_a_pod(why: str) -> No
     assert not [one for one in story.workloads.values() if (one.get("status") or {}).get("admission")]
 
 
-def test_while_checks_are_open_the_first_may_go() -> None:
+def test_the_first_workload_may_be_deleted_while_checks_of_the_second_are_open() -> None:
     story = covered()
     gone = uid(story.workloads[2])
     story.children = replace(story.children, objects=tuple(one for one in story.children.objects if uid(one) != gone))
@@ -305,7 +305,7 @@ def test_while_checks_are_open_the_first_may_go() -> None:
     assert story.job.status["queue"]["podSets"]["worker"]["count"] == 4
 
 
-def test_what_has_quota_again_is_not_written_anew() -> None:
+def test_a_workload_that_has_quota_again_is_not_written() -> None:
     story = asking()
     admit(story)
     story.settle(at(21))

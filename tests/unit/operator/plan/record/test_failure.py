@@ -47,7 +47,7 @@ def test_the_status_holds_what_one_asks_first() -> None:
     }
 
 
-def test_what_nobody_knows_is_left_out() -> None:
+def test_a_failures_unknown_fields_are_left_out_of_the_status() -> None:
     gone = Failure(builders.task("chief-0"), Cause.DELETED, NOW, "digits-chief-0-0", "", "was deleted", "")
     assert gone.in_status().to_json().keys() == {"task", "pod", "cause", "reason", "time"}
     assert gone.sentence() == "chief-0 was deleted"

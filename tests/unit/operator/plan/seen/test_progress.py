@@ -172,7 +172,7 @@ def test_the_next_write_is_a_while_after_the_last():
     assert (next_write(None, every, at(50)), next_write(written, every, at(50))) == (None, at(55))
 
 
-def test_after_the_clock_was_set_back_progress_goes_on_being_written():
+def test_progress_is_written_after_the_clock_was_set_back():
     job = builders.job()
     objects = (*builders.all_pods(job).values(), *(builders.stored(one) for one in shared_objects(job)))
     status = plan(job, Children(objects, {"chief-0": REPORT}), at(7200)).status

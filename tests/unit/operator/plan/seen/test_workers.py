@@ -49,7 +49,7 @@ def test_the_job_has_the_tasks_of_its_group() -> None:
     assert sized(job, None) is job
 
 
-def test_whoever_knows_no_situation_goes_by_the_status() -> None:
+def test_the_number_of_workers_is_read_from_the_status() -> None:
     written = builders.with_status(ELASTIC, {"workers": {"desired": 5, "replicas": 2}})
     assert as_it_is(written).spec.replica_specs.worker.replicas == 2  # type: ignore[union-attr]
     assert as_it_is(ELASTIC) is ELASTIC
