@@ -53,7 +53,7 @@ def test_all_of_it_is_dropped_at_once(how: str) -> None:
     assert store.memory(KEY).summary.events() == []
 
 
-def test_what_is_asked_of_a_job_that_has_gone_is_remembered_by_nobody() -> None:
+def test_questions_about_a_deleted_job_leave_no_memory_of_it() -> None:
     store = Store()
     store.forget_report(KEY, "chief-0")
     store.set_problem(KEY, "Pod/digits-chief-0-0", None)

@@ -181,7 +181,7 @@ def test_pods_are_made_no_further_once_the_job_is_suspended() -> None:
 
 
 @pytest.mark.parametrize("refused", [False, True])
-def test_what_a_kubelet_says_of_a_pod_that_does_not_start_is_read_once_a_minute(refused: bool) -> None:
+def test_the_events_of_a_pod_that_does_not_start_are_read_once_a_minute(refused: bool) -> None:
     said, asked = 'FailedMount: configmap "settings" not found', list[str]()
 
     async def warning_about(namespace: str, pod_uid: str) -> str:

@@ -28,7 +28,7 @@ KEY = ("default", "digits")
 @pytest.mark.parametrize(
     ("jobs", "longest"), [(1, SHORTEST_SECONDS), (MUCH, SHORTEST_SECONDS), (MUCH + 1, LONGEST_SECONDS)]
 )
-def test_it_waits_from_its_first_look_on_and_no_longer_than_that(jobs: int, longest: float) -> None:
+def test_the_delay_of_a_status_counts_from_the_first_look_and_has_a_limit(jobs: int, longest: float) -> None:
     status_delay, now = StatusDelay(), 1000.0
     while wait := status_delay.wait(KEY, now, jobs):
         assert wait >= SHORTEST_SECONDS / 2
@@ -71,7 +71,7 @@ def test_the_more_wait_for_their_first_the_longer_they_do(jobs: float, longest: 
     assert waits(status_delay) == pytest.approx(longest)
 
 
-def test_who_came_last_into_a_crowd_waits_as_long_once_the_others_are_gone() -> None:
+def test_the_delay_of_the_last_of_many_new_jobs_stays_and_later_ones_are_short() -> None:
     status_delay = StatusDelay()
     crowd(status_delay, 199)
     status_delay.wait(KEY, 0.0, MUCH + 1, first=True)
@@ -121,7 +121,7 @@ def test_a_small_job_is_written_three_times_from_its_beginning_to_its_end() -> N
 
 
 @pytest.mark.parametrize("seconds", [0.005, 0.015, 0.025, 0.035])
-def test_who_is_killed_before_the_first_word_of_a_job_finds_what_was_made(seconds: float) -> None:
+def test_an_operator_killed_before_a_jobs_first_status_finds_the_pods_it_had_created(seconds: float) -> None:
     made = World(builders.job(workers=3))
     try:
         made.run(seconds)
