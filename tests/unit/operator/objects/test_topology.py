@@ -90,6 +90,6 @@ def test_the_cluster_spec_is_hashed_once_for_all_pods(monkeypatch: pytest.Monkey
         ("Mirrored", []),
     ],
 )
-def test_whom_a_strategy_connects(strategy: str, connected: list[str]):
+def test_the_strategy_decides_which_tasks_are_connected(strategy: str, connected: list[str]):
     job = builders.job(strategy, ps=int(strategy == "ParameterServer"), evaluator=True)
     assert [task.id for task in topology.tasks(job) if topology.connected(job, task)] == connected

@@ -33,7 +33,7 @@ def with_template(template: dict[str, Any], **more: Any) -> Job:
     return builders.job(replicaSpecs=replicas)
 
 
-def test_identity():
+def test_a_pod_has_the_name_and_the_host_name_of_its_task_and_attempt():
     made = spec(builders.job(), attempt=3)
     assert (made["hostname"], made["subdomain"], made["restartPolicy"]) == ("digits-worker-0", "digits", "Never")
     metadata = pod(builders.job(), builders.task("worker-0"), 3)["metadata"]
@@ -102,7 +102,7 @@ def test_making_a_pod_changes_neither_the_job_nor_the_next_pod():
 
 
 @pytest.mark.parametrize("mount", ["Chief", "All"])
-def test_who_mounts_the_checkpoints(mount: str):
+def test_mount_on_decides_which_tasks_mount_the_checkpoints(mount: str):
     volume = {"persistentVolumeClaim": {"claimName": "digits"}}
     job = builders.job(evaluator=True, checkpoint={"storage": {"volume": volume, "mountOn": mount}})
 
