@@ -20,5 +20,5 @@ def test_a_plain_word_is_asked_like_a_phase():
     assert None not in ENDED
 
 
-def test_another_versions_phase_is_none_that_is_known():
+def test_an_unknown_phase_is_read_as_none():
     assert [Phase.known(word) for word in ("Running", "Rescheduling", "", None)] == [Phase.RUNNING, None, None, None]

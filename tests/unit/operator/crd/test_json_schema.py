@@ -33,7 +33,7 @@ def complaints(manifest: Any) -> list[str]:
     return [f"{error.json_path}: {error.message}" for error in VALIDATOR.iter_errors(plain)]
 
 
-def test_it_is_a_schema() -> None:
+def test_the_json_schema_is_a_valid_schema_without_kubernetes_extensions() -> None:
     Draft7Validator.check_schema(SCHEMA)
     assert "x-kubernetes" not in json.dumps(SCHEMA)
 
@@ -61,7 +61,7 @@ def test_a_complaint_names_the_field() -> None:
 
 
 @pytest.mark.parametrize(("field", "value"), [("apiVersion", "training.dtjob.dev/v1"), ("kind", "TFJob")])
-def test_another_kind_is_refused(field: str, value: str) -> None:
+def test_another_kind_or_api_version_is_refused(field: str, value: str) -> None:
     assert len(complaints({**job(), field: value})) == 1
 
 

@@ -21,7 +21,7 @@ def test_scheduling_and_resources_may_change(name: str) -> None:
 
 
 @pytest.mark.parametrize("row", SUSPENDED_CHANGES, ids=[row.name for row in SUSPENDED_CHANGES])
-def test_what_runs_may_not(row: Bad) -> None:
+def test_other_changes_of_a_suspended_jobs_roles_are_refused(row: Bad) -> None:
     said = " | ".join(str(problem) for problem in problems(row.manifest, old=SUSPENDED))
     for part in row.says:
         assert part in said

@@ -30,7 +30,7 @@ def part(path: str) -> dict[str, Any] | None:
 
 
 @pytest.mark.parametrize("word", hints._ADVICE)
-def test_a_word_is_no_field_of_ours_and_its_mend_is_one(word: str) -> None:
+def test_each_hint_is_for_an_unknown_field_and_names_a_known_one(word: str) -> None:
     assert part(word) is None
     advice = hints.instead(word.replace("*", "worker")) or ""
     found = _FIELD.findall(advice)

@@ -97,6 +97,8 @@ def test_an_empty_field_is_as_if_left_out_as_in_an_api_server() -> None:
         (pod(affinity={"podAffinity": []}), "affinity.podAffinity: must be a mapping"),
     ],
 )
-def test_what_the_definition_leaves_open_and_dtjob_reads_has_the_form_of_a_pods(replicas: Manifest, field: str) -> None:
+def test_a_field_of_a_template_that_dtjob_reads_must_have_the_form_of_a_pods_field(
+    replicas: Manifest, field: str
+) -> None:
     """The definition is too large to say it; the operator answers in the job's status."""
     assert str(problems(job(replicaSpecs=replicas))[0]).startswith(f"spec.replicaSpecs.worker.template.spec.{field}")

@@ -28,5 +28,5 @@ def test_changes_are_refused(row: Bad) -> None:
 
 
 @pytest.mark.parametrize("name", ELASTIC_CHANGES_TAKEN)
-def test_their_number_may_change(name: str) -> None:
+def test_the_number_of_elastic_workers_may_change(name: str) -> None:
     assert problems(ELASTIC_CHANGES_TAKEN[name], old=ELASTIC_BEFORE) == []
