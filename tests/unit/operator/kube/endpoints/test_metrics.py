@@ -51,7 +51,7 @@ def test_a_new_operator_stands_by_and_says_its_version() -> None:
     assert (samples["dtjob_leader"], samples["dtjob_last_resync_timestamp_seconds"]) == (1, 1000)
 
 
-def test_two_operators_of_one_process_share_nothing() -> None:
+def test_two_operators_in_one_process_share_no_metrics() -> None:
     first, second = Metrics(), Metrics()
     first.called("GET", "pods", "200")
     assert read(first)['dtjob_api_requests_total{code="200",method="GET",resource="pods"}'] == 1
@@ -153,7 +153,7 @@ def test_restarts_that_get_another_cause_as_a_new_one_comes_are_not_counted_twic
     assert new_restarts(old, new) == restarts
 
 
-def test_what_the_reconciler_does_is_counted() -> None:
+def test_the_restarts_that_the_reconciler_decides_are_counted_by_cause() -> None:
     world, metrics = World(builders.job(evaluator=True)), Metrics()
     try:
         world.run(1)
@@ -175,7 +175,7 @@ def test_what_the_reconciler_does_is_counted() -> None:
     assert samples["dtjob_evaluator_restarts_total"] == 1
 
 
-def test_how_reconciles_end_is_counted() -> None:
+def test_reconciles_are_counted_by_their_result() -> None:
     metrics = Metrics()
     world = World(builders.job(), metrics)
     try:
