@@ -21,7 +21,7 @@ def sleeping():
         adopted.send_signal(signal.SIGKILL)
 
 
-async def test_its_end_is_seen_and_its_signal_told(sleeping):
+async def test_the_end_of_an_adopted_process_is_seen_with_its_signal(sleeping):
     waiting = asyncio.create_task(sleeping.wait())
     await asyncio.sleep(0)
     assert sleeping.poll() is None
