@@ -99,7 +99,7 @@ def test_pieces_of_tables_are_not_renamed_either(
     assert all(name == "checkpoint" or name.startswith("ckpt-5.") for name in names)
 
 
-def test_the_data_of_a_torn_save_is_removed_and_stands_in_no_later_one(bucket: str) -> None:
+def test_the_data_of_an_incomplete_save_is_removed_and_not_used_by_a_later_one(bucket: str) -> None:
     write(bucket, 5, TENSORS, b"{}", max_to_keep=3)
     write(bucket, 10, TENSORS, b"{}", max_to_keep=3)
     index = f"{bucket}/ckpt-10.index"

@@ -70,7 +70,7 @@ def test_an_order_that_is_sorted_in_parts_is_the_same_order(n: int, seed: int, e
     assert data.epoch_order(n, seed, epoch).tolist() == whole
 
 
-def test_of_a_long_order_only_the_part_of_the_first_step_is_sorted_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_first_steps_part_of_a_long_order_is_sorted_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
     n, asked, sort = 2**20, [], np.argsort
     monkeypatch.setattr(np, "argsort", lambda keys, **how: asked.append(len(keys)) or sort(keys, **how))
     batches = data.shard_rows(data.EpochOrder(n, 1, 0), data.Sizes(n, 64), 0, 2, 0)

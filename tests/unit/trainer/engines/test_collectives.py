@@ -29,7 +29,7 @@ def test_a_loop_whose_steps_exchange_rows(rows: int | None, open_: bool) -> None
     assert have_open_shapes(function.get_concrete_function().graph) is open_
 
 
-def test_what_is_not_exchanged_may_have_any_shape() -> None:
+def test_a_tensor_that_is_not_exchanged_may_have_an_open_shape() -> None:
     function = tf.function(
         lambda rows: summed(tf.reduce_sum(rows)), input_signature=[tf.TensorSpec([None], tf.float32)]
     )

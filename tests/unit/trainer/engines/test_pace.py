@@ -13,7 +13,7 @@ def asked(rates: list[float], seconds: float = 0.1) -> list[int]:
     return calls
 
 
-def test_it_grows_twofold_up_to_the_seconds() -> None:
+def test_the_number_of_steps_of_a_call_doubles_up_to_the_time_limit() -> None:
     assert asked([200] * 8) == [1, 2, 4, 8, 16, 20, 20, 20]
 
 

@@ -40,7 +40,7 @@ def test_agreements_are_so_many_steps_apart_as_fit_between_two(speed: float, ste
     assert control.steps_until(speed, 0.25) == steps
 
 
-def test_where_a_loss_is_fetched_from_a_worker_agreements_are_a_second_apart(clock: SimpleNamespace) -> None:
+def test_agreements_are_a_second_apart_if_a_loss_is_fetched_from_a_worker(clock: SimpleNamespace) -> None:
     run = control.Control(Group(), shutdown(), None, handed_out=True)
     run.agree(1, 0.5)
     clock.now += 0.1

@@ -65,7 +65,7 @@ def test_afterwards_all_models_train_as_before() -> None:
     assert Own().fit(4) == ("keras", (4,), {})
 
 
-def test_what_stood_at_the_class_stands_there_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_earlier_fit_of_the_class_is_restored_after_training(monkeypatch: pytest.MonkeyPatch) -> None:
     """As a refusal of `Model.fit` does."""
     refusal = lambda self: "refused"  # noqa: E731
     monkeypatch.setattr(Model, "fit", refusal, raising=False)

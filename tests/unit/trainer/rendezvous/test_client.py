@@ -33,7 +33,7 @@ async def served(say: Say) -> AsyncIterator[HttpAsk]:
         server._server.close()
 
 
-async def test_what_is_asked_and_answered_arrives() -> None:
+async def test_registrations_and_answers_arrive_over_http() -> None:
     heard = []
 
     async def say(asked: Registration, address: str) -> Answer:
@@ -103,7 +103,7 @@ async def test_the_client_asks_again_hands_answers_on_and_tells_of_problems() ->
     assert problems == ["OSError: no route", "TimeoutError"]
 
 
-async def test_news_are_told_at_once() -> None:
+async def test_a_change_of_phase_is_sent_at_once() -> None:
     """While an answer is held back, the question is withdrawn and asked anew."""
     asked: list[str] = []
     phase: Phase = "waiting"
@@ -147,7 +147,7 @@ async def test_a_name_that_is_resolved_late_takes_no_time_from_its_answer(monkey
         assert await by_name(registration("worker-0")) == Answer("wait")
 
 
-async def test_what_goes_wrong_over_an_answer_is_no_fault_of_the_other_end() -> None:
+async def test_an_error_in_handling_an_answer_is_raised_and_not_reported_as_a_problem() -> None:
     problems: list[str] = []
 
     async def ask(asked: Registration) -> Answer:

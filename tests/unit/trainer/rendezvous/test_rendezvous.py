@@ -32,7 +32,7 @@ def crashed(task: str, incarnation: int = 1, attempt: int = 0) -> Registration:
 
 
 @pytest.mark.parametrize("order", [("worker-1", "worker-0", "chief-0"), ("worker-0", "chief-0", "worker-1")])
-def test_a_crash_is_told_to_all_as_the_cause_and_counted_once(order: tuple[str, ...]) -> None:
+def test_a_crash_is_the_cause_for_all_tasks_and_counted_once(order: tuple[str, ...]) -> None:
     """`order` is that in which they come back: the one that crashed, worker-1, may be faster than its peers or not."""
     rendezvous = mirrored()
     all_wait(rendezvous)
@@ -67,7 +67,7 @@ def test_a_pod_that_follows_on_one_that_crashed_was_lost() -> None:
     assert (answer.kind, answer.message, answer.changed) == ("go", "worker-1 was lost", ("worker-1",))
 
 
-def test_those_that_crash_together_are_one_restart() -> None:
+def test_tasks_that_crash_together_are_one_restart() -> None:
     rendezvous = mirrored()
     all_wait(rendezvous)
     for task in ("worker-0", "worker-1", "chief-0"):
@@ -99,7 +99,7 @@ def test_crashes_that_an_earlier_chief_heard_of_are_not_counted() -> None:
     assert rendezvous.crashes.count == 0
 
 
-def test_who_missed_its_go_gets_it_again() -> None:
+def test_a_task_that_missed_its_go_gets_it_again() -> None:
     rendezvous = mirrored()
     answers = all_wait(rendezvous)
     assert rendezvous.register(registration("worker-1"), None, 90) == answers[2]
@@ -181,7 +181,7 @@ def test_a_blip_replaces_nobody() -> None:
     assert (answer.kind, answer.generation, answer.changed) == ("go", 2, ())
 
 
-def test_preemption_is_told_to_the_others_and_named_as_the_cause() -> None:
+def test_a_preemption_is_sent_to_the_other_tasks_and_named_as_the_cause() -> None:
     rendezvous = mirrored()
     all_wait(rendezvous)
     running = [registration(task, "running", generation=1) for task in GROUP]
@@ -206,7 +206,7 @@ def test_a_new_chief_asks_those_who_still_run_to_start_again() -> None:
     assert (answer.kind, answer.generation) == ("go", 8), "generations go on where the old chief stopped"
 
 
-def test_done_is_told_to_all() -> None:
+def test_the_end_of_training_is_sent_to_all_tasks() -> None:
     rendezvous = mirrored()
     all_wait(rendezvous)
     rendezvous.finish()
@@ -262,7 +262,7 @@ def test_a_newer_attempt_from_elsewhere_evicts_nobody(attempt: int) -> None:
         assert rendezvous.register(registration(task, "running", generation=1), address, 2).kind == "continue"
 
 
-def test_who_came_first_with_a_made_up_attempt_does_not_keep_the_task_out() -> None:
+def test_a_false_registration_does_not_keep_the_real_task_out() -> None:
     rendezvous = mirrored()
     rendezvous.register(registration("worker-1", attempt=10**9, generation=10**9), "10.9.9.9", 0)
     assert rendezvous.register(registration("worker-1"), "10.0.0.2", 0).kind == "wait"
@@ -409,7 +409,7 @@ def test_answers_are_held_longer_in_large_jobs() -> None:
     assert hold_seconds(1000) == 5
 
 
-def test_whom_the_group_waits_for_and_has_not_heard() -> None:
+def test_tasks_that_the_group_waits_for_and_has_not_heard_are_named() -> None:
     rendezvous = mirrored()
     rendezvous.register(registration("chief-0"), None, 0)
     assert rendezvous.unheard(30, 0) == {"worker-0": "", "worker-1": ""}

@@ -138,7 +138,7 @@ def test_a_crash_after_new_steps_starts_the_process_again() -> None:
         (crash(9, 0, 40, stalled="stalled"), 77),
     ],
 )
-def test_what_ends_the_container_all_the_same(ended: Ended, code: int) -> None:
+def test_crashes_that_must_not_be_restarted_in_place_end_the_container(ended: Ended, code: int) -> None:
     assert run(ended) == [f"end {code}"]
 
 

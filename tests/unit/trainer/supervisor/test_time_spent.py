@@ -25,7 +25,7 @@ def process(spent: TimeSpent, restored: int) -> None:
     spent.heard({"state": "training", "step": restored, "trainedSeconds": 0.0, "savedSeconds": 0.0})
 
 
-def test_nothing_is_told_before_a_loop_begins() -> None:
+def test_time_spent_is_empty_before_a_loop_begins() -> None:
     spent = TimeSpent()
     spent.process_started()
     spent.heard({"state": "starting", "step": 7, "trainedSeconds": 3.0, "savedSeconds": 0.0})
@@ -104,7 +104,7 @@ def test_a_checkpoint_before_the_first_one_moves_where_it_came_from() -> None:
     assert told(spent) == {"from": 50, "redoneSteps": 10, "redone": 5.0}
 
 
-def test_what_is_no_time_is_not_taken_for_one() -> None:
+def test_a_reported_time_that_is_no_time_is_ignored() -> None:
     spent = TimeSpent()
     process(spent, 0)
     trained(spent, 10, 5.0)

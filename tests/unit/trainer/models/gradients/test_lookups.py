@@ -106,7 +106,7 @@ def test_each_of_a_fixed_number_of_rows_has_its_own(look_up: Callable[[Any], Any
         lambda ids: tf.zeros([8], tf.int32),
     ],
 )
-def test_what_may_be_repeated_for_each_of_a_fixed_number_of_rows_is_not_known(look_up: Callable[[Any], Any]) -> None:
+def test_look_ups_that_may_repeat_for_a_fixed_number_of_rows_are_unknown(look_up: Callable[[Any], Any]) -> None:
     assert found(look_up, FIXED) is Kind.UNKNOWN
 
 
@@ -128,5 +128,7 @@ TABLE = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(tf.range(9
         (lambda ids: tf.function(lambda: tf.range(6) + VARIABLE[0])(), Kind.UNKNOWN),
     ],
 )
-def test_what_cannot_be_tried_is_told_by_its_operations(spec: Any, look_up: Callable[[Any], Any], kind: Kind) -> None:
+def test_look_ups_that_cannot_be_tried_are_classified_by_their_operations(
+    spec: Any, look_up: Callable[[Any], Any], kind: Kind
+) -> None:
     assert found(look_up, spec) is kind
