@@ -61,7 +61,7 @@ class Imagined(Scenario):
         return side
 
 
-def test_what_was_measured_before_an_error_is_not_lost(tmp_path: Path) -> None:
+def test_numbers_measured_before_an_error_are_written(tmp_path: Path) -> None:
     def measure(bed: Bed, side: Idle, options: argparse.Namespace) -> dict[str, float]:
         if side.name == "tfjob-tuned":
             raise TimeoutError("it did not train")

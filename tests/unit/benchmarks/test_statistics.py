@@ -49,5 +49,5 @@ def test_a_goal_is_held_against_the_median(goal: Goal, found: Spread, holds: boo
 
 
 @pytest.mark.parametrize(("number", "of"), [("only", None), ("only", "other"), ("seconds", "nobody")])
-def test_what_was_not_measured_is_not_held_against_a_goal(number: str, of: str | None):
+def test_a_goal_without_measurements_has_no_verdict(number: str, of: str | None):
     assert found_for(Goal(number, "dtjob", of, "at most", 1), ROUNDS) is None
