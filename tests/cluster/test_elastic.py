@@ -208,7 +208,7 @@ def test_changes_are_refused(api: Api, namespace: str, row: Bad) -> None:
         assert part in refusal.value.message
 
 
-def test_their_number_may_change(api: Api, namespace: str) -> None:
+def test_the_number_of_elastic_workers_may_change(api: Api, namespace: str) -> None:
     api.create("dtjobs", namespace, THEIRS)
     for manifest in ELASTIC_CHANGES_TAKEN.values():
         change(api, namespace, manifest)

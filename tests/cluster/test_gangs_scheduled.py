@@ -66,7 +66,7 @@ def api(cluster: ControlPlane) -> Api:
     return Api(cluster.kubeconfig)
 
 
-def test_four_wait_for_room_for_four(
+def test_a_gang_of_four_waits_for_room_for_four(
     shared_operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet
 ) -> None:
     gangs.four_wait_for_room_for_four(api, namespace, kubelet, PROVIDER)

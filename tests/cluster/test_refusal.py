@@ -46,7 +46,7 @@ def change(api: Api, namespace: str, existing: Object, manifest: Manifest) -> Ob
 
 
 @pytest.mark.parametrize("row", BAD, ids=names(BAD))
-def test_bad_manifests_are_refused_with_field_and_mend(api: Api, shared: str, row: Bad) -> None:
+def test_bad_manifests_are_refused_with_field_and_remedy(api: Api, shared: str, row: Bad) -> None:
     with pytest.raises(ApiError) as refusal:
         api.create("dtjobs", shared, row.manifest, dryRun="All")
     for part in row.says:
@@ -58,7 +58,7 @@ def test_good_manifests_are_taken(api: Api, shared: str, name: str) -> None:
     assert api.create("dtjobs", shared, GOOD[name], dryRun="All")["metadata"]["uid"]
 
 
-def test_what_is_null_in_a_pod_is_stored_as_left_out(api: Api, namespace: str) -> None:
+def test_a_null_in_a_pod_template_is_stored_as_left_out(api: Api, namespace: str) -> None:
     stored = api.create("dtjobs", namespace, LEFT_EMPTY)
     worker = stored["spec"]["replicaSpecs"]["worker"]["template"]["spec"]
     assert worker == {"containers": [{"name": "tensorflow", "env": [{"name": "A"}]}]}

@@ -39,7 +39,7 @@ def deleted_and_made_again(api: Api, kind: str, namespace: str, name: str) -> No
     api.wait_for(kind, namespace, name, other_uid(uid))
 
 
-def test_what_is_deleted_is_made_again_at_once(
+def test_deleted_shared_objects_are_created_again_at_once(
     shared_operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet
 ) -> None:
     api.create("dtjobs", namespace, job())

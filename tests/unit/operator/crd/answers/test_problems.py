@@ -25,7 +25,7 @@ def test_the_table_is_long_enough_and_has_no_name_twice() -> None:
 
 
 @pytest.mark.parametrize("row", [*BAD, *ONLY_VALIDATE], ids=names([*BAD, *ONLY_VALIDATE]))
-def test_bad_manifests_are_refused_with_field_and_mend(row: Bad) -> None:
+def test_bad_manifests_are_refused_with_field_and_remedy(row: Bad) -> None:
     said = " | ".join(str(problem) for problem in problems(row.manifest))
     assert said
     for part in row.or_says or row.says:
