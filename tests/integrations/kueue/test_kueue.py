@@ -61,7 +61,7 @@ def workload(
     return made
 
 
-def test_two_jobs_and_quota_for_one(
+def test_the_second_job_waits_for_the_quota_of_the_first(
     operator: OperatorProcess, api: Api, namespace: str, page: dict[str, Object], on_nodes: Pods
 ) -> None:
     create(api, namespace, page, "first")
