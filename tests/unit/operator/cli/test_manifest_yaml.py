@@ -101,7 +101,7 @@ def test_a_tag_of_nothing_before_something_is_an_error() -> None:
         list(documents("a: !!null x"))
 
 
-def test_what_no_json_holds() -> None:
+def test_infinite_numbers_and_nan_are_read() -> None:
     (found,) = documents("[.inf, -.Inf, .NaN]")
     assert found[:2] == [math.inf, -math.inf]
     assert math.isnan(found[2])
@@ -124,7 +124,7 @@ def test_text_is_written_so_that_every_reader_takes_it_for_text(text: str) -> No
     assert list(yaml.safe_load_all(written(made))) == made
 
 
-def test_what_is_no_text_is_written_as_what_it_is() -> None:
+def test_numbers_and_booleans_are_written_without_quotes() -> None:
     made = {"numbers": [1, -15, 0.001, 1e-07, 1e30, 2**63], "others": [True, False, None], "none": {}}
     assert list(documents(written([made, "second"]))) == [made, "second"]
     assert '"' not in written([made])

@@ -51,7 +51,7 @@ def test_refusals_keep_their_words(server: ApiServer, cluster: Cluster, code: in
         cluster.get("Pod", "a")
 
 
-def test_what_is_not_there_is_none_where_that_is_asked(cluster: Cluster) -> None:
+def test_find_returns_none_for_a_missing_object(cluster: Cluster) -> None:
     assert cluster.find("Pod", "a") is None
 
 

@@ -73,7 +73,7 @@ def test_a_plugin_that_fails_is_named(tmp_path: Path) -> None:
         ("current-context: x", "has no context x"),
     ],
 )
-def test_what_is_no_kubeconfig_is_said(tmp_path: Path, text: str, said: str) -> None:
+def test_the_error_of_a_file_that_is_no_kubeconfig_says_why(tmp_path: Path, text: str, said: str) -> None:
     file = tmp_path / "config"
     file.write_text(text)
     with pytest.raises(NoCluster, match=said):

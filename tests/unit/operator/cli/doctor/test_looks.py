@@ -82,7 +82,7 @@ def test_all_is_well(cluster: Cluster) -> None:
         ),
     ],
 )
-def test_a_problem_has_its_mend(
+def test_each_problem_has_its_remedy(
     server: ApiServer, cluster: Cluster, request_: str, answer: Any, what: str, said: str
 ) -> None:
     server.answer(request_, answer)
@@ -104,7 +104,7 @@ def test_a_definition_of_another_version_is_noted(server: ApiServer, cluster: Cl
     assert "which lacks suspend" in found(cluster)["definition"]
 
 
-def test_what_an_editor_may_not_see_is_said(server: ApiServer, cluster: Cluster) -> None:
+def test_checks_that_an_editor_may_not_make_are_named(server: ApiServer, cluster: Cluster) -> None:
     for request_ in (DEFINITION, "GET /apis/apps/v1/deployments", "GET /api/v1/nodes"):
         server.answer(request_, {"message": "forbidden"}, code=403)
     lines = found(cluster)

@@ -82,7 +82,7 @@ SCALE = "(kubectl scale dtjob/digits --replicas=N): each change saves and goes o
         ),
     ],
 )
-def test_it_says_how_many_there_may_be(policy: dict[str, int] | None, lines: list[str]) -> None:
+def test_the_explanation_has_the_bounds_of_elastic_workers(policy: dict[str, int] | None, lines: list[str]) -> None:
     made = job(workers=4, elasticPolicy=policy)
     assert elastic(made) == [f"  {line}" for line in lines]
     assert all(line in "".join(as_text(made)) for line in lines)

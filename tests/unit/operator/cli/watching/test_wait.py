@@ -16,12 +16,12 @@ def test_durations(text: str, seconds: float) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "soon", "-1s", "1.5h", "5 m"])
-def test_what_is_no_duration_is_refused(text: str) -> None:
+def test_a_text_that_is_no_duration_is_refused(text: str) -> None:
     with pytest.raises(BadInput, match="--timeout"):
         seconds_of(text)
 
 
-def test_states_are_known_in_any_case() -> None:
+def test_states_to_wait_for_are_known_in_any_case() -> None:
     assert [check_wanted(word) for word in ("end", "COMPLETE", "succeeded")] == ["End", "Complete", "Complete"]
     with pytest.raises(BadInput, match="--for: Happy is none of End"):
         check_wanted("Happy")
