@@ -148,7 +148,7 @@ def test_parameter_server_counts_every_step_and_example(tmp_path: Path) -> None:
         assert evaluation["metrics"]["accuracy"] == pytest.approx(status["metrics"]["val_accuracy"], abs=1e-6)
 
 
-def test_what_a_layer_makes_only_to_train_is_trained_and_saved(tmp_path: Path) -> None:
+def test_variables_that_a_layer_creates_only_in_training_are_trained_and_saved(tmp_path: Path) -> None:
     with Cluster(tmp_path, "Default", {"chief": 1}, "layers_in_training.py", checkpoint={"everySteps": 1}) as run:
         run.run()
         assert "variables 4" in run["chief-0"].output()

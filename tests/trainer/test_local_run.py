@@ -44,7 +44,7 @@ def undisturbed(digits, tmp_path_factory) -> dict[str, Any]:
     return run_to_the_end(digits, tmp_path_factory.mktemp("undisturbed"))
 
 
-def test_undisturbed(undisturbed):
+def test_an_undisturbed_run_trains_all_steps_and_saves_its_model(undisturbed):
     assert undisturbed["phase"] == "Succeeded"
     assert undisturbed["steps"] == undisturbed["totalSteps"] == STEPS
     assert undisturbed["metrics"]["val_accuracy"] > 0.95

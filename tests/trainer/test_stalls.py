@@ -166,7 +166,7 @@ def test_a_parameter_server_worker_that_is_stopped(stalling: Any, tmp_path: Path
 
 @pytest.mark.slow
 @pytest.mark.parametrize("task", ["ps-0", "chief-0"])
-def test_another_task_of_parameter_server_that_is_stopped(stalling: Any, tmp_path: Path, task: str) -> None:
+def test_a_stopped_task_of_parameter_server_is_the_straggler(stalling: Any, tmp_path: Path, task: str) -> None:
     run = stalling(tmp_path, "ParameterServer", SERVERS, "--step-seconds=0.1", f"--epochs={EPOCHS}")
     run.wait_for_step(STEPS + 1)  # in an epoch, as a validation may take as long as it likes
     run.stop(task)
@@ -204,7 +204,7 @@ def test_the_data_function_of_a_parameter_server_chief(stalling: Any, tmp_path: 
 
 
 @pytest.mark.slow
-def test_what_takes_long_and_rightly_is_no_stall(stalling: Any, tmp_path: Path) -> None:
+def test_a_slow_first_batch_validation_save_or_restore_is_no_stall(stalling: Any, tmp_path: Path) -> None:
     """The first batch, compiling, each validation, each save, and restoring."""
     limit = limit_here()
     arguments = (f"--slow={limit + 2}", "--step-seconds=0.1", f"--epochs={EPOCHS}")

@@ -196,7 +196,7 @@ def test_a_finished_worker_trains_again_when_the_chief_has_failed(make_job: Make
     assert [running.end() for running in (chief, worker)] == [0, 0]
 
 
-def test_a_finished_worker_ends_well_when_it_is_told_to(make_job: MakeJob) -> None:
+def test_a_finished_worker_ends_with_exit_code_0_after_sigterm(make_job: MakeJob) -> None:
     _, (_, worker) = start_group(make_job, "chief_finishes_last", workers=1)
     worker.wait_for(state="finished")
     worker.process.terminate()

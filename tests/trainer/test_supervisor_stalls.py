@@ -61,7 +61,7 @@ def test_without_the_field_it_waits_for_ever(make_job: MakeJob, tmp_path: Path) 
     assert other.end() == 0
 
 
-def test_what_takes_long_and_rightly_is_no_stall(make_job: MakeJob, tmp_path: Path) -> None:
+def test_a_slow_compilation_validation_or_save_is_no_stall(make_job: MakeJob, tmp_path: Path) -> None:
     """Longer than the limit by more than a look of the supervisor's."""
     running = {}
     for doing in ("compiling", "validating", "saving"):
@@ -73,7 +73,7 @@ def test_what_takes_long_and_rightly_is_no_stall(make_job: MakeJob, tmp_path: Pa
     assert {doing: each.end() for doing, each in running.items()} == dict.fromkeys(running, 0)
 
 
-def test_in_a_group_the_one_that_is_behind_ends_and_the_others_start_again(make_job: MakeJob, tmp_path: Path) -> None:
+def test_the_straggler_of_a_group_ends_and_the_others_start_again(make_job: MakeJob, tmp_path: Path) -> None:
     hang(tmp_path, "worker-1")
     job = make_job("MultiWorkerMirrored", chief=1, worker=2)
     tasks = ("chief-0", "worker-0", "worker-1")

@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.trainer.support.harness import PROGRAMS, ROOT, Cluster
 
 
-def test_what_is_read_is_whole(tmp_path: Path) -> None:
+def test_a_checkpoint_that_is_read_is_whole(tmp_path: Path) -> None:
     """Killed before each call that changes the directory; in one process, as none of it needs a cluster."""
     command = [sys.executable, str(PROGRAMS / "torn_saves.py"), str(tmp_path / "checkpoints")]
     env = {**os.environ, "PYTHONPATH": str(ROOT / "trainer_image"), "TF_CPP_MIN_LOG_LEVEL": "2"}
