@@ -254,7 +254,7 @@ def test_only_one_of_two_replicas_leads_and_the_other_takes_over(
         assert standby.terminate() == 0
 
 
-def test_only_the_named_namespaces(
+def test_an_operator_with_watch_namespaces_needs_no_cluster_wide_rights(
     helm: Helm, cluster: AuditedControlPlane, api: Api, installed: InstalledOperator, namespace: str, kubelet: Kubelet
 ) -> None:
     cluster.forget_calls()

@@ -57,7 +57,7 @@ def test_a_job_nested_too_deep_stops_nobody_else(
 
 
 @pytest.mark.resync_seconds(1)
-def test_our_pod_without_its_job_name_label_is_met_by_our_own_create(
+def test_a_pod_that_lost_its_job_name_label_is_found_by_the_create_call(
     operator: OperatorProcess, api: Api, namespace: str, kubectl: Kubectl
 ) -> None:
     """The watch says that it is gone, the create says that it is there."""

@@ -55,7 +55,9 @@ def test_each_end_of_a_container_is_in_the_pods_status(kubelet: Kubelet, start: 
     assert training_state(beside)["terminated"]["exitCode"] == 1
 
 
-def test_disruptions(kubelet: Kubelet, api: Api, namespace: str, start: Callable[[str], Object]) -> None:
+def test_each_disruption_is_in_the_pods_status(
+    kubelet: Kubelet, api: Api, namespace: str, start: Callable[[str], Object]
+) -> None:
     for name in ("evicted", "rejected", "preempted", "drained", "stuck", "pulling"):
         start(name)
     evicted = kubelet.evict("evicted")
@@ -135,7 +137,9 @@ def test_an_error_in_a_helpers_thread_fails_the_waiting_test(
     assert api.wait_for("pods", namespace, "a", lambda item: item is not None)
 
 
-def test_waiting_in_vain_says_what_was_there(api: Api, namespace: str, start: Callable[[str], Object]) -> None:
+def test_the_error_of_a_wait_without_success_shows_the_object(
+    api: Api, namespace: str, start: Callable[[str], Object]
+) -> None:
     start("a")
     with pytest.raises(AssertionError, match="Pending"):
         api.wait_for("pods", namespace, "a", lambda item: item is None, timeout=0.5)

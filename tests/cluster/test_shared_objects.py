@@ -86,7 +86,7 @@ def test_a_policy_that_somebody_opened_is_closed_again(
     assert "NetworkPolicy digits differed in spec.ingress" in kubectl("describe", "dtjob", "digits").stdout
 
 
-def test_a_service_that_somebody_turned_elsewhere_comes_back(
+def test_a_service_that_somebody_redirected_is_repaired(
     shared_operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
 ) -> None:
     api.create("dtjobs", namespace, job())
@@ -131,7 +131,7 @@ def test_our_labels_come_back_and_others_stay(
             assert found["metadata"]["annotations"] == FOREIGN["metadata"]["annotations"]
 
 
-def test_a_suspended_job_makes_none_of_them(
+def test_a_suspended_job_creates_no_shared_objects(
     shared_operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
 ) -> None:
     """They stay where it has run, and come back with its pods where they do not."""

@@ -106,7 +106,7 @@ def test_killed_and_resumed_run_ends_with_the_same_bits(
     ("strategy", "counts", "options"),
     [("MultiWorkerMirrored", {"worker": 2}, {}), ("Mirrored", {"chief": 1}, TWO), ("Default", {"chief": 1}, {})],
 )
-def test_models_with_their_own_step_and_batch_callbacks(
+def test_models_with_their_own_step_and_batch_callbacks_train(
     tmp_path: Path, strategy: str, counts: dict[str, int], options: dict[str, int]
 ) -> None:
     with Cluster(tmp_path, strategy, counts, "own_step.py", "--package=tf_keras", options=options) as run:

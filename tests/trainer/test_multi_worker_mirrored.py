@@ -170,7 +170,7 @@ def test_a_single_task_trains_and_marks_its_run_done(tmp_path: Path) -> None:
         assert run["worker-0"].status["step"] == 2 * STEPS_PER_EPOCH
 
 
-def test_models_with_their_own_step_and_batch_callbacks(tmp_path: Path) -> None:
+def test_models_with_their_own_step_and_batch_callbacks_train(tmp_path: Path) -> None:
     with Cluster(tmp_path, "MultiWorkerMirrored", {"worker": 2}, "own_step.py") as run:
         run.run()
         assert "all well" in run["worker-0"].output()

@@ -80,7 +80,7 @@ def test_a_killed_task_comes_back_with_the_same_bits(tmp_path: Path, strategy: s
     assert_identical(undisturbed["model"], killed["model"])
 
 
-def test_only_what_trains_holds_the_gpu(tmp_path: Path) -> None:
+def test_only_training_processes_hold_the_gpu(tmp_path: Path) -> None:
     """A template from which the next process is forked must not: CUDA does not outlive a fork."""
     file = job(tmp_path / "job", "MultiWorkerMirrored", "--epochs=500", replicaSpecs=GROUP)
     with LocalRun(file, tmp_path / "work") as run:
@@ -127,7 +127,7 @@ def test_nccl_between_two_tasks_on_one_gpu_is_reported(tmp_path: Path) -> None:
         assert any("communication must be Ring" in run[task].status.get("message", "") for task in run.tasks)
 
 
-def test_compiled_by_xla(tmp_path: Path) -> None:
+def test_a_model_compiled_by_xla_trains_on_the_gpu(tmp_path: Path) -> None:
     with Cluster(tmp_path, "Default", {"chief": 1}, PROGRAM, "--jit") as run:
         run.run()
         said = run["chief-0"].output()

@@ -34,7 +34,7 @@ from tests.trainer.support.supervisors import (
 )
 
 
-def test_a_program_that_ends_well(make_job: MakeJob, tmp_path: Path) -> None:
+def test_a_program_that_ends_well_gives_exit_code_0(make_job: MakeJob, tmp_path: Path) -> None:
     (tmp_path / "exit").write_text("0")
     assert make_job().start("chief-0", "exits").end() == 0
 
@@ -103,7 +103,7 @@ def test_a_failure_of_its_own_ends_the_container(make_job: MakeJob, tmp_path: Pa
     assert f"ending with {code}" in running.log.read_text()
 
 
-def test_status_metrics_and_health(make_job: MakeJob) -> None:
+def test_the_status_port_serves_status_metrics_and_health(make_job: MakeJob) -> None:
     running = make_job().start("chief-0", "saves_on_sigterm")
     status = running.wait_for(state="training")
     assert status["task"] == "chief-0"
@@ -332,7 +332,7 @@ def test_a_group_starts_on_a_full_disk(make_job: MakeJob) -> None:
         running.wait_for(state="training")
 
 
-def test_sigterm_while_it_imports_is_not_lost(make_job: MakeJob) -> None:
+def test_sigterm_during_the_supervisors_imports_is_not_lost(make_job: MakeJob) -> None:
     """The kernel drops one for PID 1 that has no handler."""
     job = make_job()
     job.launcher = 'import runpy; runpy.run_module("dtjob_trainer", run_name="__main__", alter_sys=True)'

@@ -50,7 +50,7 @@ def test_a_process_that_is_stopped_ends_too_and_tells_where_it_was(make_job: Mak
     assert "in stalls" in running.log.read_text()
 
 
-def test_without_the_field_it_waits_for_ever(make_job: MakeJob, tmp_path: Path) -> None:
+def test_a_task_without_a_stall_timeout_waits_without_limit(make_job: MakeJob, tmp_path: Path) -> None:
     """As before there was one: two jobs hang, and only the one that asks for it ends."""
     hang(tmp_path, "chief-0")
     other = make_job().start("chief-0", "stalls")

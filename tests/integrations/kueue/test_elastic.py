@@ -133,7 +133,7 @@ def test_fewer_workers_give_their_quota_to_others(
     assert (after["metadata"]["uid"], counts(after)) == (before, {"chief": 1, "worker": 1})
 
 
-def test_preempted_while_it_waits_for_more_it_keeps_its_place(
+def test_a_job_preempted_while_it_waits_for_more_workers_keeps_its_place(
     operator: OperatorProcess, api: Api, namespace: str, page: dict[str, Object], on_nodes: Pods
 ) -> None:
     create_elastic(api, namespace, page, "grows", 2)

@@ -14,5 +14,5 @@ def test_a_successful_call_and_a_missing_object_are_no_refusals(method: str, sta
 
 
 @pytest.mark.parametrize(("method", "status"), [("POST", 409), ("POST", 404), ("PATCH", 422), ("DELETE", 403)])
-def test_all_else_is(method: str, status: int) -> None:
+def test_other_answers_are_refusals(method: str, status: int) -> None:
     assert is_refused(method, status)

@@ -23,7 +23,7 @@ def test_a_generated_name_is_valid_and_the_accepting_command_is_named(dtjob, tmp
     assert dtjob("validate", file)[:2] == (0, said)
 
 
-def test_a_name_beside_it_counts(dtjob, tmp_path):
+def test_a_name_takes_precedence_over_generate_name(dtjob, tmp_path):
     file = _file(tmp_path, "{generateName: A_, name: digits}")
     assert "metadata.generateName: 'A_' begins no name" in dtjob("validate", file)[2]
     file = _file(tmp_path, "{generateName: other-, name: digits}")
@@ -39,7 +39,7 @@ def test_the_error_of_a_bad_generated_name_names_generate_name(dtjob, tmp_path, 
     assert all(line.startswith(f"dtjob: {file}: metadata.generateName: {says}") for line in err.splitlines())
 
 
-def test_explain_shows_such_a_name(dtjob, tmp_path):
+def test_explain_shows_a_generated_name(dtjob, tmp_path):
     assert dtjob("explain", _file(tmp_path, "{generateName: digits-}"))[1].startswith("digits-xxxxx: ")
 
 

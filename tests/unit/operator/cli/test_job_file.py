@@ -32,7 +32,7 @@ BAD_FILES = {
 
 @pytest.mark.parametrize(("text", "wanted"), BAD_FILES.values(), ids=BAD_FILES.keys())
 @pytest.mark.parametrize("command", ["run", "validate", "explain"])
-def test_bad_file_is_one_sentence_and_exit_code_2(dtjob, tmp_path, command, text, wanted):
+def test_a_bad_file_has_sentences_with_its_name_and_exit_code_2(dtjob, tmp_path, command, text, wanted):
     file = tmp_path / "job.yaml"
     file.write_text(text)
     code, out, err = dtjob(command, file)
@@ -58,7 +58,7 @@ def test_a_file_for_kubectl_may_hold_the_jobs_claim_too(dtjob, tmp_path):
 
 
 @pytest.mark.parametrize("command", ["run", "validate", "explain"])
-def test_file_that_cannot_be_read(dtjob, tmp_path, command):
+def test_an_unreadable_file_is_one_sentence_and_exit_code_2(dtjob, tmp_path, command):
     binary = tmp_path / "model.keras"
     binary.write_bytes(b"PK\x03\x04\xff\xfe")
     for file, wanted in (

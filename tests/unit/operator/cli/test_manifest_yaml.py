@@ -112,7 +112,7 @@ def test_a_number_that_no_integer_holds_is_a_float() -> None:
     assert list(map(type, found)) == [int, float]
 
 
-def test_anchors_merge_and_documents() -> None:
+def test_anchors_merges_and_several_documents_are_read() -> None:
     text = "a: &a {b: 1}\nc:\n  <<: *a\n  d: 2\n---\nsecond"
     assert list(documents(text)) == [{"a": {"b": 1}, "c": {"b": 1, "d": 2}}, "second"]
 

@@ -40,5 +40,5 @@ def test_a_deleted_object_that_is_created_again_has_the_event_repaired():
     assert summary.events() == [Event("Normal", "Repaired", told)]
 
 
-def test_nothing_done_is_nothing_said():
+def test_a_summary_without_calls_has_no_events():
     assert CallSummary().events() == []

@@ -40,7 +40,7 @@ def test_an_event_of_the_job_itself_takes_nothing_away() -> None:
 
 
 @pytest.mark.parametrize("how", ["it is deleted", "another has its name", "the reconciler forgets it"])
-def test_all_of_it_is_dropped_at_once(how: str) -> None:
+def test_the_memory_of_a_job_is_dropped_at_once(how: str) -> None:
     store = remembering()
     if how == "it is deleted":
         store.remove(job("first", 12))

@@ -44,7 +44,7 @@ def kinds(calls: Sequence[str]) -> list[str]:
     return [call.rsplit(" ", 1)[0] for call in calls]
 
 
-def test_a_new_job_gets_its_pods_and_then_a_word_of_them():
+def test_a_new_job_gets_its_pods_before_its_first_status():
     with world(builders.job()) as made:
         made.run(3)
         assert set(kinds(made.cluster.calls[:3])) == {"create Service", "create ConfigMap", "create NetworkPolicy"}
@@ -62,7 +62,7 @@ def test_the_status_of_an_elastic_job_is_written_before_its_pods_are_created():
         assert made.cluster.calls[7:] == ["write status"]  # all were created
 
 
-def test_a_job_is_scaled_before_its_first_word():
+def test_a_job_scaled_before_its_first_status_gets_a_new_group():
     """Its pods say how many they are: that another number is another group must be known by then."""
     with world(elastic(builders.job(workers=2))) as made:
         made.run(0.05)
@@ -145,7 +145,7 @@ def test_a_job_that_is_applied_again_waits_for_its_predecessors_objects():
         assert {event.reason for event in made.cluster.events} == {"SuccessfulCreate"}
 
 
-def test_a_refusal_says_why():
+def test_the_event_of_a_refusal_has_its_reason():
     with world(builders.job()) as made:
         made.cluster.fail_next = Refused('services "digits" is forbidden: exceeded quota: small')
         made.run(30)

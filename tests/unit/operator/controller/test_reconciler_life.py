@@ -146,7 +146,7 @@ def test_a_job_whose_deletion_is_refused_is_tried_again() -> None:
 
 
 @pytest.mark.parametrize("spec", [{}, {"of a newer version": 1}, {"suspend": True}])
-def test_anothers_job_is_left_alone(spec: dict[str, Any]) -> None:
+def test_a_job_of_another_controller_is_left_alone(spec: dict[str, Any]) -> None:
     """Also one that this version could not read."""
     with world(managedBy="kueue.x-k8s.io/multikueue") as made:
         set_spec(made, **spec)
@@ -158,7 +158,7 @@ def test_anothers_job_is_left_alone(spec: dict[str, Any]) -> None:
         assert made.job_status() == {}
 
 
-def test_our_own_name_is_ours() -> None:
+def test_a_job_managed_by_dtjobs_own_name_gets_its_pods() -> None:
     with world(managedBy="training.dtjob.dev/dtjob-controller") as made:
         made.run(1)
         assert len(made.pods) == 3

@@ -136,7 +136,7 @@ class UnlabelledWorld(QueuedWorld):
         World.apply(self, job)
 
 
-def test_each_call_of_a_queued_jobs_life_may_be_the_operators_last() -> None:
+def test_a_queued_job_ends_the_same_at_whichever_call_the_operator_dies() -> None:
     with world() as made:
         expected = life(made)
         calls = len(made.cluster.calls)
@@ -176,7 +176,7 @@ def test_a_kueue_that_does_not_answer_holds_no_pod_up() -> None:
     ],
     ids=["refused", "down"],
 )
-def test_a_worker_is_replaced_while_kueue_will_not_hear_of_more(error: ClusterError) -> None:
+def test_a_worker_is_replaced_while_the_workload_for_more_workers_is_refused(error: ClusterError) -> None:
     made = QueuedWorld(elastic(builders.job(checkpoint=CLAIM)))
     with closing(made):
         made.cluster.objects["ResourceFlavor", "spot"] = copied(SPOT)
@@ -231,7 +231,7 @@ def test_a_webhook_that_refuses_pods_or_does_not_answer_is_named_whoever_set_it(
             assert "digits-chief-0-0" in made.pods
 
 
-def test_a_label_put_on_before_the_first_word_of_a_job_that_runs_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_queue_label_added_before_a_running_jobs_first_status_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(WorkQueue, "at_hand", MUCH + 1)  # so that its first status waits
     made = UnlabelledWorld(builders.job(workers=1))
     try:

@@ -47,7 +47,7 @@ async def test_a_status_that_is_taken_is_written_once() -> None:
     assert (len(cluster.tried), cluster.events) == (1, [])
 
 
-async def test_a_refused_one_keeps_the_progress_that_was_there() -> None:
+async def test_a_refused_status_is_written_with_the_earlier_progress() -> None:
     kept = {"phase": "Running", "ready": "1/3", "progress": {"step": 1}}
     cluster = Picky(kept)
     assert await written(cluster) == kept
@@ -62,7 +62,7 @@ async def test_a_refused_status_is_written_without_progress_if_the_old_progress_
     assert await written(Picky(bare), job={**JOB, "status": {}}) == bare
 
 
-async def test_nothing_is_written_where_only_progress_was_new() -> None:
+async def test_a_refused_status_with_new_progress_only_is_not_written_again() -> None:
     cluster = Picky()
     assert await written(cluster, {**OLD, "progress": {"step": "many"}}) == OLD
     assert len(cluster.tried) == 1

@@ -39,12 +39,12 @@ def test_the_json_schema_is_a_valid_schema_without_kubernetes_extensions() -> No
 
 
 @pytest.mark.parametrize("name", GOOD)
-def test_good_manifests_are_taken(name: str) -> None:
+def test_good_manifests_are_accepted(name: str) -> None:
     assert complaints(GOOD[name]) == []
 
 
 @pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.name)
-def test_examples_are_taken(file: Path) -> None:
+def test_examples_are_accepted(file: Path) -> None:
     jobs = [one for one in yaml.safe_load_all(file.read_text()) if one["kind"] == KIND]
     assert jobs
     assert [complaints(one) for one in jobs] == [[] for _ in jobs]

@@ -61,7 +61,7 @@ def test_a_second_failure_prolongs_the_recovery():
     assert recoveries.observe(again, 3.0) == 3.0
 
 
-def test_a_finished_chief_ends_it():
+def test_a_finished_chief_ends_a_recovery():
     recoveries = Recoveries("chief-0")
     recoveries.failed("chief-0", {"chief-0": report(1)}, now=0.0)
     assert recoveries.observe({"chief-0": report(2, "finished", step=100, restored=100)}, 1.0) == 1.0

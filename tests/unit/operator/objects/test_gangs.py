@@ -40,7 +40,7 @@ def member(job: Job, id_: str = "worker-1", **more: Any) -> Manifest:
     return gangs.joined(pod(job, task(id_), 0), found)
 
 
-def test_kubernetes_own():
+def test_a_pod_group_of_kubernetes_has_its_form_and_its_members():
     made = gangs.on_the_wire(group_of(gang_job("Kubernetes")))
     assert (made["apiVersion"], made["kind"]) == ("scheduling.k8s.io/v1beta1", "PodGroup")
     assert made["spec"] == {"schedulingPolicy": {"gang": {"minCount": 4}}}
@@ -50,7 +50,7 @@ def test_kubernetes_own():
     assert "schedulerName" not in spec
 
 
-def test_kubernetes_own_has_a_priority_from_1_37_on():
+def test_a_pod_group_of_kubernetes_has_a_priority_from_1_37_on():
     """The scheduler goes by that of the PodGroup there, and not by the pods'; in 1.36 the field is refused."""
     made = group_of(gang_job("Kubernetes", scheduling={"priorityClassName": "high"}))
     beta = gangs.as_served(made, "scheduling.k8s.io/v1beta1")
@@ -70,7 +70,7 @@ def test_a_priority_that_cannot_change_is_left_as_it_is():
     assert drift.drifted(made, repaired) == ""
 
 
-def test_volcano():
+def test_a_pod_group_of_volcano_has_its_form_and_its_members():
     resources = {"requests": {"cpu": "500m"}, "limits": {"memory": "1Gi"}}
     with_resources = gang_job("Volcano", volcano={"queue": "team-a"}, scheduling={"priorityClassName": "high"})
     worker = with_resources.spec.replica_specs.worker
@@ -114,7 +114,7 @@ def test_a_resource_that_is_no_quantity_is_left_out_of_the_pod_group():
     assert made["spec"] == {"minMember": 2, "queue": "default"}
 
 
-def test_coscheduling():
+def test_a_pod_group_of_coscheduling_has_its_form_and_its_members():
     job = gang_job("Coscheduling", coscheduling={"scheduleTimeoutSeconds": 60}, minAvailable=3)
     made = gangs.on_the_wire(group_of(job))
     assert (made["apiVersion"], made["kind"]) == ("scheduling.x-k8s.io/v1alpha1", "PodGroup")

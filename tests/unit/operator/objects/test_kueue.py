@@ -24,7 +24,7 @@ def test_a_workload_is_owned_by_its_job_and_in_the_jobs_queue() -> None:
     assert "priority" not in made["spec"]
 
 
-def test_a_job_without_a_queue_has_none() -> None:
+def test_a_job_without_a_queue_has_no_workload() -> None:
     with pytest.raises(ValueError, match="queue-name"):
         kueue.workload(builders.job(), NO_DEFAULTS, None)
 

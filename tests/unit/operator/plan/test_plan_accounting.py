@@ -199,7 +199,7 @@ def test_restarts_that_are_not_charged_end_too_where_nothing_comes_of_them(polic
 
 
 @pytest.mark.parametrize(("every", "restarts"), [(601, 200), (590, 3)])
-def test_disruptions_between_which_a_job_ran_for_long_are_no_row(every: float, restarts: int):
+def test_disruptions_with_long_runs_between_them_do_not_use_up_the_budget(every: float, restarts: int):
     history = History(builders.job(failurePolicy={"maxDisruptionsWithoutProgress": 3}))
     assert loop(history, lambda now: builders.disrupted(when=now), 200, every) == restarts
 

@@ -45,7 +45,7 @@ def test_marks_of_values_that_are_not_finite_are_finite() -> None:
     assert all(np.isfinite(marks.of([strange])))
 
 
-def test_none_of_no_arrays() -> None:
+def test_the_marks_of_no_arrays_are_zero() -> None:
     assert marks.of([]) == (0, 0)
 
 

@@ -141,7 +141,7 @@ def test_an_empty_share_gets_one_row_of_no_weight() -> None:
     assert sizes.smallest_share(2) == 0
 
 
-def test_dropping_the_last_batch() -> None:
+def test_drop_last_leaves_out_the_last_smaller_batch() -> None:
     assert data.Sizes(10, 4, drop_last=True).steps == 2
     assert data.Sizes(3, 4, drop_last=True).steps == 0
 

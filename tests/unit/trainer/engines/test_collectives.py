@@ -18,7 +18,7 @@ def summed(value: Any) -> Any:
 
 
 @pytest.mark.parametrize(("rows", "open_"), [(None, True), (4, False)])
-def test_a_loop_whose_steps_exchange_rows(rows: int | None, open_: bool) -> None:
+def test_open_shapes_are_found_in_a_loop_whose_steps_exchange_rows(rows: int | None, open_: bool) -> None:
     def step(number: Any, values: Any) -> Any:
         return number + 1, tf.ensure_shape(summed(values), [rows])
 

@@ -34,7 +34,7 @@ def test_fewer_steps_than_asked_for_are_taken_at_their_rate() -> None:
     assert pace.most == 10
 
 
-def test_no_time_at_all() -> None:
+def test_a_call_that_takes_no_time_doubles_the_steps() -> None:
     pace = Pace(0.1)
     pace.took(1, 0.0)
     assert pace.most == 2

@@ -275,7 +275,9 @@ def test_data_without_a_batch_is_refused() -> None:
 
 @pytest.mark.parametrize(("steps", "length"), [(None, 4), (3, 4), (2, 4)])
 @pytest.mark.parametrize("known", [False, True])
-def test_a_run_that_begins_at_a_later_epoch(steps: int | None, length: int, known: bool) -> None:
+def test_a_run_that_begins_at_a_later_epoch_keeps_its_order_over_a_restart(
+    steps: int | None, length: int, known: bool
+) -> None:
     """Epochs have their numbers, passes orders of their own, and a restart that asks for others changes nothing."""
     source = Numbers(length, known=known)
     made = course(source, epochs=6, steps=steps, first=3)
@@ -296,7 +298,7 @@ def test_a_run_that_begins_at_a_later_epoch(steps: int | None, length: int, know
         assert [*begin[:-1], begin[-1] + rest[0], *rest[1:]] == whole
 
 
-def test_a_later_first_epoch_with_other_data_than_the_checkpoints() -> None:
+def test_a_restart_with_other_data_keeps_the_numbers_of_epochs() -> None:
     state = state_after(course(Numbers(4, known=True, batch=6), epochs=6, first=3), 6)
     made = course(Numbers(3, known=True, batch=8), epochs=6)
     made.take_up(state, 6)

@@ -53,7 +53,7 @@ def test_none_means_the_default_as_in_keras() -> None:
     assert made(Own(), 2, validation_split=None) == ("ours", 2, 1, 0.0, None)
 
 
-def test_afterwards_all_models_train_as_before() -> None:
+def test_all_models_train_as_before_after_an_override() -> None:
     class Failing(Model):
         def fit(self, *args: Any, **kwargs: Any) -> Any:
             assert Model().fit(1) == ("keras", (1,), {})  # another model, meanwhile

@@ -33,7 +33,7 @@ async def test_every_answer_says_which_attempt_at_the_chief_task_gives_it() -> N
     assert [answer.chief_attempt for answer in await answers(host, *GROUP, "nobody-7")] == [3] * 4
 
 
-async def test_names_are_looked_up_beside() -> None:
+async def test_tasks_go_once_their_names_are_looked_up() -> None:
     host = RendezvousHost(mirrored(), HOSTS)
     assert [answer.kind for answer in await answers(host, *GROUP, address="127.0.0.1")] == ["go"] * 3
 

@@ -174,7 +174,7 @@ def test_the_next_go_says_who_was_replaced() -> None:
     assert (answer.changed, answer.message) == (("worker-1",), "worker-1 was lost")
 
 
-def test_a_blip_replaces_nobody() -> None:
+def test_a_restart_of_all_processes_replaces_no_task() -> None:
     rendezvous = mirrored()
     all_wait(rendezvous)
     answer = all_wait(rendezvous, incarnation=1)[0]

@@ -32,7 +32,7 @@ def test_time_spent_is_empty_before_a_loop_begins() -> None:
     assert spent.to_json() == {}
 
 
-def test_steps_and_saves_of_one_process() -> None:
+def test_steps_and_saves_of_a_process_are_counted() -> None:
     spent = TimeSpent()
     process(spent, 100)
     trained(spent, 150, 12.5, 2.5)

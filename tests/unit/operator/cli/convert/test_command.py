@@ -41,7 +41,7 @@ def test_a_stream_with_one_that_cannot_be_converted_prints_nothing(dtjob, tmp_pa
         "Chief or Worker\n"  # fmt: skip
 
 
-def test_standard_input_and_a_folder(dtjob, tmp_path: Path, monkeypatch) -> None:
+def test_standard_input_and_folders_are_converted(dtjob, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO(written([_CLEAN, _CLEAN])))
     assert dtjob("convert", "-")[1].count("kind: DistributedTrainingJob") == 2
     (tmp_path / "a.yaml").write_text(written([_CLEAN]))

@@ -59,7 +59,7 @@ def found(cluster: Cluster) -> dict[str, str]:
     return {one.what: str(one) for one in look_at_all(cluster, NOW)}
 
 
-def test_all_is_well(cluster: Cluster) -> None:
+def test_doctor_says_ok_for_every_check_of_a_healthy_cluster(cluster: Cluster) -> None:
     lines = found(cluster)
     assert {line.split(" ")[0] for line in lines.values()} == {"ok"}
     assert "1 of 1 are ready, with 4 GPUs" in lines["nodes"]

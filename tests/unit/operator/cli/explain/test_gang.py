@@ -35,7 +35,7 @@ from tests.unit.operator.builders import job
         ),
     ],
 )
-def test_each_field_has_its_line(scheduling: dict[str, Any], lines: list[str]):
+def test_each_field_of_a_gang_has_its_line(scheduling: dict[str, Any], lines: list[str]):
     assert gang_lines(job(evaluator=True, scheduling=scheduling), NO_DEFAULTS) == [f"  {line}" for line in lines]
 
 

@@ -41,11 +41,11 @@ POLICY = {
         ),
     ],
 )
-def test_each_field_has_its_line(spec: dict[str, Any], lines: list[str]):
+def test_each_field_of_a_jobs_life_has_its_line(spec: dict[str, Any], lines: list[str]):
     assert life(job(**spec)) == [f"  {line}" for line in lines]
 
 
-def test_the_explanation_has_it():
+def test_the_explanation_has_a_section_about_the_jobs_life():
     assert "\nLife:\n  no deadline" in "".join(as_text(job()))
 
 

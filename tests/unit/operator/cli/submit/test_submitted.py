@@ -41,7 +41,7 @@ def test_the_job_names_its_files(script: Path) -> None:
     assert one.warnings
 
 
-def test_storage_claims_and_buckets(script: Path) -> None:
+def test_a_claim_or_a_uri_becomes_the_storage_of_checkpoints(script: Path) -> None:
     claim = {"volume": {"persistentVolumeClaim": {"claimName": "data"}}}
     assert spec(script, claim="data")["checkpoint"]["storage"] == claim
     assert spec(script, of_script={"checkpoint": "gs://b/c"})["checkpoint"]["storage"] == {"uri": "gs://b/c"}
@@ -56,7 +56,7 @@ def test_gpus_go_to_the_tasks_that_compute(script: Path) -> None:
     assert spec(script, gpus=2)["strategy"] == "Mirrored"
 
 
-def test_queue_image_and_name(script: Path) -> None:
+def test_options_set_the_queue_the_image_and_the_name(script: Path) -> None:
     one = made(Submission(Script(script), name="mine", image="registry.example/a:1", queue="team"))
     assert one.job["metadata"] == {"name": "mine", "labels": {"kueue.x-k8s.io/queue-name": "team"}}
     assert one.job["spec"]["image"] == "registry.example/a:1"

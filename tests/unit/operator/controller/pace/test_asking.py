@@ -53,7 +53,7 @@ def test_a_supervisor_that_comes_back_during_its_request_is_asked_again_later() 
     assert asking.next(3 + EVERY) == [one]
 
 
-def test_the_silent_are_asked_ever_less_often() -> None:
+def test_silent_supervisors_are_asked_less_and_less_often() -> None:
     asking, one = Asking(EVERY), chief("a")
     asking.seen([one], 0)
     pauses, now = [], 0.0
@@ -69,7 +69,7 @@ def test_the_silent_are_asked_ever_less_often() -> None:
     assert asking.next(now + EVERY) == [one], "an answer forgives all"
 
 
-def test_a_successor_begins_anew() -> None:
+def test_the_supervisor_of_a_new_pod_is_asked_at_once() -> None:
     asking, one = Asking(EVERY), chief("a")
     asking.seen([one], 0)
     for now in (0.0, 5.0, 15.0):

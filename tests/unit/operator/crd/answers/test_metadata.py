@@ -13,7 +13,7 @@ from tests.refusals.metadata import with_metadata
 
 
 @pytest.mark.parametrize("namespace", ["Bad_NS", "a.b", "-a", "a" * 64])
-def test_a_namespace_that_none_has(namespace: str) -> None:
+def test_a_text_that_is_no_namespace_is_refused(namespace: str) -> None:
     """kubectl says of it that there is none of that name."""
     (problem,) = problems(with_metadata(namespace=namespace))
     assert problem.field == "metadata.namespace"
@@ -21,11 +21,11 @@ def test_a_namespace_that_none_has(namespace: str) -> None:
 
 
 @pytest.mark.parametrize("namespace", ["a", "1-a", "a" * 63])
-def test_a_namespace_that_one_may_have(namespace: str) -> None:
+def test_a_text_that_is_a_namespace_is_accepted(namespace: str) -> None:
     assert problems(with_metadata(namespace=namespace)) == []
 
 
-def test_no_metadata_has_no_form() -> None:
+def test_a_manifest_without_metadata_has_no_problem_of_metadata() -> None:
     assert metadata_problems(None) == []
 
 

@@ -16,7 +16,7 @@ SIDECAR = {"name": "log", "image": "a", "volumeMounts": MOUNT}
 
 
 @pytest.mark.parametrize("name", GOOD)
-def test_good_manifests_have_none(name: str) -> None:
+def test_good_manifests_have_no_pod_problems(name: str) -> None:
     assert pod_problems(GOOD[name]) == []
 
 

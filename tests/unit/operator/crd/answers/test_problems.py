@@ -39,14 +39,14 @@ def test_good_manifests_have_no_problems(name: str) -> None:
 
 
 @pytest.mark.parametrize("row", CHANGES, ids=names(CHANGES))
-def test_changes_are_refused(row: Bad) -> None:
+def test_bad_changes_are_refused(row: Bad) -> None:
     said = " | ".join(str(problem) for problem in problems(row.manifest, old=BEFORE))
     for part in row.says:
         assert part in said
 
 
 @pytest.mark.parametrize("name", CHANGES_TAKEN)
-def test_changes_are_taken(name: str) -> None:
+def test_allowed_changes_are_accepted(name: str) -> None:
     assert problems(CHANGES_TAKEN[name], old=BEFORE) == []
 
 
@@ -64,7 +64,7 @@ def test_something_else_is_no_manifest(thing: Any) -> None:
     assert problems(thing)
 
 
-def test_a_tfjob_is_told_where_its_dtjob_is_written() -> None:
+def test_the_problem_of_a_tfjob_names_dtjob_convert() -> None:
     said = [str(problem) for problem in problems({"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "spec": {}})]
     assert said == [
         "apiVersion: must be training.dtjob.dev/v1beta1, not 'kubeflow.org/v1'",

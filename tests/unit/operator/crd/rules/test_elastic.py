@@ -21,7 +21,7 @@ def test_replicas_lie_between_min_and_max_replicas(count: int, least: int | None
 
 
 @pytest.mark.parametrize("row", ELASTIC_CHANGES, ids=[row.name for row in ELASTIC_CHANGES])
-def test_changes_are_refused(row: Bad) -> None:
+def test_bad_changes_of_an_elastic_job_are_refused(row: Bad) -> None:
     said = " | ".join(str(problem) for problem in problems(row.manifest, old=ELASTIC_BEFORE))
     for part in row.says:
         assert part in said

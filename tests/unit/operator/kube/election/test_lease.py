@@ -30,7 +30,7 @@ def lead(who: Candidate, lease: dict[str, Any] | None, now: float) -> dict[str, 
     return wish
 
 
-def test_the_first_one_takes_it():
+def test_the_first_candidate_takes_the_lease():
     first = candidate()
     lease = lead(first, None, 100.0)
     assert first.leads(109.9)
@@ -45,7 +45,7 @@ def test_the_first_one_takes_it():
     }
 
 
-def test_a_wish_alone_is_no_leadership():
+def test_a_candidate_does_not_lead_before_its_lease_is_written():
     first = candidate()
     assert first.wish(None, 100.0, WALL)
     assert not first.leads(100.0)

@@ -15,7 +15,7 @@ class Clock:
         return self.now
 
 
-def test_late_is_what_was_not_attempted_again() -> None:
+def test_a_task_is_late_if_it_was_not_attempted_again_in_time() -> None:
     clock = Clock()
     pulse = Pulse(clock)
     assert pulse.late() == []

@@ -65,7 +65,7 @@ def test_openmetrics_for_who_prefers_it() -> None:
     assert answer.body.endswith(b"# EOF\n")
 
 
-def test_jobs_and_what_is_left_of_a_job_that_went() -> None:
+def test_jobs_are_counted_and_a_deleted_job_leaves_no_metrics() -> None:
     metrics, store, queue = Metrics(), Store(), WorkQueue[tuple[str, str]]()
     metrics.watch(store, queue)
     running = {
@@ -131,7 +131,9 @@ def test_a_manifest_of_any_form_can_be_counted() -> None:
         ({"total": 2, "causes": {"A": 2}}, {"total": 2, "causes": {"A": 2}, "evaluator": 1}, {}),
     ],
 )
-def test_new_restarts(old: dict[str, Any], new: dict[str, Any], restarts: dict[str, int]) -> None:
+def test_new_restarts_are_the_difference_of_two_statuses(
+    old: dict[str, Any], new: dict[str, Any], restarts: dict[str, int]
+) -> None:
     assert new_restarts({"restarts": old}, {"restarts": new}) == restarts
 
 

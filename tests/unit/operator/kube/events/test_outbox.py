@@ -55,7 +55,7 @@ async def test_putting_an_event_does_not_wait_and_all_events_are_recorded_before
         assert told == sorted(told)
 
 
-async def test_a_bug_in_one_is_no_reason_to_record_no_other(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_bug_in_recording_an_event_does_not_stop_the_others(caplog: pytest.LogCaptureFixture) -> None:
     records = Records()
     records.may_go_on.set()
     box = Outbox(records, records.hurry)

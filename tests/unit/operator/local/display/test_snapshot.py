@@ -37,7 +37,7 @@ def test_an_ended_pod_says_how():
     assert found["worker-0"].state == "failed"
 
 
-def test_restarts_by_cause():
+def test_restarts_are_counted_by_cause_with_those_of_the_evaluator():
     assert restarts_by_cause({}) == {}
     status = {"restarts": {"total": 3, "causes": {"Signal": 2, "Error": 1}, "evaluator": 4}}
     assert restarts_by_cause(status) == {"Signal": 2, "Error": 1, "Evaluator": 4}

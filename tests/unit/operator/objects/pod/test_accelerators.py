@@ -141,6 +141,6 @@ def test_the_users_own_shared_memory_stays() -> None:
     assert not [one for one in made["volumes"] if one["name"] == "dtjob-shm"]
 
 
-def test_without_gpus_there_is_none() -> None:
+def test_a_task_without_gpus_has_no_shared_memory_volume() -> None:
     assert shared_memory(gpu_job(), "worker-0") == ([], [])
     assert shared_memory(gpu_job(resources={"limits": {"nvidia.com/gpu": 0}}), "worker-0") == ([], [])

@@ -27,7 +27,7 @@ CLAIM = {"persistentVolumeClaim": {"claimName": "a"}}
 
 
 @pytest.mark.parametrize("source", VOLUME_SOURCES)
-def test_each_volume_source(source: str):
+def test_the_volume_source_decides_whether_checkpoints_are_kept(source: str):
     odd = {
         "emptyDir": (False, "EndsWithPod"),
         "ephemeral": (False, "EndsWithPod"),

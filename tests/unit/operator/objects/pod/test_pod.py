@@ -116,7 +116,7 @@ def test_mount_on_decides_which_tasks_mount_the_checkpoints(mount: str):
     assert "affinity" not in spec(job, "worker-0")
 
 
-def test_restricted_by_default():
+def test_a_pod_satisfies_the_restricted_profile_by_default():
     made = spec(builders.job())
     assert made["securityContext"]["runAsNonRoot"] is True
     assert made["automountServiceAccountToken"] is False

@@ -27,7 +27,7 @@ def under(rule: dict[str, Any], task: str = "worker-0") -> set[str]:
     return of(task, failurePolicy={"rules": [{"action": "Restart", **rule}]})
 
 
-def test_without_rules_those_of_a_process_that_broke_or_was_killed():
+def test_the_default_restart_signals_are_those_of_crashes_and_sigkill():
     assert of("chief-0") == of("worker-0") == ALL
     assert not ALL & {"SIGTERM", "SIGINT", "SIGHUP"}
 

@@ -39,7 +39,7 @@ def beside(status: dict[str, Any], name: str, reason: str, *, init: bool = False
         (beside(builders.ended(0), "proxy", "CrashLoopBackOff", init=True), ""),
     ],
 )  # fmt: skip
-def test_words(status: dict[str, Any], words: str):
+def test_each_status_of_a_waiting_pod_has_its_reason_in_words(status: dict[str, Any], words: str):
     job = builders.job()
     assert waiting_reason(builders.views(job, builders.pod(job, "worker-0", status))) == words
 

@@ -34,13 +34,13 @@ def planned(job: Job, children: Children, now: datetime) -> tuple[Job, Plan]:
     return (builders.with_status(job, made.status) if made.status else job), made
 
 
-def test_a_short_silence_is_nothing_and_is_looked_at_again() -> None:
+def test_a_short_silence_sets_no_condition_and_is_looked_at_again() -> None:
     job, made = planned(JOB, SEEN, at(1))
     assert condition(made, job) is None
     assert made.look_again_at == at(60)
 
 
-def test_a_long_one_is_a_condition_and_one_event_that_say_where_to_look() -> None:
+def test_a_long_silence_is_a_condition_and_one_event_that_say_where_to_look() -> None:
     job, made = planned(JOB, SEEN, at(60))
     found = condition(made, job)
     assert found is not None

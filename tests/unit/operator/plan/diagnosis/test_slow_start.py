@@ -48,7 +48,7 @@ def planned(children: Children, seconds: float, job: Job = JOB) -> tuple[str, Pl
     return (made.status or job.status)["message"], made
 
 
-def test_a_pod_that_starts_in_the_usual_time_is_nothing():
+def test_a_pod_that_starts_in_the_usual_time_is_not_named():
     children, _ = seen(CREATING)
     message, made = planned(children, 14)
     assert (message, made.events_of, made.look_again_at) == ("", "", at(15))
@@ -63,7 +63,7 @@ def test_a_pod_that_starts_in_the_usual_time_is_nothing():
         ({"phase": "Pending"}, "its kubelet has not reported its containers"),
     ],
 )  # fmt: skip
-def test_a_slow_one_is_named_with_state_node_and_time(status: dict[str, Any], state: str):
+def test_a_pod_that_starts_slowly_is_named_with_its_state_node_and_time(status: dict[str, Any], state: str):
     children, pod = seen(status)
     message, made = planned(children, 15)
     assert message == f"worker-0 waits: {state} {PLACE}"

@@ -15,7 +15,7 @@ from tests.unit.operator.plan.elastic.elastic_story import Story, role, told
 QUOTA = 'pods "digits-worker-2-0" is forbidden: exceeded quota: small, requested: pods=1, used: pods=3'
 
 
-def test_a_job_begins_with_count() -> None:
+def test_an_elastic_job_begins_with_its_number_of_replicas() -> None:
     story = Story()
     story.run()
     assert story.tasks == ["chief-0-0", *(f"worker-{index}-0" for index in range(4))]
@@ -27,7 +27,7 @@ def test_a_job_begins_with_count() -> None:
     }
 
 
-def test_other_jobs_only_say_how_many_there_are() -> None:
+def test_jobs_that_are_not_elastic_only_report_their_number_of_workers() -> None:
     story = Story(elasticPolicy=None)
     story.run()
     assert story.job.status["workers"] == {
@@ -37,7 +37,7 @@ def test_other_jobs_only_say_how_many_there_are() -> None:
     }
 
 
-def test_fewer_are_followed_at_once() -> None:
+def test_a_smaller_number_of_workers_applies_at_once() -> None:
     story = Story()
     story.run()
     story.change(replicas=2)
@@ -46,7 +46,7 @@ def test_fewer_are_followed_at_once() -> None:
     assert told(story, "Resizing") == ["Workers 4 -> 2: spec.replicaSpecs.worker.replicas is 2"]
 
 
-def test_more_are_followed_when_there_is_room_and_training_goes_on_until_then() -> None:
+def test_a_larger_number_of_workers_applies_when_there_is_room_and_training_goes_on() -> None:
     story = Story()
     story.run()
     before = story.tasks
@@ -182,7 +182,7 @@ def test_room_in_time_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize("status", [builders.waiting("ImagePullBackOff"), {"phase": "Pending"}])
-def test_other_waits_shrink_nothing(status: dict[str, object]) -> None:
+def test_waits_for_other_reasons_than_room_do_not_shrink_the_group(status: dict[str, object]) -> None:
     story = Story()
     story.settle(NOW)
     story.becomes("worker-3-0", dict(status))
@@ -202,7 +202,7 @@ def test_a_scheduling_gate_is_no_want_of_room() -> None:
     assert len(story.tasks) == 5
 
 
-def test_a_quota_shrinks_it_too_and_a_restarted_operator_goes_on_counting() -> None:
+def test_a_quota_shrinks_a_group_and_a_restarted_operator_goes_on_counting() -> None:
     story = Story()
     story.settle(NOW)
     missing = {"digits-worker-2-0", "digits-worker-3-0"}
@@ -312,7 +312,7 @@ def test_a_clock_that_was_set_back_holds_nothing_up_for_long() -> None:
     assert len(story.tasks) == 4
 
 
-def test_nor_does_it_keep_a_group_small() -> None:
+def test_a_clock_that_was_set_back_does_not_keep_a_group_small() -> None:
     story = Story().shrunk()  # at 300
     story.settle(at(-10_000))
     assert not story.placeholders

@@ -32,7 +32,7 @@ NOBODY = Attempts()
 FIRST = next_incident(None, Cause.ERROR, -1, NOBODY, BACKOFF, NOW, None)
 
 
-def test_the_first_does_not_wait():
+def test_the_first_incident_does_not_wait():
     assert (FIRST.charged, FIRST.in_a_row, FIRST.not_before) == (1, 1, NOW)
 
 
@@ -165,7 +165,7 @@ def test_the_first_moment_at_which_all_run_again_decides():
     assert end_of(later, at(46)) == at(50)
 
 
-def test_only_the_end_is_no_news():
+def test_a_status_in_which_only_an_incidents_end_is_new_is_recognised():
     written = after(FIRST, runs=at(10))
     noted = note_end(written, at(12))
     assert only_the_end_differs(noted, written)

@@ -75,6 +75,6 @@ def test_a_crash_count_that_is_no_count_is_ignored(crashes: Any):
     assert job.status["restarts"] == {"total": 0}
 
 
-def test_a_report_that_says_the_count_alone_will_do():
+def test_a_report_with_only_the_count_of_crashes_is_enough():
     _, told = look(builders.job(), {**says(1), "crashes": {"count": 1}})
     assert told == ["Warning: a task was killed (by a signal); its program was started again in place"]

@@ -252,7 +252,7 @@ def test_other_aborts_of_a_group_may_come_from_a_lost_peer(first: list[str], sec
     assert run.status["restarts"]["total"] == 2
 
 
-def test_an_abort_after_a_peer_has_died_is_not_held_against_the_program():
+def test_an_abort_after_a_peers_failure_does_not_fail_the_job():
     """The peer's end goes before it, as it came first."""
     run = of("MultiWorkerMirrored")
     run.fails("worker-0", status=aborted(CORRUPTED))
@@ -318,7 +318,7 @@ def test_an_image_of_the_users_own_may_print_what_it_likes():
     assert run.status["restarts"]["total"] == 3
 
 
-def test_a_rule_that_restarts_it_goes_before():
+def test_a_rule_that_restarts_a_failing_program_takes_precedence():
     rule = {"action": "Restart", "onExitCodes": {"operator": "In", "values": [1]}}
     policy = {"maxRestartsWithoutProgress": 3, "backoff": {"initialSeconds": 0, "maxSeconds": 0}, "rules": [rule]}
     run = Run(builders.job("Mirrored", failurePolicy=policy))
@@ -327,7 +327,7 @@ def test_a_rule_that_restarts_it_goes_before():
     assert run.fails()["reason"] == "MaxRestartsExceeded"
 
 
-def test_no_restarts_are_no_second_time():
+def test_a_job_without_restarts_fails_at_the_first_failure():
     run = single(restarts=0)
     status = run.fails()
     assert status["reason"] == "MaxRestartsExceeded"
@@ -353,7 +353,7 @@ def test_a_pod_that_is_being_ended_is_waited_for():
     assert made.status["restarts"]["causes"] == {"Disruption": 1, "Error": 1}
 
 
-def test_the_rule_is_a_function_that_others_can_go_before():
+def test_an_equal_failure_gives_up_only_before_the_first_step():
     job = builders.job("Mirrored")
     pod = builders.pod(job, "chief-0", builders.failed(exception=MISSING))
     situation = builders.situation(job, pod)

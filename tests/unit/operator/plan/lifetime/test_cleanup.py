@@ -93,7 +93,7 @@ def test_a_failed_jobs_pods_go_at_once():
     ("clean", "expected"),
     [("Running", ["digits-worker-0-0"]), ("All", ["digits-chief-0-0", "digits-worker-0-0"]), ("None", [])],
 )
-def test_the_policy(clean: str, expected: list[str]):
+def test_the_clean_pod_policy_decides_which_pods_are_deleted(clean: str, expected: list[str]):
     assert removed(builders.job(workers=1, **policy(clean)), False, at(1)) == (expected, None)
 
 

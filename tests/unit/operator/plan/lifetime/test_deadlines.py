@@ -76,7 +76,7 @@ def test_all_tasks_have_so_long_to_start(active: dict[str, Any], seconds: float,
     assert reason(START, active, seconds, runs=runs) == (START_DEADLINE_EXCEEDED if over else None)
 
 
-def test_each_names_its_field_and_what_was_waited_for():
+def test_the_message_names_the_field_of_the_deadline_and_the_missing_tasks():
     late = found(START, SINCE, 30, runs=False)
     assert late is not None
     assert late.message == (
@@ -185,7 +185,7 @@ def test_running_pods_are_deleted_at_the_deadline_whatever_the_clean_pod_policy(
     assert ("digits-worker-1-0" in gone) is (clean == "All")
 
 
-def test_condition_event_and_status_say_it():
+def test_condition_event_and_status_name_the_deadline():
     job = builders.job(**ACTIVE, status={"active": RAN})
     made = plan(job, Children(tuple(builders.all_pods(job).values())), at(100))
     assert made.status is not None

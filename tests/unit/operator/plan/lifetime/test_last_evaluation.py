@@ -112,7 +112,7 @@ def test_an_evaluator_that_pulls_its_image_is_waited_for(status: dict[str, Any])
     assert life.given_up() is None
 
 
-def test_the_deadline():
+def test_an_evaluator_that_is_not_at_work_after_an_hour_is_given_up():
     life = Life(builders.waiting("ErrImagePull", "not found"))
     life.plan(NOW)
     made = life.plan(at(HOUR))

@@ -55,7 +55,7 @@ def test_only_the_current_attempts_end_counts():
     assert not succeeded(builders.situation(job, old))
 
 
-def test_a_pod_that_succeeded_without_its_training_container_is_none():
+def test_a_succeeded_pod_without_a_status_of_its_training_container_is_no_success():
     job = builders.job("Mirrored")
     assert not succeeded(builders.situation(job, builders.pod(job, "chief-0", {"phase": "Succeeded"})))
 

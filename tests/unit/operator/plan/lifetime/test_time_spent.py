@@ -51,7 +51,7 @@ def parts(goodput: Goodput) -> dict[str, float]:
     return {part.value: seconds for part, seconds in by_part(said.seconds).items()}
 
 
-def test_start_training_and_end() -> None:
+def test_start_training_saves_and_end_have_their_own_seconds() -> None:
     found = after(
         (8, seen(Doing.TRAINING, spent(0))),
         (30, seen(Doing.TRAINING, spent(20, 100, saving=1.5))),
@@ -151,7 +151,7 @@ def test_a_new_pod_of_the_chief_has_no_claim_on_what_is_unknown_of_the_last() ->
     assert parts(found) == {"kept": 15, "unknown": 2000, "waitingForPods": 5}
 
 
-def test_a_restart_in_place_that_no_pod_shows_is_one() -> None:
+def test_a_restart_in_place_that_no_pod_shows_counts_as_restarting() -> None:
     found = after(
         (10, seen(Doing.TRAINING, spent(10, 100))),
         (30, seen(Doing.TRAINING, spent(15, 150, redone=2, redone_steps=10, incarnation=1))),
@@ -257,7 +257,7 @@ def test_an_operator_that_was_away_while_a_job_trained_misses_nothing() -> None:
     assert parts(found) == {"kept": 86_400, "saving": 9, "unknown": 1}
 
 
-def test_a_clock_that_is_set_back_or_forward() -> None:
+def test_a_clock_that_is_set_back_or_forward_changes_no_training_time() -> None:
     trains = after((100, seen(Doing.TRAINING, spent(100, 100))))
     back = after(
         (50, seen(Doing.TRAINING, spent(110, 110))), (60, seen(Doing.TRAINING, spent(120, 120))), begins=trains
@@ -421,7 +421,7 @@ def test_silence_counts_as_unknown_once_it_lasts() -> None:
     assert seconds(status) == {"kept": 180, "unknown": 20}
 
 
-def test_an_image_of_ones_own_has_none() -> None:
+def test_a_job_without_a_program_has_no_goodput() -> None:
     history = History(program=False)
     assert "goodput" not in history.look(0)
     assert "goodput" not in history.look(100, report(1, 1.0))

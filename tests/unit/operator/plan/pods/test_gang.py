@@ -115,7 +115,7 @@ def test_a_deleted_pod_group_is_created_again():
     assert len(of(plan_answered(began, Children((*children.objects, going))), Create)) == 1
 
 
-def test_a_strangers_of_that_name_is_no_group_of_ours():
+def test_a_pod_group_that_the_job_does_not_own_is_not_its_group():
     began, children = settled(gang_job(), None)
     other = stored_group(began)
     other["metadata"]["ownerReferences"] = []
@@ -217,7 +217,9 @@ def test_a_replaced_pod_stays_outside_of_a_pod_group_that_cannot_be_changed():
         ("Coscheduling", {"labels": {gangs.COSCHEDULING_GROUP: "mine"}}, f"labels[{gangs.COSCHEDULING_GROUP}]=mine"),
     ],
 )
-def test_a_group_of_the_users_own_is_replaced_with_a_word(provider: str, metadata: dict[str, Any], field: str):
+def test_a_group_in_the_users_template_is_replaced_and_an_event_says_so(
+    provider: str, metadata: dict[str, Any], field: str
+):
     replicas = {"chief": {}, "worker": {"replicas": 2, "template": {"metadata": metadata}}, "ps": {"replicas": 1}}
     asked = gang_job(provider, replicaSpecs=replicas)
     made = plan(asked, Children(), NOW)

@@ -59,7 +59,7 @@ def test_an_earlier_attempt_does_not_get_its_host_name_back():
     assert action.labels == {labels.INDEX: "0"}
 
 
-def test_many_are_counted():
+def test_the_event_names_three_pods_and_counts_the_others():
     pods = builders.all_pods(JOB)
     for pod in pods.values():
         del pod["metadata"]["labels"][labels.ROLE]

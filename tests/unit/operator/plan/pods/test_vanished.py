@@ -133,7 +133,7 @@ def test_earlier_pods_of_the_chief_are_looked_up_before_a_new_one_is_created(
     ],
     ids=["its predecessor still saves", "it is there"],
 )
-def test_none_is_asked_for_while_no_chief_is_to_be_made(attempts: dict[str, int]):
+def test_no_earlier_chief_is_looked_up_while_no_chief_is_to_be_created(attempts: dict[str, int]):
     job = builders.job(status=builders.remembered(attempts, allCreated=False))
     pods = builders.all_pods(job)
     pods["chief-0"] = builders.pod(job, "chief-0", builders.running())

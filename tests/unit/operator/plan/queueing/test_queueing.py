@@ -38,7 +38,7 @@ def test_a_queued_job_makes_its_workload_and_nothing_else() -> None:
     assert [one["kind"] for one in story.children.objects] == [kueue.KIND]
 
 
-def test_nothing_counts_while_it_waits() -> None:
+def test_deadlines_do_not_count_while_a_job_waits_in_its_queue() -> None:
     story = Story(activeDeadlineSeconds=100, startDeadlineSeconds=50)
     story.settle()
     story.settle(at(86_400))
@@ -62,7 +62,7 @@ def test_the_message_of_a_queued_job_has_kueues_message() -> None:
     assert story.own("QuotaReserved") == ("False", "Pending")
 
 
-def test_quota_alone_starts_nothing() -> None:
+def test_a_job_with_quota_waits_for_its_admission_checks() -> None:
     story = Story()
     story.settle()
     check = {"name": "nodes", "state": "Pending", "message": "asking for 3 nodes"}
@@ -166,7 +166,7 @@ def test_a_pod_that_is_lost_with_its_node_does_not_keep_the_quota() -> None:
     assert story.said("QuotaReserved") == ("False", "Pending")
 
 
-def test_admitted_again_it_goes_on_with_new_pods() -> None:
+def test_a_job_that_is_admitted_again_goes_on_with_new_pods() -> None:
     story = running()
     story.evict()
     story.settle(at(100))
@@ -308,7 +308,7 @@ def test_an_ended_job_has_no_condition_about_its_next_start(queued: bool) -> Non
     ("state", "words"),
     [(Kueue.ABSENT, "this cluster has no Kueue (kueue.x-k8s.io/v1beta2)"), (Kueue.FORBIDDEN, "kueue.enabled")],
 )
-def test_without_kueue_it_waits_and_says_so(state: Kueue, words: str) -> None:
+def test_a_queued_job_without_kueue_waits_and_says_so(state: Kueue, words: str) -> None:
     story = Story(kueue=state)
     story.settle()
     assert story.stands == ("Suspended", "NoKueue")
@@ -359,7 +359,7 @@ def test_a_prebuilt_workload_is_adopted() -> None:
     assert story.workload is not None  # it is not ours to delete
 
 
-def test_anothers_prebuilt_workload_is_left_alone() -> None:
+def test_a_prebuilt_workload_of_another_owner_is_left_alone() -> None:
     story = Story({**QUEUE, kueue.PREBUILT: "theirs"})
     owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "other", "uid": "x", "controller": True}
     metadata = {

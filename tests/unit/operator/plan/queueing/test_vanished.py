@@ -83,7 +83,7 @@ def test_an_unseen_workload_is_looked_up_first_and_gets_its_labels_again() -> No
     assert (len(story.pods), story.own("Admitted")) == (3, ("True", "ByTest"))
 
 
-def test_an_adopted_one_too() -> None:
+def test_an_unseen_prebuilt_workload_is_found_again() -> None:
     story = Story({**QUEUE, kueue.PREBUILT: "theirs"})
     sets = [{"name": "chief", "count": 1}, {"name": "worker", "count": 2}]
     metadata = {"name": "theirs", "namespace": "default", "uid": "u", "resourceVersion": "7"}
@@ -144,7 +144,7 @@ def test_the_unseen_workload_of_a_waiting_job_is_found_again() -> None:
     assert (kinds(made), len(relabels(made)), made.status) == (["write Workload"], 1, None)
 
 
-def test_a_job_that_has_ended_tells_it_so() -> None:
+def test_the_end_of_a_job_is_written_to_its_unseen_workload() -> None:
     story = running()
     end(story, "chief", "worker")
     story.look(at(20))
@@ -244,12 +244,12 @@ def test_a_job_that_was_suspended_gives_its_place_up() -> None:
 
 
 @pytest.mark.parametrize("state", [Kueue.ABSENT, Kueue.FORBIDDEN, Kueue.UNKNOWN])
-def test_without_kueue_nobody_is_asked(state: Kueue) -> None:
+def test_no_workload_is_looked_up_without_kueue(state: Kueue) -> None:
     story = running()
     hide(story)
     story.children = replace(story.children, kueue=state)
     assert builders.asked(story.job, story.children, at(10)) == ()
 
 
-def test_a_job_that_never_had_one_asks_for_none() -> None:
+def test_a_job_that_never_had_a_workload_looks_up_none() -> None:
     assert builders.asked(Story().job, Story().children, NOW) == ()

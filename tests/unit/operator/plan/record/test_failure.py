@@ -34,7 +34,7 @@ def test_a_word_of_another_version_is_no_cause_of_ours() -> None:
     assert Cause.known("NodeMelted") is None
 
 
-def test_the_status_holds_what_one_asks_first() -> None:
+def test_the_first_failure_in_the_status_has_its_fields() -> None:
     assert FAILURE.in_status().to_json() == {
         "task": "worker-1",
         "pod": "digits-worker-1-0",

@@ -43,7 +43,7 @@ def test_the_counts_of_a_workload_are_the_admitted_ones() -> None:
     assert workload(admission={"podSetAssignments": assigned}).counts() == {"chief": 1, "worker": 2}
 
 
-def test_releasing_counts_the_time_and_keeps_what_others_wrote() -> None:
+def test_a_release_of_quota_counts_the_time_and_keeps_the_conditions_of_others() -> None:
     others = condition("Else", True)
     found = workload(
         *YES, others, condition("Evicted", True, "Preempted", "for w2"), accumulatedPastExecutionTimeSeconds=5
@@ -84,7 +84,7 @@ def test_the_count_of_reclaimable_pods_never_falls() -> None:
     assert made.body["status"]["reclaimablePods"] == [{"name": "chief", "count": 1}, {"name": "worker", "count": 4}]
 
 
-def test_finishing_says_how() -> None:
+def test_the_condition_finished_has_its_reason_and_a_message_of_limited_length() -> None:
     made = workload(*YES).finish("Failed", "x" * 40_000, NOW)
     said = next(one for one in made.body["status"]["conditions"] if one["type"] == "Finished")
     assert (said["status"], said["reason"], len(said["message"])) == ("True", "Failed", 32_768)

@@ -54,19 +54,19 @@ def found(look_up: Callable[[Any], Any], spec: Any, *, known: bool = True) -> Ki
 
 
 @pytest.mark.parametrize("look_up", OF_ROWS)
-def test_each_row_has_its_own(look_up: Callable[[Any], Any]) -> None:
+def test_look_ups_that_depend_on_each_row_are_found(look_up: Callable[[Any], Any]) -> None:
     assert found(look_up, IDS) is Kind.OF_ROWS
 
 
 @pytest.mark.parametrize("spec", [IDS, FIXED], ids=["open", "fixed"])
 @pytest.mark.parametrize("look_up", FOR_ALL_ROWS)
-def test_all_rows_have_the_same(look_up: Callable[[Any], Any], spec: Any) -> None:
+def test_look_ups_that_are_the_same_for_all_rows_are_found(look_up: Callable[[Any], Any], spec: Any) -> None:
     assert found(look_up, spec) is Kind.FOR_ALL_ROWS
 
 
 @pytest.mark.parametrize("spec", [IDS, FIXED], ids=["open", "fixed"])
 @pytest.mark.parametrize("look_up", DIFFERENT)
-def test_each_is_there_once(look_up: Callable[[Any], Any], spec: Any) -> None:
+def test_look_ups_without_repetitions_are_found(look_up: Callable[[Any], Any], spec: Any) -> None:
     assert found(look_up, spec) is Kind.DIFFERENT
 
 
