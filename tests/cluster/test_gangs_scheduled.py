@@ -78,7 +78,7 @@ def test_two_jobs_never_hold_half_each(
     gangs.two_jobs_never_hold_half_each(api, namespace, kubelet, PROVIDER)
 
 
-def test_the_gang_of_a_resumed_job_is_a_new_one(
+def test_a_resumed_job_gets_a_new_pod_group(
     shared_operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet
 ) -> None:
     with nodes_of(api, namespace) as nodes:

@@ -88,7 +88,7 @@ def test_a_second_manager_may_apply_an_unchanged_part_of_a_job(api: Api, namespa
         applied(api, namespace, group, "platform", PLATFORM)
 
 
-def test_conditions_of_two_managers_stand_side_by_side(api: Api, namespace: str) -> None:
+def test_conditions_of_two_managers_are_merged_by_their_types(api: Api, namespace: str) -> None:
     group = "training.dtjob.dev"
     applied(api, namespace, group, "author", whole(AUTHOR))
     for manager, kind in (("dtjob", "Running"), ("quota", "Admitted")):

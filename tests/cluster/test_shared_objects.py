@@ -62,7 +62,7 @@ def test_deleted_shared_objects_are_created_again_at_once(
         deleted_and_made_again(api, kind, namespace, "digits")
 
 
-def test_a_policy_that_somebody_opened_is_closed_again(
+def test_a_network_policy_that_was_opened_is_repaired(
     shared_operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet, kubectl: Kubectl
 ) -> None:
     api.create("dtjobs", namespace, job())

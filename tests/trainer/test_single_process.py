@@ -136,7 +136,7 @@ def test_every_strategy_and_kind_of_data_trains_what_one_device_trains(tmp_path:
 
 
 @pytest.mark.parametrize("shards", [1, 2])
-def test_checkpoints_of_somebody_else_are_left_alone(tmp_path: Path, shards: int) -> None:
+def test_checkpoints_that_dtjob_did_not_write_are_left_alone(tmp_path: Path, shards: int) -> None:
     with Cluster(tmp_path, "Default", {"chief": 1}, "train.py", checkpoint=CHECKPOINT) as run:
         run.checkpoints.mkdir(parents=True)
         prefix = str(run.checkpoints / "ckpt-7")

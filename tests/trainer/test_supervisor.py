@@ -62,7 +62,7 @@ def told_at_the_end(running: Running) -> ProgramEnd:
     return ProgramEnd.of(running.log.read_text())
 
 
-def test_the_last_line_tells_whose_failure_it_was(make_job: MakeJob, tmp_path: Path) -> None:
+def test_the_last_line_has_the_exception_and_that_no_step_was_done(make_job: MakeJob, tmp_path: Path) -> None:
     left = tmp_path / "termination-log"
     running = make_job().start("chief-0", "never_steps", environ={"DTJOB_TERMINATION_LOG": str(left)})
     status = running.wait_for(state="training", step=80)
@@ -74,7 +74,7 @@ def test_the_last_line_tells_whose_failure_it_was(make_job: MakeJob, tmp_path: P
     assert left.read_text() == ""
 
 
-def test_the_last_line_tells_that_a_step_was_done(make_job: MakeJob, tmp_path: Path) -> None:
+def test_the_last_line_says_that_a_step_was_done(make_job: MakeJob, tmp_path: Path) -> None:
     running = make_job().start("chief-0", "exits")
     assert running.wait_for(state="training")["stepped"] is True
     (tmp_path / "exit").write_text(str(-signal.SIGSEGV))

@@ -39,7 +39,7 @@ def test_a_task_that_hangs_ends_with_its_stack_in_its_log(make_job: MakeJob, tmp
     assert not list(tmp_path.glob("core*"))
 
 
-def test_a_process_that_is_stopped_ends_too_and_tells_where_it_was(make_job: MakeJob, tmp_path: Path) -> None:
+def test_a_stopped_process_ends_with_its_stack_in_the_log(make_job: MakeJob, tmp_path: Path) -> None:
     hang(tmp_path, "nobody")
     running = make_job().start("chief-0", "stalls", environ=STALLS)
     running.wait_for(step=20)

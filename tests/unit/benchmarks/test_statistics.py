@@ -43,7 +43,7 @@ def test_ratios_are_of_the_same_round():
         (Goal("seconds", "dtjob", None, "at least", 3.5), Spread(3.0, 2.0, 4.0), False),
     ],
 )
-def test_a_goal_is_held_against_the_median(goal: Goal, found: Spread, holds: bool):
+def test_a_goal_is_compared_with_the_median(goal: Goal, found: Spread, holds: bool):
     assert found_for(goal, ROUNDS) == found
     assert goal.holds(found.median) is holds
 

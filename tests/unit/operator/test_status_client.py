@@ -115,7 +115,7 @@ async def test_the_request_is_a_get_of_status_without_compression_that_closes() 
         (b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 9000 + b"\r\n{}", "does not speak HTTP"),
     ],
 )
-async def test_only_a_status_is_one(answer: bytes, words: str) -> None:
+async def test_an_answer_that_is_no_json_object_is_a_bad_answer(answer: bytes, words: str) -> None:
     found = await refusal(saying(answer))
     assert (found.reason, words in str(found)) == ("BadAnswer", True), str(found)
 

@@ -95,7 +95,7 @@ def test_an_entrypoint_that_is_not_a_file_is_named(tmp_path: Path) -> None:
     ("leaves", "code"),
     [("pass", 0), ("sys.exit(0)", 0), ("sys.exit('no')", 1), ("sys.exit(3)", 3), ("raise ValueError('no')", 1)],
 )
-def test_a_child_that_the_program_forks_speaks_for_nobody_but_itself(tmp_path: Path, leaves: str, code: int) -> None:
+def test_the_exit_of_a_forked_child_is_not_that_of_the_program(tmp_path: Path, leaves: str, code: int) -> None:
     program = f"""
         import os, sys
         child = os.fork()

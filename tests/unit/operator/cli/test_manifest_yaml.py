@@ -131,5 +131,5 @@ def test_numbers_and_booleans_are_written_without_quotes() -> None:
     assert "!!" not in written([made])
 
 
-def test_numbers_of_a_list_stand_beside_each_other():
+def test_a_list_of_numbers_is_written_in_one_line():
     assert written([{"values": [1, 2, 3], "args": ["a", "b"]}]) == "values: [1, 2, 3]\nargs:\n- a\n- b\n"

@@ -191,7 +191,7 @@ def test_a_create_that_fails_for_a_moment_stops_the_rest_for_that_moment() -> No
         assert len(made.pods) == 401
 
 
-def test_a_strangers_name_is_asked_for_now_and_then_and_holds_up_nobody() -> None:
+def test_a_name_that_another_object_has_is_tried_at_intervals_and_delays_no_other_pod() -> None:
     with world(10) as made:
         made.cluster.put(stranger("Pod", "digits-worker-3-0"))
         made.run(2)
@@ -202,7 +202,7 @@ def test_a_strangers_name_is_asked_for_now_and_then_and_holds_up_nobody() -> Non
 
 
 @pytest.mark.parametrize("seconds", [5, 25])
-def test_pods_of_an_earlier_job_are_waited_for_one_by_one(seconds: float) -> None:
+def test_each_pod_waits_for_the_pod_of_an_earlier_job_with_its_name(seconds: float) -> None:
     with world(50) as made:
         made.run(2)
         for name in made.pods:
@@ -224,7 +224,7 @@ def test_pods_of_an_earlier_job_are_waited_for_one_by_one(seconds: float) -> Non
         assert {event.reason for event in made.cluster.events} == {"SuccessfulCreate"}
 
 
-def test_a_held_pod_of_a_refused_role_makes_nobody_look_again_and_again() -> None:
+def test_a_held_pod_of_a_refused_role_does_not_cause_repeated_plans() -> None:
     """A stranger has one name, and later a quota refuses the role: the pod may be tried again before the role may."""
     with world(4) as made:
         made.cluster.put(stranger("Pod", "digits-worker-3-0"))

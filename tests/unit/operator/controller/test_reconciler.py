@@ -90,7 +90,7 @@ def test_no_pod_starts_while_a_shared_object_is_refused():
         assert reason(made) == "WaitingForPods"
 
 
-def test_a_strangers_pod_of_our_name_is_said_once_and_left_alone():
+def test_a_pod_of_another_owner_with_a_tasks_name_is_reported_once_and_left_alone():
     with world(builders.job()) as made:
         made.cluster.put(stranger("Pod", "digits-worker-0-0"))
         made.run(600)
@@ -339,7 +339,7 @@ def test_the_wait_before_a_start_is_no_longer_because_a_call_fails():
         assert "digits-worker-1-2" in made.pods
 
 
-def test_only_the_successor_of_a_pod_that_is_still_in_service_waits_for_that():
+def test_only_a_pod_whose_predecessor_is_in_service_waits_for_its_removal():
     with world(builders.job(program=False)) as made:
         made.run(1)
         all_run(made)

@@ -214,7 +214,7 @@ def config_maps(made: World) -> list[str]:
     return [one["metadata"]["uid"] for one in made.cluster.of_kind("ConfigMap")]
 
 
-def test_a_config_map_that_somebody_deleted_is_made_again_if_a_pod_does_not_start() -> None:
+def test_a_deleted_config_map_is_created_again_if_a_pod_does_not_start() -> None:
     """No watch tells of its end. A pod that runs has what it needs of it."""
     with world(workers=1) as made:
         made.run(1)

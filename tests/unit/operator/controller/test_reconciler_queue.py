@@ -212,7 +212,7 @@ def test_a_failure_is_written_to_the_workload_though_a_pods_label_cannot_be_rest
         assert not made.workload.holds("PodsReady")
 
 
-def test_a_webhook_that_refuses_pods_or_does_not_answer_is_named_whoever_set_it() -> None:
+def test_a_webhook_that_refuses_pods_or_does_not_answer_is_named() -> None:
     pod = "create Pod digits-chief-0-0"
     for error in (
         Refused('admission webhook "hold.example.com" denied the request: not today'),
@@ -271,7 +271,7 @@ def test_a_job_trains_on_whose_workload_loses_its_label(restarted: bool) -> None
         assert all(deleting(pod) for pod in made.pods.values())
 
 
-def test_an_eviction_by_a_workload_that_has_lost_its_label_is_heard_of() -> None:
+def test_an_eviction_of_a_workload_that_lost_its_label_suspends_the_job() -> None:
     with training() as made:
         made.take_label()
         made.kueue_says(condition("Evicted", True, "Preempted", "for another"))

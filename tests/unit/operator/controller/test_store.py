@@ -64,7 +64,7 @@ def test_versions_are_numbers():
     assert store.apply(running(100)) == KEY
 
 
-def test_a_newer_version_in_which_nothing_is_new_that_is_read_concerns_nobody():
+def test_a_newer_version_without_a_change_that_is_read_makes_no_job_due():
     store = Store()
     store.apply(running(11))
     noted = running(12)
@@ -135,7 +135,7 @@ def test_the_store_keeps_only_the_compared_fields_of_shared_objects():
     assert drift.drifted(shared.service(JOB), kept) == ""
 
 
-def test_an_end_that_is_heard_of_before_the_beginning_counts():
+def test_a_deletion_that_arrives_before_the_creation_counts():
     store = Store()
     assert store.remove(POD) is None
     assert store.apply(POD) is None

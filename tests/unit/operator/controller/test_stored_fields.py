@@ -129,6 +129,6 @@ def test_a_field_that_is_read_and_not_kept_fails():
         assert "annotations" in pod["metadata"]
 
 
-def test_only_children_have_fields_that_go():
+def test_only_fields_of_children_are_removed():
     assert kept({"kind": "Lease", "metadata": {}, "spec": {"a": 1}})["spec"] == {"a": 1}
     assert KIND not in sys.modules["dtjob.controller.stored_fields"].FIELDS

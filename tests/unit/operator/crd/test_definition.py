@@ -32,7 +32,7 @@ def test_the_definition_has_its_names_columns_and_selectable_fields() -> None:
     assert [one["jsonPath"] for one in selectable] == [".status.phase", ".spec.strategy"]
 
 
-def test_each_rule_stands_at_its_place() -> None:
+def test_each_rule_is_in_the_schema_at_its_path() -> None:
     properties = definition.schema()["properties"]
     everywhere = list(definition._parts(definition.schema(), "spec.replicaSpecs.*.template.metadata.labels"))
     assert len(everywhere) == 4

@@ -37,7 +37,7 @@ def test_a_name_is_taken_once(objects):
     assert error.value.existing["metadata"]["uid"] == uid
 
 
-def test_watchers_hear_each_change_at_its_version(objects, seen):
+def test_watchers_get_each_change_with_its_version(objects, seen):
     objects.add(manifest())
     objects.change("Pod", "a", lambda pod: pod.update(status={}))
     objects.remove("Pod", "a")

@@ -17,7 +17,7 @@ from tests.unit.operator.builders import job
 CHIEF = topology.tasks(job())[0]
 
 
-def test_a_strangers_report_is_not_the_tasks():
+def test_a_report_of_another_job_or_task_is_not_the_tasks():
     assert is_of({"jobUid": "u", "task": "chief-0"}, "u", "chief-0")
     assert not is_of({"jobUid": "other", "task": "chief-0"}, "u", "chief-0")
     assert not is_of({"jobUid": "u", "task": "worker-0"}, "u", "chief-0")

@@ -97,7 +97,7 @@ def test_a_crash_whose_pod_goes_on_is_a_recovery():
         assert recoveries.seconds == [2.5]
 
 
-def test_a_new_chief_begins_to_count_anew():
+def test_the_crashes_of_a_new_chief_are_counted_from_zero():
     recoveries = Recoveries("chief-0")
     recoveries.observe({"chief-0": {**report(1), "crashes": {"count": 2}, "attempt": 0}}, 1.0)
     recoveries.current = None

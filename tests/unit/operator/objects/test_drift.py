@@ -75,7 +75,7 @@ def test_a_field_that_dtjob_sets_and_that_differs_is_drift(there: Manifest, fiel
     assert repaired["metadata"]["resourceVersion"] == there["metadata"]["resourceVersion"]
 
 
-def test_a_rule_from_everybody_is_none_from_nobody():
+def test_an_empty_list_of_peers_equals_a_missing_one():
     """An API server drops an empty list; what it means, everybody, is the same."""
     rule = {"ports": [{"port": 2223}]}
     wanted = {**POLICY, "spec": {**POLICY["spec"], "ingress": [{**rule, "from": []}]}}
@@ -83,7 +83,7 @@ def test_a_rule_from_everybody_is_none_from_nobody():
     assert drift.drifted(wanted, changed(POLICY, ingress=[{**rule, "from": [{"podSelector": {}}]}])) == "spec.ingress"
 
 
-def test_a_label_of_ours_that_is_gone_comes_back_beside_the_others():
+def test_a_repair_restores_labels_of_dtjob_beside_the_others():
     there = as_stored(SERVICE)
     del there["metadata"]["labels"][labels.JOB_NAME]
     there["metadata"]["labels"]["team"] = "vision"

@@ -55,7 +55,7 @@ def test_the_scheduler_and_admission_see_the_worker() -> None:
     assert made["metadata"]["ownerReferences"] == worker["metadata"]["ownerReferences"]
 
 
-def test_nothing_runs_in_it_and_it_goes_at_once() -> None:
+def test_a_placeholder_only_sleeps_and_has_a_short_grace_period() -> None:
     made = placeholder(JOB, 0)
     for one in (*made["spec"]["containers"], *made["spec"]["initContainers"]):
         assert one["command"] == ["sleep", "infinity"]

@@ -359,7 +359,7 @@ def test_a_program_that_ends_well_as_its_node_takes_its_pod_has_not_succeeded():
     assert (status["phase"], status["restarts"]["causes"]) == ("Restarting", {"StorageLimitExceeded": 1})
 
 
-def test_a_job_that_has_succeeded_shows_whom_it_trained_with_though_nobody_saw_them_run():
+def test_a_succeeded_job_counts_as_ready_its_tasks_that_were_not_seen_to_run():
     job = builders.job("Mirrored")
     waiting = builders.plan_answered(job, Children((builders.pod(job, "chief-0"),)), at(1))
     ended = {**builders.pod(job, "chief-0"), "status": builders.ended(0, at(2))}

@@ -34,7 +34,7 @@ def looks(*marks: tuple[float, dict[str, Any] | None]) -> Take | Refuse | Wait:
 
 
 @pytest.mark.parametrize("found", [None, {}, {"heartbeat": "noon"}, mark("noon", uid="second")])
-def test_a_directory_of_nobody_or_of_this_job_is_taken_at_the_first_look(found: dict[str, Any] | None) -> None:
+def test_a_directory_without_an_owner_or_of_this_job_is_taken_at_the_first_look(found: dict[str, Any] | None) -> None:
     assert looks((0.0, found)) == Take()
 
 

@@ -79,7 +79,7 @@ def test_a_write_that_fails_once_is_reported_at_once_and_tried_again(
 
 
 @BOTH
-def test_a_save_that_failed_stops_no_later_one(
+def test_a_failed_save_does_not_stop_the_next_save(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write_mode: WriteMode
 ) -> None:
     """As the one before a task leaves."""

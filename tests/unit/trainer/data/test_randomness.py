@@ -87,7 +87,7 @@ def test_a_part_with_deterministic_false_is_found_in_the_whole_pipeline() -> Non
     assert not randomness.in_any_order(MapDataset(source=MapDataset(deterministic=False)))
 
 
-def test_python_code_of_ours_keeps_no_state_of_the_programs() -> None:
+def test_only_python_code_of_the_program_makes_a_pipeline_unrepeatable() -> None:
     assert not randomness.unrepeatable(MapDataset("PyFunc"), from_begin=True, python=False)
     assert "from_generator" in randomness.unrepeatable(MapDataset("PyFunc"), from_begin=True)
 

@@ -69,7 +69,7 @@ def made(*given: Any, chief: bool = True) -> Any:
     return callbacks.Callbacks(list(given), trained, is_chief=chief, asynchronous=False, tasks=2)
 
 
-def test_each_callback_gets_the_state_of_its_class_wherever_that_stands() -> None:
+def test_each_callback_gets_the_state_of_its_class_in_any_order() -> None:
     chief = made(Counts(1), CountsOthers(2), Counts(3))
     mine = [CountsOthers(), Counts(), Counts()]
     assert made(*mine).set_state(chief.get_state(), chief.classes)
@@ -130,7 +130,7 @@ def test_a_subclass_of_kerass_keeps_both_its_own_state_and_kerass() -> None:
     assert (mine.wait, mine.best, mine.warned) == (3, 0.25, 7)
 
 
-def test_a_state_that_nobody_takes_is_not_kept() -> None:
+def test_a_state_without_a_set_state_method_is_not_saved() -> None:
     class Gives(keras.callbacks.Callback):  # type: ignore[misc]
         def get_state(self) -> int:
             return 1

@@ -41,7 +41,7 @@ def test_the_class_that_overrides_fit_is_found() -> None:
     assert (own_fit_of(Model()), own_fit_of(Own()), own_fit_of(Heir()), own_fit_of(3)) == (None, Own, Own, None)
 
 
-def test_ours_trains_inside_of_the_override() -> None:
+def test_an_overridden_fit_trains_with_dtjobs_fit() -> None:
     made: Any = fit
     assert made(Heir(), 2, factor=3, epochs=5, save="m.keras") == ("ours", 6, 5, 0.0, "m.keras")
     assert made(model=Own(), x=2) == ("ours", 2, 1, 0.0, None)

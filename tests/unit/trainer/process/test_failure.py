@@ -157,7 +157,7 @@ def test_a_training_step_outside_of_strategy_run_says_what_to_call(error: Except
     assert "permanent" not in described(other)
 
 
-def test_an_error_about_shapes_tells_those_of_the_model_and_its_data() -> None:
+def test_an_error_about_shapes_has_the_shapes_of_the_model_and_its_data() -> None:
     error = ValueError("Dimensions must be equal, but are 7 and 3 for '{{node sub}}'\nmore")
     note_shapes(error, lambda: "x (None, 8), y (None, 7), and gives (None, 3)")
     assert in_one_line(error) == (

@@ -55,7 +55,7 @@ async def test_an_error_of_the_server_says_why() -> None:
             await ask(registration("worker-0"))
 
 
-async def test_a_connection_that_ended_unnoticed_is_made_anew() -> None:
+async def test_a_connection_that_the_server_closed_is_opened_again() -> None:
     """The server closes each connection after its answer, and does not say so."""
     body = json.dumps(Answer("wait").to_json()).encode()
 
@@ -78,7 +78,7 @@ def test_an_address_that_is_none_is_named(address: str) -> None:
         HttpAsk(address, 3)
 
 
-async def test_the_client_asks_again_hands_answers_on_and_tells_of_problems() -> None:
+async def test_the_client_repeats_requests_and_passes_on_answers_and_problems() -> None:
     outcomes: list[Answer | Exception] = [OSError("no route"), TimeoutError(), Answer("wait"), Answer("go", 1)]
     answered: list[str] = []
     problems: list[str] = []

@@ -19,7 +19,7 @@ async def answers(host: RendezvousHost, *tasks: str, address: str | None = None)
     return await asyncio.gather(*(host.answer(registration(task), address) for task in tasks))
 
 
-async def test_all_hear_go_when_the_last_has_come() -> None:
+async def test_all_tasks_are_answered_go_when_the_last_one_has_come() -> None:
     host = RendezvousHost(mirrored(), HOSTS)
     held = asyncio.create_task(answers(host, "chief-0", "worker-1"))
     await asyncio.sleep(0.05)

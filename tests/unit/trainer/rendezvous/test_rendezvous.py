@@ -48,7 +48,7 @@ def test_a_crash_is_the_cause_for_all_tasks_and_counted_once(order: tuple[str, .
     assert rendezvous.crashes.to_json() == {"count": 1, "task": "worker-1", "signal": "SIGKILL", "step": 40}
 
 
-def test_a_peer_hears_of_a_crash_while_it_still_trains() -> None:
+def test_a_crash_is_reported_to_a_peer_that_still_trains() -> None:
     rendezvous = mirrored()
     all_wait(rendezvous)
     rendezvous.register(crashed("worker-1"), None, 1)
@@ -92,7 +92,7 @@ def test_a_crash_after_a_peers_loss_is_no_restart_of_its_own() -> None:
     assert (rendezvous.crashes.count, preempted.crashes.count) == (0, 0)
 
 
-def test_crashes_that_an_earlier_chief_heard_of_are_not_counted() -> None:
+def test_crashes_that_an_earlier_chief_counted_are_not_counted_again() -> None:
     rendezvous = mirrored()
     rendezvous.register(crashed("worker-1", incarnation=3), None, 0)
     rendezvous.register(crashed("worker-1", incarnation=3), None, 1)
@@ -138,7 +138,9 @@ def test_a_broken_connection_of_before_changes_nothing() -> None:
         ({"task": "worker-7"}, "worker-7 is not in the cluster"),
     ],
 )
-def test_a_stranger_is_refused_with_the_difference(change: dict[str, str], words: str) -> None:
+def test_a_registration_of_another_job_or_cluster_is_refused_with_the_difference(
+    change: dict[str, str], words: str
+) -> None:
     rendezvous = mirrored()
     answer = rendezvous.register(replace(registration("worker-1"), **change), None, 0)  # type: ignore[arg-type]
     assert answer.kind == "refused"
@@ -249,7 +251,7 @@ ADDRESSES = {"worker-0": "10.0.0.1", "worker-1": "10.0.0.2"}
 
 
 @pytest.mark.parametrize("attempt", [1, 10**9])
-def test_a_newer_attempt_from_elsewhere_evicts_nobody(attempt: int) -> None:
+def test_a_newer_attempt_from_another_address_replaces_no_task(attempt: int) -> None:
     """One request of a stranger, and every peer would be refused for ever."""
     rendezvous = in_a_round(ADDRESSES)
     before = rendezvous.revision
@@ -329,7 +331,7 @@ def test_a_name_server_that_lags_behind_does_not_bring_a_predecessor_back() -> N
     assert rendezvous.generation == 2
 
 
-def test_strangers_that_claim_a_task_are_forgotten() -> None:
+def test_false_claims_of_a_task_are_bounded_and_forgotten() -> None:
     rendezvous = in_a_round(ADDRESSES)
     for number in range(100):
         rendezvous.register(registration("worker-1", attempt=number), f"10.9.9.{number}", 1)
@@ -337,7 +339,7 @@ def test_strangers_that_claim_a_task_are_forgotten() -> None:
     assert rendezvous.addresses_to_check("worker-1", 2 + rendezvous.lease) == []
 
 
-def test_the_last_word_of_the_end_is_for_the_group_alone() -> None:
+def test_the_end_is_known_only_once_the_groups_own_tasks_have_the_answer() -> None:
     rendezvous = in_a_round(ADDRESSES)
     rendezvous.finish()
     for task in ADDRESSES:
@@ -345,7 +347,7 @@ def test_the_last_word_of_the_end_is_for_the_group_alone() -> None:
     assert not rendezvous.all_know()
 
 
-def test_a_process_at_the_same_address_is_not_looked_up_anew() -> None:
+def test_a_new_process_at_the_same_address_is_not_looked_up_again() -> None:
     rendezvous = in_a_round(ADDRESSES)
     rendezvous.register(registration("worker-0", incarnation=1, generation=1), "10.0.0.1", 1)
     assert rendezvous.addresses_to_check("worker-0", 1) == []
@@ -366,7 +368,7 @@ def test_a_parameter_server_chief_goes_when_all_others_serve() -> None:
     assert rendezvous.answer(chief, 0).kind == "go"
 
 
-def test_a_parameter_server_chief_waits_for_the_new_ps_and_not_for_the_dead_one() -> None:
+def test_a_parameter_server_chief_waits_for_the_new_ps_and_not_for_the_lost_ps() -> None:
     rendezvous = parameter_server()
     servers = [registration(task, "serving") for task in ("worker-0", "ps-0", "ps-1")]
     rendezvous.register(registration("chief-0"), None, 0)
@@ -386,7 +388,7 @@ def test_a_parameter_server_chief_waits_for_the_new_ps_and_not_for_the_dead_one(
     assert (answer.kind, answer.changed, answer.message) == ("go", ("ps-1",), "ps-1 was lost")
 
 
-def test_a_dead_parameter_server_worker_disturbs_nobody() -> None:
+def test_a_lost_worker_of_parameter_server_restarts_no_task() -> None:
     rendezvous = parameter_server()
     rendezvous.register(registration("chief-0"), None, 0)
     for task in ("worker-0", "ps-0", "ps-1"):

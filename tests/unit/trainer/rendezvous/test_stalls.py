@@ -126,7 +126,7 @@ class Group:
         return found[0] if found else None
 
 
-def test_an_old_word_of_a_step_names_nobody() -> None:
+def test_a_task_with_an_old_report_of_a_step_is_not_the_straggler() -> None:
     """On a machine that is busy worker-0's supervisor speaks seldom: of step 40, which the others wait after, nobody
     has heard of it yet."""
     group = Group()
@@ -160,7 +160,7 @@ def test_a_supervisor_is_silent_only_after_some_seconds() -> None:
     assert (named.task, named.how) == ("worker-1", "its supervisor is silent")
 
 
-def test_a_word_that_comes_late_of_a_task_that_trains_is_no_stall() -> None:
+def test_a_late_report_of_a_training_task_is_no_stall() -> None:
     """The others step on, which they could not do without it."""
     group = Group()
     for now in range(60):
@@ -220,7 +220,7 @@ def test_tasks_that_are_heard_after_a_stall_get_time_to_recover() -> None:
     assert stalls.look(first, lambda: heard_at(end, heard), end)
 
 
-def test_a_stall_that_passes_by_itself_names_nobody() -> None:
+def test_a_stall_that_passes_by_itself_names_no_task() -> None:
     stalls, heard = Stalls(), heard_at(100, group(doing="data"))
     first = heard[0].registration
     assert first is not None

@@ -42,5 +42,5 @@ def test_the_wait_for_the_leader_ends_after_its_time_limit() -> None:
 
 
 @pytest.mark.parametrize("leader", [task("nobody:1", "chief"), task("nobody:1", "worker", 0, chief=False)])
-def test_the_leader_waits_for_nobody(leader: Task) -> None:
+def test_the_leader_does_not_wait(leader: Task) -> None:
     assert wait_for_leader(leader, 60)

@@ -81,7 +81,7 @@ def test_each_answer_gives_its_actions(now: Incarnation, answer: Answer, actions
 
 @pytest.mark.parametrize("now", [WAITING, RUNNING, ENDED])
 @pytest.mark.parametrize("answer", [GO, RESTART, DONE, Answer("wait"), Answer("continue", preempted=("worker-1",))])
-def test_an_answer_to_an_earlier_process_changes_nothing_for_this_one(now: Incarnation, answer: Answer) -> None:
+def test_an_answer_to_an_earlier_process_has_no_effect(now: Incarnation, answer: Answer) -> None:
     actions, _, later = after(now, answer, asked_by=1)
     assert (actions, later) == ((), now)
 
@@ -143,7 +143,7 @@ RESTARTED = History(without_progress=2, restarts=1, last_restart=LOST, chief="s"
         ),
     ],
 )
-def test_the_next_go_tells_why_the_last_restart_was(answer: Answer, without_progress: int, cause: str) -> None:
+def test_the_next_go_sets_the_cause_of_the_last_restart(answer: Answer, without_progress: int, cause: str) -> None:
     _, history, _ = after(WAITING, answer, RESTARTED)
     assert history.last_restart == replace(LOST, cause=cause)
     assert (history.without_progress, history.restarts) == (without_progress, 1)

@@ -96,7 +96,7 @@ def test_a_peer_that_is_known_to_be_gone_does_not_count() -> None:
     assert run(gone, gone, gone, gone) == ["restart"] * 4
 
 
-def test_a_peer_that_turns_out_to_be_replaced_starts_the_count_anew() -> None:
+def test_a_replaced_peer_resets_the_count_of_restarts_without_progress() -> None:
     history = History()
     for _ in range(6):
         decision, history = after_exit(history, Ended(75), 0)

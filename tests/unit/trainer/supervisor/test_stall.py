@@ -92,7 +92,7 @@ def test_a_report_without_a_new_step_does_not_end_a_stall() -> None:
     assert is_over_after(watch, 1)
 
 
-def test_a_new_process_begins_anew() -> None:
+def test_a_new_process_resets_the_stall() -> None:
     watch = training()
     watch.passes(LIMIT)
     watch.process_started()
@@ -139,7 +139,7 @@ def test_silent_tasks_are_named_after_the_group_has_waited_for_the_limit(monkeyp
 
 
 @pytest.mark.parametrize("cluster", [{"chief": ("c:1",), "worker": ("a:1", "b:1")}, {"worker": ("a:1", "b:1")}])
-def test_a_worker_that_waits_tells_of_a_chief_that_answers_no_longer(
+def test_a_waiting_worker_reports_a_chief_that_does_not_answer(
     monkeypatch: pytest.MonkeyPatch, cluster: dict[str, tuple[str, ...]]
 ) -> None:
     task = Task(

@@ -52,7 +52,7 @@ def test_the_time_that_was_spent_is_our_own_sum() -> None:
     assert not {"trainedSeconds", "savedSeconds"} & said.keys()
 
 
-def test_the_time_in_another_supervisors_mark_is_not_ours(tmp_path: Path) -> None:
+def test_the_times_in_a_done_mark_of_an_earlier_supervisor_are_left_out(tmp_path: Path) -> None:
     left = {"step": 10, "restoredStep": 0, "trainedSeconds": 6.0, "savedSeconds": 1.0}
     (tmp_path / "DONE").write_text(json.dumps({"uid": "a", "step": 10, "status": left}))
     assert last_of_done(str(tmp_path), "a") == {"step": 10}

@@ -74,7 +74,7 @@ def test_a_slow_process_that_dies_early_costs_its_own_time_and_not_the_average()
     assert told(spent) == {"keptSteps": 1000, "kept": 100.0, "redoneSteps": 3, "redone": 180.0}
 
 
-def test_a_process_that_did_no_step_trained_in_vain() -> None:
+def test_the_time_of_a_process_without_a_step_counts_as_redone() -> None:
     spent = TimeSpent()
     process(spent, 0)
     trained(spent, 10, 5.0)

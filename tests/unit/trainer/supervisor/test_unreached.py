@@ -43,7 +43,7 @@ def test_an_answer_ends_an_outage_and_the_next_one_is_reported_again() -> None:
     assert worker.failed(PROBLEM, 100 + LATE)
 
 
-def test_the_chief_names_whom_its_group_has_not_heard() -> None:
+def test_the_chief_names_the_tasks_that_it_has_not_heard() -> None:
     chief = member("chief", worker_0="", worker_1="its name does not resolve")
     chief.waits(0)
     assert chief.answered(LATE - 0.1) == ""

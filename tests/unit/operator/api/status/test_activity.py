@@ -25,7 +25,7 @@ def test_a_period_that_has_begun_is_not_begun_again():
     assert active.all_run(at(60)).all_ran_time == at(3)
 
 
-def test_all_have_to_run_anew_after_a_suspension():
+def test_all_tasks_must_run_again_after_a_suspension():
     assert Activity().begun(NOW).all_run(at(3)).ended(at(10)).begun(at(20)).all_ran_time is None
 
 

@@ -38,7 +38,7 @@ def test_a_block_with_the_same_fields_is_there_once() -> None:
     assert whole.links == {"a": "speca", "b": "speca"}
 
 
-def test_fields_that_differ_in_a_word_are_described_apart() -> None:
+def test_blocks_whose_descriptions_differ_have_their_own_sections() -> None:
     schema = block(a=block(x=NAME), b=block(x={**NAME, "description": "Another name."}))
     assert titles(schema) == ["spec", "spec.a", "spec.b"]
 

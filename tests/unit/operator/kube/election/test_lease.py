@@ -61,7 +61,7 @@ def test_a_standby_waits_for_the_whole_duration_on_its_own_clock():
     assert taken["spec"]["leaseTransitions"] == 1
 
 
-def test_a_renewal_starts_the_wait_anew():
+def test_a_renewal_starts_the_wait_of_a_standby_again():
     leader, standby = candidate("a"), candidate("b")
     lease = lead(leader, None, 100.0)
     assert standby.wish(lease, 100.0, WALL) is None

@@ -36,7 +36,7 @@ def stored(name: str = "digits", strategy: Any = "Mirrored", status: dict[str, A
     return {**made, "status": status} if status is not None else made
 
 
-def test_a_new_operator_stands_by_and_says_its_version() -> None:
+def test_a_new_operator_is_no_leader_and_has_its_version() -> None:
     metrics = Metrics(clock=lambda: 1000.0)
     samples = read(metrics)
     assert any(name.startswith("dtjob_build_info{") and f'version="{__version__}"' in name for name in samples)

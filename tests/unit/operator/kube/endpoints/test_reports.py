@@ -78,21 +78,21 @@ def test_a_pod_that_does_not_run_is_not_asked() -> None:
 
 
 @pytest.mark.parametrize("label", [labels.ROLE, labels.INDEX, labels.ATTEMPT])
-def test_a_chief_whose_labels_somebody_took_away_is_asked_all_the_same(label: str) -> None:
+def test_a_chief_that_lost_its_labels_is_asked_all_the_same(label: str) -> None:
     job = builders.job()
     pod = builders.pod(job, "chief-0", builders.running())
     del pod["metadata"]["labels"][label]
     assert list(asked(stored(job, **{"chief-0": pod}))) == ["chief-0"]
 
 
-def test_a_worker_that_somebody_has_labelled_as_the_chief_does_not_speak_for_it() -> None:
+def test_a_worker_labelled_as_the_chief_is_not_asked_in_its_place() -> None:
     job = builders.job()
     pod = builders.pod(job, "worker-1", builders.running())
     pod["metadata"]["labels"] |= {labels.ROLE: "chief", labels.INDEX: "0"}
     assert [one.pod_uid for one in reports.supervisors_to_ask(stored(job, **{"worker-1": pod}))] == ["chief-0"]
 
 
-def test_a_job_that_cannot_be_read_and_a_strangers_pod_are_passed_over() -> None:
+def test_an_unreadable_job_and_the_pods_of_another_owner_are_not_asked() -> None:
     store = stored(builders.job())
     invalid = deepcopy(store.job(KEY))
     assert invalid is not None

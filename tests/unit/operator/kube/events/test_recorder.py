@@ -69,7 +69,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recorder, "TRIES", 3)
 
 
-async def test_a_failure_is_nobodys_problem(at_once: None) -> None:
+async def test_a_failed_call_to_record_an_event_raises_nothing(at_once: None) -> None:
     calls = Calls(POST=ClusterError("timeout"), PATCH=ApiError(403, "Forbidden", "no"))
     one = recorder_of(calls)
     for _ in range(2):

@@ -96,7 +96,7 @@ async def until(holds: Callable[[], object]) -> None:
 # Lists
 
 
-async def test_a_namespace_that_is_refused_spoils_nothing_for_the_others() -> None:
+async def test_a_refused_namespace_does_not_affect_the_others() -> None:
     store, cluster = Store(), Cluster("a", "b")
     kinds = informers(cluster, store, "a", "b")
     await resync(kinds)

@@ -23,7 +23,7 @@ def test_a_report_fills_the_line():
     assert (chief.steps_per_second, chief.restarts) == (40.0, 2)
 
 
-def test_the_word_of_an_earlier_attempt_does_not_count():
+def test_a_report_of_an_earlier_attempt_does_not_count():
     found = lines([report("worker-1", step=12)], status={"internal": {"attempts": {"exceptions": {"worker-1": 1}}}})[
         "worker-1"
     ]

@@ -132,7 +132,7 @@ def test_other_images_get_tf_config_which_the_kubelet_expands():
     assert set(order) == first_five | {"DTJOB_CLUSTER", "TF_CONFIG"}
 
 
-def test_a_tf_config_of_the_users_own_is_the_only_one():
+def test_a_tf_config_of_the_user_replaces_dtjobs():
     theirs = {"name": "TF_CONFIG", "value": '{"cluster": {}}'}
     container = {"name": "tensorflow", "env": [theirs]}
     job = builders.job(program=False, replicaSpecs={"chief": {"template": {"spec": {"containers": [container]}}}})
@@ -141,6 +141,6 @@ def test_a_tf_config_of_the_users_own_is_the_only_one():
     assert "DTJOB_CLUSTER" in {one["name"] for one in made["env"]}
 
 
-def test_a_dollar_of_ours_is_a_dollar() -> None:
+def test_a_dollar_in_a_variable_of_dtjob_is_escaped() -> None:
     job = builders.job(checkpoint={"storage": {"uri": "gs://bucket/$(HOME)"}})
     assert json.loads(told(job)["DTJOB_CHECKPOINT"])["directory"] == "gs://bucket/$$(HOME)"

@@ -71,7 +71,7 @@ def test_the_kubelet_expands_arguments_and_not_the_entrypoint():
     assert training(job)["args"] == ["$$(A).py", "--rate=$(RATE)", "--cost=5$$"]
 
 
-def test_the_template_adds_and_overrides_defaults_but_not_what_is_ours():
+def test_a_template_adds_fields_and_overrides_defaults_but_not_fields_of_dtjob():
     mount = {"name": "data", "mountPath": "/data"}
     training_container = {"name": "tensorflow", "env": [{"name": "A", "value": "1"}], "volumeMounts": [mount]}
     pod_spec = {

@@ -96,7 +96,7 @@ def test_a_restart_promises_no_step_that_nothing_holds(
     assert made.status.get("checkpoint") == left
 
 
-def test_the_word_of_a_pod_that_was_replaced_does_not_bring_its_checkpoint_back():
+def test_a_report_of_a_replaced_pod_does_not_bring_its_checkpoint_back():
     job = saving(EMPTY)
     made = after_a_failure(job, "chief-0")
     late = {"attempt": 0, "step": 44, "checkpoint": {"step": 40}}

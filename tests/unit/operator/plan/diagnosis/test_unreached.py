@@ -74,7 +74,7 @@ def test_the_message_ends_when_the_chief_trains() -> None:
     ],
     ids=["hears all", "no report of ours", "no such task", "another attempt", "silent", "nobody knows of the chief"],
 )
-def test_only_a_chief_that_is_heard_tells_of_tasks_that_run(children: Children) -> None:
+def test_only_a_current_report_of_the_chief_names_unreached_tasks(children: Children) -> None:
     job, _ = planned(children, 600)
     assert job.status["reason"] == "AllTasksRunning"
 

@@ -20,7 +20,7 @@ REPORT = {"attempt": 0, "incarnation": 0, "step": 120, "checkpoint": {"step": 10
 
 @pytest.mark.parametrize("strategy", ["MultiWorkerMirrored", "ParameterServer"])
 @pytest.mark.parametrize("program", [True, False])
-def test_all_that_train_save_together_before_any_is_made_anew(strategy: str, program: bool) -> None:
+def test_all_training_tasks_save_together_before_new_pods_are_created(strategy: str, program: bool) -> None:
     story = Story(strategy=strategy, program=program)
     story.run()
     story.change(replicas=2)
@@ -317,7 +317,7 @@ def test_a_group_that_ends_as_it_starts_looks_for_no_room() -> None:
     assert (len(story.tasks), story.placeholders, story.job.status["phase"]) == (7, [], "Running")
 
 
-def test_a_chief_that_is_seen_no_more_is_asked_for_before_its_group_is_made_anew() -> None:
+def test_an_unseen_chief_is_looked_up_before_a_new_group_is_created() -> None:
     """Its next attempt is so many later that it would not be looked for: its pod has lost its labels while it saves."""
     story = Story()
     story.run()

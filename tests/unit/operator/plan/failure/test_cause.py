@@ -148,7 +148,7 @@ def test_a_failure_has_the_message_of_the_failed_init_container():
     assert failure(init_failed(3)).message == "no such bucket"
 
 
-def test_a_failure_has_the_time_that_somebody_wrote_down():
+def test_a_failure_has_the_time_that_its_pod_records():
     """Else it would be of each moment at which one looks, and what waits for a while after it would wait for ever."""
     assert failure(init_failed(3)).time == at(3)
     assert failure(builders.ended(1, at(5))).time == at(5)

@@ -68,7 +68,7 @@ def test_an_evaluator_at_work_has_all_the_time_it_needs(clean: str):
         (False, builders.running(), 0),
     ],
 )
-def test_an_evaluator_of_which_nobody_knows_that_it_ends_goes_after_a_while(
+def test_an_evaluator_that_may_not_end_by_itself_is_deleted_after_a_while(
     program: bool, status: dict[str, Any], attempt: int
 ):
     job = builders.job(

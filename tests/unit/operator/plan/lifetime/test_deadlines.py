@@ -203,7 +203,7 @@ def test_a_run_that_has_just_succeeded_has_succeeded():
     assert (plan(job, Children(tuple(pods.values())), at(500)).status or {})["phase"] == "Succeeded"
 
 
-def test_restarts_do_not_begin_the_time_anew():
+def test_restarts_do_not_reset_the_deadline():
     job = builders.job("Default", **ACTIVE)
     status: dict[str, Any] = {}
     for second in range(0, 100, 20):

@@ -60,7 +60,7 @@ def test_a_succeeded_pod_without_a_status_of_its_training_container_is_no_succes
     assert not succeeded(builders.situation(job, builders.pod(job, "chief-0", {"phase": "Succeeded"})))
 
 
-def test_a_run_that_has_ended_well_is_complete_in_batchs_word():
+def test_a_succeeded_job_has_the_condition_complete():
     job = builders.job("Default")
     chief = builders.pod(job, "chief-0", builders.ended(0))
     status = plan(job, Children((chief,)), at(5)).status

@@ -144,7 +144,7 @@ def test_no_end_of_a_suspended_jobs_pods_is_a_failure(state: dict[str, Any]) -> 
     assert len(made.actions) == 3
 
 
-def test_flips_that_nobody_saw_leave_running_pods_alone() -> None:
+def test_a_suspension_that_was_not_observed_leaves_running_pods_alone() -> None:
     """The operator was away when the job was suspended, and when it went on."""
     story = Story()
     story.run(NOW)

@@ -210,7 +210,7 @@ def test_suspension_is_no_time_at_all() -> None:
     assert found.redone_steps == 0
 
 
-def test_a_chief_that_is_silent_is_unknown_and_its_later_word_counts() -> None:
+def test_the_time_of_a_silent_chief_is_unknown_until_its_next_report() -> None:
     silent = after((10, seen(Doing.TRAINING, spent(10, 10))), (1000, UNREADABLE), (2000, UNREADABLE))
     assert parts(silent) == {"kept": 10, "unknown": 1990}
     assert silent.percent == 100  # of the time of which it is known
@@ -224,7 +224,7 @@ def test_a_chief_that_is_silent_is_unknown_and_its_later_word_counts() -> None:
     assert parts(new_pod) == {"kept": 15, "unknown": 2000, "waitingForPods": 5}
 
 
-def test_a_chief_that_never_tells_gives_no_percent() -> None:
+def test_a_chief_that_never_reports_its_time_gives_no_percentage() -> None:
     old_trainer = after((10, seen(Doing.TRAINING)), (100, seen(Doing.TRAINING)), (200, UNREADABLE))
     assert parts(old_trainer) == {"starting": 10, "unknown": 190}
     assert old_trainer.percent is None
@@ -294,7 +294,7 @@ SEEN = st.builds(
 
 
 @given(st.lists(st.tuples(st.integers(-50, 300), SEEN), max_size=12))
-def test_every_second_stands_under_one_name(looks: Iterable[tuple[int, Seen]]) -> None:
+def test_every_second_is_counted_once(looks: Iterable[tuple[int, Seen]]) -> None:
     goodput, moment, counted = BEGAN, 0, 0
     for step, what in looks:
         before, moment = goodput, moment + step
@@ -379,7 +379,7 @@ def test_goodput_begins_when_all_tasks_first_run() -> None:
     assert seconds(history.look(130, report(1, 20.0))) == {"kept": 20, "starting": 10}
 
 
-def test_the_last_word_of_the_chief_counts_and_nothing_after_the_end_does() -> None:
+def test_the_last_report_of_the_chief_counts_and_nothing_after_the_end_does() -> None:
     history = History()
     history.look(0)
     history.look(5, report(10, 4.0))
@@ -441,7 +441,7 @@ def test_a_later_look_at_the_same_moment_adds_nothing() -> None:
     assert (parts(again), again.kept_steps) == (parts(trains), trains.kept_steps)
 
 
-def test_an_operator_that_begins_anew_and_finds_a_lost_worker_misses_nothing() -> None:
+def test_a_restarted_operator_that_finds_a_lost_worker_misses_no_training_time() -> None:
     job = History("MultiWorkerMirrored")
     job.look(0)
     job.look(10, report(50, 10.0))

@@ -80,7 +80,7 @@ def test_the_status_names_the_pod_and_says_when_its_node_is_lost():
     assert "out-of-service" in late.status["message"]
 
 
-def test_a_chief_that_is_there_waits_for_nobody():
+def test_a_chief_that_exists_does_not_wait():
     pods = builders.all_pods(JOB)
     situation = builders.situation(JOB, *pods.values(), old_chief(builders.running()))
     assert writer_left(situation) is None

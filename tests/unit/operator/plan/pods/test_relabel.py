@@ -43,7 +43,7 @@ def test_a_lost_or_changed_label_is_restored(label: str, changed: str | None):
     assert "digits-worker-1-0" in event.message
 
 
-def test_a_pod_without_any_labels_gets_all_of_ours_back():
+def test_a_pod_without_labels_gets_all_labels_of_dtjob_back():
     pods = builders.all_pods(JOB)
     was = pods["chief-0"]["metadata"].pop("labels")
     ((action,), _) = restored(JOB, *pods.values())

@@ -108,7 +108,7 @@ def place(story: Story) -> None:
 
 
 @pytest.mark.parametrize("how", ["required", "preferred"])
-def test_kueue_places_chief_and_workers_as_one(how: str) -> None:
+def test_kueue_places_the_chief_and_the_workers_as_one_group(how: str) -> None:
     story = queued(how=how, evaluator=True)
     request = {how: RACK, "podSetGroupName": "training"}
     assert requests(story) == {"chief": request, "worker": request, "evaluator": None}

@@ -245,7 +245,7 @@ def test_a_minimum_above_the_number_of_workers_queues_the_job_again() -> None:
     assert list(story.workloads) == [4]
 
 
-def test_pods_that_kueue_places_queue_anew() -> None:
+def test_a_scaled_job_with_a_topology_queues_again() -> None:
     story = Story(checkpoint=CLAIM, **ELASTIC)
     story.settle()
     assert story.workload is not None

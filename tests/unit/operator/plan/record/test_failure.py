@@ -29,7 +29,7 @@ def test_only_the_jobs_own_doing_is_charged() -> None:
     ]
 
 
-def test_a_word_of_another_version_is_no_cause_of_ours() -> None:
+def test_an_unknown_cause_is_read_as_none() -> None:
     assert [Cause.known(cause.value) for cause in Cause] == list(Cause)
     assert Cause.known("NodeMelted") is None
 

@@ -58,7 +58,7 @@ def test_other_messages_tell_nothing(message):
     assert ProgramEnd.of(message) == ProgramEnd(said=message)
 
 
-def test_a_supervisor_killed_with_its_container_has_left_its_word():
+def test_the_message_of_a_supervisor_killed_with_its_container_is_read():
     message = json.dumps({"task": "chief-0", "attempt": 0, "stepped": False})
     assert ProgramEnd.of(message) == ProgramEnd(stepped=False)
 
@@ -109,7 +109,7 @@ def test_the_exception_as_the_status_has_it():
     assert ProgramEnd(exception="AssertionError").exception_json == {"type": "AssertionError"}
 
 
-def test_a_last_line_in_json_tells_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_last_line_in_json_is_read_like_logfmt(monkeypatch: pytest.MonkeyPatch) -> None:
     facts = {"exitCode": 1, "stepped": False, "exception": "ValueError: no", "permanent": True}
     told = []
     for chosen in ("logfmt", "json"):

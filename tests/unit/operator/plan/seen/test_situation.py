@@ -84,7 +84,7 @@ def test_a_job_whose_memory_is_lost_goes_on_with_the_pods_that_it_has():
     }
 
 
-def test_all_else_that_a_job_says_stays_where_its_memory_is_lost():
+def test_the_public_status_stays_if_the_internal_status_is_lost():
     job = builders.job(checkpoint={"storage": {"volume": {"persistentVolumeClaim": {"claimName": "a"}}}})
     shared = [builders.stored(one) for one in shared_objects(job)]
     pods = builders.all_pods(job)

@@ -32,7 +32,7 @@ def test_a_job_that_is_not_elastic_has_as_many_as_its_spec_says() -> None:
     assert (found.desired, found.replicas) == (5, 5)
 
 
-def test_only_elastic_jobs_change_theirs_and_those_that_are_at_it() -> None:
+def test_only_elastic_jobs_and_jobs_being_resized_change_their_workers() -> None:
     two, resizing = Workers(desired=2, replicas=2), Resizing(to=3, reason="Room", message="")
     assert changing(ELASTIC, two) is two
     assert changing(builders.job(), two) is None

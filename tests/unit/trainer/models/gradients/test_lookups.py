@@ -93,7 +93,7 @@ def test_words_may_be_rows() -> None:
 
 
 @pytest.mark.parametrize("look_up", [*OF_ROWS[:2], *OF_ROWS[4:]])
-def test_each_of_a_fixed_number_of_rows_has_its_own(look_up: Callable[[Any], Any]) -> None:
+def test_look_ups_of_a_fixed_number_of_rows_depend_on_each_row(look_up: Callable[[Any], Any]) -> None:
     assert found(look_up, FIXED) is Kind.OF_ROWS
 
 
