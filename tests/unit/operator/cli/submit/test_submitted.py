@@ -56,7 +56,7 @@ def test_gpus_go_to_the_tasks_that_compute(script: Path) -> None:
     assert spec(script, gpus=2)["strategy"] == "Mirrored"
 
 
-def test_options_set_the_queue_the_image_and_the_name(script: Path) -> None:
+def test_queue_image_and_name(script: Path) -> None:
     one = made(Submission(Script(script), name="mine", image="registry.example/a:1", queue="team"))
     assert one.job["metadata"] == {"name": "mine", "labels": {"kueue.x-k8s.io/queue-name": "team"}}
     assert one.job["spec"]["image"] == "registry.example/a:1"
