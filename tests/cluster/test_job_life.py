@@ -129,7 +129,9 @@ def test_ps_and_workers_without_a_chief_under_an_image_of_ones_own(
     replicas: Object = {"worker": {"replicas": 2}, "ps": {}}
     api.create("dtjobs", namespace, job(strategy="ParameterServer", program=False, replicaSpecs=replicas))
     wait_phase(api, namespace, "Running")
-    variables = environment(api.get("pods", namespace, "digits-worker-0-0"))
+    pod = api.wait_for("pods", namespace, "digits-worker-0-0", bool)
+    assert pod is not None
+    variables = environment(pod)
     assert json.loads(variables["TF_CONFIG"].replace("$(DTJOB_CLUSTER)", "{}"))["task"] == {
         "type": "worker",
         "index": 0,
@@ -159,7 +161,7 @@ def test_all_workers_are_waited_for_where_the_job_says_so(
     wait_phase(api, namespace, "Succeeded")
 
 
-def test_a_strangers_service_is_named_and_left_alone(
+def test_a_service_that_the_job_does_not_own_is_named_and_left_alone(
     shared_operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet
 ) -> None:
     stranger: Object = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "digits"}}

@@ -60,7 +60,7 @@ def is_one_sentence(code: int, out: str, err: str) -> bool:
 
 
 @pytest.mark.parametrize("command", OF_A_CLUSTER)
-def test_a_cluster_that_cannot_be_asked(dtjob, server: ApiServer, command: str) -> None:
+def test_a_cluster_that_cannot_be_asked_is_one_sentence(dtjob, server: ApiServer, command: str) -> None:
     good = server.kubeconfig(Path()).read_text()
     changes = {
         "nobody-listens": (server.url, "http://127.0.0.1:1"),
@@ -85,7 +85,7 @@ def test_a_cluster_that_cannot_be_asked(dtjob, server: ApiServer, command: str) 
 
 
 @pytest.mark.parametrize("code", [401, 403, 404, 500])
-def test_an_answer_that_refuses(dtjob, server: ApiServer, code: int) -> None:
+def test_a_refusal_of_the_api_server_is_one_sentence(dtjob, server: ApiServer, code: int) -> None:
     refusal = {"kind": "Status", "reason": "No", "message": "you may\nnot"}
     for method in ("GET", "POST", "PATCH", "DELETE"):
         for path in (JOBS, f"{JOBS}/digits", "/api/v1/namespaces/team/configmaps", "/api/v1/namespaces/team/events"):
@@ -98,7 +98,7 @@ def test_an_answer_that_refuses(dtjob, server: ApiServer, code: int) -> None:
             assert is_one_sentence(*said), (command, said)
 
 
-def test_an_answer_of_another_server(dtjob, server: ApiServer) -> None:
+def test_an_answer_of_another_server_is_one_sentence(dtjob, server: ApiServer) -> None:
     server.answer(f"GET {JOBS}", b"<html>log in first</html>")
     said = dtjob("list", "--kubeconfig", server.kubeconfig(Path()))
     assert is_one_sentence(*said), said
@@ -106,7 +106,7 @@ def test_an_answer_of_another_server(dtjob, server: ApiServer) -> None:
 
 
 @pytest.mark.parametrize("command", OF_A_JOB)
-def test_what_is_no_name_is_never_asked_for(dtjob, server: ApiServer, command: str) -> None:
+def test_words_that_are_no_names_are_never_asked_for(dtjob, server: ApiServer, command: str) -> None:
     server.answer("GET /api/v1/namespaces/team/events", {"items": [], "metadata": {}})
     for name in ("", "..", "a/b", "A", "a b\n", "a?watch=true", "x" * 300):
         said = dtjob(command, name, *OF_A_JOB[command], "--kubeconfig", server.kubeconfig(Path()))
@@ -116,7 +116,7 @@ def test_what_is_no_name_is_never_asked_for(dtjob, server: ApiServer, command: s
 
 
 @pytest.mark.parametrize("command", OF_FILES)
-def test_a_file_that_cannot_be_read(dtjob, server: ApiServer, command: str) -> None:
+def test_a_file_that_cannot_be_read_is_one_sentence(dtjob, server: ApiServer, command: str) -> None:
     options = ("--kubeconfig", server.kubeconfig(Path())) if command == "submit" else ()
     for file in ("broken.yaml", "empty.yaml", "binary.yaml", "words", "folder", "folder.yaml", "none.yaml", "none.py"):
         said = dtjob(command, file, *options)
@@ -146,14 +146,14 @@ def test_a_file_that_cannot_be_read(dtjob, server: ApiServer, command: str) -> N
     ],
     ids=" ".join,
 )
-def test_arguments_that_cannot_be(dtjob, server: ApiServer, arguments: list[str]) -> None:
+def test_arguments_that_cannot_be_are_one_sentence(dtjob, server: ApiServer, arguments: list[str]) -> None:
     server.answer(f"GET {JOBS}/digits", stored())
     options = ("--kubeconfig", server.kubeconfig(Path())) if arguments[0] in OF_A_CLUSTER else ()
     said = dtjob(*arguments, *options)
     assert is_one_sentence(*said), said
 
 
-def test_a_port_that_is_taken(dtjob, server: ApiServer) -> None:
+def test_a_port_that_is_taken_is_one_sentence(dtjob, server: ApiServer) -> None:
     server.answer(f"GET {JOBS}/digits", stored())
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -163,7 +163,7 @@ def test_a_port_that_is_taken(dtjob, server: ApiServer) -> None:
     assert not [method for method, _, _ in server.asked if method == "POST"]
 
 
-def test_a_full_disk(server: ApiServer) -> None:
+def test_a_full_disk_is_one_sentence(server: ApiServer) -> None:
     full = os.open("/dev/full", os.O_WRONLY)
     try:
         command = [sys.executable, "-m", "dtjob", "validate", "job.yaml"]

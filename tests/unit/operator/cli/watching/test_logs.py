@@ -42,7 +42,7 @@ def test_lines_of_all_tasks_are_in_the_order_of_time(logs: ApiServer, cluster: C
     assert printed(cluster) == ["worker-0 | a", "worker-1 | b", "worker-0 | c", "worker-1 | d", "worker-0.1 | e"]
 
 
-def test_one_task_and_what_was_before_it(logs: ApiServer, cluster: Cluster) -> None:
+def test_logs_are_limited_to_a_task_or_to_previous_attempts(logs: ApiServer, cluster: Cluster) -> None:
     assert printed(cluster, "worker-1") == ["worker-1 | b", "worker-1 | d"]
     assert printed(cluster, previous=True) == ["worker-0 | a", "worker-0 | c"]
 
@@ -84,7 +84,7 @@ def test_lines_of_the_same_moment_are_all_followed(logs: ApiServer, cluster: Clu
     assert [line.split()[-1] for line in out.getvalue().splitlines()] == ["a", "b", "c"]
 
 
-def test_it_ends_when_its_reader_has_gone(logs: ApiServer, tmp_path: Path) -> None:
+def test_following_ends_when_its_reader_has_gone(logs: ApiServer, tmp_path: Path) -> None:
     stored = {**job(**RUNNING), "metadata": {**job()["metadata"], "resourceVersion": "1"}}
     logs.answer("GET /apis/training.dtjob.dev/v1beta1/namespaces/team/distributedtrainingjobs/digits", stored)
     logs.answer(f"GET {PODS}/digits-worker-1-0/log", stamped(*((2, "x" * 1000) for _ in range(1000))))

@@ -47,7 +47,7 @@ def test_each_task_that_runs_is_asked(cluster: Cluster, ports: list[tuple[str, i
     assert ports == [("digits-chief-0-0", 2223, "/status")]
 
 
-def test_one_that_cannot_be_asked_is_missing_with_the_reason(cluster: Cluster) -> None:
+def test_a_task_that_cannot_be_asked_is_missing_with_the_reason(cluster: Cluster) -> None:
     found, why = read(cluster, pod("chief-0"), pod("worker-1"))
     assert (list(found), why) == (["chief-0"], "digits-worker-1-0: port 2223 does not answer")
     assert "no JSON" in read(cluster, pod("worker-2"))[1]

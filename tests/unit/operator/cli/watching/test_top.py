@@ -37,14 +37,14 @@ def test_a_task_has_the_numbers_of_its_own_pod_alone_and_only_while_it_runs() ->
         assert "251" not in list(view(job(), [found], {"worker-1": report}, now=NOW))[-1]
 
 
-def test_what_is_no_number_is_not_shown() -> None:
+def test_values_that_are_no_numbers_are_not_shown() -> None:
     for value in ("7", True, None, [7], {"7": 7}):
         report = {"attempt": 0, "step": value, "stepsPerSecond": value, "loss": value}
         shown = list(view(job(), [pod("worker-0")], {"worker-0": report}, now=NOW))[-1]
         assert shown.split() == ["worker-0", "running", "0", "node-1", "1m"]
 
 
-def test_it_says_why_a_task_has_no_step() -> None:
+def test_the_view_says_why_a_task_has_no_step() -> None:
     assert list(view(job(), [pod("worker-0")], {}, "it is forbidden", NOW))[-1] == (
         "a task could not be asked for its step: it is forbidden"
     )
