@@ -27,6 +27,11 @@ _END_OF_HEAD = b"\r\n\r\n"
 LARGEST_ANSWER = 4 * 1024 * 1024
 ANSWER_SECONDS = 10.0
 """From the beginning of a question at a port to the last byte of its answer."""
+_REFUSED = {
+    403: "you may not open one; the role edit of the namespace has the right",
+    404: "it is not there",
+}
+"""A refused WebSocket shows its HTTP status alone."""
 _Opened = contextlib.AbstractAsyncContextManager[aiohttp.ClientWebSocketResponse]
 
 
@@ -176,6 +181,9 @@ async def _opened(cluster: Cluster, path: str) -> AsyncIterator[aiohttp.ClientWe
             ) as socket:
                 yield socket
         except aiohttp.WSServerHandshakeError as error:
-            raise error_of(error.status, str(error.message).encode()) from None
+            said = _REFUSED.get(error.status, f"the API server answers HTTP {error.status}")
+            raise error_of(
+                error.status, json.dumps({"message": f"no connection to the pod: {said}"}).encode()
+            ) from None
         except (aiohttp.ClientError, OSError) as error:
             raise Unreachable(f"the connection to the pod broke: {error}") from None

@@ -72,6 +72,10 @@ async def _report(request: web.Request) -> web.StreamResponse:
     return socket
 
 
+async def _forbid(_: web.Request) -> web.Response:
+    return web.json_response({"kind": "Status", "message": "pods/exec is forbidden"}, status=403)
+
+
 @pytest.fixture
 def cluster() -> Iterator[Cluster]:
     started, loop = threading.Event(), asyncio.new_event_loop()
@@ -82,6 +86,7 @@ def cluster() -> Iterator[Cluster]:
         app = web.Application()
         app.add_routes([web.get(f"{PODS}/a/exec", _exec), web.get(f"{PODS}/a/portforward", _forward)])
         app.add_routes([web.get(f"{PODS}/c/portforward", _report)])
+        app.add_routes([web.get(f"{PODS}/forbidden/exec", _forbid)])
         runner = web.AppRunner(app, shutdown_timeout=1.0)
         runners.append(runner)
         await runner.setup()
@@ -112,9 +117,10 @@ def test_a_command_that_fails_says_its_last_line(cluster: Cluster) -> None:
         run_in_pod(cluster, "a", "helper", ["fail"], bytearray().extend)
 
 
-def test_a_pod_that_is_not_there_is_an_error(cluster: Cluster) -> None:
-    with pytest.raises(ApiError):
-        run_in_pod(cluster, "b", "helper", ["true"], bytearray().extend)
+@pytest.mark.parametrize(("pod", "said"), [("b", "it is not there"), ("forbidden", "you may not open one")])
+def test_a_pod_that_cannot_be_reached_is_an_error(cluster: Cluster, pod: str, said: str) -> None:
+    with pytest.raises(ApiError, match=said):
+        run_in_pod(cluster, pod, "helper", ["true"], bytearray().extend)
 
 
 async def test_a_port_is_forwarded_until_it_is_cancelled(cluster: Cluster) -> None:
