@@ -42,7 +42,7 @@ def set_running(world: World) -> None:
     world.run(1)
 
 
-def test_its_job_is_taken_and_brings_its_claim() -> None:
+def test_the_job_is_taken_and_brings_its_claim() -> None:
     assert problems(JOB) == []
     volume = JOB["spec"]["checkpoint"]["storage"]["volume"]
     assert volume == {"persistentVolumeClaim": {"claimName": CLAIM["metadata"]["name"]}}

@@ -18,7 +18,7 @@ ROWS = re.findall(r"^\| [^|]+ \| `(\w+)` \| ([^|]+) \|$", PAGE, re.M)
 ROLES = ("chief", "worker", "ps")
 
 
-def test_it_has_every_strategy_once() -> None:
+def test_the_page_has_every_strategy_once() -> None:
     assert sorted(name for name, _ in ROWS) == sorted(spec_schema()["properties"]["strategy"]["enum"])
 
 

@@ -17,7 +17,7 @@ MORE_THAN_ONE = {"replicaSpecs.{name}", "more than the {members} pods", "workers
 """Messages about more things than there were, or than a field allows to be one."""
 
 
-def test_one_has_no_plural() -> None:
+def test_a_single_thing_has_no_plural() -> None:
     assert [counted(number, "worker") for number in (0, 1, 2)] == ["0 workers", "1 worker", "2 workers"]
 
 
