@@ -89,7 +89,7 @@ def explain(
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
-    """Show what a job would be in a cluster: tasks, hosts and TF_CONFIG, rules about failures, objects created.
+    """Show what a job becomes in a cluster. It shows tasks, hosts, TF_CONFIG, failure rules and objects.
 
     Example: dtjob explain job.yaml; dtjob explain job.yaml --cluster -n team
     """
@@ -151,7 +151,7 @@ def operator(
     log_level: Annotated[LogLevel, typer.Option(help="debug: also each decision.")] = LogLevel.INFO,
     log_format: Annotated[LogFormat, typer.Option(help="How a line of the log is written.")] = LogFormat.TEXT,
 ) -> None:
-    """Run the operator against the cluster that kubectl would use, until it is told to stop.
+    """Run the operator on kubectl's cluster, until a signal ends it.
 
     Example: dtjob operator -n team-a
     """

@@ -11,7 +11,8 @@ from dtjob.cli.commands.watching import connected
 
 
 def doctor(namespace: Namespace = None, kubeconfig: Kubeconfig = None, context: Context = None) -> None:
-    """Look whether a cluster can run jobs: definition, rights, operator, nodes, GPUs, storage, queues and gangs.
+    """Check whether a cluster can run jobs. It looks at definition, rights, operator, nodes, GPUs, storage
+    and queues.
 
     Exit code 1: there is a problem. What you may not look at is said.
 

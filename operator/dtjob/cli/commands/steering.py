@@ -60,7 +60,7 @@ def restart(
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
-    """Save a job and start all its pods again, or replace the pod of one task.
+    """Save a job and replace its pods, or the pod of one task.
 
     Example: dtjob restart digits
     """
@@ -76,7 +76,7 @@ def delete(
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
-    """Delete jobs with their pods and the files of dtjob submit. Checkpoints stay.
+    """Delete jobs with their pods and submitted files. Checkpoints stay.
 
     Example: dtjob delete digits
     """
@@ -100,7 +100,7 @@ def fetch(
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
-    """Copy models, checkpoints or events of a job to this machine, also after it has ended.
+    """Copy models, checkpoints or events of a job to here. The job may have ended.
 
     A pod reads them, with the rights of the chief. It is deleted afterwards.
 
@@ -124,7 +124,7 @@ def tensorboard(
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
-    """Run TensorBoard beside the checkpoints of a job and forward a local port to it, until Ctrl-C.
+    """Run TensorBoard on the checkpoints of a job, until Ctrl-C. A local port is forwarded to its pod.
 
     Example: dtjob tensorboard digits
     """
@@ -145,7 +145,8 @@ def debug_bundle(
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
-    """Collect the objects, events, logs and metrics of a job in one archive. Values that look like secrets are removed.
+    """Collect what explains a job in an archive. It has objects, events, logs and metrics. Secrets are
+    removed.
 
     Example: dtjob debug-bundle digits
     """

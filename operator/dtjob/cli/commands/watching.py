@@ -64,7 +64,7 @@ def status(
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
-    """Say how a job is: phase and why, step and time left, checkpoint, first failure, what it waits for.
+    """Show the state of a job and the reason for it. Step, time left, checkpoint and first failure are shown too.
 
     Example: dtjob status digits
     """
@@ -124,7 +124,7 @@ def wait(
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
-    """Wait for a job. Exit code 0: it is so. 1: it ended otherwise. 124: the time is up.
+    """Wait for a job. Exit code 0: the condition holds. 1: the job ended otherwise. 124: the time is up.
 
     Example: dtjob wait digits --timeout 2h && echo trained
     """
@@ -153,7 +153,7 @@ def events(job: JobName, namespace: Namespace = None, kubeconfig: Kubeconfig = N
 
 
 def top(job: JobName, namespace: Namespace = None, kubeconfig: Kubeconfig = None, context: Context = None) -> None:
-    """Show a job while it trains: a live view on a terminal, else a line for each change. It ends with the job.
+    """Show a job while it trains. On a terminal it is a live view, else a line for each change. It ends with the job.
 
     Example: dtjob top digits
     """
