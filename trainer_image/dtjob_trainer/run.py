@@ -200,10 +200,11 @@ def _run_entrypoint(here: runtime.Runtime, arguments: Sequence[str]) -> None:
     entrypoint, begun_in = arguments[0], Path.cwd()
     sys.argv = list(arguments)
     if here.task is not None:
-        from dtjob_trainer.program import working_directory
+        from dtjob_trainer.program import made_directories, working_directory
 
         script = Path(entrypoint).absolute()
         working_directory.enter_own(here.task)
+        made_directories.make_again(here.task)
         if entrypoint.endswith(".py") and not Path(entrypoint).is_file():
             entrypoint = str(script)
     if entrypoint.endswith(".py"):
