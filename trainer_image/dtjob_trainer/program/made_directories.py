@@ -48,7 +48,8 @@ def taking(mkdir: Callable[..., None], record: Path, *, runs_again: bool) -> Cal
     @functools.wraps(mkdir)
     def make(path: str | bytes | os.PathLike[str], mode: int = 0o777, *, dir_fd: int | None = None) -> None:
         if dir_fd is not None:
-            return mkdir(path, mode, dir_fd=dir_fd)
+            mkdir(path, mode, dir_fd=dir_fd)
+            return
         with _opened(record) as paths:
             try:
                 mkdir(path, mode)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.program.made_directories: a program that runs again makes the directories that it has made before."""
 
+# ruff: noqa: PTH102
+
 from __future__ import annotations
 
 import errno
