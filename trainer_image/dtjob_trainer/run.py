@@ -30,6 +30,7 @@ from dtjob_trainer.process import ending, failure, own_training, requirements, r
 from dtjob_trainer.process.peer_loss import is_peer_loss
 from dtjob_trainer.process.progress import Progress
 from dtjob_trainer.process.shutdown import Shutdown, stops_training
+from dtjob_trainer.program import servers
 
 EVALUATOR_NICENESS = 10
 """The evaluator yields the processor to training where they share a machine."""
@@ -167,6 +168,7 @@ def _enter_strategy(here: runtime.Runtime, task: Task) -> None:
         devices,
         keras_methods,
         own_loops,
+        plain_values,
         refused_methods,
         saved_models,
         whole_files,
@@ -190,6 +192,10 @@ def _enter_strategy(here: runtime.Runtime, task: Task) -> None:
     keras_saving.need_no_peers(task.traits)
     if task.traits.asynchronous:
         own_loops.iterate_in_chief(here)
+    else:
+        servers.start_none(here, task)
+    if not task.traits.collective:
+        plain_values.count_for_each_replica()
     own_training.watch(here)
     randomness.watch_interleave()
     here.shutdown.catch()
@@ -219,6 +225,7 @@ def _run_entrypoint(here: runtime.Runtime, arguments: Sequence[str]) -> None:
     else:
         sys.path.insert(0, str(Path.cwd()))
         runpy.run_module(entrypoint, run_name="__main__", alter_sys=True)
+    servers.refuse_to_wait(here)
 
 
 def _end_if_done(here: runtime.Runtime) -> None:

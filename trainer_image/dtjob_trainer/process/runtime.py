@@ -44,6 +44,8 @@ class Runtime:
     """The exit code after `fit` or `train` was left by a lost peer or a stop, until a later one has ended well."""
     shapes: Callable[[], str] = lambda: ""
     """Returns the shapes of the model and of its data, for an error about shapes."""
+    joined_server: bool = False
+    """Whether the program has called `tf.distribute.Server.join`, which never returns in a server."""
     before_the_end: Callable[[], None] = lambda: None
     """Called before this process ends by a failure. It waits for what must not be cut off."""
 
