@@ -63,6 +63,19 @@ def test_a_killed_second_fit_goes_on_with_the_same_bits(
     assert ends[0] == ends[1]
 
 
+@pytest.mark.parametrize("ends_in", ["epoch", pytest.param("call", marks=pytest.mark.slow)])
+def test_a_program_that_leaves_out_a_fit_gets_no_other_ones_end(tmp_path: Path, ends_in: str) -> None:
+    """Whether the call after it had begun before the restart or not."""
+    arguments = ("skipped_stage.py", str(tmp_path / "tried"), ends_in)
+    with Cluster(tmp_path, "Default", {"chief": 1}, *arguments, checkpoint={"everySteps": 2}) as run:
+        run.start()
+        assert run["chief-0"].exit_code() == 3, run["chief-0"].output()
+        run.start()
+        assert run["chief-0"].exit_code() == 1
+        words = run["chief-0"].status["message"]
+    assert "call 1 of fit or train has learning_rate 0.001, and not 0.01 as in the checkpoint of its end" in words
+
+
 def test_an_evaluator_follows_from_stage_to_stage(tmp_path: Path) -> None:
     counts = {"chief": 1, "evaluator": 1}
     with Cluster(tmp_path, "Default", counts, "two_stages.py", checkpoint={"everySteps": 2}) as run:

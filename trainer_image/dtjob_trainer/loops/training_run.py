@@ -11,6 +11,8 @@ from typing import Any, NoReturn
 from dtjob_trainer.checkpoint.saves import Restored, Saves
 from dtjob_trainer.contract import pipes
 from dtjob_trainer.contract.doing import SAVING
+from dtjob_trainer.errors import StateError
+from dtjob_trainer.loops import same_call
 from dtjob_trainer.loops.control import Agreement, Control
 from dtjob_trainer.loops.stopwatch import Stopwatch
 from dtjob_trainer.models import initial_values
@@ -36,6 +38,10 @@ class TrainingRun(ABC):
     ) -> None:
         self._here, self._group, self._state, self._total_steps = here, group, state, total_steps
         self._saves = Saves(here, group, state)
+        self._call = {"uid": here.task.uid if here.task else "", "optimizers": same_call.described(optimizers)}
+        """The job, and what the optimizers of this call are like."""
+        self._call_before = self._call
+        """The same of the checkpoint."""
         self._board = TrainingEvents(here, optimizers)
         self._control = Control(group, here.shutdown, self._saves.every_seconds, handed_out=here.traits.asynchronous)
         self._pace = Pace()
@@ -86,6 +92,8 @@ class TrainingRun(ABC):
     def _say_if_nothing_is_left(self) -> None:
         """Say that the checkpoint is one of a run that has ended: else a job that trains nothing looks as any other."""
         checkpoint, why = self._here.checkpoint, self._nothing_left()
+        if why:
+            self._refuse_another_call()
         if self._here.progress.passes_over and not why:
             self._here.progress.passes_over = False
             self._here.warn(
@@ -96,6 +104,17 @@ class TrainingRun(ABC):
             found = f"the checkpoint of step {self._step} in {checkpoint.directory} {why}"
             anew = "choose another checkpoint.storage to train from the beginning"
             self._here.log(f"nothing is left to train: {found}, or {anew}", level="warning", step=self._step)
+
+    def _refuse_another_call(self) -> None:
+        """Raise StateError if an earlier process of this job ended a call of this number that was another one."""
+        optimizers, uid = self._call_before["optimizers"], self._call_before["uid"]
+        other = same_call.difference(self._call["optimizers"], optimizers)
+        if other is not None and (self._here.progress.passes_over or uid == self._call["uid"]):
+            raise StateError(
+                f"call {self._here.stage} of fit or train has {other} as in the checkpoint of its end: make the same "
+                "calls in the same order in every start, without leaving out those of an earlier start, or choose "
+                "another checkpoint.storage to train from the beginning"
+            )
 
     def _unusable(self) -> dict[str, str]:
         """What to report, and to warn of, where the trained weights are no numbers."""
@@ -196,7 +215,7 @@ class TrainingRun(ABC):
         if wait:
             self._wait()
         with self._here.pulse.resting(SAVING), self._watch.saving():
-            self._saves.write(self._step, self._kept)
+            self._saves.write(self._step, lambda: {**self._kept(), "call": self._call})
 
     def _leave(self, *, wait: bool = True) -> NoReturn:
         """Save at this step and end the process, after a stop that all tasks agreed on.
@@ -221,7 +240,7 @@ class TrainingRun(ABC):
         """Go on from the chief's newest checkpoint, where there is one."""
 
         def take_up(step: int, state: Mapping[str, Any]) -> None:
-            self._step = step
+            self._step, self._call_before = step, state.pop("call")
             self._take_up(state)
 
         restored = self._saves.restore(before=take_up)
