@@ -8,11 +8,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, NoReturn
 
+from dtjob_trainer.checkpoint import same_call
 from dtjob_trainer.checkpoint.saves import Restored, Saves
 from dtjob_trainer.contract import pipes
 from dtjob_trainer.contract.doing import SAVING
 from dtjob_trainer.errors import StateError
-from dtjob_trainer.loops import same_call
 from dtjob_trainer.loops.control import Agreement, Control
 from dtjob_trainer.loops.stopwatch import Stopwatch
 from dtjob_trainer.models import initial_values
@@ -38,10 +38,10 @@ class TrainingRun(ABC):
     ) -> None:
         self._here, self._group, self._state, self._total_steps = here, group, state, total_steps
         self._saves = Saves(here, group, state)
-        self._call = {"uid": here.task.uid if here.task else "", "optimizers": same_call.described(optimizers)}
-        """The job, and what the optimizers of this call are like."""
-        self._call_before = self._call
-        """The same of the checkpoint."""
+        self._optimizers = same_call.described(optimizers)
+        self._uid = here.task.uid if here.task is not None else ""
+        self._before: Mapping[str, Any] = {"uid": self._uid, "optimizers": self._optimizers}
+        """The job and the optimizers of the checkpoint."""
         self._board = TrainingEvents(here, optimizers)
         self._control = Control(group, here.shutdown, self._saves.every_seconds, handed_out=here.traits.asynchronous)
         self._pace = Pace()
@@ -107,9 +107,8 @@ class TrainingRun(ABC):
 
     def _refuse_another_call(self) -> None:
         """Raise StateError if an earlier process of this job ended a call of this number that was another one."""
-        optimizers, uid = self._call_before["optimizers"], self._call_before["uid"]
-        other = same_call.difference(self._call["optimizers"], optimizers)
-        if other is not None and (self._here.progress.passes_over or uid == self._call["uid"]):
+        other = same_call.difference(self._optimizers, self._before["optimizers"])
+        if other is not None and (self._here.progress.passes_over or self._before["uid"] == self._uid):
             raise StateError(
                 f"call {self._here.stage} of fit or train has {other} as in the checkpoint of its end: make the same "
                 "calls in the same order in every start, without leaving out those of an earlier start, or choose "
@@ -215,7 +214,8 @@ class TrainingRun(ABC):
         if wait:
             self._wait()
         with self._here.pulse.resting(SAVING), self._watch.saving():
-            self._saves.write(self._step, lambda: {**self._kept(), "call": self._call})
+            call = {"uid": self._uid, "optimizers": self._optimizers}
+            self._saves.write(self._step, lambda: {**self._kept(), "call": call})
 
     def _leave(self, *, wait: bool = True) -> NoReturn:
         """Save at this step and end the process, after a stop that all tasks agreed on.
@@ -240,7 +240,7 @@ class TrainingRun(ABC):
         """Go on from the chief's newest checkpoint, where there is one."""
 
         def take_up(step: int, state: Mapping[str, Any]) -> None:
-            self._step, self._call_before = step, state.pop("call")
+            self._step, self._before = step, state["call"]
             self._take_up(state)
 
         restored = self._saves.restore(before=take_up)

@@ -20,7 +20,7 @@ def start_none(here: Runtime, task: Task) -> None:
     """Have `Server` of the cluster in TF_CONFIG start nothing, and its `join()` return. Others are TensorFlow's."""
     import tensorflow as tf
 
-    original = tf.distribute.Server
+    original: Any = tf.distribute.Server
 
     class Server(original):  # type: ignore[misc]
         def __new__(cls, server_or_cluster_def: Any, *args: Any, **kwargs: Any) -> Any:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dtjob_trainer.loops.same_call: what shows that a call is another one than that of a checkpoint."""
+"""dtjob_trainer.checkpoint.same_call: what shows that a call is another one than that of a checkpoint."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dtjob_trainer.loops import same_call
+from dtjob_trainer.checkpoint import same_call
 
 keras = pytest.importorskip("keras")
 optimizers = keras.optimizers
