@@ -25,7 +25,7 @@ from dtjob_trainer.contract import exit_codes, log_line, pipes, template
 from dtjob_trainer.contract.doing import SAVING
 from dtjob_trainer.contract.parent import die_with_parent
 from dtjob_trainer.contract.task import DEFAULT_GRACE_SECONDS, Task
-from dtjob_trainer.errors import CutOffError, TaskError
+from dtjob_trainer.errors import TaskError
 from dtjob_trainer.process import ending, failure, own_training, requirements, runtime
 from dtjob_trainer.process.peer_loss import is_peer_loss
 from dtjob_trainer.process.progress import Progress
@@ -105,9 +105,9 @@ def _code_after(error: BaseException, here: runtime.Runtime, *, tells: bool) -> 
         with contextlib.suppress(OSError):  # a log that cannot be written is no other error
             traceback.print_exception(error)
         code = exit_codes.PEER_LOST if is_peer_loss(error, here.members) else exit_codes.FAILED
-        if isinstance(error, CutOffError) and here.cut_off is not None:
-            code = here.cut_off
         message = failure.in_one_line(error)
+    if code == exit_codes.FAILED and here.cut_off is not None:
+        code = here.cut_off  # whatever the program has made of it
     if tells and code == exit_codes.FAILED and message is not None:
         here.progress.report(state="failed", message=message, exception=failure.described(error))
     return code
