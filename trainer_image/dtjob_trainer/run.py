@@ -194,6 +194,7 @@ def _enter_strategy(here: runtime.Runtime, task: Task) -> None:
         own_loops.iterate_in_chief(here)
     else:
         servers.start_none(here, task)
+        servers.refuse_coordinators(task)
     if not task.traits.collective:
         plain_values.count_for_each_replica()
     own_training.watch(here)

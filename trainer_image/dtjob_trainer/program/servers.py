@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tf.distribute.Server` in a program whose job has no servers.
+"""`tf.distribute.Server` and `ClusterCoordinator` in a program whose job has no servers.
 
 A script for ParameterServer starts a server in tasks that TF_CONFIG calls worker, and waits in `join()`, which never
 returns. Under other strategies these tasks are to train.
@@ -32,6 +32,24 @@ def start_none(here: Runtime, task: Task) -> None:
     old = tf.compat.v1
     for home in (tf.distribute, tf.compat.v2.distribute, old.distribute, old.train):
         home.Server = Server
+
+
+def refuse_coordinators(task: Task) -> None:
+    """Have `ClusterCoordinator` raise NoServerError: there is nothing that it could give steps to."""
+    import tensorflow as tf
+
+    original: Any = tf.distribute.coordinator.ClusterCoordinator
+
+    class ClusterCoordinator(original):  # type: ignore[misc]
+        def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+            raise NoServerError(
+                f"ClusterCoordinator gives steps to servers, but under {task.strategy} there are none; set spec.strategy "
+                "to ParameterServer, or train with Model.fit, dtjob_trainer.train(…) or strategy.run(step, …)"
+            )
+
+    ClusterCoordinator.__doc__ = original.__doc__
+    for home in (tf.distribute.coordinator, tf.distribute.experimental.coordinator):
+        home.ClusterCoordinator = ClusterCoordinator
 
 
 class NoServer:

@@ -27,7 +27,11 @@ def here(monkeypatch: pytest.MonkeyPatch) -> Runtime:
         monkeypatch.setattr(home, "Server", home.Server)
     task = Task(name="job", namespace="default", uid="1", role="chief", index=0, strategy="Mirrored")
     runtime = Runtime(task)
+    coordinators = (tf.distribute.coordinator, tf.distribute.experimental.coordinator)
+    for home in coordinators:
+        monkeypatch.setattr(home, "ClusterCoordinator", home.ClusterCoordinator)
     servers.start_none(runtime, task)
+    servers.refuse_coordinators(task)
     return runtime
 
 
@@ -62,3 +66,10 @@ def test_a_program_that_trains_after_join_is_right(here: Runtime, trains: str) -
     else:
         here.progress.report(trainsItself=True)
     servers.refuse_to_wait(here)
+
+
+@pytest.mark.parametrize("home", [tf.distribute.coordinator, tf.distribute.experimental.coordinator])
+def test_a_coordinator_says_what_to_change(here: Runtime, home: Any) -> None:
+    assert here.task is not None
+    with pytest.raises(NoServerError, match="under Mirrored there are none; set spec"):
+        home.ClusterCoordinator(tf.distribute.get_strategy())
