@@ -33,6 +33,12 @@ FILES = {"CSVLogger": "filename", "ModelCheckpoint": "filepath"}
 
 BATCH_METHODS = ("on_batch_begin", "on_batch_end", "on_train_batch_begin", "on_train_batch_end")
 TEST_BATCH_METHODS = ("on_test_batch_begin", "on_test_batch_end")
+INSTEAD = "on_epoch_begin and on_epoch_end"
+BY_EPOCHS = {
+    "ModelCheckpoint": 'save_freq="epoch"',
+    "TensorBoard": 'update_freq="epoch", profile_batch=0 and write_steps_per_second=False',
+}
+"""Arguments with which Keras's own callbacks have nothing to do after each batch."""
 EPOCH_METHODS = ("on_train_begin", "on_train_end", "on_epoch_begin", "on_epoch_end", "on_test_begin", "on_test_end")
 
 
@@ -305,9 +311,19 @@ def _check(callback: Any, package: Any, asynchronous: bool) -> None:
         raise CallbackError(f"callbacks: {name} must be one of {home}.callbacks, as the model is of {home}")
     if asynchronous and _wants_batches(callback, package, (*BATCH_METHODS, *TEST_BATCH_METHODS)):
         raise CallbackError(
-            f"callbacks: {name} has methods for each batch, but under ParameterServer batches end in no order; "
-            "use on_epoch_begin and on_epoch_end"
+            f"callbacks: {name} has methods for each batch, but under ParameterServer batches end in no order; use "
+            f"{_instead_of_batches(callback)}"
         )
+
+
+def _instead_of_batches(callback: Any) -> str:
+    """What to give to one of Keras's own callbacks, or to write in one of the program's."""
+    for base in type(callback).__mro__:
+        if base.__module__.startswith(KERAS) and base.__name__ in BY_EPOCHS:
+            return BY_EPOCHS[base.__name__]
+        if any(name in vars(base) for name in BATCH_METHODS):
+            break
+    return INSTEAD
 
 
 def _state(callback: Any) -> Any:

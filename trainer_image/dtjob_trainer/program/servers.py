@@ -43,8 +43,8 @@ def refuse_coordinators(task: Task) -> None:
     class ClusterCoordinator(original):  # type: ignore[misc]
         def __new__(cls, *args: Any, **kwargs: Any) -> Any:
             raise NoServerError(
-                f"ClusterCoordinator gives steps to servers, but under {task.strategy} there are none; set spec.strategy "
-                "to ParameterServer, or train with Model.fit, dtjob_trainer.train(…) or strategy.run(step, …)"
+                f"ClusterCoordinator needs servers, but under {task.strategy} there are none; set spec.strategy to "
+                "ParameterServer, or train with Model.fit, dtjob_trainer.train(…) or strategy.run(step, …)"
             )
 
     ClusterCoordinator.__doc__ = original.__doc__

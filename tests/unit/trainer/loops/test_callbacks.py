@@ -45,6 +45,25 @@ def test_who_does_nothing_at_a_batch_does_not_hear_of_it(made: Any, wants: bool)
     assert callbacks._wants_batches(made(), keras.callbacks, callbacks.BATCH_METHODS) == wants
 
 
+class OfBatches(keras.callbacks.ModelCheckpoint):  # type: ignore[misc]
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        super().on_train_batch_end(batch, logs)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (lambda: keras.callbacks.ModelCheckpoint("x.keras", save_freq=5), 'use save_freq="epoch"$'),
+        (lambda: keras.callbacks.TensorBoard(update_freq=5), 'use update_freq="epoch", profile_batch=0 and'),
+        (lambda: OfBatches("x.keras"), "use on_epoch_begin and on_epoch_end$"),
+        (lambda: keras.callbacks.LambdaCallback(on_train_batch_end=print), "use on_epoch_begin and on_epoch_end$"),
+    ],
+)
+def test_what_wants_batches_that_end_in_no_order_says_what_to_write(given: Any, words: str) -> None:
+    with pytest.raises(CallbackError, match=words):
+        callbacks._check(given(), keras.callbacks, asynchronous=True)
+
+
 class Counts(keras.callbacks.Callback):  # type: ignore[misc]
     """Keeps a number."""
 
