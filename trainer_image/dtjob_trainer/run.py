@@ -100,6 +100,7 @@ def _code_after(error: BaseException, here: runtime.Runtime, *, tells: bool) -> 
     else:
         failure.note_shapes(error, here.shapes)
         failure.note_own_steps(error)
+        failure.note_stateful(error)
         if here.members > 1:
             failure.note_shared_gpus(error)
         with contextlib.suppress(OSError):  # a log that cannot be written is no other error
