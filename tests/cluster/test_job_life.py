@@ -129,7 +129,9 @@ def test_ps_and_workers_without_a_chief_under_an_image_of_ones_own(
     replicas: Object = {"worker": {"replicas": 2}, "ps": {}}
     api.create("dtjobs", namespace, job(strategy="ParameterServer", program=False, replicaSpecs=replicas))
     wait_phase(api, namespace, "Running")
-    variables = environment(api.get("pods", namespace, "digits-worker-0-0"))
+    pod = api.wait_for("pods", namespace, "digits-worker-0-0", bool)
+    assert pod is not None
+    variables = environment(pod)
     assert json.loads(variables["TF_CONFIG"].replace("$(DTJOB_CLUSTER)", "{}"))["task"] == {
         "type": "worker",
         "index": 0,

@@ -77,7 +77,7 @@ def test_an_evaluator_that_fails_on_what_was_saved_last_is_given_up(
     manifest = with_evaluator(failurePolicy={"backoff": {"initialSeconds": 1}})
     api.create("dtjobs", namespace, manifest)
     wait_phase(api, namespace, "Running")
-    made = api.get("pods", namespace, "digits-evaluator-0-0")["metadata"]["creationTimestamp"]
+    made = wait_pod(api, namespace, "digits-evaluator-0-0")["metadata"]["creationTimestamp"]
     while now() <= made:  # times are whole seconds, and it is to be older than the end of training
         time.sleep(0.05)
     auto_kubelet.succeed("digits-chief-0-0")

@@ -172,6 +172,7 @@ def _enter_strategy(here: runtime.Runtime, task: Task) -> None:
         plain_values,
         refused_methods,
         saved_models,
+        whole_directories,
         whole_files,
     )
     from dtjob_trainer.strategies import ambient, create
@@ -185,6 +186,8 @@ def _enter_strategy(here: runtime.Runtime, task: Task) -> None:
     constructors.give_the_jobs(here, task)
     devices.leave_to_the_job(here)
     whole_files.save_whole(here, task)
+    if task.traits.collective:
+        whole_directories.save_directories_whole(task)
     if task.traits.distributed:
         saved_models.load_outside_of_scopes(here)
     if not task.keras_fit:

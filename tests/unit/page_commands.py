@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands on the pages: those of blocks of code, and those in the text."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "AGENTS.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+    *sorted((ROOT / "benchmarks").rglob("README.md")),
+    ROOT / "helm" / "dtjob" / "README.md",
+]
+PROGRAMS = ("dtjob", "make", "helm", "kubectl")
+NO_COMMANDS = ("yaml", "python", "json", "mermaid", "toml", "dockerfile", "ini", "promql")
+"""Languages of blocks that hold no commands."""
+UNFINISHED = ("…", "...", "[", "<", "{")
+"""Where these stand in a command of the text, it is a form of commands and not a command."""
+
+
+_BLOCKS = re.compile(r"^( *)```(\w*)\n(.*?)^ *```", re.M | re.S)
+
+
+def of_blocks(page: Path) -> Iterator[list[str]]:
+    """The words of each command in blocks of code whose program is one of PROGRAMS, without the redirections."""
+    for _, language, block in _BLOCKS.findall(page.read_text()):
+        if language not in NO_COMMANDS:
+            for line in re.sub(r"\\\n\s*", " ", block).splitlines():
+                yield from _of_line(line.strip())
+
+
+def of_text(page: Path) -> Iterator[list[str]]:
+    """The same of what stands as code in the text. It may leave out arguments."""
+    for code in re.findall(r"(?<!`)`([^`\n]+)`(?!`)", _BLOCKS.sub("", page.read_text())):
+        if not any(mark in code for mark in UNFINISHED):
+            yield from _of_line(code)
+
+
+def _of_line(line: str) -> Iterator[list[str]]:
+    try:
+        words = _words(line.removeprefix("$ "))
+    except ValueError:  # a line of text with an apostrophe
+        return
+    command: list[str] = []
+    for word in [*words, ";"]:
+        if word not in (";", "&&", "||", "|", "&"):
+            command.append(word)
+            continue
+        if program := _program(command):
+            yield program
+        command = []
+
+
+def _words(line: str) -> list[str]:
+    """Words of a line, with `;`, `&&` and `|` as words of their own, and without comments and redirections."""
+    lexer = shlex.shlex(line, posix=True, punctuation_chars=";&|")
+    lexer.whitespace_split = True
+    words = list(lexer)
+    kept: list[str] = []
+    skip = False
+    for word in words:
+        if skip:
+            skip = False
+        elif re.fullmatch(r"\d?[<>]{1,2}", word):
+            skip = True
+        elif not re.match(r"\d?[<>]", word):
+            kept.append(word)
+    return kept
+
+
+def _program(words: list[str]) -> list[str]:
+    """The command without `sudo`, environment and the directory of the program; empty where it is not ours."""
+    while words and (re.fullmatch(r"[A-Z_]+=.*", words[0]) or words[0] in ("sudo", "nohup", "time")):
+        words = words[1:]
+    if words[:3] == ["python", "-m", "dtjob"]:
+        words = ["dtjob", *words[3:]]
+    if words[:2] == ["kubectl", "dtjob"]:
+        words = ["dtjob", *words[2:]]
+    if len(words) < 2 or Path(words[0]).name not in PROGRAMS:
+        return []
+    return [Path(words[0]).name, *words[1:]]

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The workflows of a forge (.github/workflows): they are YAML, and what they run is there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+FILES = sorted((ROOT / ".github").rglob("*.y*ml"))
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+TARGETS = set(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(), re.M))
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_each_file_is_yaml(file: Path) -> None:
+    assert yaml.safe_load(file.read_text())
+
+
+@pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.name)
+def test_each_make_target_exists(file: Path) -> None:
+    wanted = [target for job in _jobs(file) for step in job["steps"] for target in _targets(step, job)]
+    assert wanted
+    assert set(wanted) <= TARGETS
+
+
+@pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.name)
+def test_each_job_has_a_time_limit_and_each_action_a_version(file: Path) -> None:
+    for job in _jobs(file):
+        assert job["timeout-minutes"] > 0
+        assert all(re.fullmatch(r"[\w./-]+@v\d+", step["uses"]) for step in job["steps"] if "uses" in step)
+
+
+def _jobs(file: Path) -> list[dict[str, Any]]:
+    return list(yaml.safe_load(file.read_text())["jobs"].values())
+
+
+def _targets(step: dict[str, Any], job: dict[str, Any]) -> list[str]:
+    """The targets that `make` is called with in this step, those of a matrix too."""
+    matrix: dict[str, list[str]] = job.get("strategy", {}).get("matrix", {})
+    found: list[str] = []
+    for words in re.findall(r"^\s*make (.+?)(?:&&|$)", step.get("run", ""), re.M):
+        name = re.fullmatch(r"\$\{\{ matrix\.(\w+) \}\}", words.strip())
+        found += matrix[name[1]] if name else words.split()
+    return found
