@@ -159,9 +159,8 @@ def test_a_training_step_outside_of_strategy_run_says_what_to_call(error: Except
 
 
 def test_the_refusal_of_a_stateful_layer_says_what_to_write() -> None:
-    error = ValueError(
-        "Stateful RNNs (created with `stateful=True`) are not yet supported with tf.distribute.Strategy."
-    )
+    told = "Stateful RNNs (created with `stateful=True`) are not yet supported with tf.distribute.Strategy."
+    error = ValueError(told)
     note_stateful(error)
     words = "set stateful=False, use layers of Keras 3, or set strategy: Default to train in one process"
     assert in_one_line(error) == f"ValueError: {told} ({words})"
