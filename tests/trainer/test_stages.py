@@ -56,6 +56,7 @@ def test_a_killed_second_fit_goes_on_with_the_same_bits(
                 assert steps == sorted(steps)
                 assert min(steps) >= HELD - 1
                 assert "ended before: not repeated" in chief.output()
+                assert [line["state"] for line in chief.lines if "state" in line].count("training") == 1
             words = said(run, run.tasks[0])
             assert "[0, 1, 2, 3]" in words["first"]
             assert "[4, 5, 6, 7]" in words["second"]

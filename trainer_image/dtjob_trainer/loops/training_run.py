@@ -62,7 +62,7 @@ class TrainingRun(ABC):
         here.shutdown.training_begins()
         self._watch.begin()
         here.progress.report(
-            state="training",
+            **self._in_state("training"),
             step=self._step,
             **self._watch.keys(),
             resume="exact" if self._exact else "approximate",
@@ -76,7 +76,7 @@ class TrainingRun(ABC):
         here.pulse.steps_done = self._steps_done
         self._train()
         self._wait()
-        here.progress.report(state="saving", step=self._step, **self._watch.keys(), **self._unusable())
+        here.progress.report(**self._in_state("saving"), step=self._step, **self._watch.keys(), **self._unusable())
         if self._position() != self._saved:
             self._save()
         with self._watch.saving():
@@ -89,6 +89,10 @@ class TrainingRun(ABC):
         self._here.progress.steps_before += self._step
         self._group.leave_together()
 
+    def _in_state(self, state: str) -> dict[str, str]:
+        """What to report of the state: nothing of a stage that is passed over, in which there are no new steps."""
+        return {} if self._here.progress.passes_over else {"state": state}
+
     def _say_if_nothing_is_left(self) -> None:
         """Say that the checkpoint is one of a run that has ended: else a job that trains nothing looks as any other."""
         checkpoint, why = self._here.checkpoint, self._nothing_left()
@@ -96,6 +100,7 @@ class TrainingRun(ABC):
             self._refuse_another_call()
         if self._here.progress.passes_over and not why:
             self._here.progress.passes_over = False
+            self._here.progress.report(**self._in_state("training"), step=self._step, **self._known_total())
             self._here.warn(
                 f"call {self._here.stage} of fit or train trains on, although a later one has begun before and goes on "
                 "from its own checkpoints; choose another checkpoint.storage to train from the beginning"
