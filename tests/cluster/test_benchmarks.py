@@ -59,7 +59,7 @@ def test_every_other_scenario_is_measured(scenario: Scenario, tmp_path: Path) ->
     assert scenario.units.keys() <= found["dtjob"].keys()
 
 
-def test_what_rules_cost_is_measured_for_each_definition() -> None:
+def test_the_cost_of_rules_is_measured_for_each_definition() -> None:
     with ControlPlane(binaries.find()) as cluster:
         sides = rules_cost.Sides(cluster, rules_cost.ROOT / "crds" / "distributedtrainingjobs.yaml")
         found = rules_cost.measure(sides, jobs=50, rounds=1)  # /proc counts in hundredths of a second

@@ -228,7 +228,7 @@ def test_an_operator_that_is_installed_again_leads_at_once(helm: Helm, api: Api,
 
 
 @pytest.mark.slow  # test_leader_election.py has two operators in every run
-def test_of_two_replicas_one_works_and_the_other_takes_over(
+def test_only_one_of_two_replicas_leads_and_the_other_takes_over(
     helm: Helm, cluster: AuditedControlPlane, api: Api, installed: InstalledOperator, namespace: str, tmp_path: Path
 ) -> None:
     ports = install(helm, api, "operator.replicas=2")
@@ -254,7 +254,7 @@ def test_of_two_replicas_one_works_and_the_other_takes_over(
         assert standby.terminate() == 0
 
 
-def test_only_the_named_namespaces(
+def test_an_operator_with_watch_namespaces_needs_no_cluster_wide_rights(
     helm: Helm, cluster: AuditedControlPlane, api: Api, installed: InstalledOperator, namespace: str, kubelet: Kubelet
 ) -> None:
     cluster.forget_calls()

@@ -30,7 +30,7 @@ def api(cluster: AuditedControlPlane) -> Api:
     return Api(cluster.kubeconfig)
 
 
-def test_an_upgrade_brings_a_default_image_and_no_job_notices_the_next_one(
+def test_an_upgrade_brings_a_default_image_and_running_jobs_keep_theirs(
     helm: Helm, api: Api, installed: InstalledOperator, namespace: str, kubelet: Kubelet
 ) -> None:
     def image_and_team(*names: str) -> set[tuple[str, str | None]]:

@@ -102,7 +102,7 @@ def test_a_wrong_value_is_refused_by_name(helm_program: Path, value: str, said: 
     assert said in done.stderr
 
 
-def test_what_depends_on_the_replicas(helm_program: Path) -> None:
+def test_disruption_budget_and_affinity_are_rendered_for_several_replicas(helm_program: Path) -> None:
     for replicas in (1, 2):
         made = rendered(helm_program, f"operator.replicas={replicas}")
         assert ("PodDisruptionBudget" in made) == (replicas > 1)
@@ -137,7 +137,7 @@ def test_scrapers_reach_the_metrics_where_there_are_any(helm_program: Path) -> N
     assert not any(argument.startswith("--metrics") for argument in arguments(off))
 
 
-def test_who_reads_the_status_of_jobs_becomes_options(helm_program: Path) -> None:
+def test_jobs_scrapers_become_options_of_the_operator(helm_program: Path) -> None:
     found = arguments(rendered(helm_program))
     assert "--operator-namespace=default" in found
     assert not any(argument.startswith("--status-scrapers") for argument in found)

@@ -35,7 +35,7 @@ def supervisor() -> Iterator[ServedStatus]:
     ],
     ids=["claim", "emptyDir", "hostPath"],
 )
-def test_it_is_said_from_the_start(
+def test_the_condition_checkpoints_kept_is_set_from_the_start(
     shared_operator: OperatorProcess,
     api: Api,
     namespace: str,
@@ -57,7 +57,7 @@ def test_it_is_said_from_the_start(
 
 
 @pytest.mark.parametrize("kept", [True, False], ids=["claim", "emptyDir"])
-def test_what_was_really_restored_is_said_and_no_step_is_promised_that_nothing_holds(
+def test_events_name_the_restored_step_and_no_step_that_is_lost(
     shared_operator: OperatorProcess,
     api: Api,
     namespace: str,

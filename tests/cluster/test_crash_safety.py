@@ -25,7 +25,7 @@ def births(api: Api, namespace: str) -> Iterator[Births]:
     watcher.doubled()
 
 
-def test_killed_while_it_creates_pods(
+def test_an_operator_killed_while_it_creates_pods_creates_each_pod_once(
     operator: OperatorProcess, api: Api, namespace: str, births: Births, auto_kubelet: Kubelet
 ) -> None:
     manifest = job()
@@ -40,7 +40,7 @@ def test_killed_while_it_creates_pods(
     assert found["status"]["restarts"]["total"] == 0
 
 
-def test_killed_while_it_restarts_a_group(
+def test_an_operator_killed_while_it_restarts_a_group_counts_one_restart(
     operator: OperatorProcess, api: Api, namespace: str, births: Births, auto_kubelet: Kubelet
 ) -> None:
     manifest = job(program=False)
@@ -58,7 +58,7 @@ def test_killed_while_it_restarts_a_group(
     assert births.doubled() == []
 
 
-def test_pods_fail_and_vanish_while_it_is_away(
+def test_pods_that_fail_and_vanish_while_the_operator_is_away_are_one_incident(
     operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
 ) -> None:
     api.create("dtjobs", namespace, job())
@@ -76,7 +76,7 @@ def test_pods_fail_and_vanish_while_it_is_away(
     assert found["status"]["internal"]["incident"].get("charged", 0) == 0
 
 
-def test_the_chief_ends_while_it_is_away(
+def test_a_chief_that_succeeds_while_the_operator_is_away_completes_the_job(
     operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
 ) -> None:
     api.create("dtjobs", namespace, job())
@@ -88,7 +88,7 @@ def test_the_chief_ends_while_it_is_away(
     wait_phase(api, namespace, "Succeeded")
 
 
-def test_a_job_deleted_while_it_is_away_goes_at_once(
+def test_a_job_deleted_while_the_operator_is_away_goes_at_once(
     operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
 ) -> None:
     api.create("dtjobs", namespace, job())
@@ -124,7 +124,9 @@ def test_an_api_outage_is_waited_out(
     wait_phase(api, namespace, "Running")
 
 
-def test_sigterm_ends_it_cleanly(operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet) -> None:
+def test_sigterm_ends_the_operator_with_exit_code_0(
+    operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
+) -> None:
     api.create("dtjobs", namespace, job())
     wait_phase(api, namespace, "Running")
     assert operator.terminate() == 0

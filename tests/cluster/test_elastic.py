@@ -137,7 +137,7 @@ def test_the_operator_may_be_killed_while_the_group_changes(
     assert run_all(kubelet, api, namespace, *group(1, 1))["status"]["restarts"]["total"] == 0
 
 
-def test_without_room_it_goes_on_with_what_there_is_and_grows_again(
+def test_a_group_without_room_shrinks_and_grows_again(
     shared_operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet
 ) -> None:
     api.create("dtjobs", namespace, elastic(3, policy={"scheduleTimeoutSeconds": 1, "growPeriodSeconds": 1}))
@@ -200,7 +200,7 @@ def test_only_elastic_workers_can_be_scaled(api: Api, namespace: str, kubectl: K
 
 
 @pytest.mark.parametrize("row", ELASTIC_CHANGES, ids=[row.name for row in ELASTIC_CHANGES])
-def test_changes_are_refused(api: Api, namespace: str, row: Bad) -> None:
+def test_bad_changes_of_an_elastic_job_are_refused(api: Api, namespace: str, row: Bad) -> None:
     api.create("dtjobs", namespace, THEIRS)
     with pytest.raises(ApiError) as refusal:
         change(api, namespace, row.manifest)
@@ -208,7 +208,7 @@ def test_changes_are_refused(api: Api, namespace: str, row: Bad) -> None:
         assert part in refusal.value.message
 
 
-def test_their_number_may_change(api: Api, namespace: str) -> None:
+def test_the_number_of_elastic_workers_may_change(api: Api, namespace: str) -> None:
     api.create("dtjobs", namespace, THEIRS)
     for manifest in ELASTIC_CHANGES_TAKEN.values():
         change(api, namespace, manifest)

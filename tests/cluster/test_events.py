@@ -14,7 +14,7 @@ from tools.cluster.rest import Api, Object
 THREE = ("digits-chief-0-0", "digits-worker-0-0", "digits-worker-1-0")
 
 
-def test_what_dtjob_writes_says_that_dtjob_wrote_it(
+def test_objects_that_dtjob_writes_have_the_field_manager_dtjob(
     shared_operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
 ) -> None:
     api.create("dtjobs", namespace, job())

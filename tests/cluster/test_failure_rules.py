@@ -38,7 +38,7 @@ def begin(api: Api, namespace: str, kubelet: Kubelet, policy: Object, *, waiting
         kubelet.wait(f"digits-{waiting}-0", "ImagePullBackOff", "Back-off pulling image dtjob-trainer:nope")
 
 
-def test_the_pages_first_block_on_pods_that_fail(
+def test_the_first_block_of_the_page_acts_on_failed_pods_as_it_says(
     shared_operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet, kubectl: Kubectl
 ) -> None:
     """An ignored evaluator, a drained worker that is not counted, and the code that ends the job."""
@@ -104,7 +104,7 @@ def test_rules_that_are_added_to_a_running_job_hold_from_then_on(
     )
 
 
-def test_kubectl_explains_them(kubectl: Kubectl) -> None:
+def test_kubectl_explain_describes_failure_rules(kubectl: Kubectl) -> None:
     text = " ".join(kubectl("explain", "dtjob.spec.failurePolicy.rules", "--recursive").stdout.split())
     for part in ("action", "onExitCodes", "operator", "onSignals", "onReasons", "onPodConditions", "roles"):
         assert part in text

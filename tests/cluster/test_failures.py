@@ -105,7 +105,7 @@ def test_an_evaluator_may_fail_for_ever(
     assert restarts(found) == {"total": 0, "evaluator": 3}
 
 
-def test_on_a_lost_node_a_worker_does_not_block_its_successor_and_a_chief_does(
+def test_a_chief_on_a_lost_node_blocks_its_successor_and_a_worker_does_not(
     shared_operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
 ) -> None:
     """Two jobs, so that the time after which a pod counts as lost is waited for once."""

@@ -28,7 +28,7 @@ def others(cluster: ControlPlane) -> Iterator[None]:
 
 
 @pytest.mark.parametrize(("provider", "field"), [("Volcano", "minMember"), ("Coscheduling", "minMember")])
-def test_the_life_of_a_pod_group(
+def test_a_pod_group_is_created_deleted_for_a_suspension_and_deleted_at_the_end(
     others: None,
     shared_operator: OperatorProcess,
     api: Api,

@@ -99,7 +99,7 @@ def running(api: Api, namespace: str, attempt: int) -> None:
         ),
     ],
 )
-def test_killed_at_every_step(
+def test_an_operator_killed_at_every_step_of_a_gang_makes_each_object_once(
     provider: str,
     wanted: Callable[[Call], bool],
     proxy: ApiProxy,

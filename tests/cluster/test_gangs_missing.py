@@ -41,7 +41,7 @@ def others(cluster: ControlPlane) -> Iterator[None]:
 
 
 @pytest.mark.resync_seconds(1.0)
-def test_one_that_was_deleted_is_made_again_and_one_that_was_changed_is_put_right(
+def test_a_deleted_pod_group_is_created_again_and_a_changed_one_is_repaired(
     others: None, operator: OperatorProcess, api: Api, namespace: str
 ) -> None:
     api.create("dtjobs", namespace, gang_job(namespace, "Volcano", gang={"volcano": {"queue": "team-a"}}))

@@ -66,7 +66,7 @@ def api(cluster: ControlPlane) -> Api:
     return Api(cluster.kubeconfig)
 
 
-def test_four_wait_for_room_for_four(
+def test_a_gang_of_four_waits_for_room_for_four(
     shared_operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet
 ) -> None:
     gangs.four_wait_for_room_for_four(api, namespace, kubelet, PROVIDER)
@@ -78,7 +78,7 @@ def test_two_jobs_never_hold_half_each(
     gangs.two_jobs_never_hold_half_each(api, namespace, kubelet, PROVIDER)
 
 
-def test_the_gang_of_a_resumed_job_is_a_new_one(
+def test_a_resumed_job_gets_a_new_pod_group(
     shared_operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet
 ) -> None:
     with nodes_of(api, namespace) as nodes:

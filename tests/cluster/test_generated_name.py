@@ -20,7 +20,7 @@ def _left_to_the_server(begin: str) -> Manifest:
 
 
 @pytest.mark.parametrize("begin", ["digits-", "a" * LONGEST], ids=["short", "longest"])
-def test_taken(api: Api, namespace: str, begin: str) -> None:
+def test_an_api_server_accepts_a_generated_name_that_validate_accepts(api: Api, namespace: str, begin: str) -> None:
     manifest = _left_to_the_server(begin)
     read = with_a_name(manifest)
     assert problems(read) == []
@@ -30,7 +30,7 @@ def test_taken(api: Api, namespace: str, begin: str) -> None:
 
 
 @pytest.mark.parametrize("begin", ["a" * (LONGEST + 1), "a" * 64, "9-", "a_"])
-def test_refused(api: Api, namespace: str, begin: str) -> None:
+def test_an_api_server_refuses_a_generated_name_that_validate_refuses(api: Api, namespace: str, begin: str) -> None:
     manifest = _left_to_the_server(begin)
     assert problems(with_a_name(manifest))
     with pytest.raises(ApiError):

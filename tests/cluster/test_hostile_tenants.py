@@ -40,7 +40,7 @@ def status_of(kubectl: Kubectl, name: str, field: str) -> str:
 
 
 @pytest.mark.resync_seconds(1)
-def test_a_job_nested_too_deep_stops_nobody_else(
+def test_a_job_nested_too_deep_does_not_stop_other_jobs(
     operator: OperatorProcess, api: Api, namespace: str, kubectl: Kubectl, tmp_path: Path
 ) -> None:
     operator.wait_log("is watching")
@@ -57,7 +57,7 @@ def test_a_job_nested_too_deep_stops_nobody_else(
 
 
 @pytest.mark.resync_seconds(1)
-def test_our_pod_without_its_job_name_label_is_met_by_our_own_create(
+def test_a_pod_that_lost_its_job_name_label_is_found_by_the_create_call(
     operator: OperatorProcess, api: Api, namespace: str, kubectl: Kubectl
 ) -> None:
     """The watch says that it is gone, the create says that it is there."""
@@ -75,7 +75,7 @@ def test_our_pod_without_its_job_name_label_is_met_by_our_own_create(
 
 
 @pytest.mark.parametrize("label", ["role", "index", "attempt"])
-def test_a_running_pod_whose_label_somebody_takes_away_ends_nothing(
+def test_a_running_pod_that_loses_its_label_does_not_stop_the_operator(
     shared_operator: OperatorProcess, api: Api, namespace: str, kubectl: Kubectl, kubelet: Kubelet, label: str
 ) -> None:
     api.create("dtjobs", namespace, job())

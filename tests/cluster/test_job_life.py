@@ -161,7 +161,7 @@ def test_all_workers_are_waited_for_where_the_job_says_so(
     wait_phase(api, namespace, "Succeeded")
 
 
-def test_a_strangers_service_is_named_and_left_alone(
+def test_a_service_that_the_job_does_not_own_is_named_and_left_alone(
     shared_operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet
 ) -> None:
     stranger: Object = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "digits"}}

@@ -41,7 +41,7 @@ def test_a_running_pod_is_ready_and_has_an_address(kubelet: Kubelet, start: Call
     assert ready["status"] == "False"
 
 
-def test_ends(kubelet: Kubelet, start: Callable[[str], Object]) -> None:
+def test_each_end_of_a_container_is_in_the_pods_status(kubelet: Kubelet, start: Callable[[str], Object]) -> None:
     for name in ("done", "wrong", "killed", "oom", "sidecar"):
         start(name)
     assert kubelet.succeed("done")["status"]["phase"] == "Succeeded"
@@ -55,7 +55,9 @@ def test_ends(kubelet: Kubelet, start: Callable[[str], Object]) -> None:
     assert training_state(beside)["terminated"]["exitCode"] == 1
 
 
-def test_disruptions(kubelet: Kubelet, api: Api, namespace: str, start: Callable[[str], Object]) -> None:
+def test_each_disruption_is_in_the_pods_status(
+    kubelet: Kubelet, api: Api, namespace: str, start: Callable[[str], Object]
+) -> None:
     for name in ("evicted", "rejected", "preempted", "drained", "stuck", "pulling"):
         start(name)
     evicted = kubelet.evict("evicted")
@@ -116,7 +118,7 @@ def test_auto_leaves_alone_what_has_ended_or_gone_by_the_time_it_looks(
     assert api.get("pods", namespace, "ended")["status"]["phase"] == "Failed"
 
 
-def test_what_goes_wrong_beside_the_test_fails_what_it_waits_for(
+def test_an_error_in_a_helpers_thread_fails_the_waiting_test(
     api: Api, namespace: str, start: Callable[[str], Object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(_: Object) -> None:
@@ -135,7 +137,9 @@ def test_what_goes_wrong_beside_the_test_fails_what_it_waits_for(
     assert api.wait_for("pods", namespace, "a", lambda item: item is not None)
 
 
-def test_waiting_in_vain_says_what_was_there(api: Api, namespace: str, start: Callable[[str], Object]) -> None:
+def test_the_error_of_a_wait_without_success_shows_the_object(
+    api: Api, namespace: str, start: Callable[[str], Object]
+) -> None:
     start("a")
     with pytest.raises(AssertionError, match="Pending"):
         api.wait_for("pods", namespace, "a", lambda item: item is None, timeout=0.5)

@@ -63,7 +63,7 @@ def definitions(api: Api) -> Iterator[None]:
     kueue.uninstall(api)
 
 
-def test_where_there_is_no_kueue_it_waits_until_there_is(
+def test_a_queued_job_waits_until_kueue_is_installed(
     shared_operator: OperatorProcess, api: Api, namespace: str, kubectl: Kubectl, request: pytest.FixtureRequest
 ) -> None:
     api.create("dtjobs", namespace, queued())
@@ -80,7 +80,7 @@ def test_where_there_is_no_kueue_it_waits_until_there_is(
     assert api.list("pods", namespace) == api.list("services", namespace) == []
 
 
-def test_admitted_evicted_and_admitted_again(
+def test_a_job_is_admitted_evicted_and_admitted_again(
     definitions: None, shared_operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet
 ) -> None:
     api.create("dtjobs", namespace, kueue.on_the_page()["DistributedTrainingJob"])
@@ -125,7 +125,7 @@ def test_admitted_evicted_and_admitted_again(
     controller.workload(has("Finished", "True", "Succeeded"))
 
 
-def test_the_operator_is_killed_at_every_step(
+def test_a_queued_job_succeeds_though_the_operator_is_killed_at_every_step(
     definitions: None, operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet
 ) -> None:
     controller = kueue.Controller(api, namespace)
@@ -172,7 +172,7 @@ def test_the_operator_is_killed_at_every_step(
     controller.workload(has("Finished", "True", "Succeeded"))
 
 
-def test_who_suspends_a_queued_job_gives_its_quota_back(
+def test_the_suspension_of_a_queued_job_gives_its_quota_back(
     definitions: None, shared_operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet
 ) -> None:
     api.create("dtjobs", namespace, queued())

@@ -74,7 +74,7 @@ def pair(cluster: ControlPlane, api: Api, namespace: str, tmp_path: Path) -> Ite
         print(process.log.read_text())
 
 
-def test_one_works_and_the_other_lives_until_it_is_told_to_end(
+def test_the_leader_works_and_the_standby_lives_until_sigterm(
     pair: Pair, api: Api, namespace: str, auto_kubelet: Kubelet
 ) -> None:
     api.create("dtjobs", namespace, job())
@@ -105,7 +105,9 @@ def test_a_killed_leader_is_followed_when_its_lease_expires(
     assert found["status"]["restarts"]["total"] == 0
 
 
-def test_a_leader_told_to_end_hands_over(pair: Pair, api: Api, namespace: str, auto_kubelet: Kubelet) -> None:
+def test_a_leader_that_gets_sigterm_releases_its_lease(
+    pair: Pair, api: Api, namespace: str, auto_kubelet: Kubelet
+) -> None:
     births = Births(api, namespace)
     api.create("dtjobs", namespace, job())
     wait_phase(api, namespace, "Running")

@@ -55,7 +55,7 @@ async def test_names_come_before_pods_and_pods_side_by_side(
     assert max(at_once) >= 16  # calls that wait for their answers together
 
 
-async def test_a_big_job_delays_no_other_one(
+async def test_a_large_job_does_not_delay_a_small_one(
     cluster: ControlPlane, api: Api, namespace: str, kubelet: Kubelet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The API server answers 29 creates of the big one only when the small one runs, which comes after it."""

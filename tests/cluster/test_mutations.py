@@ -93,7 +93,7 @@ def disagreement(api: Api, namespace: str, manifest: Manifest) -> str:
 
 
 @pytest.mark.parametrize("row", ONLY_VALIDATE, ids=lambda row: row.name)
-def test_what_only_validate_refuses_is_refused_in_pods(api: Api, shared: str, row: Bad) -> None:
+def test_a_manifest_that_only_validate_refuses_has_pods_that_are_refused(api: Api, shared: str, row: Bad) -> None:
     assert not isinstance(asked(api, "dtjobs", shared, row.manifest), str)
     assert problems(row.manifest)
     assert disagreement(api, shared, row.manifest) == ""

@@ -65,7 +65,7 @@ def test_a_job_applied_again_waits_for_the_old_chief(
 
 @pytest.mark.parametrize("label", ["job-name", "index"])
 @pytest.mark.parametrize("away", [False, True], ids=["operator there", "operator away"])
-def test_a_chief_that_loses_a_label_stays_the_only_one(
+def test_a_chief_that_loses_a_label_stays_the_only_chief(
     operator: OperatorProcess,
     api: Api,
     namespace: str,

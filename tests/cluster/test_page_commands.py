@@ -27,7 +27,7 @@ def _commands() -> set[tuple[str, ...]]:
     return found
 
 
-def test_they_work(
+def test_the_kubectl_commands_of_the_pages_work(
     shared_operator: OperatorProcess, api: Api, namespace: str, kubectl: Kubectl, auto_kubelet: Kubelet
 ) -> None:
     wanted = sorted(_commands())

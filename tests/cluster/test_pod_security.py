@@ -59,7 +59,7 @@ def test_a_template_that_asks_for_root_gets_it_where_the_namespace_allows_it(
     }
 
 
-def test_what_the_profile_refuses_is_said_in_the_jobs_status(
+def test_a_pod_that_the_restricted_profile_refuses_is_named_in_the_status(
     shared_operator: OperatorProcess, api: Api, namespace: str, kubectl: Kubectl, kubelet: Kubelet
 ) -> None:
     kubectl("label", "namespace", namespace, ENFORCE)

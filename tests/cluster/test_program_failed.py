@@ -43,7 +43,7 @@ def of(event: Object) -> str:
     return str((event.get("regarding") or event.get("involvedObject") or {}).get("name"))
 
 
-def test_twice_alike_fails_the_job_and_says_why(
+def test_a_program_that_fails_twice_alike_fails_the_job_with_its_exception(
     shared_operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
 ) -> None:
     """All of a group fail at first, which is one failure."""
@@ -65,7 +65,7 @@ def test_twice_alike_fails_the_job_and_says_why(
     api.wait("events", namespace, lambda _: status["message"] in events(api, namespace, "typo"))
 
 
-def test_memory_that_is_used_up_before_the_first_step(
+def test_a_program_out_of_memory_twice_before_its_first_step_fails_the_job(
     shared_operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
 ) -> None:
     """The kernel kills all of a container, so that its supervisor tells nothing at the end."""
@@ -79,7 +79,7 @@ def test_memory_that_is_used_up_before_the_first_step(
     assert "message" not in status["firstFailure"]
 
 
-def test_a_disruption_is_no_second_time_and_a_step_is_never_forgotten(
+def test_a_disruption_is_not_counted_as_a_second_failure_and_steps_are_remembered(
     shared_operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
 ) -> None:
     apply(api, namespace, "drained")

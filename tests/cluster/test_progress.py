@@ -93,7 +93,7 @@ def test_a_new_checkpoint_refills_the_budget(
     assert (status["restarts"]["total"], status["checkpoint"]["step"]) == (3, 300)
 
 
-def test_another_jobs_report_is_not_believed(
+def test_a_report_of_another_job_is_ignored(
     shared_operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet, served: ServedStatus
 ) -> None:
     api.create("dtjobs", namespace, job(strategy="Mirrored", network={"statusPort": served.port}))
@@ -120,7 +120,7 @@ def test_another_jobs_report_is_not_believed(
     ],
     ids=["a confusion matrix", "400 metrics", "other types", "no time", "no whole step"],
 )
-def test_what_a_report_brings_never_keeps_a_job_from_going_on(
+def test_an_odd_report_does_not_stop_the_restart_of_a_job(
     shared_operator: OperatorProcess,
     api: Api,
     namespace: str,

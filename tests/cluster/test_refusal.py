@@ -46,7 +46,7 @@ def change(api: Api, namespace: str, existing: Object, manifest: Manifest) -> Ob
 
 
 @pytest.mark.parametrize("row", BAD, ids=names(BAD))
-def test_bad_manifests_are_refused_with_field_and_mend(api: Api, shared: str, row: Bad) -> None:
+def test_bad_manifests_are_refused_with_field_and_remedy(api: Api, shared: str, row: Bad) -> None:
     with pytest.raises(ApiError) as refusal:
         api.create("dtjobs", shared, row.manifest, dryRun="All")
     for part in row.says:
@@ -54,18 +54,18 @@ def test_bad_manifests_are_refused_with_field_and_mend(api: Api, shared: str, ro
 
 
 @pytest.mark.parametrize("name", GOOD)
-def test_good_manifests_are_taken(api: Api, shared: str, name: str) -> None:
+def test_good_manifests_are_accepted(api: Api, shared: str, name: str) -> None:
     assert api.create("dtjobs", shared, GOOD[name], dryRun="All")["metadata"]["uid"]
 
 
-def test_what_is_null_in_a_pod_is_stored_as_left_out(api: Api, namespace: str) -> None:
+def test_a_null_in_a_pod_template_is_stored_as_left_out(api: Api, namespace: str) -> None:
     stored = api.create("dtjobs", namespace, LEFT_EMPTY)
     worker = stored["spec"]["replicaSpecs"]["worker"]["template"]["spec"]
     assert worker == {"containers": [{"name": "tensorflow", "env": [{"name": "A"}]}]}
 
 
 @pytest.mark.parametrize("row", CHANGES, ids=names(CHANGES))
-def test_changes_are_refused(api: Api, shared: str, existing: Object, row: Bad) -> None:
+def test_bad_changes_are_refused(api: Api, shared: str, existing: Object, row: Bad) -> None:
     with pytest.raises(ApiError) as refusal:
         change(api, shared, existing, row.manifest)
     for part in row.says:
@@ -73,19 +73,19 @@ def test_changes_are_refused(api: Api, shared: str, existing: Object, row: Bad) 
 
 
 @pytest.mark.parametrize("name", CHANGES_TAKEN)
-def test_changes_are_taken(api: Api, shared: str, existing: Object, name: str) -> None:
+def test_allowed_changes_are_accepted(api: Api, shared: str, existing: Object, name: str) -> None:
     assert change(api, shared, existing, CHANGES_TAKEN[name])
 
 
 @pytest.mark.parametrize("row", [row for row in BAD if row.name in SAMPLE], ids=lambda row: row.name)
-def test_kubectl_apply_refuses_them_too(kubectl: Kubectl, row: Bad) -> None:
+def test_kubectl_apply_refuses_bad_manifests(kubectl: Kubectl, row: Bad) -> None:
     done = kubectl("apply", "-f", "-", stdin=json.dumps(row.manifest), check=False)
     assert done.returncode == 1
     for part in row.says:
         assert part in done.stderr
 
 
-def test_kubectl_creates_none_of_them(kubectl: Kubectl) -> None:
+def test_kubectl_create_refuses_all_bad_manifests(kubectl: Kubectl) -> None:
     """All but those made from the schema in one call, which goes on after each that is refused, not after one that
     cannot be decoded."""
     rows = [row for row in BAD if row not in BOUNDS and row not in UNREADABLE]
@@ -118,7 +118,7 @@ def test_kubectl_applies_the_smallest_job_and_defaults_are_filled_in(
     }
 
 
-def test_get_shows_the_columns(api: Api, namespace: str, kubectl: Kubectl) -> None:
+def test_kubectl_get_shows_the_columns(api: Api, namespace: str, kubectl: Kubectl) -> None:
     made = api.create("dtjobs", namespace, GOOD["chief-and-workers"])
     status = {
         "phase": "Running",
@@ -154,7 +154,7 @@ def test_a_status_write_goes_through_and_keeps_what_the_schema_does_not_know(api
     assert stored["status"] == status
 
 
-def test_explain_reads_well(kubectl: Kubectl) -> None:
+def test_kubectl_explain_describes_the_roles(kubectl: Kubectl) -> None:
     text = " ".join(kubectl("explain", "dtjob.spec.replicaSpecs").stdout.split())
     for part in ("chief", "worker", "ps", "evaluator", "evaluates checkpoints beside the training"):
         assert part in text

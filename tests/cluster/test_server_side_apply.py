@@ -56,7 +56,9 @@ def whole(manifest: Object) -> Object:
     return {"spec": {"strategy": "Mirrored", **manifest["spec"]}}
 
 
-def test_what_two_managers_apply_is_merged_by_keys(api: Api, namespace: str, other_definition: Install) -> None:
+def test_lists_that_two_managers_apply_are_merged_by_their_keys(
+    api: Api, namespace: str, other_definition: Install
+) -> None:
     """Under a definition whose spec may change: in ours that is so while a job is put together, and not afterwards."""
     group = other_definition(changeable)
     applied(api, namespace, group, "author", whole(AUTHOR))
@@ -74,7 +76,7 @@ def test_what_two_managers_apply_is_merged_by_keys(api: Api, namespace: str, oth
     assert [one["name"] for one in pod["volumes"]] == ["data"]
 
 
-def test_another_manager_may_apply_a_part_of_a_job_as_it_is(api: Api, namespace: str) -> None:
+def test_a_second_manager_may_apply_an_unchanged_part_of_a_job(api: Api, namespace: str) -> None:
     """Where lists are atomic, that one says of all the others' entries that they should go."""
     group = "training.dtjob.dev"
     created = applied(api, namespace, group, "author", whole(AUTHOR))
@@ -86,7 +88,7 @@ def test_another_manager_may_apply_a_part_of_a_job_as_it_is(api: Api, namespace:
         applied(api, namespace, group, "platform", PLATFORM)
 
 
-def test_conditions_of_two_managers_stand_side_by_side(api: Api, namespace: str) -> None:
+def test_conditions_of_two_managers_are_merged_by_their_types(api: Api, namespace: str) -> None:
     group = "training.dtjob.dev"
     applied(api, namespace, group, "author", whole(AUTHOR))
     for manager, kind in (("dtjob", "Running"), ("quota", "Admitted")):

@@ -39,7 +39,7 @@ def deleted_and_made_again(api: Api, kind: str, namespace: str, name: str) -> No
     api.wait_for(kind, namespace, name, other_uid(uid))
 
 
-def test_what_is_deleted_is_made_again_at_once(
+def test_deleted_shared_objects_are_created_again_at_once(
     shared_operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet
 ) -> None:
     api.create("dtjobs", namespace, job())
@@ -62,7 +62,7 @@ def test_what_is_deleted_is_made_again_at_once(
         deleted_and_made_again(api, kind, namespace, "digits")
 
 
-def test_a_policy_that_somebody_opened_is_closed_again(
+def test_a_network_policy_that_was_opened_is_repaired(
     shared_operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet, kubectl: Kubectl
 ) -> None:
     api.create("dtjobs", namespace, job())
@@ -86,7 +86,7 @@ def test_a_policy_that_somebody_opened_is_closed_again(
     assert "NetworkPolicy digits differed in spec.ingress" in kubectl("describe", "dtjob", "digits").stdout
 
 
-def test_a_service_that_somebody_turned_elsewhere_comes_back(
+def test_a_service_that_somebody_redirected_is_repaired(
     shared_operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
 ) -> None:
     api.create("dtjobs", namespace, job())
@@ -131,7 +131,7 @@ def test_our_labels_come_back_and_others_stay(
             assert found["metadata"]["annotations"] == FOREIGN["metadata"]["annotations"]
 
 
-def test_a_suspended_job_makes_none_of_them(
+def test_a_suspended_job_creates_no_shared_objects(
     shared_operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
 ) -> None:
     """They stay where it has run, and come back with its pods where they do not."""

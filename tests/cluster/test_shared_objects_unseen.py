@@ -10,7 +10,7 @@ from tests.cluster.support.shared_objects import FOREIGN, spec_of, wait_spec
 from tools.cluster.rest import Api
 
 
-def test_an_operator_that_starts_mends_the_objects_that_are_there(
+def test_an_operator_repairs_shared_objects_that_drifted_before_its_start(
     operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
 ) -> None:
     api.create("dtjobs", namespace, job())
@@ -27,7 +27,7 @@ def test_an_operator_that_starts_mends_the_objects_that_are_there(
     assert wait_phase(api, namespace, "Running")["status"]["restarts"]["total"] == 0
 
 
-def test_what_others_add_and_the_api_server_fills_in_is_no_reason_to_write(
+def test_additions_of_others_and_defaults_of_the_api_server_are_not_repaired(
     operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
 ) -> None:
     """An operator that is started again plans for every job, and finds nothing to repair."""
@@ -62,7 +62,7 @@ def test_what_others_add_and_the_api_server_fills_in_is_no_reason_to_write(
     assert versions() == before
 
 
-def test_one_that_cannot_be_mended_is_said_with_what_to_do(
+def test_a_shared_object_that_cannot_be_repaired_is_named_with_its_remedy(
     operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
 ) -> None:
     """A Service of ours that came back from a backup with an address, which cannot be taken away from it."""

@@ -81,7 +81,7 @@ def test_a_rule_ends_a_job_over_its_first_stall(
     assert "failurePolicy.rules[0] (FailJob) matches reason Stalled" in status["message"]
 
 
-def test_a_silent_task_that_runs_is_replaced_over_the_chiefs_word(
+def test_a_silent_running_task_that_the_chief_reports_is_replaced(
     shared_operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet, served: ServedStatus
 ) -> None:
     """And not by anybody's silence: of all three supervisors only the chief's is ever read."""

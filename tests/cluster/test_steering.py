@@ -58,7 +58,7 @@ def test_the_pod_that_reads_checkpoints_is_taken_under_the_restricted_profile(ap
     assert api.create("pods", namespace, made, dryRun="All")["metadata"]["uid"]
 
 
-def test_what_cannot_be_is_one_sentence(dtjob: Run, api: Api, namespace: str) -> None:
+def test_the_error_of_an_impossible_command_is_one_sentence(dtjob: Run, api: Api, namespace: str) -> None:
     api.create("dtjobs", namespace, job("digits"))
     done = dtjob("scale", "digits", 3)
     assert (done.returncode, done.stderr) == (

@@ -13,7 +13,7 @@ from tools.cluster.rest import Api, ApiError, Object
 
 
 @pytest.mark.parametrize("row", SUSPENDED_CHANGES, ids=[row.name for row in SUSPENDED_CHANGES])
-def test_what_runs_cannot_be_changed_while_it_is_suspended(api: Api, namespace: str, row: Bad) -> None:
+def test_other_changes_of_a_suspended_jobs_roles_are_refused(api: Api, namespace: str, row: Bad) -> None:
     existing = api.create("dtjobs", namespace, SUSPENDED)
     with pytest.raises(ApiError) as refusal:
         _change(api, namespace, existing, row.manifest)
@@ -21,7 +21,7 @@ def test_what_runs_cannot_be_changed_while_it_is_suspended(api: Api, namespace: 
         assert part in refusal.value.message
 
 
-def test_scheduling_and_resources_can_be_changed_while_it_is_suspended(api: Api, namespace: str) -> None:
+def test_scheduling_and_resources_of_a_suspended_job_can_be_changed(api: Api, namespace: str) -> None:
     existing = api.create("dtjobs", namespace, SUSPENDED)
     for manifest in SUSPENDED_CHANGES_TAKEN.values():
         assert _change(api, namespace, existing, manifest)

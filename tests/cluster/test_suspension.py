@@ -92,7 +92,7 @@ def test_a_job_gives_all_pods_back_and_goes_on_with_what_it_has(
     assert after["phase"] == "Running"
 
 
-def test_another_controllers_job_is_left_alone(
+def test_a_job_of_another_controller_is_left_alone(
     shared_operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet
 ) -> None:
     api.create("dtjobs", namespace, job("theirs", managedBy="kueue.x-k8s.io/multikueue"))

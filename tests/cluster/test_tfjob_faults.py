@@ -78,7 +78,7 @@ def test_a_ps_that_failed_is_replaced(
     ],
     ids=["a name that is too long", "a role that nobody knows", "a role in capitals"],
 )
-def test_what_would_never_run_is_refused_at_apply(
+def test_a_job_that_could_never_run_is_refused_at_apply(
     kubectl: Kubectl, api: Api, namespace: str, manifest: Object, says: tuple[str, ...]
 ) -> None:
     done = kubectl("apply", "-f", "-", stdin=yaml.safe_dump(manifest), check=False)

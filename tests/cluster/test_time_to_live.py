@@ -22,7 +22,9 @@ from tools.cluster.rest import Api
 HOUR = 3600
 
 
-async def test_one_that_was_raised_a_moment_ago_holds(cluster: ControlPlane, api: Api, namespace: str) -> None:
+async def test_a_time_to_live_that_was_just_raised_is_respected(
+    cluster: ControlPlane, api: Api, namespace: str
+) -> None:
     key: JobKey = (namespace, "digits")
     store, queue = Store(), WorkQueue[JobKey]()
     now = ended = datetime.now(UTC)

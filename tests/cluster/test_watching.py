@@ -49,7 +49,7 @@ def test_a_job_that_is_not_there_is_one_sentence(dtjob: Run, command: str) -> No
     assert '"none" not found' in done.stderr
 
 
-def test_another_namespace_is_forbidden_in_one_sentence(dtjob: Run) -> None:
+def test_the_error_of_a_forbidden_namespace_is_one_sentence(dtjob: Run) -> None:
     done = dtjob("list", "-n", "kube-system")
     assert done.returncode == 2
     assert "forbidden" in done.stderr

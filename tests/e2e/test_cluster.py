@@ -46,7 +46,7 @@ def test_a_killed_container_ends_with_137(api: Api, cluster: Cluster, namespace:
     assert status["state"]["terminated"]["exitCode"] == 137
 
 
-def test_what_a_failing_test_leaves_tells_what_happened(
+def test_the_files_of_a_failing_test_have_logs_events_and_objects(
     api: Api, cluster: Cluster, namespace: str, image: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DTJOB_E2E_ARTIFACTS", str(tmp_path))

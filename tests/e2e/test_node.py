@@ -60,7 +60,7 @@ def test_a_pod_reaches_the_api_server_as_clients_in_a_cluster_do(
     assert json.loads(said)["gitVersion"].startswith("v1.")
 
 
-def test_its_pods_get_as_much_of_a_busy_machine_as_a_machine_of_their_own(node: BareNode) -> None:
+def test_pods_of_a_node_have_the_cpu_weight_of_a_machine_of_their_own(node: BareNode) -> None:
     cores = os.cpu_count() or 1
     weights = {weight for top in leftovers.cgroups() if (weight := cgroup.weight_of(top)) is not None}
     assert weights == {len(node.nodes) * cores}

@@ -56,7 +56,7 @@ def ended(run: Cluster) -> tuple[Any, ...]:
 )
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_stopped_in_validation_and_killed_it_ends_with_the_same_bits(
+def test_a_run_stopped_in_validation_and_killed_ends_with_the_same_bits(
     tmp_path: Path, strategy: str, counts: dict[str, int], every: int
 ) -> None:
     ends, models = [], []

@@ -26,7 +26,7 @@ for name in sys.argv[2:]:
 """
 
 
-def test_what_it_saves_is_what_was_trained(tmp_path: Path) -> None:
+def test_the_saved_model_is_the_trained_model(tmp_path: Path) -> None:
     files = tmp_path / "files"
     files.mkdir()
     counts = {"chief": 1, "worker": 1}

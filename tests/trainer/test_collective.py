@@ -15,7 +15,7 @@ def test_arrays_are_summed_over_the_tasks(tmp_path: Path) -> None:
             assert "sums [[inf, 5.0], 1.0, [[11.0], [11.0]]] []" in run[task].output()
 
 
-def test_what_is_infinite_in_a_task_of_several_replicas_is_so_in_the_sum(tmp_path: Path) -> None:
+def test_the_sum_keeps_an_infinite_value_of_a_task_with_several_replicas(tmp_path: Path) -> None:
     """Those but the first add nothing, whatever their task has. (MultiWorkerMirrored has several on GPUs alone.)"""
     with Cluster(tmp_path, "Mirrored", {"chief": 1}, "sums.py", options={"logicalCPUs": 2}) as run:
         run.run()

@@ -71,7 +71,7 @@ def test_tf_keras_models_and_datasets_of_the_program(tmp_path: Path, strategy: s
 
 
 @pytest.mark.slow
-def test_another_number_of_workers_goes_on_where_the_last_one_stopped(tmp_path: Path) -> None:
+def test_a_changed_number_of_workers_goes_on_from_the_last_step(tmp_path: Path) -> None:
     """3 workers, then 2; the model without Dropout ends as one device's, which nobody disturbed."""
     checkpoint = {**CHECKPOINT, "directory": str(tmp_path / "checkpoints")}
     for workers, steps in ((3, LAST // 2), (2, LAST)):
@@ -157,7 +157,7 @@ def test_killed_and_resumed_run_ends_with_the_same_bits(tmp_path: Path, package:
 
 @pytest.mark.slow  # a group that is killed is in every run
 @pytest.mark.parametrize(("strategy", "options"), [("Mirrored", TWO), ("CentralStorage", TWO), ("Default", {})])
-def test_one_process_that_is_killed_ends_with_the_same_bits(
+def test_a_killed_single_process_ends_with_the_same_bits(
     tmp_path: Path, strategy: str, options: dict[str, int]
 ) -> None:
     arrays = []
@@ -178,7 +178,7 @@ def test_one_process_that_is_killed_ends_with_the_same_bits(
     assert arrays[0] == arrays[1]
 
 
-def test_sigterm_to_one_task_saves_all_at_one_step_and_what_is_forgotten_is_told(tmp_path: Path) -> None:
+def test_sigterm_to_one_task_saves_all_at_one_step_and_missing_variables_are_named(tmp_path: Path) -> None:
     # far more steps than lie between two agreements, so that the run cannot end before it looks
     with held(tmp_path, "MultiWorkerMirrored", {"worker": 2}, "--forget", f"--total-steps={5 * LAST}") as run:
         run.start()
@@ -195,7 +195,7 @@ def test_sigterm_to_one_task_saves_all_at_one_step_and_what_is_forgotten_is_told
         assert "not in variables" in run["worker-0"].output()
 
 
-def test_refusals_name_the_mend(tmp_path: Path) -> None:
+def test_refusals_name_the_remedy(tmp_path: Path) -> None:
     with Cluster(tmp_path, "Mirrored", {"chief": 1}, "custom_refusals.py", options=TWO) as run:
         run.run()
         assert "all well" in run["chief-0"].output()

@@ -58,7 +58,7 @@ def test_a_dataset_that_the_program_has_distributed_itself_is_looked_at_too(tmp_
     assert DOUBT not in output
 
 
-def test_look_ups_that_nobody_sees_are_named_once(tmp_path: Path) -> None:
+def test_look_ups_that_cannot_be_traced_are_named_once(tmp_path: Path) -> None:
     _, output = trained(tmp_path, "Mirrored", "--hidden")
     (line,) = [line for line in output.splitlines() if DOUBT in line]
     assert all(name in line for name in ("words", "places", "kept", "shared", "once"))

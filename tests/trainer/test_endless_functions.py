@@ -19,7 +19,7 @@ LAST = float(sum(range(48, 64)))
         ("MultiWorkerMirrored", {"worker": 2}, "share"),
     ],
 )
-def test_it_is_passed_over_again_and_a_restart_goes_on_there(
+def test_a_data_function_is_repeated_and_a_restart_goes_on_in_the_same_pass(
     tmp_path: Path, strategy: str, counts: dict[str, int], data: str
 ) -> None:
     """10 steps of 4 in a pass, and after a restart 10 more: the last is the last of the fifth pass."""

@@ -24,7 +24,9 @@ CHECKPOINTS = {"storage": {"volume": {"emptyDir": {}}}, "everySteps": 100}
         ("digits-central-storage.yaml", ["--epochs=5"], "val_accuracy", 0.9),
     ],
 )
-def test_it_trains(tmp_path: Path, example: str, arguments: list[str], metric: str, least: float) -> None:
+def test_each_example_reaches_its_metric(
+    tmp_path: Path, example: str, arguments: list[str], metric: str, least: float
+) -> None:
     entry = re.sub(r"-.*|\.yaml", "", example)
     if entry in ("big_input", "recommender"):
         arguments = [*arguments, f"--directory={tmp_path / 'data'}"]

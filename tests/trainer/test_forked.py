@@ -15,7 +15,7 @@ from tests.trainer.support.harness import PROGRAMS, ROOT, WAIT_SECONDS
 PROGRAM = [str(PROGRAMS / "surroundings.py"), "one", "two words"]
 
 
-def test_a_forked_process_is_as_an_executed_one(tmp_path: Path) -> None:
+def test_a_forked_process_has_the_environment_of_an_executed_process(tmp_path: Path) -> None:
     environ = {**os.environ, "PYTHONPATH": str(ROOT / "trainer_image"), "PYTHONUNBUFFERED": "1", "DTJOB_OWN": "x y"}
     with (tmp_path / "forked").open("wb") as output:
         process = templates.fork(PROGRAM, environ, {}, output.fileno(), tmp_path)

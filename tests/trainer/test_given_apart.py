@@ -31,7 +31,9 @@ def told(run: Cluster, task: str) -> dict[str, Any]:
     ("mode", "one"),
     [("callbacks", "chief-0"), pytest.param("worker-callbacks", "worker-0", marks=pytest.mark.slow)],
 )
-def test_callbacks_for_each_batch_in_one_task_alone_hear_of_each(tmp_path: Path, mode: str, one: str) -> None:
+def test_callbacks_for_each_batch_that_only_one_task_has_are_called_for_each(
+    tmp_path: Path, mode: str, one: str
+) -> None:
     """What they are told is a sum over all tasks, in which every task must take part."""
     with started(tmp_path, mode) as run:
         run.run()

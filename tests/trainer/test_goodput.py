@@ -51,7 +51,7 @@ def spans(log: Path) -> dict[str, tuple[list[int], float]]:
     return found
 
 
-def test_what_two_kills_cost(tmp_path: Path) -> None:
+def test_goodput_counts_the_seconds_and_steps_that_two_kills_cost(tmp_path: Path) -> None:
     """A worker's process is killed, over which the chief's starts again in place; then the chief's supervisor."""
     gate, log = tmp_path / "gate", tmp_path / "steps"
     arguments = [f"--epochs={EPOCHS}", "--hold=2", f"--gate={gate}", f"--step-log={log}", f"--slow-write={SLOW_WRITE}"]

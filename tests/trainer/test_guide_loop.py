@@ -20,7 +20,7 @@ TWO = {"logicalCPUs": 2}
         pytest.param("MultiWorkerMirrored", {"worker": 3}, {}, "3 replicas of 3 workers", marks=pytest.mark.slow),
     ],
 )
-def test_what_the_guides_do(
+def test_the_custom_loop_of_the_guides_trains_under_the_jobs_strategy(
     tmp_path: Path, strategy: str, counts: dict[str, int], options: dict[str, int], size: str
 ) -> None:
     with Cluster(tmp_path, strategy, counts, "guide_loop.py", options=options, checkpoint={"everySteps": 10}) as run:

@@ -46,7 +46,7 @@ def test_a_step_of_the_chief_alone_waits_for_the_others_to_begin(tmp_path: Path)
         fitted(run)
 
 
-def test_after_a_restart_the_checkpoints_values_count(tmp_path: Path) -> None:
+def test_a_restart_begins_with_the_values_of_the_checkpoint(tmp_path: Path) -> None:
     """And what is in no checkpoint still begins as the chief has it."""
     with group(tmp_path, "fit", checkpoint={"everySteps": 1}) as run:
         run.run()

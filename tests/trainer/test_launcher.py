@@ -26,7 +26,7 @@ def endless(tmp_path: Path) -> Path:
     return manifest("digits.yaml", tmp_path / "job.yaml", 1, **options)
 
 
-def test_tasks_share_their_imports_and_are_told_apart(endless: Path, tmp_path: Path) -> None:
+def test_tasks_share_their_imports_and_have_their_own_process_names(endless: Path, tmp_path: Path) -> None:
     with LocalRun(endless, tmp_path) as run:
         statuses = run.wait_for_step(1)
         (launcher,) = launchers(run)

@@ -9,7 +9,7 @@ import pytest
 from tests.trainer.support.harness import Cluster
 
 
-def test_they_are_one_devices(tmp_path: Path) -> None:
+def test_metrics_of_layers_equal_those_of_one_device(tmp_path: Path) -> None:
     """Of three replicas two have no row in the last batch, 61 examples are 61 all the same; and a number for each batch
     counts by rows, of which replicas have 6, 7 and 7."""
     with Cluster(tmp_path, "Mirrored", {"chief": 1}, "layer_metrics.py", options={"logicalCPUs": 3}) as run:

@@ -106,7 +106,7 @@ def test_killed_and_resumed_run_ends_with_the_same_bits(
     ("strategy", "counts", "options"),
     [("MultiWorkerMirrored", {"worker": 2}, {}), ("Mirrored", {"chief": 1}, TWO), ("Default", {"chief": 1}, {})],
 )
-def test_models_with_their_own_step_and_batch_callbacks(
+def test_models_with_their_own_step_and_batch_callbacks_train(
     tmp_path: Path, strategy: str, counts: dict[str, int], options: dict[str, int]
 ) -> None:
     with Cluster(tmp_path, strategy, counts, "own_step.py", "--package=tf_keras", options=options) as run:
@@ -148,7 +148,7 @@ def test_parameter_server_counts_every_step_and_example(tmp_path: Path) -> None:
         assert evaluation["metrics"]["accuracy"] == pytest.approx(status["metrics"]["val_accuracy"], abs=1e-6)
 
 
-def test_what_a_layer_makes_only_to_train_is_trained_and_saved(tmp_path: Path) -> None:
+def test_variables_that_a_layer_creates_only_in_training_are_trained_and_saved(tmp_path: Path) -> None:
     with Cluster(tmp_path, "Default", {"chief": 1}, "layers_in_training.py", checkpoint={"everySteps": 1}) as run:
         run.run()
         assert "variables 4" in run["chief-0"].output()

@@ -96,7 +96,7 @@ async def test_a_kill_is_a_signal(world):
     assert children.state_of(world.stored(name), NOW) is PodState.FAILED
 
 
-async def test_what_a_killed_process_leaves_behind_ends_with_it(world):
+async def test_children_of_a_killed_process_end_with_it(world):
     stored = await world.cluster.create(world.pod(WITH_CHILD))
     name = stored["metadata"]["name"]
     child = int(await world.output(name))

@@ -44,7 +44,7 @@ def undisturbed(digits, tmp_path_factory) -> dict[str, Any]:
     return run_to_the_end(digits, tmp_path_factory.mktemp("undisturbed"))
 
 
-def test_undisturbed(undisturbed):
+def test_an_undisturbed_run_trains_all_steps_and_saves_its_model(undisturbed):
     assert undisturbed["phase"] == "Succeeded"
     assert undisturbed["steps"] == undisturbed["totalSteps"] == STEPS
     assert undisturbed["metrics"]["val_accuracy"] > 0.95
@@ -60,7 +60,7 @@ def restarts(statuses: Mapping[str, Mapping[str, Any]]) -> int:
     return int(statuses.get("chief-0", {}).get("restartsInPlace", 0))
 
 
-def test_kills_change_nothing(digits, undisturbed, tmp_path):
+def test_kills_of_processes_do_not_change_the_model(digits, undisturbed, tmp_path):
     """kill -9 of a worker's training process, of a worker's supervisor, of the chief: the result has the same bits.
 
     A training process is started again by its supervisor; a supervisor's task is a new one.
@@ -116,8 +116,8 @@ def test_the_chief_is_killed_in_its_last_save(tmp_path):
     assert (result["phase"], result["steps"]) == ("Succeeded", 32)
 
 
-@pytest.mark.slow  # test_kills_change_nothing is in every run
-def test_stopped_killed_and_resumed_changes_nothing(digits, undisturbed, tmp_path):
+@pytest.mark.slow  # test_kills_of_processes_do_not_change_the_model is in every run
+def test_ctrl_c_a_kill_and_resumes_do_not_change_the_model(digits, undisturbed, tmp_path):
     """Ctrl-C saves and leaves nothing behind; nor does kill -9 of dtjob itself; each next run goes on from there."""
     with LocalRun(digits, tmp_path) as run:
         run.wait_for_step(60)

@@ -41,7 +41,7 @@ def job(directory: Path, *args: str, workers: int = 1) -> Path:
     return file
 
 
-def test_a_data_function_that_hangs_and_a_terminal_that_is_stopped(tmp_path: Path) -> None:
+def test_a_hanging_data_function_is_a_stall_and_a_stopped_terminal_is_none(tmp_path: Path) -> None:
     """All of its processes are stopped for longer than the limit, as by Ctrl-Z with `dtjob run` in a shell's job of its
     own; then a task hangs."""
     file = job(tmp_path, "--hang=data", "--task=worker-0", f"--marks={tmp_path}", "--epoch=3", "--step-seconds=0.1")
@@ -66,7 +66,7 @@ def test_a_data_function_that_hangs_and_a_terminal_that_is_stopped(tmp_path: Pat
     assert any("in read_from_a_server_that_is_gone" in text for text in logs.values()), list(logs)
 
 
-def test_a_chief_that_is_frozen_with_its_supervisor(tmp_path: Path) -> None:
+def test_a_chief_frozen_with_its_supervisor_is_replaced_alone(tmp_path: Path) -> None:
     """Others of its group say that they wait for it in vain: it alone is replaced, for one restart."""
     file = job(tmp_path, "--step-seconds=0.1", workers=2)
     with LocalRun(file, tmp_path / "runs") as run:

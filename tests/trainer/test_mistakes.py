@@ -78,7 +78,7 @@ def test_a_mistake_before_the_first_step_is_not_tried_again(tmp_path: Path, mist
         ("refused_later", "DataError: x:"),
     ],
 )
-def test_what_the_trainer_refuses_is_not_tried_again(tmp_path: Path, mistake: str, words: str) -> None:
+def test_an_error_that_the_trainer_refuses_is_not_tried_again(tmp_path: Path, mistake: str, words: str) -> None:
     """Also if it comes after training: a restart would end there too."""
     result, told = run(tmp_path, mistake)
     assert result["reason"] == "ProgramFailed", told
@@ -120,7 +120,7 @@ def test_a_training_step_outside_of_strategy_run_says_what_to_call(
         pytest.param("own_loop", "failed: ValueError: after four steps that nobody", marks=pytest.mark.slow),
     ],
 )
-def test_after_a_step_the_budget_holds(tmp_path: Path, mistake: str, words: str) -> None:
+def test_a_failure_after_a_step_uses_the_budget_of_restarts(tmp_path: Path, mistake: str, words: str) -> None:
     """Also where it was the program's own loop, whose steps nobody counts."""
     result, told = run(tmp_path, mistake)
     assert result["reason"] == "MaxRestartsExceeded", told

@@ -50,7 +50,7 @@ def open_gate(run: Cluster) -> None:
     (run.directory / "gate").touch()
 
 
-def test_undisturbed_run_reports_saves_and_marks_done(undisturbed: Cluster) -> None:
+def test_an_undisturbed_run_reports_saves_and_marks_itself_done(undisturbed: Cluster) -> None:
     status = undisturbed["chief-0"].status
     assert status["step"] == status["totalSteps"] == LAST
     assert status["state"] == "finished"
@@ -151,7 +151,7 @@ def test_without_chief_worker_0_writes_and_callbacks_keep_their_state(tmp_path: 
     assert ends[0] == ends[1]
 
 
-def test_nobody_ends_before_the_last_save_is_on_disk(tmp_path: Path) -> None:
+def test_no_task_ends_before_the_last_save_is_on_disk(tmp_path: Path) -> None:
     """A task that ended while others still took from it what they had summed up made them lose that save."""
     arguments = ("train.py", "--epochs=1", "--slow-write=4")
     with Cluster(tmp_path, "MultiWorkerMirrored", {"worker": 2}, *arguments, checkpoint={"everySteps": 1000}) as run:
@@ -162,7 +162,7 @@ def test_nobody_ends_before_the_last_save_is_on_disk(tmp_path: Path) -> None:
         run.expect_success()
 
 
-def test_one_task_alone_trains_and_finds_its_run_done(tmp_path: Path) -> None:
+def test_a_single_task_trains_and_marks_its_run_done(tmp_path: Path) -> None:
     with Cluster(
         tmp_path, "MultiWorkerMirrored", {"worker": 1}, "train.py", "--epochs=2", checkpoint=CHECKPOINT
     ) as run:
@@ -170,7 +170,7 @@ def test_one_task_alone_trains_and_finds_its_run_done(tmp_path: Path) -> None:
         assert run["worker-0"].status["step"] == 2 * STEPS_PER_EPOCH
 
 
-def test_models_with_their_own_step_and_batch_callbacks(tmp_path: Path) -> None:
+def test_models_with_their_own_step_and_batch_callbacks_train(tmp_path: Path) -> None:
     with Cluster(tmp_path, "MultiWorkerMirrored", {"worker": 2}, "own_step.py") as run:
         run.run()
         assert "all well" in run["worker-0"].output()

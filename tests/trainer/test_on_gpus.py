@@ -45,7 +45,7 @@ def _on_one_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_it_learns_on_the_gpu(tmp_path: Path, strategy: str, policy: str) -> None:
+def test_a_model_learns_on_the_gpu(tmp_path: Path, strategy: str, policy: str) -> None:
     checked, asynchronous = tmp_path / "checked", strategy == "ParameterServer"
     with Cluster(tmp_path, strategy, STRATEGIES[strategy], PROGRAM, f"--policy={policy}", f"--until={checked}") as run:
         run.start()
@@ -80,7 +80,7 @@ def test_a_killed_task_comes_back_with_the_same_bits(tmp_path: Path, strategy: s
     assert_identical(undisturbed["model"], killed["model"])
 
 
-def test_only_what_trains_holds_the_gpu(tmp_path: Path) -> None:
+def test_only_training_processes_hold_the_gpu(tmp_path: Path) -> None:
     """A template from which the next process is forked must not: CUDA does not outlive a fork."""
     file = job(tmp_path / "job", "MultiWorkerMirrored", "--epochs=500", replicaSpecs=GROUP)
     with LocalRun(file, tmp_path / "work") as run:
@@ -112,14 +112,14 @@ def test_a_killed_process_leaves_its_memory_to_the_next(tmp_path: Path) -> None:
     assert result["restarts"]["total"] == 3
 
 
-def test_no_memory_left_on_the_gpu_is_told(tmp_path: Path) -> None:
+def test_a_full_gpu_memory_is_reported(tmp_path: Path) -> None:
     with Cluster(tmp_path, "Default", {"chief": 1}, PROGRAM, "--fill=1.5") as run:
         run.start()
         assert run["chief-0"].exit_code() == 1
         assert run["chief-0"].status["exception"]["type"] == "ResourceExhaustedError"
 
 
-def test_nccl_between_two_tasks_on_one_gpu_is_told(tmp_path: Path) -> None:
+def test_nccl_between_two_tasks_on_one_gpu_is_reported(tmp_path: Path) -> None:
     counts, options = {"chief": 1, "worker": 1}, {"communication": "NCCL"}
     with Cluster(tmp_path, "MultiWorkerMirrored", counts, PROGRAM, options=options) as run:
         run.start()
@@ -127,7 +127,7 @@ def test_nccl_between_two_tasks_on_one_gpu_is_told(tmp_path: Path) -> None:
         assert any("communication must be Ring" in run[task].status.get("message", "") for task in run.tasks)
 
 
-def test_compiled_by_xla(tmp_path: Path) -> None:
+def test_a_model_compiled_by_xla_trains_on_the_gpu(tmp_path: Path) -> None:
     with Cluster(tmp_path, "Default", {"chief": 1}, PROGRAM, "--jit") as run:
         run.run()
         said = run["chief-0"].output()

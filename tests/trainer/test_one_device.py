@@ -112,7 +112,7 @@ OF_TF_KERAS = f"{OPTIMIZERS},moving_averages"
     ],
 )
 @pytest.mark.timeout(900)
-def test_equals_one_device(
+def test_each_strategy_equals_one_device(
     tmp_path: Path, package: str, strategy: str, counts: dict[str, int], devices: int, cases: str
 ) -> None:
     check(tmp_path, strategy, counts, devices, cases, package=package, examples=61)

@@ -15,7 +15,7 @@ from tests.trainer.support.harness import Cluster
         (32, 16, 21, ["epoch 2 rows 96", "epoch 3 rows 256"]),
     ],
 )
-def test_no_epoch_is_lost_and_none_is_told_of_twice(
+def test_no_epoch_is_lost_and_none_is_reported_twice(
     tmp_path: Path, before: int, after: int, steps: int, rest: list[str]
 ) -> None:
     """It is told to end in that step, and does after it: 176 rows into epoch 1, and 160 into epoch 2."""

@@ -111,7 +111,7 @@ def test_a_new_job_goes_on_at_once_where_the_first_has_ended(jobs: Jobs, end: si
     jobs.ends_well(second)
 
 
-def test_after_a_kill_the_same_job_goes_on_at_once_and_another_one_when_the_mark_is_old(jobs: Jobs) -> None:
+def test_a_killed_job_goes_on_at_once_and_another_job_once_the_mark_is_old(jobs: Jobs) -> None:
     first = jobs.train("first")
     first["chief-0"].kill()
     first["chief-0"].exit_code()
@@ -142,7 +142,7 @@ def test_a_frozen_job_whose_directory_was_taken_over_writes_no_more(jobs: Jobs) 
 
 
 @pytest.mark.slow
-def test_of_two_jobs_that_begin_at_once_one_trains_and_the_other_is_refused(jobs: Jobs) -> None:
+def test_two_jobs_that_begin_at_once_do_not_train_in_one_directory(jobs: Jobs) -> None:
     both = [jobs.make(uid) for uid in ("one", "other")]
     for job in both:
         job.start(go=False)

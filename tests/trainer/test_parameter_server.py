@@ -28,7 +28,7 @@ def held(directory: Path, *args: str, epochs: int = 6) -> Cluster:
     )
 
 
-def test_undisturbed_run_counts_every_step_and_example(tmp_path: Path) -> None:
+def test_an_undisturbed_run_counts_every_step_and_example(tmp_path: Path) -> None:
     """The optimizer counts every step. A share of 961 examples, each counted once, is a whole number of them."""
     with Cluster(
         tmp_path,

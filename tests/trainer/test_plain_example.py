@@ -97,7 +97,7 @@ def group(directory: Path, checkpoints: Path, *args: str) -> Iterator[list[Worke
 
 @pytest.mark.slow  # tests/e2e/jobs/test_own_image.py shows it of pods in every run
 @pytest.mark.parametrize("victim", [0, 1])
-def test_group_that_lost_a_worker_ends_and_a_new_one_goes_on_with_the_same_bits(tmp_path: Path, victim: int) -> None:
+def test_a_group_that_lost_a_worker_ends_and_a_new_one_goes_on_with_the_same_bits(tmp_path: Path, victim: int) -> None:
     epochs, every = "--epochs=8", "--save-every=20"
     with group(tmp_path / "quiet", tmp_path / "quiet-checkpoints", epochs, every) as quiet:
         assert [worker.exit_code() for worker in quiet] == [0, 0], quiet[0].output() + quiet[1].output()
@@ -121,7 +121,7 @@ def test_group_that_lost_a_worker_ends_and_a_new_one_goes_on_with_the_same_bits(
 
 
 @pytest.mark.slow
-def test_signal_ends_it_at_once_and_a_finished_run_stays_finished(tmp_path: Path) -> None:
+def test_sigterm_ends_the_workers_at_once_and_a_finished_run_stays_finished(tmp_path: Path) -> None:
     checkpoints = tmp_path / "checkpoints"
     with group(tmp_path / "first", checkpoints, "--epochs=1000", "--slow=0.01", "--save-every=10") as workers:
         workers[0].wait_for("epoch 2/")

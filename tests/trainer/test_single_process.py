@@ -136,7 +136,7 @@ def test_every_strategy_and_kind_of_data_trains_what_one_device_trains(tmp_path:
 
 
 @pytest.mark.parametrize("shards", [1, 2])
-def test_checkpoints_of_somebody_else_are_left_alone(tmp_path: Path, shards: int) -> None:
+def test_checkpoints_that_dtjob_did_not_write_are_left_alone(tmp_path: Path, shards: int) -> None:
     with Cluster(tmp_path, "Default", {"chief": 1}, "train.py", checkpoint=CHECKPOINT) as run:
         run.checkpoints.mkdir(parents=True)
         prefix = str(run.checkpoints / "ckpt-7")
@@ -204,7 +204,7 @@ def test_example_runs_by_hand(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["model.keras"]
 
 
-def test_saved_model_loads_without_a_strategy_and_refusals_name_the_mend(tmp_path: Path) -> None:
+def test_a_saved_model_loads_without_a_strategy_and_refusals_name_the_remedy(tmp_path: Path) -> None:
     """Many refusals in one process: importing TensorFlow for each would take most of a minute."""
     with Cluster(
         tmp_path, "Mirrored", {"chief": 1}, "train.py", "--epochs=1", options={"logicalCPUs": 2}, checkpoint=CHECKPOINT

@@ -108,7 +108,7 @@ SERVERS = {"chief": 1, "worker": 2, "ps": 1}
 
 @pytest.mark.slow  # without TensorFlow: test_supervisor_stalls.py
 @pytest.mark.parametrize("data", ["data", "unknown"])
-def test_a_data_function_that_hangs(stalling: Any, tmp_path: Path, data: str) -> None:
+def test_a_hanging_data_function_is_found_as_the_stall(stalling: Any, tmp_path: Path, data: str) -> None:
     """In one task of three: the others wait for it in a step, as do all for whoever is stopped then."""
     run = stalling(tmp_path, "MultiWorkerMirrored", GROUP, f"--hang={data}", "--task=worker-1", f"--epochs={EPOCHS}")
     found, log = run.expect_stall("worker-1")
@@ -127,7 +127,7 @@ def test_a_data_function_that_hangs(stalling: Any, tmp_path: Path, data: str) ->
 
 
 @pytest.mark.slow
-def test_a_worker_that_is_stopped(stalling: Any, tmp_path: Path) -> None:
+def test_a_stopped_worker_is_the_straggler(stalling: Any, tmp_path: Path) -> None:
     """TensorFlow's heartbeat tells its peers before there was no step for so long; it is the one that is counted."""
     run = stalling(tmp_path, "MultiWorkerMirrored", GROUP, "--step-seconds=0.1", f"--epochs={EPOCHS}")
     run.wait_for_step(STEPS + 1)  # in an epoch, as a validation may take as long as it likes
@@ -140,7 +140,7 @@ def test_a_worker_that_is_stopped(stalling: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_collective_that_one_task_does_not_join(stalling: Any, tmp_path: Path) -> None:
+def test_a_task_that_does_not_join_a_collective_is_the_straggler(stalling: Any, tmp_path: Path) -> None:
     """It waits for what the others come to only after that."""
     run = stalling(tmp_path, "MultiWorkerMirrored", GROUP, "--hang=collective", "--task=worker-1", f"--epochs={EPOCHS}")
     found, log = run.expect_stall("worker-1")
@@ -151,7 +151,7 @@ def test_a_collective_that_one_task_does_not_join(stalling: Any, tmp_path: Path)
 
 
 @pytest.mark.slow
-def test_a_parameter_server_worker_that_is_stopped(stalling: Any, tmp_path: Path) -> None:
+def test_a_stopped_worker_of_parameter_server_is_the_straggler(stalling: Any, tmp_path: Path) -> None:
     """The chief waits for its step; once that worker is gone, the other one takes it."""
     run = stalling(tmp_path, "ParameterServer", SERVERS, "--step-seconds=0.1", f"--epochs={EPOCHS}")
     run.wait_for_step(STEPS + 1)  # in an epoch, as a validation may take as long as it likes
@@ -166,7 +166,7 @@ def test_a_parameter_server_worker_that_is_stopped(stalling: Any, tmp_path: Path
 
 @pytest.mark.slow
 @pytest.mark.parametrize("task", ["ps-0", "chief-0"])
-def test_another_task_of_parameter_server_that_is_stopped(stalling: Any, tmp_path: Path, task: str) -> None:
+def test_a_stopped_task_of_parameter_server_is_the_straggler(stalling: Any, tmp_path: Path, task: str) -> None:
     run = stalling(tmp_path, "ParameterServer", SERVERS, "--step-seconds=0.1", f"--epochs={EPOCHS}")
     run.wait_for_step(STEPS + 1)  # in an epoch, as a validation may take as long as it likes
     run.stop(task)
@@ -177,7 +177,7 @@ def test_another_task_of_parameter_server_that_is_stopped(stalling: Any, tmp_pat
 
 
 @pytest.mark.slow
-def test_a_parameter_server_container_that_is_frozen(stalling: Any, tmp_path: Path) -> None:
+def test_a_frozen_container_of_parameter_server_is_named_by_the_chief(stalling: Any, tmp_path: Path) -> None:
     """Its supervisor with it: the chief ends in its place, and names it."""
     run = stalling(tmp_path, "ParameterServer", SERVERS, "--step-seconds=0.1", f"--epochs={EPOCHS}")
     run.wait_for_step(STEPS + 1)  # in an epoch, as a validation may take as long as it likes
@@ -194,7 +194,9 @@ def test_a_parameter_server_container_that_is_frozen(stalling: Any, tmp_path: Pa
 
 
 @pytest.mark.slow
-def test_the_data_function_of_a_parameter_server_chief(stalling: Any, tmp_path: Path) -> None:
+def test_a_hanging_data_function_of_a_parameter_server_chief_is_found_as_the_stall(
+    stalling: Any, tmp_path: Path
+) -> None:
     run = stalling(tmp_path, "ParameterServer", SERVERS, "--hang=data", "--task=chief-0", f"--epochs={EPOCHS}")
     found, log = run.expect_stall("chief-0")
     assert (found.straggler, found.behind) == ("chief-0", "in its data function")
@@ -204,7 +206,7 @@ def test_the_data_function_of_a_parameter_server_chief(stalling: Any, tmp_path: 
 
 
 @pytest.mark.slow
-def test_what_takes_long_and_rightly_is_no_stall(stalling: Any, tmp_path: Path) -> None:
+def test_a_slow_first_batch_validation_save_or_restore_is_no_stall(stalling: Any, tmp_path: Path) -> None:
     """The first batch, compiling, each validation, each save, and restoring."""
     limit = limit_here()
     arguments = (f"--slow={limit + 2}", "--step-seconds=0.1", f"--epochs={EPOCHS}")

@@ -70,7 +70,7 @@ def test_xla_compiles_where_the_program_asks_for_it(found: dict[str, Any]) -> No
     assert found["refused"] == {"True": True, "False": False, "auto": False}
 
 
-def test_compiled_by_xla_it_is_what_keras_makes_of_it(found: dict[str, Any]) -> None:
+def test_a_model_compiled_by_xla_equals_keras(found: dict[str, Any]) -> None:
     for kind, ((logs, weights), (other_logs, other_weights)) in found["xla"].items():
         assert logs.keys() == other_logs.keys()
         for name in logs:

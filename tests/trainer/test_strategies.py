@@ -70,7 +70,7 @@ def test_a_device_that_is_not_here_is_named(tmp_path: Path) -> None:
         assert "strategyOptions.device 'GPU:0' is not here; this task sees CPU:0" in run["chief-0"].output()
 
 
-def test_by_hand_the_ambient_strategy_tells_what_it_is_like() -> None:
+def test_the_traits_without_a_job_are_those_of_the_current_strategy() -> None:
     """A program that no job runs may make a strategy ambient itself."""
     program = """
 import tensorflow as tf

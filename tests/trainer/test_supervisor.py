@@ -34,7 +34,7 @@ from tests.trainer.support.supervisors import (
 )
 
 
-def test_a_program_that_ends_well(make_job: MakeJob, tmp_path: Path) -> None:
+def test_a_program_that_ends_well_gives_exit_code_0(make_job: MakeJob, tmp_path: Path) -> None:
     (tmp_path / "exit").write_text("0")
     assert make_job().start("chief-0", "exits").end() == 0
 
@@ -50,7 +50,7 @@ def test_the_last_status_is_left_for_the_kubelet(make_job: MakeJob, tmp_path: Pa
     assert (last["task"], last["state"], last["step"]) == ("chief-0", "finished", 1)
 
 
-def test_after_a_failure_the_logs_speak(make_job: MakeJob, tmp_path: Path) -> None:
+def test_a_failed_process_leaves_the_termination_message_to_the_logs(make_job: MakeJob, tmp_path: Path) -> None:
     left = tmp_path / "termination-log"
     (tmp_path / "exit").write_text("3")
     assert make_job().start("chief-0", "exits", environ={"DTJOB_TERMINATION_LOG": str(left)}).end() == 3
@@ -62,7 +62,7 @@ def told_at_the_end(running: Running) -> ProgramEnd:
     return ProgramEnd.of(running.log.read_text())
 
 
-def test_the_last_line_tells_whose_failure_it_was(make_job: MakeJob, tmp_path: Path) -> None:
+def test_the_last_line_has_the_exception_and_that_no_step_was_done(make_job: MakeJob, tmp_path: Path) -> None:
     left = tmp_path / "termination-log"
     running = make_job().start("chief-0", "never_steps", environ={"DTJOB_TERMINATION_LOG": str(left)})
     status = running.wait_for(state="training", step=80)
@@ -74,7 +74,7 @@ def test_the_last_line_tells_whose_failure_it_was(make_job: MakeJob, tmp_path: P
     assert left.read_text() == ""
 
 
-def test_the_last_line_tells_that_a_step_was_done(make_job: MakeJob, tmp_path: Path) -> None:
+def test_the_last_line_says_that_a_step_was_done(make_job: MakeJob, tmp_path: Path) -> None:
     running = make_job().start("chief-0", "exits")
     assert running.wait_for(state="training")["stepped"] is True
     (tmp_path / "exit").write_text(str(-signal.SIGSEGV))
@@ -83,7 +83,9 @@ def test_the_last_line_tells_that_a_step_was_done(make_job: MakeJob, tmp_path: P
     assert (end.stepped, end.step, end.exception) == (True, 3, "")
 
 
-def test_who_is_killed_with_its_container_has_said_that_no_step_was_done(make_job: MakeJob, tmp_path: Path) -> None:
+def test_a_supervisor_killed_with_its_container_has_recorded_that_no_step_was_done(
+    make_job: MakeJob, tmp_path: Path
+) -> None:
     """As by the kernel, where the container's memory is used up."""
     left = tmp_path / "termination-log"
     running = make_job().start("chief-0", "never_steps", environ={"DTJOB_TERMINATION_LOG": str(left)})
@@ -101,7 +103,7 @@ def test_a_failure_of_its_own_ends_the_container(make_job: MakeJob, tmp_path: Pa
     assert f"ending with {code}" in running.log.read_text()
 
 
-def test_status_metrics_and_health(make_job: MakeJob) -> None:
+def test_the_status_port_serves_status_metrics_and_health(make_job: MakeJob) -> None:
     running = make_job().start("chief-0", "saves_on_sigterm")
     status = running.wait_for(state="training")
     assert status["task"] == "chief-0"
@@ -181,7 +183,7 @@ def test_sigterm_while_the_port_is_waited_for(make_job: MakeJob) -> None:
         assert running.end() == 143
 
 
-def test_what_a_training_process_leaves_behind_is_ended(make_job: MakeJob, tmp_path: Path) -> None:
+def test_processes_that_a_training_process_leaves_behind_are_ended(make_job: MakeJob, tmp_path: Path) -> None:
     running = make_job().start("chief-0", "leaves_processes")
     assert running.end() == 0
     children = [int(pid) for pid in (tmp_path / "children").read_text().split()]
@@ -311,12 +313,12 @@ def start_on_a_full_disk(job: Job, task: str, program: str) -> Running:
     return running
 
 
-def test_on_a_full_disk_a_program_that_ends_well_has_ended_well(make_job: MakeJob, tmp_path: Path) -> None:
+def test_a_program_that_ends_well_on_a_full_disk_has_exit_code_0(make_job: MakeJob, tmp_path: Path) -> None:
     (tmp_path / "exit").write_text("0")
     assert start_on_a_full_disk(make_job(), "chief-0", "exits").end() == 0
 
 
-def test_on_a_full_disk_sigterm_is_passed_on(make_job: MakeJob, tmp_path: Path) -> None:
+def test_sigterm_is_passed_on_on_a_full_disk(make_job: MakeJob, tmp_path: Path) -> None:
     running = start_on_a_full_disk(make_job(), "chief-0", "saves_on_sigterm")
     running.wait_for(state="training")
     os.kill(running.pid, signal.SIGTERM)
@@ -324,13 +326,13 @@ def test_on_a_full_disk_sigterm_is_passed_on(make_job: MakeJob, tmp_path: Path) 
     assert (tmp_path / "saved").exists()
 
 
-def test_on_a_full_disk_a_group_may_go(make_job: MakeJob) -> None:
+def test_a_group_starts_on_a_full_disk(make_job: MakeJob) -> None:
     job = make_job("MultiWorkerMirrored", chief=1, worker=1)
     for running in [start_on_a_full_disk(job, task, "saves_on_sigterm") for task in ("chief-0", "worker-0")]:
         running.wait_for(state="training")
 
 
-def test_sigterm_while_it_imports_is_not_lost(make_job: MakeJob) -> None:
+def test_sigterm_during_the_supervisors_imports_is_not_lost(make_job: MakeJob) -> None:
     """The kernel drops one for PID 1 that has no handler."""
     job = make_job()
     job.launcher = 'import runpy; runpy.run_module("dtjob_trainer", run_name="__main__", alter_sys=True)'
@@ -345,7 +347,7 @@ def test_sigterm_while_it_imports_is_not_lost(make_job: MakeJob) -> None:
     assert running.end() == 143
 
 
-def test_it_may_have_many_files_open(make_job: MakeJob) -> None:
+def test_a_supervisor_may_have_many_files_open(make_job: MakeJob) -> None:
     """A chief's supervisor has a connection of each of thousands of tasks."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))

@@ -25,7 +25,7 @@ from tests.trainer.support.supervisors import (
 )
 
 
-def test_the_evaluator_waits_for_nobody(make_job: MakeJob) -> None:
+def test_the_evaluator_does_not_wait_for_other_tasks(make_job: MakeJob) -> None:
     job = make_job("MultiWorkerMirrored", chief=1, worker=2, evaluator=1)
     job.start("evaluator-0", "saves_on_sigterm").wait_for(state="training")
 
@@ -145,7 +145,7 @@ def test_a_parameter_server_chief_waits_until_all_serve(make_job: MakeJob, tmp_p
     assert "(2)" not in chief.log.read_text(), "a dead worker restarts nobody"
 
 
-def test_peers_hear_of_a_preemption(make_job: MakeJob, tmp_path: Path) -> None:
+def test_a_preemption_is_reported_to_the_peers(make_job: MakeJob, tmp_path: Path) -> None:
     job, (chief, leaving, worker) = start_group(make_job, "tells_of_preemption")
     for running in (chief, leaving, worker):
         running.wait_for(state="training")
@@ -196,7 +196,7 @@ def test_a_finished_worker_trains_again_when_the_chief_has_failed(make_job: Make
     assert [running.end() for running in (chief, worker)] == [0, 0]
 
 
-def test_a_finished_worker_ends_well_when_it_is_told_to(make_job: MakeJob) -> None:
+def test_a_finished_worker_ends_with_exit_code_0_after_sigterm(make_job: MakeJob) -> None:
     _, (_, worker) = start_group(make_job, "chief_finishes_last", workers=1)
     worker.wait_for(state="finished")
     worker.process.terminate()
@@ -213,7 +213,7 @@ def test_a_wrong_cluster_hash_is_refused_by_name(make_job: MakeJob) -> None:
     job.start("worker-0", "group").wait_for(state="training")
 
 
-def test_a_chief_that_was_lost_after_the_end_tells_those_who_wait(make_job: MakeJob, tmp_path: Path) -> None:
+def test_a_chief_that_was_lost_after_the_end_lets_waiting_workers_end(make_job: MakeJob, tmp_path: Path) -> None:
     checkpoint = {"DTJOB_CHECKPOINT": json.dumps({"directory": str(tmp_path)})}
     job, (chief, *workers) = start_group(make_job, "chief_finishes_last")
     for worker in workers:
@@ -242,7 +242,7 @@ def post(port: int, body: dict[str, object], source: str = "127.0.0.1") -> tuple
     return answer.status, answer.read().decode()
 
 
-def test_a_stranger_that_names_a_high_attempt_evicts_nobody(make_job: MakeJob, tmp_path: Path) -> None:
+def test_a_false_registration_with_a_high_attempt_replaces_no_task(make_job: MakeJob, tmp_path: Path) -> None:
     """Peers are known by where their names lead; here all lead to 127.0.0.1."""
     (tmp_path / "endless").touch()
     job, (chief, *workers) = start_group(make_job, "group")

@@ -39,7 +39,7 @@ def test_a_task_that_hangs_ends_with_its_stack_in_its_log(make_job: MakeJob, tmp
     assert not list(tmp_path.glob("core*"))
 
 
-def test_a_process_that_is_stopped_ends_too_and_tells_where_it_was(make_job: MakeJob, tmp_path: Path) -> None:
+def test_a_stopped_process_ends_with_its_stack_in_the_log(make_job: MakeJob, tmp_path: Path) -> None:
     hang(tmp_path, "nobody")
     running = make_job().start("chief-0", "stalls", environ=STALLS)
     running.wait_for(step=20)
@@ -50,7 +50,7 @@ def test_a_process_that_is_stopped_ends_too_and_tells_where_it_was(make_job: Mak
     assert "in stalls" in running.log.read_text()
 
 
-def test_without_the_field_it_waits_for_ever(make_job: MakeJob, tmp_path: Path) -> None:
+def test_a_task_without_a_stall_timeout_waits_without_limit(make_job: MakeJob, tmp_path: Path) -> None:
     """As before there was one: two jobs hang, and only the one that asks for it ends."""
     hang(tmp_path, "chief-0")
     other = make_job().start("chief-0", "stalls")
@@ -61,7 +61,7 @@ def test_without_the_field_it_waits_for_ever(make_job: MakeJob, tmp_path: Path) 
     assert other.end() == 0
 
 
-def test_what_takes_long_and_rightly_is_no_stall(make_job: MakeJob, tmp_path: Path) -> None:
+def test_a_slow_compilation_validation_or_save_is_no_stall(make_job: MakeJob, tmp_path: Path) -> None:
     """Longer than the limit by more than a look of the supervisor's."""
     running = {}
     for doing in ("compiling", "validating", "saving"):
@@ -73,7 +73,7 @@ def test_what_takes_long_and_rightly_is_no_stall(make_job: MakeJob, tmp_path: Pa
     assert {doing: each.end() for doing, each in running.items()} == dict.fromkeys(running, 0)
 
 
-def test_in_a_group_the_one_that_is_behind_ends_and_the_others_start_again(make_job: MakeJob, tmp_path: Path) -> None:
+def test_the_straggler_of_a_group_ends_and_the_others_start_again(make_job: MakeJob, tmp_path: Path) -> None:
     hang(tmp_path, "worker-1")
     job = make_job("MultiWorkerMirrored", chief=1, worker=2)
     tasks = ("chief-0", "worker-0", "worker-1")

@@ -21,7 +21,9 @@ GROUP = {"chief": 1, "worker": 2}
         pytest.param("train", 1, -1, "SystemExit", marks=pytest.mark.slow),
     ],
 )
-def test_a_lost_peer(tmp_path: Path, loop: str, times: int, leaves: int, then: str) -> None:
+def test_a_program_that_swallows_a_lost_peer_does_not_succeed(
+    tmp_path: Path, loop: str, times: int, leaves: int, then: str
+) -> None:
     arguments = ("swallowing.py", loop, str(times), str(leaves))
     with Cluster(tmp_path, "MultiWorkerMirrored", GROUP, *arguments, checkpoint={"everySteps": 1000}) as run:
         run.start()
@@ -35,7 +37,7 @@ def test_a_lost_peer(tmp_path: Path, loop: str, times: int, leaves: int, then: s
 
 
 @pytest.mark.parametrize("loop", ["fit", pytest.param("train", marks=pytest.mark.slow)])
-def test_a_stop(tmp_path: Path, loop: str) -> None:
+def test_a_program_that_swallows_a_stop_does_not_succeed(tmp_path: Path, loop: str) -> None:
     arguments = ("swallowing.py", loop, "1", "-1")
     with Cluster(tmp_path, "MultiWorkerMirrored", GROUP, *arguments, checkpoint={"everySteps": 100_000}) as run:
         run.start()

@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.trainer.support.harness import PROGRAMS, ROOT, Cluster
 
 
-def test_what_is_read_is_whole(tmp_path: Path) -> None:
+def test_a_checkpoint_that_is_read_is_whole(tmp_path: Path) -> None:
     """Killed before each call that changes the directory; in one process, as none of it needs a cluster."""
     command = [sys.executable, str(PROGRAMS / "torn_saves.py"), str(tmp_path / "checkpoints")]
     env = {**os.environ, "PYTHONPATH": str(ROOT / "trainer_image"), "TF_CPP_MIN_LOG_LEVEL": "2"}
@@ -19,7 +19,7 @@ def test_what_is_read_is_whole(tmp_path: Path) -> None:
     assert "all well" in result.stdout
 
 
-def test_a_damaged_checkpoint_is_kept_aside_and_the_one_before_is_taken(tmp_path: Path) -> None:
+def test_a_damaged_checkpoint_is_renamed_and_the_earlier_one_is_restored(tmp_path: Path) -> None:
     gate = tmp_path / "gate"
     arguments = ("train.py", "--epochs=6", "--hold=3", f"--gate={gate}")
     with Cluster(tmp_path, "Default", {"chief": 1}, *arguments, checkpoint={"everySteps": 10, "maxToKeep": 2}) as run:

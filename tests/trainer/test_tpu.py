@@ -32,7 +32,7 @@ def test_a_dead_address_ends_the_process(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", [pytest.param("mirrored", marks=pytest.mark.slow), "xla"])
-def test_stand_ins_train_what_one_device_trains(tmp_path: Path, kind: str) -> None:
+def test_replicas_on_cpus_in_place_of_a_tpu_train_what_one_device_trains(tmp_path: Path, kind: str) -> None:
     """Training takes whole batches; the last of validation, 45 examples, does not divide by two replicas."""
     arguments = ("--plain", "--examples=960", "--held-out=301", "--epochs=2")
     metrics = []

@@ -9,7 +9,7 @@ from tests.trainer.support.harness import Cluster
 
 
 @pytest.mark.parametrize("kept", [True, False])
-def test_it_is_said_before_the_first_step(tmp_path: Path, kept: bool) -> None:
+def test_a_callback_state_that_cannot_be_saved_is_an_error_before_the_first_step(tmp_path: Path, kept: bool) -> None:
     """Without checkpoints nobody asks for it."""
     checkpoint = {"everySteps": 1000} if kept else None
     with Cluster(tmp_path, "Default", {"chief": 1}, "unkept_state.py", checkpoint=checkpoint) as run:

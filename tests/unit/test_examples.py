@@ -24,7 +24,7 @@ def documents(file: Path) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("file", MANIFESTS, ids=lambda file: file.name)
-def test_it_is_taken_and_brings_its_claim(file: Path) -> None:
+def test_each_example_is_accepted_and_has_its_volume_claim(file: Path) -> None:
     found = documents(file)
     job = found["DistributedTrainingJob"]
     assert problems(job) == []

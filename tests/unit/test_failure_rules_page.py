@@ -108,7 +108,7 @@ def test_a_block_does_what_the_page_says(name: str, task: str, status: dict[str,
 
 
 @pytest.mark.parametrize(("name", "signals"), [("crashes-in-new-pods", 0), ("tfjob-always", 0), ("job-fail", 6)])
-def test_over_how_many_signals_a_worker_starts_again_in_its_pod(name: str, signals: int) -> None:
+def test_each_block_gives_the_number_of_restart_signals(name: str, signals: int) -> None:
     job = builders.job("MultiWorkerMirrored", failurePolicy=BLOCKS[name])
     assert len(restart_signals(job, builders.task("worker-1"))) == signals
 

@@ -8,7 +8,7 @@ from dtjob.crd.answers.problems import problems
 from tests.cluster.support.gangs import APIS, page_manifest
 
 
-def test_there_is_one_for_each_provider_and_an_api_server_takes_it() -> None:
+def test_the_page_has_an_accepted_manifest_for_each_provider() -> None:
     for provider in GangProvider:
         assert problems(page_manifest(provider.value)) == []
     assert {*APIS, GangProvider.KUBERNETES} == set(GangProvider)

@@ -25,6 +25,9 @@ LARGER_FOLDERS = {
 }
 """Folders with more files, which may have no more than that."""
 
+NO_SUBJECTS = ("what", "it", "one", "who", "of", "so")
+"""A test's name that begins with these does not say what its subject is."""
+
 # In two parts, so that this file does not hold what it looks for.
 REGISTRY_HOSTS = [
     ".".join(parts)
@@ -78,6 +81,14 @@ def function_lengths(text: str) -> Iterator[tuple[str, int]]:
             yield node.name, lines
 
 
+def names_of_tests() -> Iterator[tuple[str, str]]:
+    """File and name of every test."""
+    for file in (ROOT / "tests").rglob("test_*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
+                yield str(file.relative_to(ROOT)), node.name
+
+
 def test_every_module_says_what_it_is():
     assert not [name for name, text in product() if ast.get_docstring(ast.parse(text)) is None]
 
@@ -96,3 +107,8 @@ def test_no_folder_has_more_files_than_a_reader_takes_in():
     counts = Counter(str(Path(name).parent) for name, _ in product() if Path(name).name != "__init__.py")
     assert not {folder: n for folder, n in counts.items() if n > LARGER_FOLDERS.get(folder, MOST_FILES)}
     assert not {folder: most for folder, most in LARGER_FOLDERS.items() if counts[folder] < most}, "lower it"
+
+
+def test_the_name_of_each_test_begins_with_its_subject():
+    found = [f"{file}::{name}" for file, name in names_of_tests() if name.split("_")[1] in NO_SUBJECTS]
+    assert not found, "say in the name what the test is about"

@@ -11,6 +11,6 @@ from dtjob.crd.suspended_roles import SIZE
 PAGE = Path(__file__).parents[2] / "docs" / "jobs" / "life.md"
 
 
-def test_what_may_change_is_there() -> None:
+def test_the_page_names_every_field_that_may_change() -> None:
     section = PAGE.read_text().split("## What may change\n", 1)[1].split("\n## ", 1)[0]
     assert not {field for field in (*CHANGEABLE, *SIZE) if field not in section}

@@ -31,7 +31,7 @@ def as_exposed(name: str, kind: str) -> str:
     return f"{name}_total" if kind == "counter" else name
 
 
-def test_it_has_every_metric_and_no_other() -> None:
+def test_the_page_has_every_metric_and_no_other() -> None:
     metrics = Metrics()
     metrics.watch(Store(), WorkQueue())
     families = [*metrics.registry.collect(), *job_metrics([])]
@@ -64,5 +64,5 @@ def test_no_label_is_one_that_prometheus_sets_and_the_page_names_them_all() -> N
     assert {label for label in operators | trainers if f"`{label}`" not in PAGE} == {"le"}  # a histogram's own
 
 
-def test_it_names_the_ports_default() -> None:
+def test_the_page_names_the_default_of_the_status_port() -> None:
     assert f"`network.statusPort` ({Network().status_port} where left out)" in PAGE

@@ -29,7 +29,7 @@ PAGES_WITH = [page for page in PAGES if any(command[0] != "kubectl" for command 
 
 
 @pytest.mark.parametrize("page", PAGES_WITH, ids=lambda page: str(page.relative_to(ROOT)))
-def test_its_commands_are_taken(page: Path) -> None:
+def test_the_programs_accept_all_commands_of_the_page(page: Path) -> None:
     problems = {" ".join(command): _problem(command) for command in of_blocks(page)}
     mentions = {" ".join(command): _problem(command) for command in of_text(page)}
     problems.update({command: found for command, found in mentions.items() if not found.startswith(MISSING)})

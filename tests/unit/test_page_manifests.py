@@ -59,7 +59,7 @@ def test_the_readme_and_the_pages_have_jobs() -> None:
     assert {"README.md", "docs/start/quickstart.md", "docs/jobs/elastic.md"} <= {page for page, _, _ in CASES}
 
 
-def test_a_part_with_an_old_word_is_not_taken(tmp_path: Path) -> None:
+def test_a_manifest_of_a_page_with_an_unknown_field_is_a_problem(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("```yaml\nreplicaSpecs: {worker: {count: 2}}\n```\n")
     assert [bool(problems(job)) for job in jobs(page)] == [True]

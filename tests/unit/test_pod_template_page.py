@@ -24,7 +24,7 @@ def made(template: dict[str, Any], **fields: Any) -> dict[str, Any]:
     return pod(one, chief_task(one), 0, DEFAULTS)
 
 
-def test_fields_where_the_template_wins() -> None:
+def test_fields_of_a_template_that_take_precedence() -> None:
     spec = {"automountServiceAccountToken": True, "enableServiceLinks": True, "securityContext": {"runAsUser": 0}}
     found = made({"metadata": {"labels": {"team": "vision"}, "annotations": {"a": "b"}}, "spec": spec})
     assert found["metadata"]["labels"]["team"] == "vision"
@@ -36,7 +36,7 @@ def test_fields_where_the_template_wins() -> None:
     assert found["spec"]["securityContext"]["fsGroup"] == 1000
 
 
-def test_fields_where_both_hold() -> None:
+def test_fields_of_a_template_that_are_merged() -> None:
     training = {"name": "tensorflow", "env": [{"name": "A", "value": "1"}], "ports": [{"containerPort": 9000}]}
     spec = {"containers": [training], "volumes": [{"name": "v", "emptyDir": {}}], "tolerations": [{"key": "gpu"}]}
     found = made({"spec": spec})["spec"]
@@ -60,7 +60,9 @@ TWICE = [
 
 
 @pytest.mark.parametrize(("spec", "template", "role"), TWICE, ids=["image", "priority", "resources", "env"])
-def test_fields_that_are_refused_twice(spec: dict[str, Any], template: dict[str, Any], role: dict[str, Any]) -> None:
+def test_fields_that_are_set_in_the_role_and_in_the_template_are_refused(
+    spec: dict[str, Any], template: dict[str, Any], role: dict[str, Any]
+) -> None:
     def manifest(chief: dict[str, Any]) -> dict[str, Any]:
         base = {"strategy": "Mirrored", "image": "a", "program": {"entrypoint": "a.py"}, **spec}
         kind = {"apiVersion": API_VERSION, "kind": KIND, "metadata": {"name": "digits"}}

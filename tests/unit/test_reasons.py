@@ -81,7 +81,7 @@ def conditions_in_code() -> dict[str, set[str]]:
     return found
 
 
-def test_it_is_known_where_every_other_reason_comes_from() -> None:
+def test_the_origin_of_every_reason_that_is_passed_on_is_known() -> None:
     """A reason in a new form fails here: then give it to one of the functions above, or say where it comes from."""
     _seen.clear()
     assert set(phases_in_code())

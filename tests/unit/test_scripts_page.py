@@ -10,6 +10,6 @@ from dtjob_trainer.program.refused_methods import INSTEAD
 PAGE = Path(__file__).parents[2] / "docs" / "training" / "scripts.md"
 
 
-def test_each_method_that_is_refused_is_there() -> None:
+def test_each_refused_method_is_on_the_page() -> None:
     section = PAGE.read_text().split("## Calls that are refused\n", 1)[1].split("\n## ", 1)[0]
     assert not {method for method in INSTEAD if method not in section}

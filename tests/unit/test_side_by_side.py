@@ -26,7 +26,7 @@ def test_never():
 """
 
 
-def test_two_processes_and_one_for_what_is_alone(tmp_path: Path) -> None:
+def test_make_test_runs_two_processes_and_names_skipped_and_slow_tests(tmp_path: Path) -> None:
     for folder in ("unit", "cluster", "trainer", "e2e"):
         (tmp_path / "tests" / folder).mkdir(parents=True)
         (tmp_path / "tests" / folder / "test_them.py").write_text(PROGRAM)

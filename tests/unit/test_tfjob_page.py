@@ -32,7 +32,7 @@ def as_stored(name: str) -> Job:
 
 
 @pytest.mark.parametrize(("file", "test"), NAMED)
-def test_each_test_that_it_names_is_there(file: str, test: str) -> None:
+def test_each_test_that_the_page_names_exists(file: str, test: str) -> None:
     tree = ast.parse((ROOT / file).read_text())
     assert test in {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
 
@@ -129,7 +129,7 @@ def test_the_table_has_every_field_of_the_tfjob() -> None:
     assert set(leaves(tfjob()["spec"])) <= said
 
 
-def test_every_field_that_the_table_tells_to_write_is_there() -> None:
+def test_every_field_that_the_table_names_is_in_the_schema() -> None:
     for theirs, ours, *_ in rows("Field by field"):
         first = re.match(r"`([\w.*]+)", ours)
         if first is None:

@@ -29,7 +29,7 @@ def test_pieces_are_parts_of_the_examples_that_the_page_names(page: Path) -> Non
     assert [one for one in blocks(page) if not is_whole(one) and not any(one in source for source in sources)] == []
 
 
-def test_there_are_scripts_and_pieces() -> None:
+def test_the_tutorials_have_whole_scripts_and_parts_of_scripts() -> None:
     found = [is_whole(block) for page in PAGES for block in blocks(page)]
     assert True in found
     assert False in found

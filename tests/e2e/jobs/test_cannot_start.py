@@ -12,7 +12,7 @@ ABSENT = "127.0.0.1:1/no-such-image:1"
 """Where nobody answers, and at once: a name that does not resolve keeps the kubelet waiting, at the pod's end too."""
 
 
-def test_an_image_that_does_not_exist(new_job: NewJob) -> None:
+def test_an_image_that_does_not_exist_is_named_in_the_status(new_job: NewJob) -> None:
     job = new_job(digits(ABSENT))
 
     def told(found: Object) -> bool:
@@ -27,7 +27,9 @@ def test_an_image_that_does_not_exist(new_job: NewJob) -> None:
     assert ABSENT in described
 
 
-def test_more_memory_than_any_node_has(new_job: NewJob, trainer_image: str) -> None:
+def test_a_request_for_more_memory_than_any_node_has_is_named_in_the_status(
+    new_job: NewJob, trainer_image: str
+) -> None:
     replicas: Object = {"chief": {"resources": {"requests": {"memory": "900Ti"}}}, "worker": {"replicas": 1}}
     job = new_job(digits(trainer_image, replicaSpecs=replicas))
 

@@ -26,7 +26,7 @@ print("trained", flush=True)
 """
 
 
-def test_from_a_script_to_its_model(
+def test_a_submitted_script_trains_and_its_model_is_fetched(
     cluster: Cluster, api: Api, release: Release, namespace: str, trainer_image: str, tmp_path: Path
 ) -> None:
     (tmp_path / "train.py").write_text(SCRIPT)

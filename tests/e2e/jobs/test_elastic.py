@@ -75,7 +75,9 @@ def told(api: Api, namespace: str) -> list[str]:
     ]
 
 
-def test_kubectl_scale(new_job: NewJob, trainer_image: str, cluster: Cluster, api: Api, namespace: str) -> None:
+def test_kubectl_scale_changes_the_number_of_workers(
+    new_job: NewJob, trainer_image: str, cluster: Cluster, api: Api, namespace: str
+) -> None:
     bounds = {"minReplicas": 1, "maxReplicas": 3}
     manifest = until_told(api, namespace, trainer_image, elastic(2), elasticPolicy=bounds)
     job = new_job(manifest)
@@ -102,7 +104,7 @@ def test_kubectl_scale(new_job: NewJob, trainer_image: str, cluster: Cluster, ap
     ends_well(job, api, cluster, trainer_image, safe)
 
 
-def test_no_room_for_a_worker_and_room_again(
+def test_a_group_shrinks_without_room_and_grows_when_there_is_room_again(
     new_job: NewJob, trainer_image: str, cluster: Cluster, api: Api, namespace: str
 ) -> None:
     node = cluster.nodes[0]

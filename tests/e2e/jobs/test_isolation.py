@@ -35,7 +35,9 @@ def test_a_pod_of_the_same_job_reaches_its_peers(job: TrainingJob, cluster: Clus
     assert said == "2222 reached\n2223 reached\n"
 
 
-def test_a_stranger_does_not(job: TrainingJob, cluster: Cluster, api: Api, trainer_image: str) -> None:
+def test_a_pod_of_no_job_does_not_reach_a_jobs_pods(
+    job: TrainingJob, cluster: Cluster, api: Api, trainer_image: str
+) -> None:
     if not cluster.enforces_network_policies:
         pytest.skip(f"{cluster.name} stores NetworkPolicies and does not enforce them: no traffic test")
     chief: Object = job.pods()["chief-0"]

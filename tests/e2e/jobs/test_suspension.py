@@ -14,7 +14,7 @@ def patch(job: TrainingJob, **spec: object) -> None:
     job.kubectl("patch", "dtjob", job.name, "--type=merge", "--patch", json.dumps({"spec": spec}))
 
 
-def test_it_saves_gives_its_pods_back_and_goes_on(job: TrainingJob) -> None:
+def test_a_suspended_job_saves_loses_its_pods_and_goes_on_from_its_checkpoint(job: TrainingJob) -> None:
     before, counted = job.pods(), job.get()
     safe = int(job.report()["step"])  # trained before it was told, so it has to be in what is saved then
     patch(job, suspend=True)

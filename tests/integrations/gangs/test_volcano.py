@@ -56,7 +56,7 @@ def state(api: Api, queue: str) -> str | None:
     return str(found.get("status", {}).get("state"))
 
 
-def test_four_wait_for_room_for_four(
+def test_a_gang_of_four_waits_for_room_for_four(
     shared_operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet
 ) -> None:
     gangs.four_wait_for_room_for_four(api, namespace, kubelet, PROVIDER)

@@ -103,7 +103,7 @@ def _grows(api: Api, namespace: str, page: dict[str, Object], between: Step) -> 
     assert (counts(left), has("Admitted", "True")(left)) == ({"chief": 1, "worker": 3}, True)
 
 
-def test_it_trains_on_until_more_workers_are_admitted(
+def test_a_job_trains_on_until_more_workers_are_admitted(
     operator: OperatorProcess, api: Api, namespace: str, page: dict[str, Object]
 ) -> None:
     _grows(api, namespace, page, lambda: None)
@@ -133,7 +133,7 @@ def test_fewer_workers_give_their_quota_to_others(
     assert (after["metadata"]["uid"], counts(after)) == (before, {"chief": 1, "worker": 1})
 
 
-def test_preempted_while_it_waits_for_more_it_keeps_its_place(
+def test_a_job_preempted_while_it_waits_for_more_workers_keeps_its_place(
     operator: OperatorProcess, api: Api, namespace: str, page: dict[str, Object], on_nodes: Pods
 ) -> None:
     create_elastic(api, namespace, page, "grows", 2)
@@ -152,7 +152,7 @@ def test_preempted_while_it_waits_for_more_it_keeps_its_place(
     wait_phase(api, namespace, "Running", "grows")  # with as many as were free when the first of these cores was
 
 
-def test_asked_for_and_taken_back_nothing_changes(
+def test_workers_that_are_asked_for_and_withdrawn_change_nothing(
     operator: OperatorProcess, api: Api, namespace: str, page: dict[str, Object]
 ) -> None:
     create_elastic(api, namespace, page, "steady", 2)

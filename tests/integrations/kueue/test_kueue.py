@@ -61,7 +61,7 @@ def workload(
     return made
 
 
-def test_two_jobs_and_quota_for_one(
+def test_the_second_job_waits_for_the_quota_of_the_first(
     operator: OperatorProcess, api: Api, namespace: str, page: dict[str, Object], on_nodes: Pods
 ) -> None:
     create(api, namespace, page, "first")
@@ -80,7 +80,7 @@ def test_two_jobs_and_quota_for_one(
     assert has("Admitted", "True")(wait_job(api, namespace, "second", has("Admitted", "True")))
 
 
-def test_preempted_in_the_middle_of_training_it_saves_and_goes_on(
+def test_a_job_preempted_during_training_saves_and_goes_on(
     operator: OperatorProcess, api: Api, namespace: str, page: dict[str, Object], on_nodes: Pods
 ) -> None:
     create(api, namespace, page, "low")
@@ -119,7 +119,7 @@ def test_a_deactivated_job_is_suspended_until_it_is_active_again(
     run(api, namespace, on_nodes, "idle", 1)
 
 
-def test_kueue_is_away_for_a_while(
+def test_jobs_wait_while_kueue_is_away_and_go_on_with_it(
     operator: OperatorProcess, kueue: Kueue, api: Api, namespace: str, page: dict[str, Object], on_nodes: Pods
 ) -> None:
     create(api, namespace, page, "running")
@@ -139,7 +139,7 @@ def test_kueue_is_away_for_a_while(
     run(api, namespace, on_nodes, "late")
 
 
-def test_the_operator_is_killed_at_every_step(
+def test_a_queued_job_succeeds_though_the_operator_is_killed_at_every_step(
     operator: OperatorProcess, api: Api, namespace: str, page: dict[str, Object], on_nodes: Pods
 ) -> None:
     operator.kill()

@@ -63,7 +63,7 @@ def created(user: str, name: str, at: str, code: int = 201, resource: str = "pod
     return json.dumps(event).encode() + b"\n"
 
 
-def test_when_a_user_has_created_what_is_read_from_a_place_on(tmp_path: Path):
+def test_the_audit_log_gives_the_times_of_created_objects_from_a_position_on(tmp_path: Path):
     log = AuditLog(tmp_path / "audit.log")
     log.path.write_bytes(created("dtjob", "a-1-worker-0", "01.5"))
     pods = log.created("dtjob", "pods")

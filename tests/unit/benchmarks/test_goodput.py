@@ -68,7 +68,7 @@ def test_recovery_ends_with_a_step_that_was_not_done_before() -> None:
     assert goodput.to_new_step(RESTARTED[:60], 50.0) is None  # it has done the 50th again, and no more
 
 
-def test_what_a_dying_process_still_notes_is_no_recovery() -> None:
+def test_a_step_that_a_dying_process_still_logs_is_no_recovery() -> None:
     late = [*process("a", 1, 50, 0.0), Note("a", 51, 50.4), *process("b", 41, 80, 60.0)]
     assert goodput.to_new_step(late, 50.1) == pytest.approx(72.0 - 50.1)
 

@@ -49,7 +49,7 @@ def test_a_job_without_a_status_is_nowhere():
     assert (jobs.phase_of_dtjob({}), jobs.phase_of_tfjob({})) == ("", "")
 
 
-def test_pods_are_told_apart_by_their_labels():
+def test_the_task_of_a_pod_is_read_from_its_labels():
     found = {f"training.kubeflow.org/{name}": value for name, value in zip(jobs.TFJOB_LABELS, "abc", strict=True)}
     assert jobs.task_of_tfjob(found) == ("a", "b", "c")
     assert jobs.task_of_dtjob({}) == ("", "", "")

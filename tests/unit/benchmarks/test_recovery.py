@@ -29,20 +29,20 @@ def test_a_restart_is_seen_in_each_number() -> None:
     assert found.keys() <= UNITS.keys()
 
 
-def test_a_failure_that_nobody_recovers_from_is_told_and_has_no_time() -> None:
+def test_a_failure_without_a_recovery_is_counted_and_has_no_time() -> None:
     found = numbers(LOG[:50], [Failure("chief", 50.2)], 0.0, 100.0)
     assert found["notRecovered"] == 1
     assert "chiefSeconds" not in found
     assert found["goodputPercent"] == pytest.approx(50.0)
 
 
-def test_of_several_failures_of_a_role_the_median_counts() -> None:
+def test_the_recovery_time_of_a_role_is_the_median_of_its_failures() -> None:
     log = [Note("a", step, float(step)) for step in range(1, 100)]
     found = numbers(log, [Failure("worker", 10.1), Failure("worker", 20.2), Failure("worker", 30.6)], 0.0, 99.0)
     assert found["workerSeconds"] == pytest.approx(0.8)
 
 
-def test_whether_recoveries_grow_is_seen_by_their_halves_in_order() -> None:
+def test_the_earlier_and_the_later_half_of_the_recoveries_have_their_own_numbers() -> None:
     log = [Note("a", step, float(step)) for step in range(1, 100)]
     failures = [Failure("worker", 10.9), Failure("chief", 20.7), Failure("worker", 30.6), Failure("chief", 40.2)]
     found = numbers(log, failures, 0.0, 99.0)

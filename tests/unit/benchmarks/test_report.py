@@ -68,7 +68,7 @@ def test_the_table_has_medians_their_spread_and_ratios(result: dict[str, Any]):
         assert told in text
 
 
-def test_what_was_to_hold_is_said_with_what_was_found(result: dict[str, Any]):
+def test_each_goal_is_reported_with_its_measured_value(result: dict[str, Any]):
     text = report.table(result, UNITS, GOALS)
     assert "- seconds of dtjob at most 1.5 of bare: 1.38 (1.25 – 1.5), holds" in text
     assert "- megabytes of dtjob at most 1 of tfjob: 2, **does not hold**" in text

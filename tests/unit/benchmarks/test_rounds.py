@@ -61,7 +61,7 @@ class Imagined(Scenario):
         return side
 
 
-def test_what_was_measured_before_an_error_is_not_lost(tmp_path: Path) -> None:
+def test_numbers_measured_before_an_error_are_written(tmp_path: Path) -> None:
     def measure(bed: Bed, side: Idle, options: argparse.Namespace) -> dict[str, float]:
         if side.name == "tfjob-tuned":
             raise TimeoutError("it did not train")
@@ -116,7 +116,7 @@ def test_each_scenario_says_how_long_it_takes_and_begins_nothing(scenario, capsy
 
 
 @pytest.mark.parametrize("scenario", OURS, ids=[one.name for one in OURS])
-def test_more_of_it_takes_longer(scenario) -> None:
+def test_the_estimate_grows_with_the_number_of_jobs(scenario) -> None:
     few, many = (parser(scenario, None).parse_args([f"--jobs={jobs}"]) for jobs in (10, 100))
     for side in scenario.sides:
         assert 0 < scenario.estimate(side, few) < scenario.estimate(side, many)

@@ -43,11 +43,11 @@ def test_ratios_are_of_the_same_round():
         (Goal("seconds", "dtjob", None, "at least", 3.5), Spread(3.0, 2.0, 4.0), False),
     ],
 )
-def test_a_goal_is_held_against_the_median(goal: Goal, found: Spread, holds: bool):
+def test_a_goal_is_compared_with_the_median(goal: Goal, found: Spread, holds: bool):
     assert found_for(goal, ROUNDS) == found
     assert goal.holds(found.median) is holds
 
 
 @pytest.mark.parametrize(("number", "of"), [("only", None), ("only", "other"), ("seconds", "nobody")])
-def test_what_was_not_measured_is_not_held_against_a_goal(number: str, of: str | None):
+def test_a_goal_without_measurements_has_no_verdict(number: str, of: str | None):
     assert found_for(Goal(number, "dtjob", of, "at most", 1), ROUNDS) is None

@@ -29,7 +29,7 @@ def containers(found: dict[str, Any]) -> list[dict[str, Any]]:
 
 @each_strategy
 @pytest.mark.parametrize("side", ["dtjob", "dtjob-own-image"])
-def test_ours_are_jobs_that_an_api_server_takes(side: str, strategy: str) -> None:
+def test_the_manifests_of_dtjob_are_valid(side: str, strategy: str) -> None:
     assert problems(manifest(side, strategy)) == []
 
 

@@ -83,7 +83,7 @@ async def test_an_answer_ends_where_it_says_though_the_connection_stays_open() -
         assert await read_status("127.0.0.1", port) == {"task": "chief-0"}
 
 
-async def test_what_is_asked_for() -> None:
+async def test_the_request_is_a_get_of_status_without_compression_that_closes() -> None:
     asked: list[bytes] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -115,7 +115,7 @@ async def test_what_is_asked_for() -> None:
         (b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 9000 + b"\r\n{}", "does not speak HTTP"),
     ],
 )
-async def test_only_a_status_is_one(answer: bytes, words: str) -> None:
+async def test_an_answer_that_is_no_json_object_is_a_bad_answer(answer: bytes, words: str) -> None:
     found = await refusal(saying(answer))
     assert (found.reason, words in str(found)) == ("BadAnswer", True), str(found)
 
@@ -179,7 +179,7 @@ async def test_a_bomb_is_not_unpacked() -> None:
     assert most < 40 * LONGEST, f"{most} bytes"
 
 
-async def test_who_never_answers_is_told_apart_from_who_is_not_there() -> None:
+async def test_no_answer_and_a_refused_connection_have_different_reasons() -> None:
     async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read()
 

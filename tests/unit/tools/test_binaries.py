@@ -31,7 +31,7 @@ def test_envtests_programs_come_first(tmp_path: Path, monkeypatch: pytest.Monkey
     assert binaries.find(["etcd", "kube-controller-manager"]) == {"etcd": own, "kube-controller-manager": cached[1]}
 
 
-def test_what_is_cached_is_not_built_again(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_cached_program_is_not_built_again(capsys: pytest.CaptureFixture[str]) -> None:
     for tool in TOOLS.values():
         program(tool.cached)
     assert set(binaries.find()) == {"etcd", "kube-apiserver", "kube-controller-manager", "kubectl"}

@@ -64,7 +64,7 @@ def test_claims_are_of_the_default_class_or_of_the_one_named() -> None:
     assert not existing.has_default([{"metadata": {"annotations": {existing.DEFAULT_CLASS: "false"}}}])
 
 
-def test_what_cannot_be_done_from_outside_is_said() -> None:
+def test_an_action_that_an_existing_cluster_cannot_do_is_an_error() -> None:
     for attempt in (cluster().stop_kubelet, cluster().start_kubelet):
         with pytest.raises(UnsupportedError, match="not ours"):
             attempt("node")

@@ -103,7 +103,7 @@ def test_images_start_what_the_manifests_expect() -> None:
     [".git/config", ".venv/bin/python", ".dtjob/run/log", "tests/unit/x.py", "operator/dtjob/__pycache__/x.pyc", ".env",
      "examples/.dtjob/run/log", "examples/.env", "operator/dtjob.egg-info/PKG-INFO", "kubeconfig"],
 )  # fmt: skip
-def test_what_is_no_source_stays_out_of_the_build(path: str) -> None:
+def test_files_that_are_no_source_stay_out_of_the_build(path: str) -> None:
     assert ignored(path)
 
 
@@ -113,7 +113,7 @@ def test_what_is_no_source_stays_out_of_the_build(path: str) -> None:
      "trainer_image/pyproject.toml", "examples/digits.py", "examples/digits.npz", "constraints.txt", "README.md",
      "LICENSE"],
 )  # fmt: skip
-def test_what_the_dockerfiles_copy_is_there(path: str) -> None:
+def test_files_that_the_dockerfiles_copy_exist(path: str) -> None:
     assert not ignored(path)
     assert (images.ROOT / path).is_file()
 
@@ -155,7 +155,7 @@ def test_the_base_keeps_licences_and_nothing_of_the_machine(tmp_path: Path) -> N
     assert [name for name in [*kept, *gone] if (tmp_path / name).exists()] == kept
 
 
-def test_another_recipe_is_another_base(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_changed_list_of_packages_gives_another_base_image(monkeypatch: pytest.MonkeyPatch) -> None:
     before = debian_base.reference()
     monkeypatch.setattr(debian_base, "PACKAGES", (*debian_base.PACKAGES, "vim"))
     assert debian_base.reference() != before

@@ -13,7 +13,7 @@ CHILD = "import sys; held = bytearray(64 << 20); print('ready', flush=True); sys
 PARENT = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {CHILD!r}], stdin=sys.stdin)"
 
 
-def test_the_process_that_trains_and_not_the_one_that_began_it():
+def test_the_largest_process_is_found_and_not_its_parent():
     with subprocess.Popen([sys.executable, "-c", PARENT], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as parent:
         assert parent.stdout is not None
         assert parent.stdout.readline() == b"ready\n"

@@ -80,7 +80,7 @@ def test_a_program_may_leave_by_sys_exit(
     assert capsys.readouterr().err == said
 
 
-def test_without_an_entrypoint_the_usage_is_told() -> None:
+def test_without_an_entrypoint_the_usage_is_printed() -> None:
     result = subprocess.run([sys.executable, "-m", "dtjob_trainer.run"], capture_output=True, text=True, check=False)
     assert (result.returncode, result.stderr) == (2, "usage: python3 -m dtjob_trainer.run ENTRYPOINT [ARGS…]\n")
 
@@ -95,7 +95,7 @@ def test_an_entrypoint_that_is_not_a_file_is_named(tmp_path: Path) -> None:
     ("leaves", "code"),
     [("pass", 0), ("sys.exit(0)", 0), ("sys.exit('no')", 1), ("sys.exit(3)", 3), ("raise ValueError('no')", 1)],
 )
-def test_a_child_that_the_program_forks_speaks_for_nobody_but_itself(tmp_path: Path, leaves: str, code: int) -> None:
+def test_the_exit_of_a_forked_child_is_not_that_of_the_program(tmp_path: Path, leaves: str, code: int) -> None:
     program = f"""
         import os, sys
         child = os.fork()
@@ -135,7 +135,7 @@ UPLOADS = """
         ("raise ValueError('no')", 1, [], ["starting", "failed"]),
     ],
 )
-def test_what_the_program_still_does_is_waited_for(
+def test_threads_processes_and_exit_functions_of_the_program_are_waited_for(
     tmp_path: Path, leaves: str, code: int, mark: list[str], states: list[str]
 ) -> None:
     end = Run(tmp_path, f"{UPLOADS}{leaves}\n").end()
@@ -145,7 +145,7 @@ def test_what_the_program_still_does_is_waited_for(
 
 
 @pytest.mark.parametrize("leaves", ["sys.exit(75)", "sys.exit(143)", "raise UnavailableError('a peer')"])
-def test_after_a_lost_peer_or_a_stop_nothing_is_waited_for(tmp_path: Path, leaves: str) -> None:
+def test_threads_are_not_waited_for_after_a_lost_peer_or_a_stop(tmp_path: Path, leaves: str) -> None:
     program = f"""
         import sys, threading, time
         class UnavailableError(Exception): ...
@@ -156,7 +156,7 @@ def test_after_a_lost_peer_or_a_stop_nothing_is_waited_for(tmp_path: Path, leave
     assert end.code == (143 if "143" in leaves else 75)
 
 
-def test_after_a_failure_it_is_not_waited_for_without_end(tmp_path: Path) -> None:
+def test_threads_are_waited_for_only_for_a_limited_time_after_a_failure(tmp_path: Path) -> None:
     program = """
         import threading, time
         from dtjob_trainer.process import ending
@@ -197,7 +197,7 @@ def test_a_program_that_answers_a_stop_itself_is_not_done(tmp_path: Path, answer
     assert (end.code, end.said, end.states) == (code, [], ["starting"])
 
 
-def test_an_evaluator_that_is_told_to_end_has_not_finished(tmp_path: Path) -> None:
+def test_an_evaluator_that_gets_sigterm_has_not_finished(tmp_path: Path) -> None:
     program = """
         import signal, sys, time
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))

@@ -23,7 +23,7 @@ def test_names_are_those_of_the_manifest() -> None:
     assert Outer().model_dump(by_alias=True) == {"innerBlock": {"maxSize": 3}}
 
 
-def test_a_block_of_ours_takes_no_unknown_field_and_one_of_kubernetes_keeps_it() -> None:
+def test_a_dtjob_block_refuses_unknown_fields_and_a_kubernetes_block_keeps_them() -> None:
     with pytest.raises(ValidationError, match="Extra inputs are not permitted"):
         Outer.model_validate({"innerBlock": {}, "other": 1})
     kept = Outer.model_validate({"innerBlock": {"hostNetwork": True}})

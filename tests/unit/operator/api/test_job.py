@@ -10,7 +10,7 @@ from tests.refusals import GOOD
 
 
 @pytest.mark.parametrize("name", [name for name in GOOD if "empty" not in name])
-def test_what_was_written_is_what_is_kept(name: str) -> None:
+def test_a_manifest_is_the_same_after_parsing(name: str) -> None:
     """Pods are made of what the user wrote: nothing may be lost, and nothing added."""
     job = Job.model_validate(GOOD[name])
     assert job.model_dump(mode="json", by_alias=True, exclude_unset=True) == GOOD[name]

@@ -23,7 +23,7 @@ def test_names_that_are_refused(name: Any) -> None:
         check_name(name)
 
 
-def test_another_thing_is_called_what_it_is() -> None:
+def test_the_error_of_a_bad_name_says_what_the_name_is_of() -> None:
     with pytest.raises(ValueError, match="'a b' is no finalizer's name"):
         check_name("a b", "finalizer")
 

@@ -8,17 +8,17 @@ import json
 from dtjob.api.phase import ENDED, Phase
 
 
-def test_the_words_in_the_order_of_a_life():
+def test_the_phases_and_their_order_do_not_change():
     words = ["Pending", "Running", "Restarting", "Suspended", "Succeeded", "Failed"]
     assert json.loads(json.dumps(list(Phase))) == words
     assert [phase for phase in Phase if phase in ENDED] == [Phase.SUCCEEDED, Phase.FAILED]
 
 
-def test_a_plain_word_is_asked_like_a_phase():
+def test_a_plain_text_can_be_compared_with_phases():
     assert "Failed" in ENDED
     assert "Running" not in ENDED
     assert None not in ENDED
 
 
-def test_another_versions_phase_is_none_that_is_known():
+def test_an_unknown_phase_is_read_as_none():
     assert [Phase.known(word) for word in ("Running", "Rescheduling", "", None)] == [Phase.RUNNING, None, None, None]

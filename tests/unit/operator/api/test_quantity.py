@@ -25,7 +25,7 @@ def test_each_form_is_read(written: Any, number: Any):
 
 
 @pytest.mark.parametrize("written", ["", "four", "4 Gi", "4GiB", "1K", "--1", "1e", "Gi", "1e9999", "True"])
-def test_what_is_no_quantity_is_an_error(written: str):
+def test_a_text_that_is_no_quantity_is_an_error(written: str):
     with pytest.raises(ValueError, match="is no quantity"):
         parse(written)
     assert not is_quantity(written)

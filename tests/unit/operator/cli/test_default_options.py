@@ -9,7 +9,7 @@ from dtjob.cli.bad_input import BadInput
 from dtjob.cli.default_options import defaults
 
 
-def test_what_is_given_is_taken() -> None:
+def test_given_defaults_are_used() -> None:
     made = defaults("registry:5000/trainer@sha256:0", ["team=vision", "example.com/queue=a"])
     assert made.image == "registry:5000/trainer@sha256:0"
     assert made.pod_labels == {"team": "vision", "example.com/queue": "a"}
@@ -17,17 +17,17 @@ def test_what_is_given_is_taken() -> None:
 
 
 @pytest.mark.parametrize("image", ["", " ", "a b", "a\n"])
-def test_what_is_no_image_is_refused(image: str) -> None:
+def test_a_text_that_is_no_image_is_refused(image: str) -> None:
     with pytest.raises(BadInput, match=r"--default-image: .* is no image"):
         defaults(image, [])
 
 
-def test_what_is_no_label_is_refused() -> None:
+def test_a_text_that_is_no_label_is_refused() -> None:
     with pytest.raises(BadInput, match="--default-pod-label: 'team' is not KEY=VALUE"):
         defaults(None, ["a=b", "team"])
 
 
-def test_what_is_no_provider_of_gangs_is_refused() -> None:
+def test_a_text_that_is_no_gang_provider_is_refused() -> None:
     assert [defaults(None, [], given).gang_provider for given in (None, "Volcano")] == ["Kubernetes", "Volcano"]
     with pytest.raises(BadInput, match="--default-gang-provider: 'kubernetes' is none; write one of Kubernetes, Vol"):
         defaults(None, [], "kubernetes")

@@ -14,7 +14,7 @@ def test_the_first_job_is_valid_and_its_script_is_python(dtjob, tmp_path: Path) 
     ast.parse((where / "train.py").read_text())
 
 
-def test_what_is_there_stays(dtjob, tmp_path: Path) -> None:
+def test_init_overwrites_no_file(dtjob, tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("mine")
     code, _, err = dtjob("init", tmp_path)
     assert (code, err) == (2, f"dtjob: {tmp_path / 'train.py'}: is there already; choose another folder\n")

@@ -32,7 +32,7 @@ BAD_FILES = {
 
 @pytest.mark.parametrize(("text", "wanted"), BAD_FILES.values(), ids=BAD_FILES.keys())
 @pytest.mark.parametrize("command", ["run", "validate", "explain"])
-def test_bad_file_is_one_sentence_and_exit_code_2(dtjob, tmp_path, command, text, wanted):
+def test_a_bad_file_has_sentences_with_its_name_and_exit_code_2(dtjob, tmp_path, command, text, wanted):
     file = tmp_path / "job.yaml"
     file.write_text(text)
     code, out, err = dtjob(command, file)
@@ -42,7 +42,7 @@ def test_bad_file_is_one_sentence_and_exit_code_2(dtjob, tmp_path, command, text
 
 
 @pytest.mark.parametrize("command", ["run", "explain"])
-def test_two_jobs_are_too_many_for_a_command_about_one(dtjob, tmp_path, command):
+def test_a_file_with_two_jobs_is_refused_by_a_command_about_one(dtjob, tmp_path, command):
     file = tmp_path / "job.yaml"
     file.write_text(f"{GOOD}\n---\n{GOOD}")
     code, _, err = dtjob(command, file)
@@ -58,7 +58,7 @@ def test_a_file_for_kubectl_may_hold_the_jobs_claim_too(dtjob, tmp_path):
 
 
 @pytest.mark.parametrize("command", ["run", "validate", "explain"])
-def test_file_that_cannot_be_read(dtjob, tmp_path, command):
+def test_an_unreadable_file_is_one_sentence_and_exit_code_2(dtjob, tmp_path, command):
     binary = tmp_path / "model.keras"
     binary.write_bytes(b"PK\x03\x04\xff\xfe")
     for file, wanted in (
@@ -81,7 +81,7 @@ def test_a_file_that_no_api_server_would_take_is_not_read(tmp_path: Path):
     assert read_job(file).metadata.name == "digits"
 
 
-def test_of_several_documents_the_one_job_is_taken(tmp_path: Path):
+def test_the_single_job_of_several_documents_is_read(tmp_path: Path):
     file = tmp_path / "job.yaml"
     file.write_text(f"---\n{GOOD}\n---\n---\nkind: ConfigMap\n")
     assert read_manifest(file)["metadata"] == {"name": "digits"}

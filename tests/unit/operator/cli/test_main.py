@@ -45,7 +45,7 @@ def test_the_help_of_every_command_has_an_example(dtjob, command: str):
     assert f"dtjob {command}" in out.split("Example", 1)[1]
 
 
-def test_as_a_plugin_it_has_the_name_of_the_plugin(dtjob, monkeypatch, capsys):
+def test_the_usage_of_the_plugin_has_the_plugins_name(dtjob, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["/usr/bin/kubectl-dtjob", "top", "-h"])
     with pytest.raises(SystemExit):
         main.main()

@@ -101,7 +101,7 @@ def test_a_tag_of_nothing_before_something_is_an_error() -> None:
         list(documents("a: !!null x"))
 
 
-def test_what_no_json_holds() -> None:
+def test_infinite_numbers_and_nan_are_read() -> None:
     (found,) = documents("[.inf, -.Inf, .NaN]")
     assert found[:2] == [math.inf, -math.inf]
     assert math.isnan(found[2])
@@ -112,7 +112,7 @@ def test_a_number_that_no_integer_holds_is_a_float() -> None:
     assert list(map(type, found)) == [int, float]
 
 
-def test_anchors_merge_and_documents() -> None:
+def test_anchors_merges_and_several_documents_are_read() -> None:
     text = "a: &a {b: 1}\nc:\n  <<: *a\n  d: 2\n---\nsecond"
     assert list(documents(text)) == [{"a": {"b": 1}, "c": {"b": 1, "d": 2}}, "second"]
 
@@ -124,12 +124,12 @@ def test_text_is_written_so_that_every_reader_takes_it_for_text(text: str) -> No
     assert list(yaml.safe_load_all(written(made))) == made
 
 
-def test_what_is_no_text_is_written_as_what_it_is() -> None:
+def test_numbers_and_booleans_are_written_without_quotes() -> None:
     made = {"numbers": [1, -15, 0.001, 1e-07, 1e30, 2**63], "others": [True, False, None], "none": {}}
     assert list(documents(written([made, "second"]))) == [made, "second"]
     assert '"' not in written([made])
     assert "!!" not in written([made])
 
 
-def test_numbers_of_a_list_stand_beside_each_other():
+def test_a_list_of_numbers_is_written_in_one_line():
     assert written([{"values": [1, 2, 3], "args": ["a", "b"]}]) == "values: [1, 2, 3]\nargs:\n- a\n- b\n"

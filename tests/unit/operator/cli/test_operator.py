@@ -56,7 +56,7 @@ def test_the_lease_is_in_the_pods_own_namespace_where_none_is_given(monkeypatch,
     assert (chosen.namespace, chosen.name, chosen.seconds) == ("other", "mine", 30)
 
 
-def test_who_reads_the_status_of_jobs(monkeypatch, tmp_path: Path):
+def test_the_readers_of_status_are_the_operators_namespace_and_the_scrapers(monkeypatch, tmp_path: Path):
     own = tmp_path / "namespace"
     monkeypatch.setattr(operator, "OWN_NAMESPACE", own)
     assert operator.readers(None, "[]").operator_namespace is None

@@ -26,7 +26,7 @@ def test_dry_run_prints_a_manifest_of_the_same_job(dtjob, tmp_path, monkeypatch)
     assert job_of(Script(file)) == job_of(Script(Path("train.py"), ("--epochs", "3"), workers=2))
 
 
-def test_what_is_no_script_takes_no_options_of_one(dtjob, good):
+def test_options_of_a_script_are_refused_for_a_manifest(dtjob, good):
     for options in (["--workers", 2], ["--evaluator"], ["--", "--epochs"]):
         code, _, err = dtjob("run", good, *options)
         assert code == 2

@@ -19,7 +19,7 @@ def pod(version: str) -> dict[str, object]:
     return {"metadata": {"name": "a", "resourceVersion": version}}
 
 
-def test_it_is_read_and_then_watched_from_there(server: ApiServer, cluster: Cluster) -> None:
+def test_an_object_is_read_and_then_watched_from_its_version(server: ApiServer, cluster: Cluster) -> None:
     server.answer(f"GET {PODS}/a", pod("1"))
     events = [{"type": "MODIFIED", "object": pod("2")}, {"type": "DELETED", "object": pod("3")}]
     server.answer(f"WATCH {PODS}", events)
@@ -34,11 +34,11 @@ def test_a_watch_that_is_too_old_begins_again(server: ApiServer, cluster: Cluste
     assert list(changes(cluster, "Pod", "a")) == [pod("1"), pod("9"), None]
 
 
-def test_it_ends_at_the_deadline(server: ApiServer, cluster: Cluster) -> None:
+def test_changes_end_at_the_deadline(server: ApiServer, cluster: Cluster) -> None:
     server.answer(f"GET {PODS}/a", pod("1"))
     assert list(changes(cluster, "Pod", "a", time.monotonic() - 1)) == []
 
 
-def test_what_is_not_there_is_an_error_at_the_start(cluster: Cluster) -> None:
+def test_a_missing_object_is_an_error_at_the_start(cluster: Cluster) -> None:
     with pytest.raises(NotFound):
         next(changes(cluster, "Pod", "a"))

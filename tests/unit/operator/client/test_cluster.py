@@ -14,7 +14,7 @@ PODS = "/api/v1/namespaces/team/pods"
 JOBS = "/apis/training.dtjob.dev/v1beta1/namespaces/team/distributedtrainingjobs"
 
 
-def test_pages_are_put_together(server: ApiServer, cluster: Cluster) -> None:
+def test_the_pages_of_a_list_are_joined(server: ApiServer, cluster: Cluster) -> None:
     pages = [{"items": [{"a": 1}], "metadata": {"continue": "more"}}, {"items": [{"a": 2}], "metadata": {}}]
     server.answer(f"GET {PODS}", *pages)
     assert cluster.list("Pod", "app=x") == [{"a": 1}, {"a": 2}]
@@ -51,7 +51,7 @@ def test_refusals_keep_their_words(server: ApiServer, cluster: Cluster, code: in
         cluster.get("Pod", "a")
 
 
-def test_what_is_not_there_is_none_where_that_is_asked(cluster: Cluster) -> None:
+def test_find_returns_none_for_a_missing_object(cluster: Cluster) -> None:
     assert cluster.find("Pod", "a") is None
 
 
@@ -67,7 +67,7 @@ def test_wrong_credentials_are_said(server: ApiServer, cluster: Cluster) -> None
         cluster.get("Pod", "a")
 
 
-def test_the_namespace_is_the_contexts_or_the_given_one(cluster: Cluster, server: ApiServer, tmp_path) -> None:
+def test_the_given_namespace_takes_precedence_over_the_contexts(cluster: Cluster, server: ApiServer, tmp_path) -> None:
     assert cluster.namespace == "team"
     assert connect(str(server.kubeconfig(tmp_path)), None, "other").namespace == "other"
 

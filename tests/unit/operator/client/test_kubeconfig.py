@@ -41,7 +41,7 @@ def test_several_files_are_merged_and_the_first_context_is_current(
     assert (found.namespace, found.authorization()) == ("n", "Bearer 2")
 
 
-def test_tokens_passwords_and_files_of_tokens(tmp_path: Path) -> None:
+def test_tokens_passwords_and_token_files_become_authorization_headers(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("abc\n")
     assert access(str(config(tmp_path, "a", {"tokenFile": "token"}))).authorization() == "Bearer abc"
     user = {"username": "me", "password": "p"}
@@ -73,14 +73,14 @@ def test_a_plugin_that_fails_is_named(tmp_path: Path) -> None:
         ("current-context: x", "has no context x"),
     ],
 )
-def test_what_is_no_kubeconfig_is_said(tmp_path: Path, text: str, said: str) -> None:
+def test_the_error_of_a_file_that_is_no_kubeconfig_says_why(tmp_path: Path, text: str, said: str) -> None:
     file = tmp_path / "config"
     file.write_text(text)
     with pytest.raises(NoCluster, match=said):
         access(str(file))
 
 
-def test_without_a_kubeconfig_it_says_what_to_give(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_without_a_kubeconfig_says_what_to_give(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
     monkeypatch.setattr(kubeconfig, "SERVICE_ACCOUNT", tmp_path)
     with pytest.raises(NoCluster, match="--kubeconfig FILE, or set KUBECONFIG"):

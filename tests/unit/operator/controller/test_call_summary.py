@@ -7,7 +7,7 @@ from dtjob.controller.call_summary import CallSummary
 from dtjob.plan.actions import Event
 
 
-def test_one_event_for_all_pods_in_their_order():
+def test_all_created_pods_are_in_one_event_in_their_order():
     summary = CallSummary()
     summary.created("Service", "digits")
     for number in (10, 9, 0, 2):
@@ -23,7 +23,7 @@ def test_one_event_for_all_pods_in_their_order():
     ]
 
 
-def test_a_refusal_is_told_once_with_one_pods_words():
+def test_refusals_of_several_pods_are_one_event_with_the_first_pods_message():
     summary = CallSummary()
     for number in (10, 9):
         summary.refused("Pod", f"digits-worker-{number}-0", f"no room for {number}")
@@ -32,7 +32,7 @@ def test_a_refusal_is_told_once_with_one_pods_words():
     assert summary.events() == [Event("Warning", "FailedCreate", told)]
 
 
-def test_what_somebody_has_deleted_is_told_of_when_it_is_there_again():
+def test_a_deleted_object_that_is_created_again_has_the_event_repaired():
     summary = CallSummary()
     summary.created("NetworkPolicy", "digits", again=True)
     summary.created("Service", "digits")
@@ -40,5 +40,5 @@ def test_what_somebody_has_deleted_is_told_of_when_it_is_there_again():
     assert summary.events() == [Event("Normal", "Repaired", told)]
 
 
-def test_nothing_done_is_nothing_said():
+def test_a_summary_without_calls_has_no_events():
     assert CallSummary().events() == []

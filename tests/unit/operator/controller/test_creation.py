@@ -70,7 +70,7 @@ def test_batches_double() -> None:
     assert [one for batch in batches(range(20)) for one in batch] == list(range(20))
 
 
-def test_what_pods_need_comes_first_and_repairs_and_workloads_hold_up_nothing() -> None:
+def test_objects_that_pods_need_are_created_first_and_repairs_and_workloads_run_apart() -> None:
     service, policy, group = ({"kind": kind, "metadata": {"name": "a"}} for kind in ("Service", "NetworkPolicy", GROUP))
     pods = [Create("Pod", f"a-{role}-0-0", dict, role) for role in ("chief", "worker")]
     workload, repair = Create(kueue.KIND, "a", dict), Repair(policy, policy, "spec.ingress")
@@ -105,7 +105,7 @@ def one_call_at_a_time(made: World, monkeypatch: pytest.MonkeyPatch) -> None:
     made.cluster.create = slowly  # type: ignore[method-assign]
 
 
-def test_who_gives_way_asks_a_quota_no_more_once_it_has_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_job_stops_creating_pods_after_a_quota_refused_one(monkeypatch: pytest.MonkeyPatch) -> None:
     with world(100) as made:
         quota = Quota(made, 10)
         one_call_at_a_time(made, monkeypatch)
@@ -114,7 +114,7 @@ def test_who_gives_way_asks_a_quota_no_more_once_it_has_refused(monkeypatch: pyt
         assert quota.refused == 1
 
 
-def test_who_gives_way_makes_no_more_pods_once_its_job_is_suspended(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_job_stops_creating_pods_once_it_is_suspended(monkeypatch: pytest.MonkeyPatch) -> None:
     with world(100) as made:
         one_call_at_a_time(made, monkeypatch)
         made.run(8)
@@ -125,7 +125,7 @@ def test_who_gives_way_makes_no_more_pods_once_its_job_is_suspended(monkeypatch:
         assert made.job.status["phase"] == "Suspended"
 
 
-def test_one_message_says_how_many_wait() -> None:
+def test_a_single_message_says_how_many_pods_wait_for_quota() -> None:
     with world(400) as made:
         Quota(made, 100)
         made.run(5)
@@ -191,7 +191,7 @@ def test_a_create_that_fails_for_a_moment_stops_the_rest_for_that_moment() -> No
         assert len(made.pods) == 401
 
 
-def test_a_strangers_name_is_asked_for_now_and_then_and_holds_up_nobody() -> None:
+def test_a_name_that_another_object_has_is_tried_at_intervals_and_delays_no_other_pod() -> None:
     with world(10) as made:
         made.cluster.put(stranger("Pod", "digits-worker-3-0"))
         made.run(2)
@@ -202,7 +202,7 @@ def test_a_strangers_name_is_asked_for_now_and_then_and_holds_up_nobody() -> Non
 
 
 @pytest.mark.parametrize("seconds", [5, 25])
-def test_pods_of_an_earlier_job_are_waited_for_one_by_one(seconds: float) -> None:
+def test_each_pod_waits_for_the_pod_of_an_earlier_job_with_its_name(seconds: float) -> None:
     with world(50) as made:
         made.run(2)
         for name in made.pods:
@@ -224,7 +224,7 @@ def test_pods_of_an_earlier_job_are_waited_for_one_by_one(seconds: float) -> Non
         assert {event.reason for event in made.cluster.events} == {"SuccessfulCreate"}
 
 
-def test_a_held_pod_of_a_refused_role_makes_nobody_look_again_and_again() -> None:
+def test_a_held_pod_of_a_refused_role_does_not_cause_repeated_plans() -> None:
     """A stranger has one name, and later a quota refuses the role: the pod may be tried again before the role may."""
     with world(4) as made:
         made.cluster.put(stranger("Pod", "digits-worker-3-0"))
@@ -250,7 +250,7 @@ def test_a_held_pod_of_a_refused_role_makes_nobody_look_again_and_again() -> Non
         assert looks < 60
 
 
-def test_what_is_refused_to_a_job_that_is_gone_is_not_said_of_the_next_of_its_name() -> None:
+def test_a_refusal_for_a_deleted_job_does_not_block_the_next_job_of_its_name() -> None:
     """It was deleted and applied again while a call for it was under way."""
     with world(1) as made:
         create, answered = made.cluster.create, asyncio.Event()

@@ -58,7 +58,7 @@ def test_a_chief_without_its_job_name_is_found_and_named_again(heard_by: str):
 
 
 @pytest.mark.parametrize("label", [labels.ROLE, labels.INDEX, labels.ATTEMPT, labels.SERVING])
-def test_a_label_that_the_watch_does_not_select_is_put_back_without_asking(label: str):
+def test_a_lost_label_that_the_watch_does_not_select_is_restored_without_a_lookup(label: str):
     with world(builders.job()) as made:
         running(made)
         take_label(made, CHIEF, label)
@@ -148,7 +148,7 @@ def test_a_pod_whose_owner_is_no_job_is_asked_for_once(name: str, next_one: str 
 
 
 @pytest.mark.parametrize("after", [0.0, 0.02])
-def test_labels_that_somebody_takes_again_and_again_are_put_back_ever_later(after: float):
+def test_labels_that_are_removed_again_and_again_are_restored_after_ever_longer_waits(after: float):
     """As an admission webhook does that lets nobody set them, or a controller a moment later."""
     with world(builders.job()) as made:
         running(made)
@@ -171,7 +171,7 @@ def test_labels_that_somebody_takes_again_and_again_are_put_back_ever_later(afte
         assert labels.of(made.pods[CHIEF])[labels.ROLE] == "chief"
 
 
-def test_a_label_that_may_not_be_put_back_holds_up_nothing_else():
+def test_a_label_that_cannot_be_restored_does_not_delay_a_restart():
     """An admission policy may refuse the patch; training restarts all the same."""
     with world(builders.job()) as made:
         running(made)

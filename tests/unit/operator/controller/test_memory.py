@@ -40,7 +40,7 @@ def test_an_event_of_the_job_itself_takes_nothing_away() -> None:
 
 
 @pytest.mark.parametrize("how", ["it is deleted", "another has its name", "the reconciler forgets it"])
-def test_all_of_it_is_dropped_at_once(how: str) -> None:
+def test_the_memory_of_a_job_is_dropped_at_once(how: str) -> None:
     store = remembering()
     if how == "it is deleted":
         store.remove(job("first", 12))
@@ -53,7 +53,7 @@ def test_all_of_it_is_dropped_at_once(how: str) -> None:
     assert store.memory(KEY).summary.events() == []
 
 
-def test_what_is_asked_of_a_job_that_has_gone_is_remembered_by_nobody() -> None:
+def test_questions_about_a_deleted_job_leave_no_memory_of_it() -> None:
     store = Store()
     store.forget_report(KEY, "chief-0")
     store.set_problem(KEY, "Pod/digits-chief-0-0", None)

@@ -21,7 +21,7 @@ def test_a_job_as_jobs_are_stays_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("levels", [DEEPEST, 50_000])
-def test_a_spec_that_is_too_deep_is_replaced_by_word_of_it(levels: int) -> None:
+def test_a_spec_that_is_too_deep_is_replaced_by_a_mark(levels: int) -> None:
     metadata = {"name": "a", "uid": "u", "managedFields": [nested(levels)]}
     made = shallow({"kind": "x", "metadata": metadata, "spec": nested(levels), "status": {"phase": "Running"}})
     assert made == {

@@ -44,7 +44,7 @@ def kinds(calls: Sequence[str]) -> list[str]:
     return [call.rsplit(" ", 1)[0] for call in calls]
 
 
-def test_a_new_job_gets_its_pods_and_then_a_word_of_them():
+def test_a_new_job_gets_its_pods_before_its_first_status():
     with world(builders.job()) as made:
         made.run(3)
         assert set(kinds(made.cluster.calls[:3])) == {"create Service", "create ConfigMap", "create NetworkPolicy"}
@@ -53,7 +53,7 @@ def test_a_new_job_gets_its_pods_and_then_a_word_of_them():
         assert made.job.status["internal"]["allCreated"]
 
 
-def test_where_something_is_to_be_remembered_the_status_comes_first_and_the_pods_last():
+def test_the_status_of_an_elastic_job_is_written_before_its_pods_are_created():
     with world(elastic(builders.job())) as made:
         made.run(3)
         assert made.cluster.calls[0] == "write status"
@@ -62,7 +62,7 @@ def test_where_something_is_to_be_remembered_the_status_comes_first_and_the_pods
         assert made.cluster.calls[7:] == ["write status"]  # all were created
 
 
-def test_a_job_is_scaled_before_its_first_word():
+def test_a_job_scaled_before_its_first_status_gets_a_new_group():
     """Its pods say how many they are: that another number is another group must be known by then."""
     with world(elastic(builders.job(workers=2))) as made:
         made.run(0.05)
@@ -90,7 +90,7 @@ def test_no_pod_starts_while_a_shared_object_is_refused():
         assert reason(made) == "WaitingForPods"
 
 
-def test_a_strangers_pod_of_our_name_is_said_once_and_left_alone():
+def test_a_pod_of_another_owner_with_a_tasks_name_is_reported_once_and_left_alone():
     with world(builders.job()) as made:
         made.cluster.put(stranger("Pod", "digits-worker-0-0"))
         made.run(600)
@@ -106,7 +106,7 @@ def test_a_strangers_pod_of_our_name_is_said_once_and_left_alone():
         assert {c["type"]: c["status"] for c in made.job.status["conditions"]}["Blocked"] == "False"
 
 
-def test_a_pod_is_told_to_end_once_however_late_the_watch_shows_it(monkeypatch: pytest.MonkeyPatch):
+def test_a_pod_is_deleted_once_however_late_the_watch_shows_it(monkeypatch: pytest.MonkeyPatch):
     with world(builders.job()) as made:
         made.run(10)
         all_run(made)
@@ -145,7 +145,7 @@ def test_a_job_that_is_applied_again_waits_for_its_predecessors_objects():
         assert {event.reason for event in made.cluster.events} == {"SuccessfulCreate"}
 
 
-def test_a_refusal_says_why():
+def test_the_event_of_a_refusal_has_its_reason():
     with world(builders.job()) as made:
         made.cluster.fail_next = Refused('services "digits" is forbidden: exceeded quota: small')
         made.run(30)
@@ -236,7 +236,7 @@ def test_a_pod_that_cannot_be_built_is_said_as_one_that_is_refused(monkeypatch: 
         assert (phase(made), blocked(made), len(made.pods)) == ("Pending", "False", 3)
 
 
-def test_what_the_operator_stumbles_over_is_said_once(monkeypatch: pytest.MonkeyPatch):
+def test_an_unexpected_error_is_reported_in_one_event_and_the_job_recovers(monkeypatch: pytest.MonkeyPatch):
     def stumble(*_: object) -> None:
         raise AttributeError("'str' object has no attribute 'get'")
 
@@ -253,7 +253,7 @@ def test_what_the_operator_stumbles_over_is_said_once(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("kind", ["Service", "NetworkPolicy"])
-def test_what_changes_without_end_is_mended_ever_less_often(kind: str):
+def test_an_object_that_is_changed_again_and_again_is_repaired_less_and_less_often(kind: str):
     """Such as by an admission webhook that wants it otherwise; and nobody's pods wait for that."""
 
     def meddle(type_: str, manifest: Manifest) -> None:
@@ -339,7 +339,7 @@ def test_the_wait_before_a_start_is_no_longer_because_a_call_fails():
         assert "digits-worker-1-2" in made.pods
 
 
-def test_only_the_successor_of_a_pod_that_is_still_in_service_waits_for_that():
+def test_only_a_pod_whose_predecessor_is_in_service_waits_for_its_removal():
     with world(builders.job(program=False)) as made:
         made.run(1)
         all_run(made)
@@ -354,7 +354,7 @@ def test_only_the_successor_of_a_pod_that_is_still_in_service_waits_for_that():
         assert "digits-worker-0-1" in made.pods
 
 
-def test_one_that_is_gone_when_it_is_to_be_mended_is_made_again():
+def test_a_shared_object_that_is_gone_before_its_repair_is_created_again():
     """Its DELETED may never come: kopf lists a moment after us, and again after each watch that was cut."""
     with world(builders.job()) as made:
         made.run(1)

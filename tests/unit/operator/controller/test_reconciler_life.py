@@ -146,7 +146,7 @@ def test_a_job_whose_deletion_is_refused_is_tried_again() -> None:
 
 
 @pytest.mark.parametrize("spec", [{}, {"of a newer version": 1}, {"suspend": True}])
-def test_anothers_job_is_left_alone(spec: dict[str, Any]) -> None:
+def test_a_job_of_another_controller_is_left_alone(spec: dict[str, Any]) -> None:
     """Also one that this version could not read."""
     with world(managedBy="kueue.x-k8s.io/multikueue") as made:
         set_spec(made, **spec)
@@ -158,7 +158,7 @@ def test_anothers_job_is_left_alone(spec: dict[str, Any]) -> None:
         assert made.job_status() == {}
 
 
-def test_our_own_name_is_ours() -> None:
+def test_a_job_managed_by_dtjobs_own_name_gets_its_pods() -> None:
     with world(managedBy="training.dtjob.dev/dtjob-controller") as made:
         made.run(1)
         assert len(made.pods) == 3
@@ -181,7 +181,7 @@ def test_pods_are_made_no_further_once_the_job_is_suspended() -> None:
 
 
 @pytest.mark.parametrize("refused", [False, True])
-def test_what_a_kubelet_says_of_a_pod_that_does_not_start_is_read_once_a_minute(refused: bool) -> None:
+def test_the_events_of_a_pod_that_does_not_start_are_read_once_a_minute(refused: bool) -> None:
     said, asked = 'FailedMount: configmap "settings" not found', list[str]()
 
     async def warning_about(namespace: str, pod_uid: str) -> str:
@@ -214,7 +214,7 @@ def config_maps(made: World) -> list[str]:
     return [one["metadata"]["uid"] for one in made.cluster.of_kind("ConfigMap")]
 
 
-def test_a_config_map_that_somebody_deleted_is_made_again_if_a_pod_does_not_start() -> None:
+def test_a_deleted_config_map_is_created_again_if_a_pod_does_not_start() -> None:
     """No watch tells of its end. A pod that runs has what it needs of it."""
     with world(workers=1) as made:
         made.run(1)

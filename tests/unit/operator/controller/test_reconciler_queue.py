@@ -136,7 +136,7 @@ class UnlabelledWorld(QueuedWorld):
         World.apply(self, job)
 
 
-def test_each_call_of_a_queued_jobs_life_may_be_the_operators_last() -> None:
+def test_a_queued_job_ends_the_same_at_whichever_call_the_operator_dies() -> None:
     with world() as made:
         expected = life(made)
         calls = len(made.cluster.calls)
@@ -176,7 +176,7 @@ def test_a_kueue_that_does_not_answer_holds_no_pod_up() -> None:
     ],
     ids=["refused", "down"],
 )
-def test_a_worker_is_replaced_while_kueue_will_not_hear_of_more(error: ClusterError) -> None:
+def test_a_worker_is_replaced_while_the_workload_for_more_workers_is_refused(error: ClusterError) -> None:
     made = QueuedWorld(elastic(builders.job(checkpoint=CLAIM)))
     with closing(made):
         made.cluster.objects["ResourceFlavor", "spot"] = copied(SPOT)
@@ -200,7 +200,7 @@ def test_a_worker_is_replaced_while_kueue_will_not_hear_of_more(error: ClusterEr
         assert str(error) in made.job.status["message"]
 
 
-def test_kueue_is_told_of_a_failure_though_a_pods_label_may_not_be_put_back() -> None:
+def test_a_failure_is_written_to_the_workload_though_a_pods_label_cannot_be_restored() -> None:
     with training() as made:
         assert made.workload.holds("PodsReady")
         made.cluster.failing = {"relabel digits-worker-0-0": Refused("denied the request")}
@@ -212,7 +212,7 @@ def test_kueue_is_told_of_a_failure_though_a_pods_label_may_not_be_put_back() ->
         assert not made.workload.holds("PodsReady")
 
 
-def test_a_webhook_that_refuses_pods_or_does_not_answer_is_named_whoever_set_it() -> None:
+def test_a_webhook_that_refuses_pods_or_does_not_answer_is_named() -> None:
     pod = "create Pod digits-chief-0-0"
     for error in (
         Refused('admission webhook "hold.example.com" denied the request: not today'),
@@ -231,7 +231,7 @@ def test_a_webhook_that_refuses_pods_or_does_not_answer_is_named_whoever_set_it(
             assert "digits-chief-0-0" in made.pods
 
 
-def test_a_label_put_on_before_the_first_word_of_a_job_that_runs_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_queue_label_added_before_a_running_jobs_first_status_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(WorkQueue, "at_hand", MUCH + 1)  # so that its first status waits
     made = UnlabelledWorld(builders.job(workers=1))
     try:
@@ -271,7 +271,7 @@ def test_a_job_trains_on_whose_workload_loses_its_label(restarted: bool) -> None
         assert all(deleting(pod) for pod in made.pods.values())
 
 
-def test_an_eviction_by_a_workload_that_has_lost_its_label_is_heard_of() -> None:
+def test_an_eviction_of_a_workload_that_lost_its_label_suspends_the_job() -> None:
     with training() as made:
         made.take_label()
         made.kueue_says(condition("Evicted", True, "Preempted", "for another"))
@@ -281,7 +281,7 @@ def test_an_eviction_by_a_workload_that_has_lost_its_label_is_heard_of() -> None
         assert not made.workload.reserved
 
 
-def test_a_job_trains_on_though_the_label_may_not_be_put_back() -> None:
+def test_a_job_trains_on_though_its_workloads_label_cannot_be_restored() -> None:
     for error in (
         ClusterError("workloads.kueue.x-k8s.io is forbidden: cannot patch resource"),
         Refused('admission webhook "labels.example.com" denied the request: not today'),
@@ -303,7 +303,7 @@ def test_a_job_trains_on_though_the_label_may_not_be_put_back() -> None:
 
 
 @pytest.mark.parametrize("at_once", [False, True])
-def test_a_label_that_somebody_takes_away_again_and_again_is_not_put_back_all_the_time(at_once: bool) -> None:
+def test_a_label_that_is_removed_again_and_again_is_restored_only_at_intervals(at_once: bool) -> None:
     """Be it a webhook, or a tool that sees it later."""
     with training() as made:
         patch = made.cluster._patch_workload
@@ -333,7 +333,7 @@ def test_a_label_that_somebody_takes_away_again_and_again_is_not_put_back_all_th
 
 @pytest.mark.parametrize("restarted", [False, True])
 @pytest.mark.parametrize("refused", [False, True])
-def test_a_workload_that_loses_its_label_is_told_of_the_jobs_end(restarted: bool, refused: bool) -> None:
+def test_the_end_of_a_job_is_written_to_a_workload_that_lost_its_label(restarted: bool, refused: bool) -> None:
     with training() as made:
         if refused:
             why = Refused("denied the request")
@@ -353,7 +353,7 @@ def test_a_workload_that_loses_its_label_is_told_of_the_jobs_end(restarted: bool
         assert made.cluster.calls[calls:] == []
 
 
-def test_a_workload_that_loses_its_label_after_the_jobs_end_is_told_of_it() -> None:
+def test_the_end_of_a_job_is_written_to_a_workload_that_lost_its_label_after_it() -> None:
     """Its last pods were still ending."""
     with training() as made:
         made.cluster.change("Pod", "digits-chief-0-0", lambda one: one.update(status=builders.ended(0, made.now())))
@@ -377,7 +377,7 @@ def test_a_workload_that_is_gone_stops_the_job_as_ever() -> None:
         assert not made.workload.reserved  # another, which waits
 
 
-def test_of_a_job_that_has_ended_a_workload_that_is_gone_is_asked_for_once() -> None:
+def test_an_ended_job_looks_up_its_missing_workload_once() -> None:
     """Kueue removes those that are finished after a while, where it is told to."""
     with training() as made:
         finish(made)

@@ -45,7 +45,7 @@ class Throttled:
         raise error
 
 
-async def test_who_is_told_when_to_ask_again_does_not_ask_before(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_throttled_call_is_repeated_only_after_the_time_in_the_answer(caplog: pytest.LogCaptureFixture) -> None:
     store: Store = Store()
     store.apply(job_manifest(builders.job(suspend=True)))
     reconciler = Reconciler(cast(Cluster, Throttled()), store, WorkQueue())

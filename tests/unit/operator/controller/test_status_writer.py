@@ -47,7 +47,7 @@ async def test_a_status_that_is_taken_is_written_once() -> None:
     assert (len(cluster.tried), cluster.events) == (1, [])
 
 
-async def test_a_refused_one_keeps_the_progress_that_was_there() -> None:
+async def test_a_refused_status_is_written_with_the_earlier_progress() -> None:
     kept = {"phase": "Running", "ready": "1/3", "progress": {"step": 1}}
     cluster = Picky(kept)
     assert await written(cluster) == kept
@@ -56,19 +56,19 @@ async def test_a_refused_one_keeps_the_progress_that_was_there() -> None:
     assert "progress.step: must be of type integer" in event.message
 
 
-async def test_where_that_is_the_trouble_it_has_none() -> None:
+async def test_a_refused_status_is_written_without_progress_if_the_old_progress_is_refused_too() -> None:
     bare = {"phase": "Running", "ready": "1/3"}
     assert await written(Picky(bare)) == bare
     assert await written(Picky(bare), job={**JOB, "status": {}}) == bare
 
 
-async def test_nothing_is_written_where_only_progress_was_new() -> None:
+async def test_a_refused_status_with_new_progress_only_is_not_written_again() -> None:
     cluster = Picky()
     assert await written(cluster, {**OLD, "progress": {"step": "many"}}) == OLD
     assert len(cluster.tried) == 1
 
 
-async def test_it_is_said_once_until_it_is_well_again() -> None:
+async def test_a_refused_status_has_one_event_until_a_status_is_accepted_again() -> None:
     kept = {"phase": "Running", "ready": "1/3", "progress": {"step": 1}}
     good = {**NEW, "progress": {"step": 3}}
     cluster = Picky(kept, good)
@@ -79,7 +79,7 @@ async def test_it_is_said_once_until_it_is_well_again() -> None:
 
 
 @pytest.mark.parametrize("error", [Refused("name is bad"), Stale("changed")])
-async def test_what_has_another_reason_is_the_callers(error: Exception) -> None:
+async def test_an_error_that_reports_did_not_cause_is_raised_to_the_caller(error: Exception) -> None:
     with pytest.raises(type(error)):
         await written(Picky(error=error), {"phase": "Running"})
     if isinstance(error, Stale):
@@ -87,7 +87,7 @@ async def test_what_has_another_reason_is_the_callers(error: Exception) -> None:
             await written(Picky(error=error))
 
 
-async def test_of_a_job_that_is_gone_nothing_is_remembered() -> None:
+async def test_a_refusal_is_remembered_only_as_long_as_the_memory_of_its_job() -> None:
     """Another of its name is told the same, once."""
     cluster = Picky({"phase": "Running", "ready": "1/3"})
     writer, memory = StatusWriter(cluster), Memory()  # type: ignore[arg-type]
@@ -141,7 +141,7 @@ async def unanswered(noting: Noting) -> tuple[Unanswering, StatusWriter, Memory]
     return cluster, writer, memory
 
 
-async def test_events_of_a_status_whose_answer_was_lost_are_told_once_it_is_seen() -> None:
+async def test_events_of_a_status_without_an_answer_are_recorded_once_the_status_is_seen() -> None:
     noting, before = Noting(), manifest_of(7, {"phase": "Pending"})
     cluster, writer, memory = await unanswered(noting)
     await writer.catch_up(memory, before)  # the watch has not told yet
@@ -154,7 +154,7 @@ async def test_events_of_a_status_whose_answer_was_lost_are_told_once_it_is_seen
         assert noting.written == [("Pending", "Succeeded")]
 
 
-async def test_those_of_one_that_was_not_written_are_told_with_the_next() -> None:
+async def test_events_of_a_status_that_was_not_written_are_recorded_with_the_next_one() -> None:
     cluster, writer, memory = await unanswered(Noting())
     cluster.job, cluster.answers = manifest_of(9, {"phase": "Pending"}), True
     await writer.catch_up(memory, cluster.job)

@@ -64,7 +64,7 @@ def test_versions_are_numbers():
     assert store.apply(running(100)) == KEY
 
 
-def test_a_newer_version_in_which_nothing_is_new_that_is_read_concerns_nobody():
+def test_a_newer_version_without_a_change_that_is_read_makes_no_job_due():
     store = Store()
     store.apply(running(11))
     noted = running(12)
@@ -85,7 +85,7 @@ def test_a_late_event_of_an_earlier_object_does_not_hide_its_successor():
     assert names(store) == ["pod-b"]
 
 
-def test_what_is_gone_does_not_come_back():
+def test_a_late_event_does_not_bring_a_removed_object_back():
     store = Store()
     store.apply(POD)
     assert store.remove(versioned(POD, 12)) == KEY
@@ -125,7 +125,7 @@ def test_an_orphans_job_is_the_one_of_its_label():
     assert store.apply(versioned(POD, 11, uid="nobodys", ownerReferences=[], labels={})) is None
 
 
-def test_of_shared_objects_only_what_is_compared_is_kept():
+def test_the_store_keeps_only_the_compared_fields_of_shared_objects():
     store = Store()
     service = builders.stored(shared.service(JOB))
     service["metadata"]["managedFields"] = [{"manager": "dtjob"}]
@@ -135,7 +135,7 @@ def test_of_shared_objects_only_what_is_compared_is_kept():
     assert drift.drifted(shared.service(JOB), kept) == ""
 
 
-def test_an_end_that_is_heard_of_before_the_beginning_counts():
+def test_a_deletion_that_arrives_before_the_creation_counts():
     store = Store()
     assert store.remove(POD) is None
     assert store.apply(POD) is None
@@ -189,7 +189,7 @@ def test_reports_and_problems_go_with_their_job():
         assert (children.reports, children.problems) == ({}, {})
 
 
-def test_a_job_begins_without_what_was_told_of_an_earlier_one_after_its_end():
+def test_a_job_has_no_reports_or_problems_of_an_earlier_job_of_its_name():
     """By a call that was under way."""
     store, job = Store(), versioned(job_manifest(JOB), 5)
     store.apply(job)
@@ -212,7 +212,7 @@ def test_a_problem_is_news_once():
     assert store.children(KEY).problems == {}
 
 
-def test_that_there_is_no_problem_with_a_job_that_has_gone_is_not_held():
+def test_the_end_of_a_problem_of_a_deleted_job_is_not_stored():
     """The watch may tell of its end before the call that deleted it is answered."""
     store = Store()
     assert not store.set_problem(KEY, "Pod/x", None)
@@ -281,7 +281,7 @@ def test_a_pod_that_was_replaced_or_removed_is_let_go_of_at_once():
         gc.enable()
 
 
-def test_of_a_job_that_is_gone_nothing_is_held():
+def test_the_store_keeps_nothing_of_a_deleted_job_once_its_pods_are_gone():
     """Its ConfigMap is in no list and no watch; hundreds of jobs a day would each leave one behind."""
     store = Store()
     job = versioned(job_manifest(JOB), 1)

@@ -42,7 +42,7 @@ def as_an_api_server_gives_it(task_id: str = "worker-0") -> Manifest:
     return json.loads(json.dumps(pod))  # type: ignore[no-any-return]
 
 
-def test_of_a_pod_stays_what_is_read():
+def test_only_the_fields_of_a_pod_that_are_read_are_kept():
     found = kept(as_an_api_server_gives_it())
     assert set(found["metadata"]) == {
         *("name", "namespace", "uid", "resourceVersion", "creationTimestamp", "labels", "ownerReferences")
@@ -52,12 +52,12 @@ def test_of_a_pod_stays_what_is_read():
     assert {one["type"] for one in found["status"]["conditions"]} >= {"Ready", "PodScheduled"}
 
 
-def test_what_is_kept_is_kept_of_what_was_kept():
+def test_reducing_a_reduced_pod_changes_nothing():
     once = kept(as_an_api_server_gives_it())
     assert kept(once) == once
 
 
-def test_what_pods_have_in_common_is_held_once():
+def test_pods_share_one_copy_of_their_equal_values():
     one, other = kept(as_an_api_server_gives_it("worker-0")), kept(as_an_api_server_gives_it("worker-1"))
     assert one["metadata"]["ownerReferences"][0] is other["metadata"]["ownerReferences"][0]
     assert one["status"]["conditions"][0] is other["status"]["conditions"][0]
@@ -98,7 +98,7 @@ def test_a_job_is_kept_but_for_the_copies_of_itself():
     assert Job.model_validate(found) == Job.model_validate({**job, "metadata": found["metadata"]})
 
 
-def test_of_a_config_map_only_stays_that_it_is_there():
+def test_only_the_metadata_of_a_config_map_is_kept():
     metadata = {"name": "digits-cluster-1", "namespace": "default", "uid": "a", "resourceVersion": "1", "labels": {}}
     config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"cluster.json": "{}"}}
     metadata = {**metadata, "ownerReferences": []}
@@ -129,6 +129,6 @@ def test_a_field_that_is_read_and_not_kept_fails():
         assert "annotations" in pod["metadata"]
 
 
-def test_only_children_have_fields_that_go():
+def test_only_fields_of_children_are_removed():
     assert kept({"kind": "Lease", "metadata": {}, "spec": {"a": 1}})["spec"] == {"a": 1}
     assert KIND not in sys.modules["dtjob.controller.stored_fields"].FIELDS

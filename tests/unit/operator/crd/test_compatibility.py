@@ -90,7 +90,7 @@ HARMLESS = {
 
 
 @pytest.mark.parametrize("case", BREAKING)
-def test_what_breaks_users_is_found(case: str) -> None:
+def test_each_breaking_change_of_a_definition_is_found(case: str) -> None:
     path, to, said = BREAKING[case]
     found = breaking_changes(crd(OLD), crd(changed(*path, to=to)))
     assert len(found) == 1
@@ -98,7 +98,7 @@ def test_what_breaks_users_is_found(case: str) -> None:
 
 
 @pytest.mark.parametrize("case", HARMLESS)
-def test_what_is_only_added_breaks_nobody(case: str) -> None:
+def test_an_addition_to_a_definition_is_no_breaking_change(case: str) -> None:
     path, to = HARMLESS[case]
     assert breaking_changes(crd(OLD), crd(changed(*path, to=to))) == []
 

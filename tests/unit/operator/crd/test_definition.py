@@ -18,7 +18,7 @@ def test_plain_kubectl_apply_can_take_it() -> None:
     assert size <= LARGEST, "shorten the texts in api/spec/pod_template.py first: each is there four or eight times"
 
 
-def test_names_and_columns() -> None:
+def test_the_definition_has_its_names_columns_and_selectable_fields() -> None:
     names = definition.crd()["spec"]["names"]
     assert (names["shortNames"], names["categories"]) == (["dtj", "dtjob", "dtjobs"], ["all", "training"])
     columns = definition.crd()["spec"]["versions"][0]["additionalPrinterColumns"]
@@ -32,7 +32,7 @@ def test_names_and_columns() -> None:
     assert [one["jsonPath"] for one in selectable] == [".status.phase", ".spec.strategy"]
 
 
-def test_each_rule_stands_at_its_place() -> None:
+def test_each_rule_is_in_the_schema_at_its_path() -> None:
     properties = definition.schema()["properties"]
     everywhere = list(definition._parts(definition.schema(), "spec.replicaSpecs.*.template.metadata.labels"))
     assert len(everywhere) == 4

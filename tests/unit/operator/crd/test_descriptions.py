@@ -99,7 +99,7 @@ def test_every_default_is_described() -> None:
         assert re.search(rf"Defaults to \"?{said}\"?\.|\b{said} \(the default\)", schema["description"]), path
 
 
-def test_what_the_tests_look_for_is_found() -> None:
+def test_the_checks_of_descriptions_find_each_kind_of_bad_description() -> None:
     schema = {
         "properties": {
             "a": {"description": "true: it runs. Otherwise it waits."},

@@ -63,7 +63,7 @@ def test_the_first_broken_rule_is_said() -> None:
         {"at_creation": True},
     ],
 )
-def test_rules_that_differ_in_more_than_their_field_do_not(change: dict[str, object]) -> None:
+def test_rules_that_differ_in_more_than_their_field_share_no_entry(change: dict[str, object]) -> None:
     made = list(entries([ONE, dataclasses.replace(OTHER, **change)]))  # type: ignore[arg-type]
     assert [entry["fieldPath"] for _, entry in made] == [".x.y.a", ".x.y.b.c"]
     assert all("messageExpression" not in entry for _, entry in made)

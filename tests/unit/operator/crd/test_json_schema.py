@@ -33,18 +33,18 @@ def complaints(manifest: Any) -> list[str]:
     return [f"{error.json_path}: {error.message}" for error in VALIDATOR.iter_errors(plain)]
 
 
-def test_it_is_a_schema() -> None:
+def test_the_json_schema_is_a_valid_schema_without_kubernetes_extensions() -> None:
     Draft7Validator.check_schema(SCHEMA)
     assert "x-kubernetes" not in json.dumps(SCHEMA)
 
 
 @pytest.mark.parametrize("name", GOOD)
-def test_good_manifests_are_taken(name: str) -> None:
+def test_good_manifests_are_accepted(name: str) -> None:
     assert complaints(GOOD[name]) == []
 
 
 @pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.name)
-def test_examples_are_taken(file: Path) -> None:
+def test_examples_are_accepted(file: Path) -> None:
     jobs = [one for one in yaml.safe_load_all(file.read_text()) if one["kind"] == KIND]
     assert jobs
     assert [complaints(one) for one in jobs] == [[] for _ in jobs]
@@ -61,7 +61,7 @@ def test_a_complaint_names_the_field() -> None:
 
 
 @pytest.mark.parametrize(("field", "value"), [("apiVersion", "training.dtjob.dev/v1"), ("kind", "TFJob")])
-def test_another_kind_is_refused(field: str, value: str) -> None:
+def test_another_kind_or_api_version_is_refused(field: str, value: str) -> None:
     assert len(complaints({**job(), field: value})) == 1
 
 

@@ -31,7 +31,7 @@ def test_a_rule_on_what_cannot_change_is_for_creation(cel: str, at_creation: boo
     assert rule.is_for_creation is only_at_creation
 
 
-def test_what_the_frame_reads_counts_too() -> None:
+def test_the_fields_that_a_frame_reads_count_as_read_by_its_rule() -> None:
     rule = Rule("spec", "has(self.image)", lambda _: True, "add it", frame="!has(self.suspend) || {}")
     assert rule.whole == "!has(self.suspend) || has(self.image)"
     assert not rule.is_for_creation

@@ -69,7 +69,7 @@ def test_models_are_inlined_and_described_as_their_fields_are() -> None:
     }
 
 
-def test_a_choice_that_no_structural_schema_can_say_is_an_error_of_ours() -> None:
+def test_a_union_that_a_structural_schema_cannot_express_raises_an_error() -> None:
     class Bad(Block):
         field: bool | int = 1
 
@@ -83,7 +83,7 @@ def test_the_schema_is_structural() -> None:
         assert not {"$ref", "anyOf", "title"} & set(node)
 
 
-def test_every_field_that_is_ours_is_described() -> None:
+def test_every_field_of_dtjob_is_described() -> None:
     schema = deepcopy(spec_schema())
     storage = schema["properties"]["checkpoint"]["properties"]["storage"]
     storage["properties"]["volume"]["properties"] = {}  # these are Kubernetes' own

@@ -35,12 +35,12 @@ MAY_CHANGE = [
 
 
 @pytest.mark.parametrize(("at", "cel"), SETTLED)
-def test_what_cannot_change_is_settled(at: str, cel: str) -> None:
+def test_a_rule_that_reads_only_unchangeable_fields_is_settled(at: str, cel: str) -> None:
     assert is_settled(at, cel)
 
 
 @pytest.mark.parametrize(("at", "cel"), MAY_CHANGE)
-def test_what_may_change_is_not(at: str, cel: str) -> None:
+def test_a_rule_that_reads_a_changeable_field_is_not_settled(at: str, cel: str) -> None:
     assert not is_settled(at, cel)
 
 

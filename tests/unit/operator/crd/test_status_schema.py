@@ -111,11 +111,11 @@ def test_values_have_limits_and_formats() -> None:
                 assert other in ("object", "boolean"), path
 
 
-def test_there_is_no_default_and_no_number_with_a_fraction() -> None:
+def test_the_status_schema_has_no_defaults_and_no_fractional_numbers() -> None:
     assert [path for path, part in parts(status_schema()) if "default" in part or part["type"] == "number"] == []
 
 
-def test_what_the_operator_remembers_is_not_described() -> None:
+def test_the_schema_does_not_describe_the_internal_status() -> None:
     internal = status_schema()["properties"]["internal"]
     assert (internal["type"], internal[PRESERVE], "properties" in internal) == ("object", True, False)
 
@@ -148,7 +148,7 @@ def histories() -> list[dict[str, Any]]:
     return written
 
 
-def test_what_plans_write_is_described_and_taken() -> None:
+def test_the_schema_describes_and_accepts_every_status_that_plans_write() -> None:
     written = histories()
     seen = {name for one in written for name in one}
     assert seen >= {
@@ -190,7 +190,7 @@ ODD = (
 
 
 @pytest.mark.parametrize("field", REPORT)
-def test_whatever_a_report_says_an_api_server_takes_the_status(field: str) -> None:
+def test_an_api_server_accepts_the_status_whatever_a_report_says(field: str) -> None:
     """Refused once, it would be refused at each try, and nothing would ever be done for the job again."""
     job = builders.job(evaluator=True)
     pods = tuple(builders.all_pods(job).values())

@@ -21,7 +21,7 @@ def test_scheduling_and_resources_may_change(name: str) -> None:
 
 
 @pytest.mark.parametrize("row", SUSPENDED_CHANGES, ids=[row.name for row in SUSPENDED_CHANGES])
-def test_what_runs_may_not(row: Bad) -> None:
+def test_other_changes_of_a_suspended_jobs_roles_are_refused(row: Bad) -> None:
     said = " | ".join(str(problem) for problem in problems(row.manifest, old=SUSPENDED))
     for part in row.says:
         assert part in said
@@ -38,6 +38,6 @@ def test_what_runs_may_not(row: Bad) -> None:
         (ALONE, {"phase": "Suspended", "startTime": "2026-11-21T10:00:00Z"}, False),
     ],
 )
-def test_only_once_the_pods_of_the_old_template_are_given_up(old: Any, status: Any, taken: bool) -> None:
+def test_roles_may_change_only_once_the_pods_of_the_old_template_are_gone(old: Any, status: Any, taken: bool) -> None:
     found = problems(RESOURCES, old={**old, "status": status})
     assert [problem.field for problem in found] == ([] if taken else ["spec.replicaSpecs"])

@@ -18,7 +18,7 @@ from dtjob.kube.api_error import ApiError, error_of
         (b"", "HTTP 403"),
     ],
 )
-def test_it_says_what_it_knows(text: bytes, said: str) -> None:
+def test_an_api_error_says_the_message_the_reason_or_the_code(text: bytes, said: str) -> None:
     error = error_of(403, text)
     assert error.code == 403
     assert said in str(error)

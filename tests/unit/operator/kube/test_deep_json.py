@@ -25,25 +25,25 @@ def nested(levels: int, inside: str = "1") -> str:
 
 
 @pytest.mark.parametrize("value", [{"a": [1, "{", "\\", '"']}, [], "x", 1, {"[": {"]": []}}])
-def test_what_python_can_parse_is_parsed_whole(value: Any) -> None:
+def test_json_that_python_can_parse_is_parsed_whole(value: Any) -> None:
     text = json.dumps(value)
     assert loads(text) == loads(text.encode()) == value
     assert cut(text) == text
 
 
 @pytest.mark.parametrize("text", ['"\\ud800"', nested(1500), "1e999"], ids=["half a pair", "deep", "beyond a double"])
-def test_what_orjson_does_not_take_is_parsed_all_the_same(text: str) -> None:
+def test_json_that_orjson_refuses_is_parsed_all_the_same(text: str) -> None:
     sys.setrecursionlimit(50_000)
     assert loads(text) == loads(text.encode()) == json.loads(text)
 
 
 @pytest.mark.parametrize("value", [{"a": ["ü", 1.5, None, True]}, "\ud800", 2**70, nested(3)])
-def test_what_is_written_is_read_again(value: Any) -> None:
+def test_a_value_is_the_same_after_dumps_and_loads(value: Any) -> None:
     assert loads(dumps(value)) == json.loads(json.dumps(value))
     assert json.loads(dumps(value)) == value
 
 
-def test_what_is_too_deep_is_cut_and_the_rest_is_there() -> None:
+def test_values_nested_too_deeply_are_cut_and_the_rest_is_kept() -> None:
     deep = f'{{"items": [{nested(10_000)}, {{"b": "]}}{{[", "c": [{nested(9000, "[]")}, 2]}}], "last": "{{"}}'
     found = loads(deep)
     assert found["last"] == "{"
@@ -55,6 +55,6 @@ def test_what_is_too_deep_is_cut_and_the_rest_is_there() -> None:
     assert levels == CUT_AT
 
 
-def test_what_is_no_json_is_an_error() -> None:
+def test_a_text_that_is_no_json_is_an_error() -> None:
     with pytest.raises(ValueError, match="Expecting"):
         loads("{")

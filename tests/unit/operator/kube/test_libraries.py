@@ -23,11 +23,11 @@ def test_the_operator_does_not_hold_the_synchronous_client() -> None:
     assert [name for name in UNUSED if name in modules] == []
 
 
-def test_who_imports_all_of_it_gets_all_of_it() -> None:
+def test_an_import_of_the_whole_kubernetes_client_gets_all_of_it() -> None:
     program = "import dtjob.kube.process, kubernetes, kubernetes.aio; kubernetes.client.CoreV1Api; kubernetes.config"
     assert "requests" in imported(program)
 
 
-def test_what_was_imported_before_stays() -> None:
+def test_a_kubernetes_client_imported_earlier_stays_the_same_module() -> None:
     program = "import kubernetes; before = kubernetes; import dtjob.kube.process; import kubernetes as after"
     assert "kubernetes.client" in imported(f"{program}; assert before is after")

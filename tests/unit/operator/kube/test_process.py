@@ -77,7 +77,7 @@ async def test_a_process_that_cannot_go_on_ends_all_its_loops() -> None:
 
 
 @pytest.mark.parametrize(("stopped_after", "done"), [(10.0, True), (3.0, False)])
-def test_work_is_given_up_where_the_process_is_told_to_stop(
+def test_work_is_cancelled_when_the_process_is_asked_to_stop(
     loop: SimulatedLoop, stopped_after: float, done: bool
 ) -> None:
     async def story() -> tuple[bool, bool]:

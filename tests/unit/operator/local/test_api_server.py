@@ -21,7 +21,7 @@ def manifest(name="a"):
     return {"kind": "Pod", "metadata": {"name": name}}
 
 
-def test_what_goes_in_and_out_is_a_copy(objects):
+def test_objects_are_copied_when_they_are_stored_and_read(objects):
     given = manifest()
     stored = objects.add(given)
     given["metadata"]["name"] = stored["metadata"]["name"] = "changed"
@@ -37,7 +37,7 @@ def test_a_name_is_taken_once(objects):
     assert error.value.existing["metadata"]["uid"] == uid
 
 
-def test_watchers_hear_each_change_at_its_version(objects, seen):
+def test_watchers_get_each_change_with_its_version(objects, seen):
     objects.add(manifest())
     objects.change("Pod", "a", lambda pod: pod.update(status={}))
     objects.remove("Pod", "a")
@@ -47,5 +47,5 @@ def test_watchers_hear_each_change_at_its_version(objects, seen):
     assert objects.get("Pod", "a") is None
 
 
-def test_what_is_gone_cannot_be_changed(objects):
+def test_a_missing_object_cannot_be_changed(objects):
     assert objects.change("Pod", "a", lambda pod: pod.clear()) is None

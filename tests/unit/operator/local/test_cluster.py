@@ -23,7 +23,7 @@ def cluster(tmp_path: Path) -> ProcessCluster:
     return ProcessCluster(manifest_of(JOB), Addresses.choose(JOB), directories, lambda type_, manifest: None)
 
 
-async def test_an_object_is_mended_where_it_is_there(cluster: ProcessCluster) -> None:
+async def test_an_object_is_repaired_only_if_it_exists_with_its_uid(cluster: ProcessCluster) -> None:
     wanted = shared.service(JOB)
     other: Manifest = {**wanted, "spec": {**wanted["spec"], "selector": {"a": "b"}, "sessionAffinity": "ClientIP"}}
     stored = await cluster.create(other)

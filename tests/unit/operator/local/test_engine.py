@@ -61,7 +61,9 @@ async def run(
 
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("clean", ["Running", "None"])
-async def test_it_ends_though_tasks_would_serve_on(clean: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+async def test_a_run_ends_after_its_success_though_parameter_servers_still_run(
+    clean: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     job = builders.job("ParameterServer", ps=1, cleanPodPolicy=clean)
     outcome = await run(job, tmp_path, monkeypatch, ["true"])
     assert outcome.snapshot.status["phase"] == "Succeeded"
@@ -70,7 +72,7 @@ async def test_it_ends_though_tasks_would_serve_on(clean: str, tmp_path: Path, m
 
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("clean", ["Running", "None"])
-async def test_it_ends_though_survivors_of_a_failure_would_go_on(
+async def test_a_run_ends_after_its_failure_though_other_tasks_still_run(
     clean: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     job = builders.job(cleanPodPolicy=clean, failurePolicy={"maxRestartsWithoutProgress": 0})

@@ -29,7 +29,7 @@ def test_the_stored_job_reads_as_the_job():
     assert problems.to_job(manifest_of(here)) == here
 
 
-def test_what_means_nothing_here_is_left_aside_and_named():
+def test_fields_without_a_meaning_in_local_runs_are_ignored_and_named():
     ttl = {"activeDeadlineSeconds": 60, "ttlSecondsAfterFinished": 0, "ttlSecondsAfterFailed": 9}
     whole = job(suspend=True, managedBy="kueue.x-k8s.io/multikueue", **ttl)
     spec = job_here(whole, "u").spec
@@ -54,7 +54,7 @@ def test_a_queue_admits_no_jobs_here():
     assert said == "label kueue.x-k8s.io/queue-name: team-a admits no jobs here; the job trains at once"
 
 
-def test_where_pods_go_means_nothing_to_processes():
+def test_gang_and_topology_are_ignored_in_local_runs():
     placed = job(scheduling={"gang": {}, "topology": {"required": "rack"}, "priorityClassName": "high"})
     here = job_here(placed, "u").spec.scheduling
     assert (here.gang, here.topology, here.priority_class_name) == (None, None, "high")

@@ -69,7 +69,7 @@ def test_success_while_it_was_stopped_is_the_chiefs():
     assert (status["phase"], status["reason"]) == ("Succeeded", "Completed")
 
 
-def test_what_was_told_to_end_has_not_failed():
+def test_a_run_whose_tasks_were_stopped_has_not_succeeded():
     for code in (143, -signal.SIGKILL, 1):
         stopped = observed(pods(chief=code, worker=code))
         assert (

@@ -17,7 +17,7 @@ from tests.unit.operator.builders import job
 CHIEF = topology.tasks(job())[0]
 
 
-def test_a_strangers_report_is_not_the_tasks():
+def test_a_report_of_another_job_or_task_is_not_the_tasks():
     assert is_of({"jobUid": "u", "task": "chief-0"}, "u", "chief-0")
     assert not is_of({"jobUid": "other", "task": "chief-0"}, "u", "chief-0")
     assert not is_of({"jobUid": "u", "task": "worker-0"}, "u", "chief-0")
@@ -36,7 +36,7 @@ def give(monkeypatch: pytest.MonkeyPatch, answers: list[dict[str, Any] | None]) 
     monkeypatch.setattr(poller, "read_status", read_status)
 
 
-async def test_reports_are_kept_and_told(monkeypatch):
+async def test_reports_of_the_job_are_kept_and_passed_on(monkeypatch):
     answers = [{"jobUid": "u", "task": "chief-0", "step": 4}, None, {"jobUid": "v", "task": "chief-0", "step": 9}]
     give(monkeypatch, answers)
     told = []
@@ -47,7 +47,7 @@ async def test_reports_are_kept_and_told(monkeypatch):
     assert made.reports["chief-0"]["step"] == 4
 
 
-async def test_who_had_reported_and_answers_no_longer_is_silent(monkeypatch):
+async def test_a_task_is_silent_only_if_its_attempt_answered_before(monkeypatch):
     """One that starts has not reported yet, and neither has a new attempt."""
     answers = [None, {"jobUid": "u", "task": "chief-0", "attempt": 0}, None, None]
     give(monkeypatch, answers)

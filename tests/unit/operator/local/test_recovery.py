@@ -61,7 +61,7 @@ def test_a_second_failure_prolongs_the_recovery():
     assert recoveries.observe(again, 3.0) == 3.0
 
 
-def test_a_finished_chief_ends_it():
+def test_a_finished_chief_ends_a_recovery():
     recoveries = Recoveries("chief-0")
     recoveries.failed("chief-0", {"chief-0": report(1)}, now=0.0)
     assert recoveries.observe({"chief-0": report(2, "finished", step=100, restored=100)}, 1.0) == 1.0
@@ -97,7 +97,7 @@ def test_a_crash_whose_pod_goes_on_is_a_recovery():
         assert recoveries.seconds == [2.5]
 
 
-def test_a_new_chief_begins_to_count_anew():
+def test_the_crashes_of_a_new_chief_are_counted_from_zero():
     recoveries = Recoveries("chief-0")
     recoveries.observe({"chief-0": {**report(1), "crashes": {"count": 2}, "attempt": 0}}, 1.0)
     recoveries.current = None

@@ -60,7 +60,7 @@ def test_a_run_whose_training_had_ended_is_left_alone_though_dtjob_was_killed(tm
     assert opened(tmp_path).directory.name == "run-2"
 
 
-def test_another_jobs_mark_does_not_count(tmp_path):
+def test_a_done_mark_of_another_job_does_not_count(tmp_path):
     first = opened(tmp_path)
     (first.checkpoints / "DONE").write_text(json.dumps({"uid": "another", "step": 5}))
     assert opened(tmp_path).resumed
@@ -88,7 +88,7 @@ def test_a_record_that_cannot_be_read_is_no_run_to_resume(tmp_path, text):
     assert second.directory.name == "run-2"
 
 
-def test_one_job_is_run_once_at_a_time(tmp_path):
+def test_a_job_cannot_be_run_twice_at_the_same_time(tmp_path):
     run = open_run(job(), tmp_path)
     with pytest.raises(RunStateError, match=r"is being run in .* already"):
         open_run(job(), tmp_path)

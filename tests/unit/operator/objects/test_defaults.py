@@ -110,7 +110,7 @@ def test_templates_that_name_their_images_are_enough_when_all_do() -> None:
     assert images(plan(job(replicaSpecs={"chief": own, "worker": {}}), Children(), NOW, OLD)) == ["own:1", "trainer:1"]
 
 
-def test_labels_go_under_the_templates_and_ours() -> None:
+def test_default_labels_yield_to_those_of_the_template_and_of_dtjob() -> None:
     replicas = {"chief": {}, "worker": {"template": {"metadata": {"labels": {"team": "vision"}}}}}
     defaults = Defaults(pod_labels={"team": "ml", "cost-centre": "7"})
     worker, chief = (

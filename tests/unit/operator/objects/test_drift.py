@@ -40,7 +40,7 @@ def changed(wanted: Manifest, **spec: Any) -> Manifest:
 
 
 @pytest.mark.parametrize("wanted", [SERVICE, CONFIG_MAP, POLICY], ids=lambda one: one["kind"])
-def test_what_the_api_server_fills_in_and_others_add_is_no_drift(wanted: Manifest):
+def test_defaults_of_the_api_server_and_additions_of_others_are_no_drift(wanted: Manifest):
     there = as_stored(wanted)
     assert drift.drifted(wanted, there) == ""
     there["metadata"]["labels"]["mesh.example.com/revision"] = "7"
@@ -66,7 +66,7 @@ def test_what_the_api_server_fills_in_and_others_add_is_no_drift(wanted: Manifes
         (changed(SERVICE, clusterIP="10.96.0.7"), "spec.clusterIP"),
     ],
 )
-def test_what_dtjob_says_and_is_otherwise_is_drift(there: Manifest, field: str):
+def test_a_field_that_dtjob_sets_and_that_differs_is_drift(there: Manifest, field: str):
     wanted = SERVICE if there["kind"] == "Service" else POLICY
     for seen in (there, drift.reduced(there)):
         assert drift.drifted(wanted, seen) == field
@@ -75,7 +75,7 @@ def test_what_dtjob_says_and_is_otherwise_is_drift(there: Manifest, field: str):
     assert repaired["metadata"]["resourceVersion"] == there["metadata"]["resourceVersion"]
 
 
-def test_a_rule_from_everybody_is_none_from_nobody():
+def test_an_empty_list_of_peers_equals_a_missing_one():
     """An API server drops an empty list; what it means, everybody, is the same."""
     rule = {"ports": [{"port": 2223}]}
     wanted = {**POLICY, "spec": {**POLICY["spec"], "ingress": [{**rule, "from": []}]}}
@@ -83,7 +83,7 @@ def test_a_rule_from_everybody_is_none_from_nobody():
     assert drift.drifted(wanted, changed(POLICY, ingress=[{**rule, "from": [{"podSelector": {}}]}])) == "spec.ingress"
 
 
-def test_a_label_of_ours_that_is_gone_comes_back_beside_the_others():
+def test_a_repair_restores_labels_of_dtjob_beside_the_others():
     there = as_stored(SERVICE)
     del there["metadata"]["labels"][labels.JOB_NAME]
     there["metadata"]["labels"]["team"] = "vision"

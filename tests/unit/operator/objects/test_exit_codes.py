@@ -23,6 +23,6 @@ def test_codes_are_those_of_the_contract() -> None:
     ("code", "number"),
     [(137, signal.SIGKILL), (143, signal.SIGTERM), (0, None), (1, None), (76, None), (128, None), (255, None)],
 )
-def test_the_signal_in_a_code(code: int, number: int | None) -> None:
+def test_an_exit_code_above_128_gives_its_signal(code: int, number: int | None) -> None:
     assert exit_codes.signal_of(code) == number
     assert number is None or exit_codes.of_signal(number) == code

@@ -40,7 +40,7 @@ def member(job: Job, id_: str = "worker-1", **more: Any) -> Manifest:
     return gangs.joined(pod(job, task(id_), 0), found)
 
 
-def test_kubernetes_own():
+def test_a_pod_group_of_kubernetes_has_its_form_and_its_members():
     made = gangs.on_the_wire(group_of(gang_job("Kubernetes")))
     assert (made["apiVersion"], made["kind"]) == ("scheduling.k8s.io/v1beta1", "PodGroup")
     assert made["spec"] == {"schedulingPolicy": {"gang": {"minCount": 4}}}
@@ -50,7 +50,7 @@ def test_kubernetes_own():
     assert "schedulerName" not in spec
 
 
-def test_kubernetes_own_has_a_priority_from_1_37_on():
+def test_a_pod_group_of_kubernetes_has_a_priority_from_1_37_on():
     """The scheduler goes by that of the PodGroup there, and not by the pods'; in 1.36 the field is refused."""
     made = group_of(gang_job("Kubernetes", scheduling={"priorityClassName": "high"}))
     beta = gangs.as_served(made, "scheduling.k8s.io/v1beta1")
@@ -70,7 +70,7 @@ def test_a_priority_that_cannot_change_is_left_as_it_is():
     assert drift.drifted(made, repaired) == ""
 
 
-def test_volcano():
+def test_a_pod_group_of_volcano_has_its_form_and_its_members():
     resources = {"requests": {"cpu": "500m"}, "limits": {"memory": "1Gi"}}
     with_resources = gang_job("Volcano", volcano={"queue": "team-a"}, scheduling={"priorityClassName": "high"})
     worker = with_resources.spec.replica_specs.worker
@@ -107,14 +107,14 @@ def test_least_resources_are_those_of_the_fewest_pods():
     assert group_of(job)["spec"] == {"minMember": 2, "queue": "default", "minResources": {"cpu": "5"}}
 
 
-def test_what_is_no_quantity_is_left_to_the_api_server():
+def test_a_resource_that_is_no_quantity_is_left_out_of_the_pod_group():
     sidecar = {"name": "log", "resources": {"limits": {"memory": "16GB"}}}
     replicas = {"chief": {"template": {"spec": {"containers": [sidecar]}}}, "worker": {"replicas": 1}}
     made = group_of(job(replicaSpecs=replicas, scheduling={"gang": {"provider": "Volcano"}}))
     assert made["spec"] == {"minMember": 2, "queue": "default"}
 
 
-def test_coscheduling():
+def test_a_pod_group_of_coscheduling_has_its_form_and_its_members():
     job = gang_job("Coscheduling", coscheduling={"scheduleTimeoutSeconds": 60}, minAvailable=3)
     made = gangs.on_the_wire(group_of(job))
     assert (made["apiVersion"], made["kind"]) == ("scheduling.x-k8s.io/v1alpha1", "PodGroup")
@@ -126,7 +126,7 @@ def test_coscheduling():
 
 
 @pytest.mark.parametrize("provider", list(GangProvider))
-def test_one_that_is_alone_has_the_scheduler_and_not_the_group(provider: GangProvider):
+def test_a_pod_outside_the_gang_has_its_scheduler_and_not_its_group(provider: GangProvider):
     queue = {"volcano": {"queue": "a"}} if provider is GangProvider.VOLCANO else {}
     alone, joined = member(gang_job(provider, **queue), alone=True), member(gang_job(provider, **queue))
     assert alone["spec"].get("schedulerName") == joined["spec"].get("schedulerName")
@@ -158,7 +158,7 @@ def test_a_job_without_a_gang_has_no_group():
     assert gangs.provider_of(job(status={"gang": {"provider": "Volcano"}}), NO_DEFAULTS) is None
 
 
-def test_who_is_the_provider():
+def test_the_provider_is_the_jobs_own_before_the_operators_default():
     volcano = replace(NO_DEFAULTS, gang_provider=GangProvider.VOLCANO)
     assert gangs.provider_of(gang_job(), NO_DEFAULTS) == "Kubernetes"
     assert gangs.provider_of(gang_job(), volcano) == "Volcano"
@@ -185,7 +185,7 @@ def stored(job: Job, **spec: Any) -> Manifest:
     return {**made, "spec": {**made["spec"], **spec}, "status": {"phase": "Inqueue"}}
 
 
-def test_what_is_dtjobs_is_mended_and_what_others_say_stays():
+def test_a_repair_of_a_pod_group_keeps_the_fields_of_others():
     job = gang_job("Volcano")
     wanted, there = group_of(job), stored(job, minMember=1, networkTopology={"mode": "soft"})
     assert drift.drifted(wanted, there) == "spec.minMember"
@@ -195,7 +195,7 @@ def test_what_is_dtjobs_is_mended_and_what_others_say_stays():
     assert drift.drifted(wanted, right) == ""
 
 
-def test_one_that_cannot_be_changed_never_drifts():
+def test_a_pod_group_that_cannot_be_changed_never_drifts():
     job = gang_job("Kubernetes")
     there = {**group_of(job, at_most=2), "apiVersion": "scheduling.k8s.io/v1alpha2"}
     assert gangs.is_fixed(there)
@@ -203,7 +203,7 @@ def test_one_that_cannot_be_changed_never_drifts():
     assert drift.drifted(group_of(job), {**there, "apiVersion": "scheduling.k8s.io/v1beta1"}) == "spec.schedulingPolicy"
 
 
-def test_what_is_kept_of_one_suffices():
+def test_the_kept_fields_of_a_pod_group_suffice():
     job = gang_job("Volcano")
     whole = stored(job)
     whole["metadata"] = {**whole["metadata"], "managedFields": [{"a": "b"}], "uid": "u", "resourceVersion": "3"}

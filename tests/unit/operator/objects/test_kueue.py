@@ -13,7 +13,7 @@ from tests.unit.operator import builders
 from tests.unit.operator.queued import QUEUE, labelled, queued_job
 
 
-def test_it_is_the_jobs_own_and_in_its_queue() -> None:
+def test_a_workload_is_owned_by_its_job_and_in_the_jobs_queue() -> None:
     made = kueue.workload(queued_job(), NO_DEFAULTS, None)
     metadata = made["metadata"]
     assert (made["apiVersion"], made["kind"]) == ("kueue.x-k8s.io/v1beta2", "Workload")
@@ -24,12 +24,12 @@ def test_it_is_the_jobs_own_and_in_its_queue() -> None:
     assert "priority" not in made["spec"]
 
 
-def test_a_job_without_a_queue_has_none() -> None:
+def test_a_job_without_a_queue_has_no_workload() -> None:
     with pytest.raises(ValueError, match="queue-name"):
         kueue.workload(builders.job(), NO_DEFAULTS, None)
 
 
-def test_its_sets_are_the_roles_with_their_pods() -> None:
+def test_the_pod_sets_of_a_workload_are_the_roles_with_their_pods() -> None:
     asked = {"requests": {"cpu": "2"}}
     job = queued_job(
         strategy="ParameterServer", evaluator=True, replicaSpecs={
@@ -49,7 +49,7 @@ def test_its_sets_are_the_roles_with_their_pods() -> None:
     assert not any("minCount" in one for one in sets)
 
 
-def test_with_how_few_a_role_can_begin_is_said_once() -> None:
+def test_only_elastic_workers_have_a_min_count() -> None:
     elastic = builders.job(workers=4, elasticPolicy={"minReplicas": 2})
     assert kueue.min_count(elastic, Role.WORKER) == 2
     assert kueue.min_count(elastic, Role.CHIEF) is None
@@ -58,7 +58,7 @@ def test_with_how_few_a_role_can_begin_is_said_once() -> None:
     assert kueue.min_count(builders.job(), Role.WORKER) is None
 
 
-def test_its_name_is_a_labels_value_and_the_jobs_alone() -> None:
+def test_the_name_of_a_workload_fits_a_label_and_is_unique_to_its_job() -> None:
     long = queued_job(name="a" * 60)
     assert len(kueue.workload_name(long)) == 63
     assert kueue.workload_name(queued_job()) != kueue.workload_name(queued_job(uid="other"))
@@ -76,17 +76,17 @@ def test_the_label_of_a_class_comes_before_the_pods_class() -> None:
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("90", 90), ("0", None), ("soon", None)])
-def test_how_long_it_may_run_is_passed_on(text: str, seconds: int | None) -> None:
+def test_the_maximum_execution_time_of_a_job_is_in_its_workload(text: str, seconds: int | None) -> None:
     spec = kueue.workload(queued_job({**QUEUE, kueue.MAX_EXEC_TIME: text}), NO_DEFAULTS, None)["spec"]
     assert spec.get("maximumExecutionTimeSeconds") == seconds
 
 
-def test_its_shape_is_that_of_what_the_job_asks_for() -> None:
+def test_the_shape_of_a_workload_changes_only_with_the_jobs_pods() -> None:
     assert kueue.shape_of(queued_job()) == kueue.shape_of(queued_job({**QUEUE, "a": "b"}, suspend=True))
     assert kueue.shape_of(queued_job()) != kueue.shape_of(queued_job(workers=3))
 
 
-def test_what_it_needs_is_all_its_pods_together() -> None:
+def test_the_needs_of_a_job_are_the_sum_over_its_pods() -> None:
     chief = {"resources": {"requests": {"cpu": "500m", "memory": "1Gi"}}}
     worker = {"replicas": 5, "resources": {"limits": {"cpu": "500m"}}}
     assert kueue.needs(queued_job(replicaSpecs={"chief": chief, "worker": worker}), NO_DEFAULTS) == "3 cpu, 1Gi memory"

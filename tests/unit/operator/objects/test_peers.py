@@ -62,6 +62,8 @@ def test_a_peer_is_taken(peer: dict[str, Any]) -> None:
         ({"ipBlock": {"cidr": "10.0.0.0/8", "except": ["fd00::/64"]}}, "is no part of"),
     ],
 )
-def test_what_an_api_server_would_not_take_is_refused_with_what_to_write(peer: dict[str, Any], words: str) -> None:
+def test_a_peer_that_an_api_server_would_refuse_is_refused_with_the_correct_form(
+    peer: dict[str, Any], words: str
+) -> None:
     with pytest.raises(ValueError, match=words):
         parse_scrapers(json.dumps([peer]))

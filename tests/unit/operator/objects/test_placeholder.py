@@ -55,7 +55,7 @@ def test_the_scheduler_and_admission_see_the_worker() -> None:
     assert made["metadata"]["ownerReferences"] == worker["metadata"]["ownerReferences"]
 
 
-def test_nothing_runs_in_it_and_it_goes_at_once() -> None:
+def test_a_placeholder_only_sleeps_and_has_a_short_grace_period() -> None:
     made = placeholder(JOB, 0)
     for one in (*made["spec"]["containers"], *made["spec"]["initContainers"]):
         assert one["command"] == ["sleep", "infinity"]
@@ -65,7 +65,7 @@ def test_nothing_runs_in_it_and_it_goes_at_once() -> None:
     assert "readinessGates" not in made["spec"]
 
 
-def test_it_is_no_attempt_at_a_task_and_bears_no_host_name() -> None:
+def test_a_placeholder_is_no_attempt_of_a_task_and_has_no_host_name() -> None:
     made = placeholder(JOB, 3)
     assert made["metadata"]["name"] == placeholder_name(JOB, 3) == "digits-worker-3-placeholder"
     assert is_placeholder(made["metadata"]["name"])

@@ -15,12 +15,12 @@ from dtjob.objects.quantities import added, requests_of, said, text, times
 
 
 @given(st.integers(0, 10**20), st.sampled_from(["", "m", "u", "n", "k", "Mi", "Gi"]))
-def test_what_is_written_is_read_as_the_same(number: int, suffix: str):
+def test_a_quantity_is_the_same_after_writing_and_parsing(number: int, suffix: str):
     amount = parse(f"{number}{suffix}")
     assert parse(text(amount)) == amount
 
 
-def test_it_is_written_short_and_never_too_small():
+def test_a_quantity_is_written_short_and_rounded_up():
     assert [text(parse(one)) for one in ("2000m", "1500m", "1Gi", "0")] == ["2", "1500m", "1073741824", "0"]
     assert text(Fraction(1, 3)) == "333333334n"
 

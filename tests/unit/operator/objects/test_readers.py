@@ -25,6 +25,6 @@ def test_peers_are_read(text: str) -> None:
         ('[{"podSelector": "prometheus"}]', "each field of a peer is an object"),
     ],
 )
-def test_what_is_no_peer_is_named(text: str, words: str) -> None:
+def test_a_scraper_that_is_no_peer_is_refused_and_named(text: str, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         parse_scrapers(text)

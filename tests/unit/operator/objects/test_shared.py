@@ -51,7 +51,7 @@ def test_only_the_same_job_reaches_tensorflows_port():
     assert len(shared.network_policy(builders.job(program=False), readers)["spec"]["ingress"]) == 1
 
 
-def test_the_operator_is_known_by_its_own_namespace_and_nobody_else_is_let_in():
+def test_the_network_policy_admits_the_operators_namespace_and_no_other():
     """Any namespace may have pods that are labelled like the operator or like Prometheus."""
     (operator,) = Readers("dtjob-system").peers()
     assert operator == {

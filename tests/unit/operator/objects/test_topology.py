@@ -10,7 +10,7 @@ from dtjob.objects import topology
 from tests.unit.operator import builders
 
 
-def test_a_synchronous_job():
+def test_a_synchronous_job_has_its_tasks_and_its_cluster_spec():
     job = builders.job(evaluator=True)
     assert [task.id for task in topology.tasks(job)] == ["chief-0", "worker-0", "worker-1", "evaluator-0"]
     assert topology.cluster_spec(job) == {
@@ -20,11 +20,11 @@ def test_a_synchronous_job():
     assert topology.chief_task(job).id == "chief-0"
 
 
-def test_without_a_chief_worker_0_is_it():
+def test_worker_0_is_the_chief_task_of_a_job_without_a_chief():
     assert topology.chief_task(builders.job(chief=False)).id == "worker-0"
 
 
-def test_parameter_servers_and_a_port():
+def test_the_cluster_spec_has_parameter_servers_and_the_given_port():
     job = builders.job("ParameterServer", workers=1, ps=1, network={"port": 4000})
     assert topology.cluster_spec(job) == {
         "chief": ["digits-chief-0.digits:4000"],
@@ -90,6 +90,6 @@ def test_the_cluster_spec_is_hashed_once_for_all_pods(monkeypatch: pytest.Monkey
         ("Mirrored", []),
     ],
 )
-def test_whom_a_strategy_connects(strategy: str, connected: list[str]):
+def test_the_strategy_decides_which_tasks_are_connected(strategy: str, connected: list[str]):
     job = builders.job(strategy, ps=int(strategy == "ParameterServer"), evaluator=True)
     assert [task.id for task in topology.tasks(job) if topology.connected(job, task)] == connected

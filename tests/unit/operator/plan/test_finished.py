@@ -13,7 +13,7 @@ from tests.unit.operator.builders import NOW, at
 
 
 @pytest.mark.parametrize("told", ["evicted", "deleted"])
-def test_a_supervised_chief_that_finishes_while_it_is_told_to_go_has_succeeded(told: str):
+def test_a_supervised_chief_that_finishes_while_its_pod_is_deleted_has_succeeded(told: str):
     job = builders.job("Mirrored")
     end = {**builders.ended(0, at(5), message='{"state": "finished", "step": 460}'), "phase": "Failed"}
     pod = builders.pod(job, "chief-0", builders.disrupted() | end if told == "evicted" else end)
@@ -57,7 +57,7 @@ def test_a_group_restart_makes_a_finished_task_again_and_forgets_that_it_had_fin
     assert "digits-worker-0-1" in [action.name for action in made.actions if isinstance(action, Create)]
 
 
-def test_what_finished_at_an_earlier_attempt_counts_no_more():
+def test_a_task_that_finished_at_an_earlier_attempt_is_created_again():
     done = [{"role": "worker", "attempt": 0, "indexes": "0"}]
     job = builders.job(status=builders.remembered({"worker-0": 1}, finished=done, allCreated=False))
     made = plan(job, Children(()), NOW)

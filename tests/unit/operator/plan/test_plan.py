@@ -101,7 +101,7 @@ def test_a_replaced_pod_whose_sidecar_still_runs_loses_its_host_name():
     assert unserved(plan_with(job, pods, others, at(1))) == ["digits-worker-0-0"]
 
 
-def test_a_strangers_pod_is_left_alone():
+def test_a_pod_of_another_job_is_left_alone():
     job, pods, others = running_job(builders.job())
     stranger = builders.pod(builders.job(uid="another"), "worker-0", builders.out_of_memory(), attempt=3)
     made = plan(job, Children((*pods.values(), *others, stranger)), at(1))
@@ -294,7 +294,7 @@ def test_every_condition_says_of_which_generation_it_speaks(state: dict[str, Any
         job = builders.with_status(job, status)
 
 
-def test_nothing_at_all_is_planned_for_anothers_job():
+def test_the_plan_for_a_job_of_another_controller_is_empty():
     job = builders.job(managedBy="kueue.x-k8s.io/multikueue")
     failed = builders.pod(job, "chief-0", builders.ended(1))
     assert plan(job, Children((failed,)), NOW) == Plan()

@@ -199,7 +199,7 @@ def test_restarts_that_are_not_charged_end_too_where_nothing_comes_of_them(polic
 
 
 @pytest.mark.parametrize(("every", "restarts"), [(601, 200), (590, 3)])
-def test_disruptions_between_which_a_job_ran_for_long_are_no_row(every: float, restarts: int):
+def test_disruptions_with_long_runs_between_them_do_not_use_up_the_budget(every: float, restarts: int):
     history = History(builders.job(failurePolicy={"maxDisruptionsWithoutProgress": 3}))
     assert loop(history, lambda now: builders.disrupted(when=now), 200, every) == restarts
 
@@ -359,7 +359,7 @@ def test_a_program_that_ends_well_as_its_node_takes_its_pod_has_not_succeeded():
     assert (status["phase"], status["restarts"]["causes"]) == ("Restarting", {"StorageLimitExceeded": 1})
 
 
-def test_a_job_that_has_succeeded_shows_whom_it_trained_with_though_nobody_saw_them_run():
+def test_a_succeeded_job_counts_as_ready_its_tasks_that_were_not_seen_to_run():
     job = builders.job("Mirrored")
     waiting = builders.plan_answered(job, Children((builders.pod(job, "chief-0"),)), at(1))
     ended = {**builders.pod(job, "chief-0"), "status": builders.ended(0, at(2))}

@@ -84,7 +84,7 @@ def test_an_operator_whose_watch_is_lost_may_go_on_with_a_job_that_is_gone(on_it
         assert {labels.controller_uid(one) for one in world.cluster.of_kind("Pod")} == {"another"}
 
 
-def test_what_the_last_evaluator_needs_is_made_again_after_the_jobs_end() -> None:
+def test_the_network_policy_of_the_last_evaluator_is_created_again_after_the_jobs_end() -> None:
     """Somebody had deleted the policy that its new pod would be open to all without."""
     with life(builders.job("Mirrored", evaluator=True, failurePolicy=POLICY)) as world:
         world.run(1)

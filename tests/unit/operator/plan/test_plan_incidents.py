@@ -52,7 +52,7 @@ def fails(history: History, task: str, seconds: float, code: int = 1) -> None:
     history.look(at(seconds + 4))
 
 
-def test_a_failure_after_training_has_resumed_and_saved_is_told_and_counted() -> None:
+def test_a_failure_after_training_has_resumed_and_saved_has_an_event_and_is_counted() -> None:
     history = supervised()
     fails(history, "worker-0", 10)
     assert history.look(at(15))["phase"] == "Running"
@@ -79,7 +79,7 @@ def test_a_drain_after_training_has_resumed_and_saved_explains_no_earlier_error(
     assert history.job.status["restarts"]["causes"] == {"Error": 1, "Disruption": 1}
 
 
-def test_a_checkpoint_that_was_saved_before_the_failure_and_told_after_it_ends_no_incident() -> None:
+def test_a_checkpoint_saved_before_a_failure_and_reported_after_it_ends_no_incident() -> None:
     history = supervised()
     fails(history, "worker-0", 10)
     history.reports["chief-0"] = said(restored=0, saved=120)
@@ -185,7 +185,7 @@ def test_the_end_of_an_incident_is_no_reason_to_write_the_status() -> None:
 
 
 @pytest.mark.parametrize("joined", [False, True])
-def test_an_error_that_no_restart_mends_ends_the_job_though_it_comes_after_another(joined: bool) -> None:
+def test_a_permanent_error_fails_the_job_though_it_follows_another_failure(joined: bool) -> None:
     history = supervised()
     if joined:
         fails(history, "worker-0", 10)

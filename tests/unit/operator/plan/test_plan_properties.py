@@ -60,7 +60,7 @@ ends = st.builds(builders.ended, st.sampled_from((0, 1, 76, 137, 143)), st.sampl
 
 @settings(max_examples=150, deadline=None, derandomize=True, phases=(Phase.generate, Phase.shrink))
 @given(seen=observed(), seconds=st.sampled_from((0, 1, 6, 44, 46, 500)))
-def test_any_one_plan(seen: tuple[Job, Children], seconds: int) -> None:
+def test_any_plan_is_pure_and_settles(seen: tuple[Job, Children], seconds: int) -> None:
     """Pure; touches only what is ours and superseded; and asks for nothing more when what it asked for is there."""
     job, children = seen
     now = at(seconds)
@@ -115,7 +115,7 @@ SETTINGS = settings(
 
 
 @pytest.mark.parametrize("ending", Ending, ids=[one.name.lower() for one in Ending])
-def test_any_life(ending: Ending) -> None:
+def test_any_life_of_a_job_keeps_the_guarantees(ending: Ending) -> None:
     """No rule is broken at any call, and everything converges."""
 
     class Asked(Life):

@@ -73,7 +73,7 @@ def shrunk() -> Queued:
     return story
 
 
-def test_what_is_scaled_has_no_more_pods_than_were_admitted_until_more_are() -> None:
+def test_a_scaled_queued_job_gets_more_pods_only_after_their_admission() -> None:
     story = begun()
     story.scale(6)
     for second in range(10, 20):
@@ -88,7 +88,7 @@ def test_what_is_scaled_has_no_more_pods_than_were_admitted_until_more_are() -> 
     assert "restarts" not in story.job.status or story.job.status["restarts"]["total"] == 0
 
 
-def test_what_is_scaled_while_it_waits_asks_for_what_it_is_to_have() -> None:
+def test_a_waiting_job_that_is_scaled_asks_its_queue_for_the_new_number() -> None:
     story = Queued(2)
     story.settle()
     story.scale(5)
@@ -104,7 +104,7 @@ def test_what_is_scaled_while_it_waits_asks_for_what_it_is_to_have() -> None:
     assert story.workload["metadata"]["uid"] == first["metadata"]["uid"]
 
 
-def test_what_there_is_no_room_for_leaves_its_admission() -> None:
+def test_a_group_that_shrank_for_lack_of_room_keeps_its_admission() -> None:
     story = shrunk()
     assert (story.numbers, story.stands[0], story.sets()["worker"]) == ((2, 0), "Running", 4)
     assert story.said("Admitted") == ("True", "ByTest")
@@ -258,7 +258,7 @@ def test_the_gang_of_elastic_workers_asks_for_their_least_whatever_their_number(
     assert (gangs.minimum(group_of(story)), group_of(story)["metadata"]["uid"]) == (3, first["metadata"]["uid"])
 
 
-def test_a_gang_of_all_workers_is_made_anew_or_mended_for_another_number() -> None:
+def test_a_pod_group_of_all_workers_is_replaced_or_repaired_after_a_resize() -> None:
     for version in (gangs.FIXED_VERSION, "scheduling.k8s.io/v1beta1"):
         story = in_gang("Kubernetes", version, least=None)
         assert gangs.minimum(group_of(story)) == 5
@@ -282,7 +282,7 @@ def test_a_smaller_group_than_minavailable_asks_for_all_of_it() -> None:
     assert sum("schedulingGroup" in one["spec"] for one in story.pods) == 4
 
 
-def test_what_a_resize_takes_is_the_restarts() -> None:
+def test_the_time_of_a_resize_counts_as_restarting() -> None:
     story = elastic_runs()
     assert story.job.status["internal"]["goodput"]["doing"] == "starting"
     story.change(replicas=2)

@@ -33,7 +33,7 @@ WRITTEN = set_phase(Status(internal=Internal(all_created=False), ready="0/4"), P
         {"replica_statuses": {"worker": ReplicaStatus(replicas=3, active=1)}, "ready": "1/4"},
     ],
 )
-def test_counts_may(more: dict[str, object]) -> None:
+def test_a_change_of_counts_alone_may_be_written_later(more: dict[str, object]) -> None:
     assert only_counts(builders.changed(WRITTEN, **more), WRITTEN)
 
 
@@ -49,11 +49,11 @@ def test_counts_may(more: dict[str, object]) -> None:
         builders.changed(WRITTEN, finished={"worker-0": 0}),
     ],
 )
-def test_all_else_is_written_at_once(status: Status) -> None:
+def test_a_status_with_any_other_change_is_written_at_once(status: Status) -> None:
     assert not only_counts(status, WRITTEN)
 
 
-def test_so_may_the_first_while_it_only_says_that_pods_are_waited_for() -> None:
+def test_a_first_status_that_only_says_that_pods_are_waited_for_may_be_written_later() -> None:
     assert only_counts(WRITTEN, Status())
     assert not only_counts(builders.changed(WRITTEN, message="worker-0 waits: ErrImagePull"), Status())
     assert not only_counts(set_phase(WRITTEN, Phase.RUNNING, "AllTasksRunning", "", NOW), Status())
@@ -66,7 +66,7 @@ def planned(job: Job, children: Children = NOTHING, defaults: Defaults = NO_DEFA
     return begins(job, children, plan(job, children, NOW, defaults))
 
 
-def test_a_small_new_job_begins_with_its_pods() -> None:
+def test_a_small_new_job_gets_its_pods_before_its_first_status() -> None:
     assert planned(builders.job(workers=4))
 
 
@@ -80,22 +80,22 @@ def test_a_small_new_job_begins_with_its_pods() -> None:
     ],
     ids=["large", "another life", "suspended", "elastic"],
 )
-def test_others_begin_with_a_word(job: Job) -> None:
+def test_a_large_suspended_resumed_or_elastic_job_gets_its_status_before_its_pods(job: Job) -> None:
     assert not planned(job)
 
 
-def test_so_does_one_of_which_something_is_there_or_was_refused() -> None:
+def test_a_job_with_an_object_or_a_refusal_gets_its_status_before_its_pods() -> None:
     job = builders.job()
     assert not planned(job, Children((builders.stranger("Service", "digits"),)))
     assert not planned(job, Children(problems={"Service/digits": "quota"}))
 
 
-def test_so_does_one_that_has_to_remember_its_image() -> None:
+def test_a_job_with_a_default_image_gets_its_status_before_its_pods() -> None:
     job = builders.job(image=None)
     assert not planned(job, defaults=Defaults(image="registry.example.com/default:1"))
 
 
-def test_of_a_job_that_has_ended_only_the_evaluator_would_be_made_again() -> None:
+def test_the_finish_of_an_ended_jobs_task_may_be_written_later_but_for_its_evaluator() -> None:
     ended = set_phase(WRITTEN, Phase.SUCCEEDED, "Completed", "", NOW)
     assert only_counts(builders.changed(ended, finished={"worker-0": 0}), ended)
     assert not only_counts(builders.changed(ended, finished={"evaluator-0": 0}), ended)

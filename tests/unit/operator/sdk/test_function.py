@@ -35,7 +35,7 @@ def test_a_function_inside_another_is_dedented(tmp_path: Path) -> None:
     assert subprocess.run([sys.executable, file], capture_output=True, text=True, check=True).stdout == "inner\n"
 
 
-def test_what_cannot_stand_alone_is_refused() -> None:
+def test_a_function_that_cannot_run_alone_is_refused() -> None:
     rate = 0.1
 
     def uses_rate():

@@ -28,7 +28,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     return make
 
 
-def test_it_is_waited_for_and_its_models_are_copied(run, tmp_path: Path) -> None:
+def test_a_local_job_is_waited_for_and_its_models_are_copied(run, tmp_path: Path) -> None:
     (tmp_path / "run" / "checkpoints").mkdir(parents=True)
     (tmp_path / "run" / "checkpoints" / "model.keras").write_text("m")
     job = run(phase="Succeeded", steps=3, metrics={"loss": 0.5})

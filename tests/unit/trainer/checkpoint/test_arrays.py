@@ -63,7 +63,7 @@ def test_a_tensor_is_made_in_chunks_and_can_be_cut(monkeypatch: pytest.MonkeyPat
     assert np.asarray(tensors["array/0000"]).any(), "the memory is TensorFlow's"
 
 
-def test_what_is_neither_json_nor_an_array_is_refused() -> None:
+def test_a_value_that_is_neither_json_nor_an_array_is_refused() -> None:
     with pytest.raises(TypeError, match="cannot hold a set"):
         arrays.pack({"state": {1, 2}})
 

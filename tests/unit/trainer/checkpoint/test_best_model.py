@@ -35,7 +35,7 @@ def test_the_best_is_known_after_a_restart(tmp_path: Path, flushed: list[str]) -
 
 
 @pytest.mark.parametrize("content", ["", '{"uid": "uid", "st', "[]", json.dumps({"uid": "another", "value": 1.0})])
-def test_a_record_that_says_nothing_of_this_run_is_written_anew(tmp_path: Path, content: str) -> None:
+def test_a_record_that_is_not_of_this_run_is_replaced(tmp_path: Path, content: str) -> None:
     (tmp_path / RECORD).write_text(content)
     best = best_in(tmp_path)
     assert best.record is None

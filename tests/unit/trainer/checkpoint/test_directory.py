@@ -95,7 +95,7 @@ def test_a_checkpoint_in_several_data_files_is_whole_if_all_are_there(checkpoint
     assert names_in(checkpoints) == WHOLE | several
 
 
-def test_a_checkpoint_that_lacks_some_of_its_data_files_is_somebody_elses_and_left_alone(checkpoints: Path) -> None:
+def test_a_checkpoint_without_some_of_its_data_files_is_refused_and_left_alone(checkpoints: Path) -> None:
     before = WHOLE | {"ckpt-7.index", "ckpt-7.data-00000-of-00002"}
     for name in before:
         (checkpoints / name).touch()

@@ -99,7 +99,7 @@ def test_pieces_of_tables_are_not_renamed_either(
     assert all(name == "checkpoint" or name.startswith("ckpt-5.") for name in names)
 
 
-def test_the_data_of_a_torn_save_is_removed_and_stands_in_no_later_one(bucket: str) -> None:
+def test_the_data_of_an_incomplete_save_is_removed_and_not_used_by_a_later_one(bucket: str) -> None:
     write(bucket, 5, TENSORS, b"{}", max_to_keep=3)
     write(bucket, 10, TENSORS, b"{}", max_to_keep=3)
     index = f"{bucket}/ckpt-10.index"
@@ -133,7 +133,7 @@ def test_checkpoints_are_written_and_found_without_a_directory() -> None:
     assert np.array_equal(reader.get_tensor("v"), TENSORS["v"])
 
 
-def test_a_scheme_that_nobody_has_registered_is_named_with_what_to_do() -> None:
+def test_the_error_of_an_unregistered_scheme_says_what_to_do() -> None:
     settings = Checkpoint("s3://bucket/digits")
     task = Task("test", "default", "uid", "chief", 0, checkpoint=settings)
     says = r"uri s3://bucket/digits: .* no file system for s3://; import .* tensorflow_io, .* or mount the bucket as"

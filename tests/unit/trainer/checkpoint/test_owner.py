@@ -34,7 +34,7 @@ def looks(*marks: tuple[float, dict[str, Any] | None]) -> Take | Refuse | Wait:
 
 
 @pytest.mark.parametrize("found", [None, {}, {"heartbeat": "noon"}, mark("noon", uid="second")])
-def test_a_directory_of_nobody_or_of_this_job_is_taken_at_the_first_look(found: dict[str, Any] | None) -> None:
+def test_a_directory_without_an_owner_or_of_this_job_is_taken_at_the_first_look(found: dict[str, Any] | None) -> None:
     assert looks((0.0, found)) == Take()
 
 
@@ -102,7 +102,7 @@ def test_a_mark_is_renewed_until_it_is_released(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("fast")
-def test_a_mark_that_another_job_has_overwritten_stays_and_is_told(tmp_path: Path) -> None:
+def test_a_mark_that_another_job_has_overwritten_stays_and_is_an_error(tmp_path: Path) -> None:
     held = owner_of(tmp_path)
     held.take()
     overwritten(tmp_path, held)
@@ -128,7 +128,7 @@ def test_storage_that_is_away_for_a_while_does_not_end_the_renewal(tmp_path: Pat
     held.release()
 
 
-def test_what_was_never_taken_is_released_at_once(tmp_path: Path) -> None:
+def test_the_release_of_a_mark_that_was_not_taken_leaves_the_file(tmp_path: Path) -> None:
     held = owner_of(tmp_path)
     (tmp_path / OWNER).write_text(json.dumps(mark("noon")))
     held.release()

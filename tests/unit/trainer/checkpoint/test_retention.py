@@ -114,7 +114,7 @@ def test_a_checkpoint_that_is_gone_takes_no_place_of_another(tmp_path: Path) -> 
         json.dumps({"uid": "another", "metric": "accuracy", "evaluating": 5, "best": {"10": 1.0}}),
     ],
 )
-def test_what_another_job_or_nobody_has_recorded_keeps_nothing(tmp_path: Path, record: str) -> None:
+def test_a_record_of_another_job_or_an_unreadable_one_keeps_no_checkpoint(tmp_path: Path, record: str) -> None:
     (tmp_path / RECORD).write_text(record)
     assert kept_of(task(tmp_path, keep_best=HIGHEST), [5, 10]) == set()
 

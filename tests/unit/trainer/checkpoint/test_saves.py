@@ -52,19 +52,19 @@ def test_steps_and_the_clock_ask_for_saves(checkpoint: Checkpoint | None, due: l
     assert saves.every_seconds == seconds
 
 
-def test_those_that_cannot_be_read_are_set_aside_once_an_older_one_was(tmp_path: Path) -> None:
+def test_unreadable_checkpoints_are_moved_aside_once_an_older_one_was_read(tmp_path: Path) -> None:
     assert newest(tmp_path, 10, 15) == {"step": 5}
     assert len(list(tmp_path.glob("damaged-ckpt-1*"))) == 4
 
 
-def test_where_none_can_be_read_training_does_not_begin_anew_unasked(tmp_path: Path) -> None:
+def test_a_run_without_a_readable_checkpoint_fails_and_keeps_its_files(tmp_path: Path) -> None:
     """All of them at once: it is the reader, as of a mount that reads too little, and the files stay."""
     with pytest.raises(CheckpointError, match=r"none of its 3 checkpoints can be read \(ckpt-15: .*move them away"):
         newest(tmp_path, 5, 10, 15)
     assert not list(tmp_path.glob("damaged-*"))
 
 
-def test_one_alone_that_cannot_be_read_is_set_aside(tmp_path: Path) -> None:
+def test_a_single_unreadable_checkpoint_is_moved_aside(tmp_path: Path) -> None:
     assert newest(tmp_path, 5, steps=(5,)) is None
     assert len(list(tmp_path.glob("damaged-ckpt-5*"))) == 2
 

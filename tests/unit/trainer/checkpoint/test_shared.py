@@ -41,7 +41,7 @@ def test_a_server_whose_answers_go_elsewhere_has_it_not(tmp_path: Path, monkeypa
     assert not is_shared(str(tmp_path), [HERE])
 
 
-def test_a_server_that_is_lost_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lost_parameter_server_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def lost(*_: Any) -> None:
         raise tf.errors.UnavailableError(None, None, "Socket closed")
 
@@ -50,7 +50,7 @@ def test_a_server_that_is_lost_is_told(tmp_path: Path, monkeypatch: pytest.Monke
         is_shared(str(tmp_path), [HERE])
 
 
-def test_what_a_killed_chief_left_of_it_is_removed(tmp_path: Path) -> None:
+def test_the_test_file_of_a_killed_chief_is_removed(tmp_path: Path) -> None:
     (tmp_path / f"{SEEN}0123").touch()
     clear_half_written(str(tmp_path))
     assert not list(tmp_path.iterdir())

@@ -62,7 +62,7 @@ class Storage:
 
 
 @BOTH
-def test_a_write_that_fails_once_is_told_at_once_and_tried_again(
+def test_a_write_that_fails_once_is_reported_at_once_and_tried_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write_mode: WriteMode
 ) -> None:
     storage = Storage(tmp_path, monkeypatch, write_mode)
@@ -79,7 +79,7 @@ def test_a_write_that_fails_once_is_told_at_once_and_tried_again(
 
 
 @BOTH
-def test_a_save_that_failed_stops_no_later_one(
+def test_a_failed_save_does_not_stop_the_next_save(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write_mode: WriteMode
 ) -> None:
     """As the one before a task leaves."""
@@ -124,7 +124,9 @@ UNWRITABLE = Path("/sys/kernel")
 
 
 @pytest.mark.skipif(not UNWRITABLE.is_dir(), reason=f"{UNWRITABLE} is not mounted")
-def test_a_directory_that_cannot_be_written_to_is_told_before_the_first_step(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_directory_that_cannot_be_written_to_is_an_error_before_the_first_step(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     storage = Storage(UNWRITABLE, monkeypatch, write_mode="Async")
     wanted = (
         rf"checkpoint.storage {UNWRITABLE} cannot be written to: .*; let user {os.geteuid()} write there \(.*fsGroup"
@@ -133,7 +135,7 @@ def test_a_directory_that_cannot_be_written_to_is_told_before_the_first_step(mon
         storage.writer.prepare()
 
 
-def test_what_a_killed_save_has_left_is_removed_before_anything_is_written(
+def test_files_of_a_killed_save_are_removed_before_anything_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     storage = Storage(tmp_path, monkeypatch, write_mode="Async")
@@ -149,7 +151,7 @@ def test_what_a_killed_save_has_left_is_removed_before_anything_is_written(
     assert storage.writer.prepare() == []
 
 
-def test_a_full_disk_is_told_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_of_a_full_disk_says_that_it_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     storage = Storage(tmp_path, monkeypatch, write_mode="Async")
 
     def full(path: str) -> None:

@@ -14,7 +14,7 @@ def test_a_signal_is_shown_as_a_shell_shows_it() -> None:
     assert exit_codes.of_signal(15) == exit_codes.TERMINATED
 
 
-def test_every_code_is_in_the_contract_and_none_stands_twice() -> None:
+def test_every_exit_code_is_in_the_contract_once() -> None:
     codes = [value for name, value in vars(exit_codes).items() if name.isupper()]
     assert sorted(codes) == sorted(set(codes))
     text = CONTRACT.read_text()

@@ -33,7 +33,7 @@ def test_a_request_is_read_as_it_was_written():
 
 
 @pytest.mark.parametrize("message", [b"", b"{}", b'{"module": "x", "unknown": 1}', b"\xff"])
-def test_what_is_no_request_is_refused(message: bytes):
+def test_a_message_that_is_no_request_is_refused(message: bytes):
     with pytest.raises((ValueError, TypeError)):
         Request.from_bytes(message)
 

@@ -25,7 +25,7 @@ def test_a_parent_that_is_gone_already_ends_the_process_at_once() -> None:
     assert (result.returncode, result.stdout) == (143, "")
 
 
-def test_with_its_parent_there_a_process_goes_on() -> None:
+def test_a_process_goes_on_while_its_parent_lives() -> None:
     result = run("die_with_parent(signal.SIGKILL, os.getppid()); print('goes on')")
     assert (result.returncode, result.stdout) == (0, "goes on\n")
 

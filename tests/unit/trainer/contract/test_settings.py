@@ -69,13 +69,13 @@ INCOMPLETE = ['{"metric": "loss"}', '{"mode": "Min"}', '{"metric": "loss", "mode
 
 
 @pytest.mark.parametrize("best", INCOMPLETE)
-def test_what_is_kept_as_the_best_needs_a_metric_and_a_mode(best: str) -> None:
+def test_keep_best_needs_a_metric_and_a_mode(best: str) -> None:
     with pytest.raises(TaskError, match="DTJOB_CHECKPOINT's 'keepBest' must have a 'metric' and a 'mode'"):
         Checkpoint.from_json(f'{{"directory": "/c", "keepBest": {best}}}')
 
 
 @pytest.mark.parametrize("best", INCOMPLETE)
-def test_what_is_best_needs_a_metric_and_a_mode(best: str) -> None:
+def test_the_best_of_an_evaluation_needs_a_metric_and_a_mode(best: str) -> None:
     with pytest.raises(TaskError, match="DTJOB_EVALUATION"):
         Evaluation.from_json(f'{{"best": {best}}}')
 
@@ -110,6 +110,6 @@ def test_a_call_of_many_steps_takes_in_those_profiled_and_no_other() -> None:
 
 
 @pytest.mark.parametrize(("text", "words"), [("x", "X is not JSON"), ("[1]", "X must be a JSON object")])
-def test_what_is_no_object_is_refused_by_the_variables_name(text: str, words: str) -> None:
+def test_a_text_that_is_no_json_object_is_refused_with_the_variables_name(text: str, words: str) -> None:
     with pytest.raises(TaskError, match=words):
         json_object("X", text)

@@ -64,7 +64,7 @@ def test_an_archive_writes_nothing_outside(mounted: Path, name: str) -> None:
             source.enter({source.VARIABLE: str(mounted)})
 
 
-def test_what_is_no_archive_names_the_field(mounted: Path) -> None:
+def test_the_error_of_an_unreadable_archive_names_the_field(mounted: Path) -> None:
     (mounted / source.ARCHIVE).write_text("no archive")
     with pytest.raises(TaskError, match=r"program.source cannot be read"):
         source.enter({source.VARIABLE: str(mounted)})

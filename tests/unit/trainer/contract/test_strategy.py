@@ -28,7 +28,7 @@ def those(trait: str) -> set[str]:
         ("tpu", {"TPU"}),
     ],
 )
-def test_who_has_which_trait(trait: str, names: set[str]) -> None:
+def test_each_trait_belongs_to_the_listed_strategies(trait: str, names: set[str]) -> None:
     assert those(trait) == names
 
 

@@ -42,7 +42,7 @@ def test_a_program_run_by_hand_is_no_task() -> None:
     assert Task.from_environment({"PATH": "/bin"}) is None
 
 
-def test_reads_every_variable(tmp_path: Path) -> None:
+def test_a_task_is_read_from_every_variable(tmp_path: Path) -> None:
     found = task(
         tmp_path,
         DTJOB_STRATEGY_OPTIONS='{"communication": "Ring"}',
@@ -79,7 +79,7 @@ def test_each_strategy_sees_its_own_roles_only(tmp_path: Path) -> None:
     assert task(tmp_path, DTJOB_STRATEGY="Mirrored", DTJOB_ROLE="chief", DTJOB_INDEX="0").tf_config() is None
 
 
-def test_chief_task(tmp_path: Path) -> None:
+def test_a_task_is_the_chief_task_by_its_role_and_its_cluster(tmp_path: Path) -> None:
     assert task(tmp_path, DTJOB_ROLE="chief", DTJOB_INDEX="0").is_chief
     assert not task(tmp_path, DTJOB_INDEX="0").is_chief
     without_chief = {"worker": ["b:1", "c:1"]}
@@ -87,7 +87,7 @@ def test_chief_task(tmp_path: Path) -> None:
     assert not task(tmp_path, without_chief).is_chief
 
 
-def test_members_and_servers(tmp_path: Path) -> None:
+def test_a_task_knows_its_members_and_whether_it_only_serves(tmp_path: Path) -> None:
     assert task(tmp_path).members == ("chief-0", "worker-0", "worker-1")
     assert not task(tmp_path).serves_only
     assert task(tmp_path, DTJOB_STRATEGY="ParameterServer").serves_only

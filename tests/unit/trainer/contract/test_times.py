@@ -21,5 +21,5 @@ def test_a_time_is_cut_to_the_second() -> None:
 
 
 @pytest.mark.parametrize("time", [None, 5, "", "yesterday"])
-def test_what_is_no_time_has_no_seconds(time: object) -> None:
+def test_a_value_that_is_no_time_has_no_seconds(time: object) -> None:
     assert seconds_of(time) is None

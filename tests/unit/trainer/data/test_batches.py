@@ -7,7 +7,7 @@ pytest.importorskip("numpy")
 batches = pytest.importorskip("dtjob_trainer.data.batches")
 
 
-def test_what_there_is_not_of_an_example_is_none() -> None:
+def test_missing_parts_of_an_example_are_none() -> None:
     assert batches.triple(("x",)) == ("x", None, None)
     assert batches.triple(("x", "y")) == ("x", "y", None)
     assert batches.triple(("x", "y", "w")) == ("x", "y", "w")

@@ -14,7 +14,7 @@ def examples_of(pieces) -> list[tuple[int, int]]:
     return [(int(file), int(first) + i) for file, first, count in pieces for i in range(int(count))]
 
 
-def test_context_tells_sizes_and_keeps_validation_in_order() -> None:
+def test_the_context_has_the_sizes_and_keeps_validation_in_order() -> None:
     told = context.DataContext(seed=0, epoch=1, shard=1, shards=2, batch_size=4, shuffle=False)
     assert told.shuffled(10).tolist() == [2, 3, 6, 7, 9]
     assert told.sizes == context.Sizes(10, 4)

@@ -49,7 +49,7 @@ def test_a_tensor_has_the_bits_of_its_array(array: Any) -> None:
     assert "CPU:0" in tensor.device
 
 
-def test_what_is_written_later_is_not_seen() -> None:
+def test_a_later_change_of_an_array_does_not_change_its_tensor() -> None:
     array = ROWS.copy()
     view = array[:]
     view.flags.writeable = False

@@ -24,7 +24,7 @@ FLOATS = np.random.default_rng(0).normal(size=(10, 4)).astype(np.float32)
         np.array([f"text {number}" for number in range(10)], object),
     ],
 )
-def test_of_another_shard_they_are_others(array: Any) -> None:
+def test_the_marks_of_another_shard_differ(array: Any) -> None:
     assert marks.of([array]) == marks.of([array.copy()])
     assert marks.of([array[::2]]) != marks.of([array[1::2]])
     assert marks.of([array[:5]]) != marks.of([array[5:]])
@@ -39,17 +39,17 @@ def test_the_last_bits_of_floats_hardly_change_them() -> None:
     assert near_there == pytest.approx(near, rel=1e-6)
 
 
-def test_what_is_no_number_does_no_harm() -> None:
+def test_marks_of_values_that_are_not_finite_are_finite() -> None:
     strange = np.array([[np.nan, np.inf, -np.inf, 1.7e308], [1.7e308] * 4])
     assert marks.of([strange]) == marks.of([strange])
     assert all(np.isfinite(marks.of([strange])))
 
 
-def test_none_of_no_arrays() -> None:
+def test_the_marks_of_no_arrays_are_zero() -> None:
     assert marks.of([]) == (0, 0)
 
 
-def test_of_the_rows_of_a_batch_each_has_its_mark() -> None:
+def test_each_row_of_a_batch_has_its_own_mark() -> None:
     rows, exact, *near = marks.of_rows(12, [np.arange(8), FLOATS[:8]])
     assert (rows, len(near)) == (12, marks.ROWS_SEEN)
     assert marks.of_rows(12, [np.arange(8), FLOATS[:8]]) == [rows, exact, *near]

@@ -121,7 +121,7 @@ def test_a_function_runs_for_the_rows_of_its_task_alone() -> None:
 
 
 @pytest.mark.parametrize("name", NOT_MAPPED)
-def test_where_all_rows_have_to_be_mapped_it_is_said_how_to_write_it(name: str) -> None:
+def test_the_remark_says_how_to_avoid_that_each_task_maps_all_rows(name: str) -> None:
     make, how = NOT_MAPPED[name]
     source = DatasetSource(make(), Place(1, 3, 3), Wanted())
     assert source._own is None

@@ -82,17 +82,17 @@ def test_a_pipeline_repeats_only_what_a_new_process_would_draw_again(
     assert (not randomness.unrepeatable(dataset, from_begin=from_begin)) is repeats
 
 
-def test_a_part_told_to_give_any_order_is_found_wherever_it_is() -> None:
+def test_a_part_with_deterministic_false_is_found_in_the_whole_pipeline() -> None:
     assert randomness.in_any_order(MapDataset(source=LooseDataset()))
     assert not randomness.in_any_order(MapDataset(source=MapDataset(deterministic=False)))
 
 
-def test_python_code_of_ours_keeps_no_state_of_the_programs() -> None:
+def test_only_python_code_of_the_program_makes_a_pipeline_unrepeatable() -> None:
     assert not randomness.unrepeatable(MapDataset("PyFunc"), from_begin=True, python=False)
     assert "from_generator" in randomness.unrepeatable(MapDataset("PyFunc"), from_begin=True)
 
 
-def test_a_part_inside_of_a_function_told_to_give_any_order_is_found() -> None:
+def test_a_part_with_deterministic_false_inside_a_function_is_found() -> None:
     loose = MapDataset("RangeDataset")
     node = SimpleNamespace(op="ParallelMapDatasetV2", attr={"deterministic": SimpleNamespace(s=b"false")})
     definition = SimpleNamespace(node=[], library=SimpleNamespace(function=[SimpleNamespace(node_def=[node])]))
@@ -108,6 +108,8 @@ def test_a_part_inside_of_a_function_told_to_give_any_order_is_found() -> None:
     ("operation", "draws", "python"),
     [("Mul", False, False), ("RandomUniform", True, False), ("RngReadAndSkip", True, False), ("PyFunc", False, True)],
 )
-def test_what_functions_do_is_found_in_all_parts(operation: str, draws: bool, python: bool) -> None:
+def test_random_and_python_operations_are_found_in_all_parts_of_a_pipeline(
+    operation: str, draws: bool, python: bool
+) -> None:
     dataset = MapDataset("Mul", source=MapDataset(operation))
     assert (randomness.draws(dataset), randomness.calls_python(dataset)) == (draws, python)

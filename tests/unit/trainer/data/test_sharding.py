@@ -70,7 +70,7 @@ def test_an_order_that_is_sorted_in_parts_is_the_same_order(n: int, seed: int, e
     assert data.epoch_order(n, seed, epoch).tolist() == whole
 
 
-def test_of_a_long_order_only_the_part_of_the_first_step_is_sorted_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_first_steps_part_of_a_long_order_is_sorted_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
     n, asked, sort = 2**20, [], np.argsort
     monkeypatch.setattr(np, "argsort", lambda keys, **how: asked.append(len(keys)) or sort(keys, **how))
     batches = data.shard_rows(data.EpochOrder(n, 1, 0), data.Sizes(n, 64), 0, 2, 0)
@@ -141,7 +141,7 @@ def test_an_empty_share_gets_one_row_of_no_weight() -> None:
     assert sizes.smallest_share(2) == 0
 
 
-def test_dropping_the_last_batch() -> None:
+def test_drop_last_leaves_out_the_last_smaller_batch() -> None:
     assert data.Sizes(10, 4, drop_last=True).steps == 2
     assert data.Sizes(3, 4, drop_last=True).steps == 0
 

@@ -18,7 +18,7 @@ def summed(value: Any) -> Any:
 
 
 @pytest.mark.parametrize(("rows", "open_"), [(None, True), (4, False)])
-def test_a_loop_whose_steps_exchange_rows(rows: int | None, open_: bool) -> None:
+def test_open_shapes_are_found_in_a_loop_whose_steps_exchange_rows(rows: int | None, open_: bool) -> None:
     def step(number: Any, values: Any) -> Any:
         return number + 1, tf.ensure_shape(summed(values), [rows])
 
@@ -29,7 +29,7 @@ def test_a_loop_whose_steps_exchange_rows(rows: int | None, open_: bool) -> None
     assert have_open_shapes(function.get_concrete_function().graph) is open_
 
 
-def test_what_is_not_exchanged_may_have_any_shape() -> None:
+def test_a_tensor_that_is_not_exchanged_may_have_an_open_shape() -> None:
     function = tf.function(
         lambda rows: summed(tf.reduce_sum(rows)), input_signature=[tf.TensorSpec([None], tf.float32)]
     )

@@ -46,7 +46,7 @@ def seen(made: SourceFeed, step: int, most: int) -> list[tuple[int, int]]:
     return [tuple(inputs[0][0].tolist()) for inputs in itertools.islice(made.inputs(step), most)]
 
 
-def test_one_pass_follows_another() -> None:
+def test_passes_over_the_data_follow_one_another() -> None:
     assert seen(feed(64), 3, 6) == [(0, 192), (1, 0), (1, 64), (1, 128), (1, 192), (2, 0)]
 
 

@@ -17,18 +17,18 @@ def result(done: bool) -> SimpleNamespace:
     return SimpleNamespace(_status_available_event=event)
 
 
-def test_before_the_first_step_there_is_no_result() -> None:
+def test_no_result_is_done_before_the_first_step() -> None:
     assert Results(5).last_done() is None
 
 
-def test_the_last_step_is_told_once_it_is_done_however_soon_it_followed() -> None:
+def test_the_last_done_result_is_the_last_step_however_soon_it_followed() -> None:
     results, steps = Results(5), [result(True), result(True), result(True)]
     for step in steps:
         results.add(step, now=7.0)
     assert results.last_done() is steps[-1]
 
 
-def test_of_short_steps_one_in_each_tenth_of_a_second_is_kept() -> None:
+def test_only_some_results_of_short_steps_are_kept() -> None:
     results, steps = Results(50), [result(False) for _ in range(40)]
     for number, step in enumerate(steps):
         results.add(step, now=number * KEPT_SECONDS / 10)
@@ -47,7 +47,7 @@ def test_a_step_that_hangs_does_not_hide_later_ones_that_are_done() -> None:
     assert results.last_done() is last
 
 
-def test_if_no_step_is_done_the_oldest_is_waited_for() -> None:
+def test_the_oldest_result_is_waited_for_if_no_step_is_done() -> None:
     results, steps = Results(5), [result(False), result(False)]
     for number, step in enumerate(steps):
         results.add(step, now=float(number))

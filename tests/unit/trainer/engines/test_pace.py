@@ -13,7 +13,7 @@ def asked(rates: list[float], seconds: float = 0.1) -> list[int]:
     return calls
 
 
-def test_it_grows_twofold_up_to_the_seconds() -> None:
+def test_the_number_of_steps_of_a_call_doubles_up_to_the_time_limit() -> None:
     assert asked([200] * 8) == [1, 2, 4, 8, 16, 20, 20, 20]
 
 
@@ -34,7 +34,7 @@ def test_fewer_steps_than_asked_for_are_taken_at_their_rate() -> None:
     assert pace.most == 10
 
 
-def test_no_time_at_all() -> None:
+def test_a_call_that_takes_no_time_doubles_the_steps() -> None:
     pace = Pace(0.1)
     pace.took(1, 0.0)
     assert pace.most == 2

@@ -130,7 +130,9 @@ def test_tasks_that_were_given_the_same_have_no_difference(rows: list[float]) ->
         ),
     ],
 )
-def test_what_is_told(chief: dict[str, Any], worker: dict[str, Any], kind: type[Exception], line: str) -> None:
+def test_each_difference_between_tasks_has_its_error_and_its_message(
+    chief: dict[str, Any], worker: dict[str, Any], kind: type[Exception], line: str
+) -> None:
     error = found(given(**chief), given(**worker))
     assert (type(error), str(error)) == (kind, line)
 
@@ -147,7 +149,7 @@ def test_a_data_function_has_as_many_examples_as_it_likes() -> None:
     assert found(given(other(Sizes(60, 32, False))), given(other(Sizes(50, 32, False)))) is None
 
 
-def test_where_one_task_calls_back_at_each_batch_all_do() -> None:
+def test_all_tasks_call_back_at_each_batch_if_one_task_does() -> None:
     """Of two tasks, as this one sees them: what the other has is added to what it gives."""
     theirs = np.array([*given(), True, False, True])
 
@@ -174,7 +176,7 @@ def test_learning_rates_that_are_nearly_the_same_are(rates: list[float]) -> None
     assert alike.other_rates(np.array([rates, [rate * (1 + 1e-7) for rate in rates]]), TASKS[:2]) is None
 
 
-def test_another_learning_rate_is_told_with_its_task() -> None:
+def test_the_error_of_a_different_learning_rate_names_its_task() -> None:
     error = alike.other_rates(np.array([[0.1, 0.5], [0.1, 0.5], [0.1, 0.05]]), TASKS)
     assert isinstance(error, CallbackError)
     assert str(error) == (

@@ -44,7 +44,7 @@ def changed() -> Keeps:
     return callback
 
 
-def test_what_training_has_changed_is_there_again() -> None:
+def test_attributes_that_training_has_changed_are_restored() -> None:
     losses: list[float] = []
     found = after_restart(changed(), Keeps(losses))
     assert found.losses is losses == [0.5]
@@ -59,7 +59,7 @@ def test_settings_are_those_of_the_new_process() -> None:
     assert after_restart(changed(), Keeps([], "/tmp/second")).directory == "/tmp/second"
 
 
-def test_what_was_restored_is_kept_again() -> None:
+def test_restored_attributes_are_saved_again() -> None:
     again = after_restart(changed(), Keeps([]))
     assert state.encode(state.state_of(again)).keys() == {state.ATTRIBUTES}
     assert after_restart(again, Keeps([])).losses == [0.5]

@@ -24,7 +24,7 @@ def after_restart(callback: Any, anew: Any) -> Any:
     return anew
 
 
-def test_they_are_written_below_the_new_path(tmp_path: Path) -> None:
+def test_restored_files_are_written_below_the_new_path(tmp_path: Path) -> None:
     (tmp_path / "first").mkdir()
     first = checkpoint(tmp_path / "first" / "ckpt-{epoch:02d}" / "of-{loss:.2f}.keras")
     (tmp_path / "first" / "ckpt-00").mkdir()

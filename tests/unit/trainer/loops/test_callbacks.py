@@ -40,7 +40,7 @@ def at_batches_end(base: Any) -> Any:
         (lambda: keras.callbacks.LambdaCallback(on_epoch_end=print), False),
     ],
 )
-def test_who_does_nothing_at_a_batch_does_not_hear_of_it(made: Any, wants: bool) -> None:
+def test_a_callback_without_batch_methods_of_its_own_is_not_called_for_batches(made: Any, wants: bool) -> None:
     """A subclass of one of Keras's own that adds nothing for batches is as that is."""
     assert callbacks._wants_batches(made(), keras.callbacks, callbacks.BATCH_METHODS) == wants
 
@@ -59,7 +59,7 @@ class OfBatches(keras.callbacks.ModelCheckpoint):  # type: ignore[misc]
         (lambda: keras.callbacks.LambdaCallback(on_train_batch_end=print), "use on_epoch_begin and on_epoch_end$"),
     ],
 )
-def test_what_wants_batches_that_end_in_no_order_says_what_to_write(given: Any, words: str) -> None:
+def test_a_callback_for_batches_that_end_in_no_order_says_what_to_write(given: Any, words: str) -> None:
     with pytest.raises(CallbackError, match=words):
         callbacks._check(given(), keras.callbacks, asynchronous=True)
 
@@ -88,7 +88,7 @@ def made(*given: Any, chief: bool = True) -> Any:
     return callbacks.Callbacks(list(given), trained, is_chief=chief, asynchronous=False, tasks=2)
 
 
-def test_each_callback_gets_the_state_of_its_class_wherever_that_stands() -> None:
+def test_each_callback_gets_the_state_of_its_class_in_any_order() -> None:
     chief = made(Counts(1), CountsOthers(2), Counts(3))
     mine = [CountsOthers(), Counts(), Counts()]
     assert made(*mine).set_state(chief.get_state(), chief.classes)
@@ -102,7 +102,7 @@ def test_a_worker_may_have_fewer_callbacks_than_the_chief() -> None:
 
 
 @pytest.mark.parametrize("chief", [True, False])
-def test_a_callback_that_the_chief_did_not_have_is_told(chief: bool) -> None:
+def test_a_callback_without_a_saved_state_is_reported(chief: bool) -> None:
     before, mine = made(Counts(1)), Counts()
     assert not made(CountsOthers(), mine, chief=chief).set_state(before.get_state(), before.classes)
     assert mine.count == 1
@@ -115,12 +115,12 @@ def test_a_callback_that_keeps_nothing_may_be_a_workers_alone() -> None:
     assert not made(keras.callbacks.TerminateOnNaN(), Counts()).set_state(chief.get_state(), chief.classes)
 
 
-def test_which_of_two_of_a_class_a_worker_has_nobody_knows() -> None:
+def test_a_workers_callback_is_not_matched_to_two_callbacks_of_one_class() -> None:
     chief = made(Counts(1), Counts(2))
     assert not made(Counts(), chief=False).set_state(chief.get_state(), chief.classes)
 
 
-def test_a_callback_that_the_chief_has_no_more_is_told() -> None:
+def test_a_saved_state_without_a_callback_is_reported() -> None:
     before, mine = made(Counts(1), CountsOthers(2)), CountsOthers()
     assert not made(mine).set_state(before.get_state(), before.classes)
     assert mine.count == 2
@@ -149,7 +149,7 @@ def test_a_subclass_of_kerass_keeps_both_its_own_state_and_kerass() -> None:
     assert (mine.wait, mine.best, mine.warned) == (3, 0.25, 7)
 
 
-def test_a_state_that_nobody_takes_is_not_kept() -> None:
+def test_a_state_without_a_set_state_method_is_not_saved() -> None:
     class Gives(keras.callbacks.Callback):  # type: ignore[misc]
         def get_state(self) -> int:
             return 1
@@ -174,7 +174,7 @@ def test_a_state_that_training_makes_is_not_asked_for_before() -> None:
     assert given.get_state() == [1.0]
 
 
-def test_a_state_that_no_checkpoint_can_hold_is_told_before() -> None:
+def test_a_callback_state_that_cannot_be_saved_is_an_error_before_training() -> None:
     with pytest.raises(CallbackError, match="Counts"):
         made(Counts(object())).look_at_state()  # type: ignore[arg-type]
 
@@ -193,7 +193,7 @@ class Sums(keras.callbacks.Callback):  # type: ignore[misc]
         self.sums = state["sums"]
 
 
-def test_what_is_being_saved_does_not_change_as_training_goes_on() -> None:
+def test_a_saved_callback_state_does_not_change_as_training_goes_on() -> None:
     own, kerass = Sums(), keras.callbacks.EarlyStopping(restore_best_weights=True)
     kerass.best_weights = [np.zeros(1000)]
     kept = made(own, kerass).get_state()

@@ -40,7 +40,7 @@ def test_agreements_are_so_many_steps_apart_as_fit_between_two(speed: float, ste
     assert control.steps_until(speed, 0.25) == steps
 
 
-def test_where_a_loss_is_fetched_from_a_worker_agreements_are_a_second_apart(clock: SimpleNamespace) -> None:
+def test_agreements_are_a_second_apart_if_a_loss_is_fetched_from_a_worker(clock: SimpleNamespace) -> None:
     run = control.Control(Group(), shutdown(), None, handed_out=True)
     run.agree(1, 0.5)
     clock.now += 0.1
@@ -111,11 +111,11 @@ def test_all_stop_where_one_was_asked_to(clock: SimpleNamespace) -> None:
     assert not control.Control(Group(), shutdown(), None).agree(1, 0.0).stop
 
 
-def test_losses_are_parts_of_one(clock: SimpleNamespace) -> None:
+def test_the_loss_is_the_sum_over_the_tasks(clock: SimpleNamespace) -> None:
     assert control.Control(Group(others=(0.0, 0.75, 0.0, 0.0)), shutdown(), None).agree(1, 0.5).loss == 1.25
 
 
-def test_the_chiefs_clock_alone_asks_for_a_save_since_the_last_one(clock: SimpleNamespace) -> None:
+def test_only_the_chiefs_clock_asks_for_a_save_after_the_interval(clock: SimpleNamespace) -> None:
     chief, worker = (control.Control(Group(index=index), shutdown(), 30.0) for index in (0, 1))
     assert not chief.agree(1, 0.0).save
     clock.now += 30.0
@@ -139,7 +139,7 @@ def test_the_clock_begins_with_the_run_and_not_before(clock: SimpleNamespace) ->
     assert not run.agree(101, 0.0).save
 
 
-def test_a_validation_of_one_task_stops_without_asking_anybody(clock: SimpleNamespace) -> None:
+def test_a_validation_of_a_single_task_stops_without_an_agreement(clock: SimpleNamespace) -> None:
     group, asked = Group(1), shutdown()
     stop = control.StopInValidation(group, asked)
     assert not stop.agreed(0)

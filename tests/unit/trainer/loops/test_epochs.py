@@ -208,7 +208,7 @@ def test_smaller_batches_of_unknown_number_go_on_at_the_same_example(
     assert "goes on where it was" in warning
 
 
-def test_of_batches_of_another_size_nobody_knows_how_many_there_are() -> None:
+def test_the_total_of_steps_is_unknown_after_a_change_of_the_batch_size() -> None:
     state = state_after(course(Numbers(8, batch=32), epochs=4), 11)
     made = course(Numbers(16, batch=16), epochs=4)
     made.take_up(state, 11)
@@ -216,7 +216,7 @@ def test_of_batches_of_another_size_nobody_knows_how_many_there_are() -> None:
 
 
 @pytest.mark.parametrize(("until", "left"), [(27, 19), (32, 16), (47, 9)])
-def test_in_other_batches_the_steps_that_are_left_are_known(until: int, left: int) -> None:
+def test_the_remaining_steps_are_known_after_a_change_of_the_batch_size(until: int, left: int) -> None:
     """27 steps of 16 rows are 11 of the second epoch, which are 5 of 32: 3 are left of it, and 16 of the two others."""
     state = state_after(course(Numbers(16, known=True, batch=16), epochs=4), until)
     made = course(Numbers(8, known=True, batch=32), epochs=4)
@@ -275,7 +275,9 @@ def test_data_without_a_batch_is_refused() -> None:
 
 @pytest.mark.parametrize(("steps", "length"), [(None, 4), (3, 4), (2, 4)])
 @pytest.mark.parametrize("known", [False, True])
-def test_a_run_that_begins_at_a_later_epoch(steps: int | None, length: int, known: bool) -> None:
+def test_a_run_that_begins_at_a_later_epoch_keeps_its_order_over_a_restart(
+    steps: int | None, length: int, known: bool
+) -> None:
     """Epochs have their numbers, passes orders of their own, and a restart that asks for others changes nothing."""
     source = Numbers(length, known=known)
     made = course(source, epochs=6, steps=steps, first=3)
@@ -296,7 +298,7 @@ def test_a_run_that_begins_at_a_later_epoch(steps: int | None, length: int, know
         assert [*begin[:-1], begin[-1] + rest[0], *rest[1:]] == whole
 
 
-def test_a_later_first_epoch_with_other_data_than_the_checkpoints() -> None:
+def test_a_restart_with_other_data_keeps_the_numbers_of_epochs() -> None:
     state = state_after(course(Numbers(4, known=True, batch=6), epochs=6, first=3), 6)
     made = course(Numbers(3, known=True, batch=8), epochs=6)
     made.take_up(state, 6)
@@ -304,7 +306,7 @@ def test_a_later_first_epoch_with_other_data_than_the_checkpoints() -> None:
     assert run(made, 6)[0][0] == [(4, 1), (4, 2)]
 
 
-def test_a_changed_number_of_tasks_within_an_epoch_is_told_to_the_data() -> None:
+def test_the_data_is_informed_of_a_changed_number_of_tasks_within_an_epoch() -> None:
     source = Numbers(10, known=True)
     told: list[Any] = []
     source.shared = told.append  # type: ignore[method-assign]

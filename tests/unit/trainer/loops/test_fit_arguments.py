@@ -53,7 +53,7 @@ def told(aside: LeftAside) -> list[str]:
     return lines
 
 
-def test_nothing_is_told_where_all_has_its_effect() -> None:
+def test_no_warning_is_printed_if_all_arguments_have_an_effect() -> None:
     aside = LeftAside(validated=True)
     given = numbers(batch_size=8, epochs=5, validation_steps=2, validation_batch_size=4)
     assert given.read("tf_keras", aside) == given
@@ -62,7 +62,7 @@ def test_nothing_is_told_where_all_has_its_effect() -> None:
     assert not told(aside)
 
 
-def test_what_has_no_effect_is_named_in_one_line() -> None:
+def test_arguments_without_effect_are_named_in_one_line() -> None:
     aside = LeftAside(validated=False)
     given = numbers(batch_size=0, epochs=2, initial_epoch=2, validation_steps=3)
     assert given.read("tf_keras", aside).batch_size is None
@@ -113,6 +113,6 @@ def test_validation_is_after_the_epochs_that_keras_validates_after(freq: Any, va
 
 
 @pytest.mark.parametrize("freq", [0, -1, 1.5, "2", None])
-def test_what_is_no_frequency_is_refused(freq: Any) -> None:
+def test_a_validation_freq_that_is_no_frequency_is_refused(freq: Any) -> None:
     with pytest.raises(FitError, match="validation_freq="):
         schedule(freq, LeftAside(validated=True))

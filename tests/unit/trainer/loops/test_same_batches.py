@@ -48,7 +48,7 @@ def test_the_same_batches_have_no_difference() -> None:
         ("all", list(marks.NO_BATCH), "reads -1 examples and chief-0 12", True),
     ],
 )
-def test_what_differs_is_said_of_the_task_that_is_not_as_the_chief(
+def test_the_message_names_the_task_whose_batch_differs_from_the_chiefs(
     compared: str, other: list[float], words: str, refused: bool
 ) -> None:
     told, ends = found(compared, batch(), other)
@@ -57,7 +57,7 @@ def test_what_differs_is_said_of_the_task_that_is_not_as_the_chief(
     assert not words or told.startswith("x: in the first batch of a pass, task worker-1 reads ")
 
 
-def test_targets_that_random_operations_have_mixed_are_told_and_not_refused() -> None:
+def test_targets_that_may_be_random_are_reported_and_not_refused() -> None:
     mixed = [*batch()[:10], *marks.of_rows(12, [X]), *marks.of_rows(-1, [])]
     others = [*batch()[:10], *marks.of_rows(12, [X[::-1]]), *marks.of_rows(-1, [])]
     told, refused = difference(np.array([mixed, others]), TASKS[:2], source("labels"))
@@ -86,7 +86,7 @@ def test_a_refusal_comes_when_all_tasks_know_of_it() -> None:
     assert group.left == 1
 
 
-def test_what_may_be_meant_is_told_once() -> None:
+def test_a_difference_that_may_be_intended_is_reported_once() -> None:
     told: list[str] = []
     group: Any = Group(batch(X[::-1]))
     same = SameBatches(source("targets"), group, told.append)

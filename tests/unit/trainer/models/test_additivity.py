@@ -49,7 +49,7 @@ def seen(metric: Any) -> bool:
         (lambda kept, errors: kept, False),  # nothing is seen
     ],
 )
-def test_states_that_add_up(keep: Callable[[Any, Any], Any], adds: bool) -> None:
+def test_only_metric_states_that_add_up_are_taken_to_add_up(keep: Callable[[Any, Any], Any], adds: bool) -> None:
     metric = Kept(keep)
     assert seen(metric) is adds
     assert float(metric.kept.numpy()) == 0.0  # it was left alone
@@ -61,5 +61,5 @@ def test_functions_that_give_one_value_for_each_row() -> None:
     assert not seen(keras.metrics.MeanMetricWrapper(lambda y, y_pred: y_pred - tf.reduce_mean(y_pred, 0)))
 
 
-def test_what_made_up_rows_break_is_taken_not_to_add() -> None:
+def test_a_metric_that_depends_on_the_number_of_rows_does_not_add_up() -> None:
     assert not seen(Kept(lambda kept, errors: kept / int(tf.shape(errors)[0] > 99)))

@@ -41,7 +41,7 @@ def test_the_class_that_overrides_fit_is_found() -> None:
     assert (own_fit_of(Model()), own_fit_of(Own()), own_fit_of(Heir()), own_fit_of(3)) == (None, Own, Own, None)
 
 
-def test_ours_trains_inside_of_the_override() -> None:
+def test_an_overridden_fit_trains_with_dtjobs_fit() -> None:
     made: Any = fit
     assert made(Heir(), 2, factor=3, epochs=5, save="m.keras") == ("ours", 6, 5, 0.0, "m.keras")
     assert made(model=Own(), x=2) == ("ours", 2, 1, 0.0, None)
@@ -53,7 +53,7 @@ def test_none_means_the_default_as_in_keras() -> None:
     assert made(Own(), 2, validation_split=None) == ("ours", 2, 1, 0.0, None)
 
 
-def test_afterwards_all_models_train_as_before() -> None:
+def test_all_models_train_as_before_after_an_override() -> None:
     class Failing(Model):
         def fit(self, *args: Any, **kwargs: Any) -> Any:
             assert Model().fit(1) == ("keras", (1,), {})  # another model, meanwhile
@@ -65,7 +65,7 @@ def test_afterwards_all_models_train_as_before() -> None:
     assert Own().fit(4) == ("keras", (4,), {})
 
 
-def test_what_stood_at_the_class_stands_there_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_earlier_fit_of_the_class_is_restored_after_training(monkeypatch: pytest.MonkeyPatch) -> None:
     """As a refusal of `Model.fit` does."""
     refusal = lambda self: "refused"  # noqa: E731
     monkeypatch.setattr(Model, "fit", refusal, raising=False)

@@ -80,7 +80,7 @@ def test_a_model_whose_layers_are_built_need_not_be_called_on_x_alone(arguments:
     assert not model._compile_metrics or not model._compile_metrics.built
 
 
-def test_a_model_that_is_not_built_tells_why_its_call_fails() -> None:
+def test_the_error_of_a_model_that_cannot_be_built_is_that_of_its_call() -> None:
     model = Siamese()
     model.further = keras.layers.Dense(1)
     model.compile("sgd")

@@ -72,7 +72,7 @@ def test_each_metric_of_the_package_has_the_bits_that_it_has_by_itself(package: 
         assert dict(zip(metrics, read, strict=True)) == dict(zip(metrics, alone, strict=True))
 
 
-def test_no_operation_is_replaced_by_another_one() -> None:
+def test_a_traced_result_has_the_bits_of_the_untraced_division() -> None:
     """TensorFlow makes a product with 1 / 3 of a division by 3 where it may."""
 
     class Third(keras.metrics.Mean):

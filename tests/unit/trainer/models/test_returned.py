@@ -58,7 +58,7 @@ def test_replicas_of_unequal_shares_and_one_without_any() -> None:
     assert returned.share_of("nothing", left) is None
 
 
-def test_what_replicas_leave_is_brought_together() -> None:
+def test_values_that_replicas_return_are_gathered() -> None:
     group = Group(tf.distribute.get_strategy(), None)
     left = {ROWS: tf.constant([[1, 2], [1, 2]]), "a": tf.constant([1.0, np.inf]), "b": tf.ones([2, 3])}
     found = Returned().gathered(left, group)

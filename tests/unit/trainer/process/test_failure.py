@@ -122,11 +122,11 @@ class UnavailableError(Exception):
         (ValueError("x" * 1000), f"ValueError: {'x' * (LONGEST_LINE - 1)}…"),
     ],
 )
-def test_an_error_is_told_in_one_line(error: BaseException, text: str) -> None:
+def test_an_error_is_described_in_one_line(error: BaseException, text: str) -> None:
     assert in_one_line(error) == text
 
 
-def test_two_tasks_on_one_gpu_are_told_what_to_do() -> None:
+def test_the_error_of_two_tasks_on_one_gpu_says_what_to_do() -> None:
     error = InternalError("Collective ops is aborted by: NCCL: invalid usage (run with NCCL_DEBUG=WARN for details).")
     note_shared_gpus(error)
     assert in_one_line(error).endswith("where tasks share one, communication must be Ring)")
@@ -169,7 +169,7 @@ def test_the_refusal_of_a_stateful_layer_says_what_to_write() -> None:
     assert not hasattr(other, "__notes__")
 
 
-def test_an_error_about_shapes_tells_those_of_the_model_and_its_data() -> None:
+def test_an_error_about_shapes_has_the_shapes_of_the_model_and_its_data() -> None:
     error = ValueError("Dimensions must be equal, but are 7 and 3 for '{{node sub}}'\nmore")
     note_shapes(error, lambda: "x (None, 8), y (None, 7), and gives (None, 3)")
     assert in_one_line(error) == (
@@ -220,11 +220,11 @@ def _http(code: int) -> urllib.error.HTTPError:
         (MemoryError(), False),
     ],
 )
-def test_what_may_pass_is_connections_and_storage_that_is_away(error: BaseException, passes: bool) -> None:
+def test_only_errors_of_connections_and_storage_are_transient(error: BaseException, passes: bool) -> None:
     assert may_pass(error) is passes
 
 
-def test_where_an_error_comes_from_counts() -> None:
+def test_an_error_is_transient_if_the_error_that_it_comes_from_is() -> None:
     error = ValueError("URL fetch failure")
     error.__context__ = ConnectionResetError("reset")
     assert described(error) == {"type": "ValueError", "message": "URL fetch failure", "transient": True}
@@ -246,7 +246,7 @@ def test_where_an_error_comes_from_counts() -> None:
         (ValueError("of the program's own"), False),
     ],
 )
-def test_what_the_trainer_refuses_is_mended_by_no_restart(error: BaseException, permanent: bool) -> None:
+def test_only_errors_that_the_program_must_correct_are_permanent(error: BaseException, permanent: bool) -> None:
     assert described(error).get("permanent", False) is permanent
 
 

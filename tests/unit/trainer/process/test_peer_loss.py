@@ -25,7 +25,7 @@ from dtjob_trainer.process.peer_loss import is_peer_loss
         ("ValueError", "", False),
     ],
 )
-def test_is_peer_loss(kind: str, message: str, lost: bool) -> None:
+def test_each_error_is_a_peer_loss_only_in_a_group(kind: str, message: str, lost: bool) -> None:
     error = type(kind, (Exception,), {})(message)
     assert is_peer_loss(error, members=3) is lost
     assert not is_peer_loss(error, members=1)

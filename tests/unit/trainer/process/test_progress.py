@@ -43,7 +43,7 @@ def test_without_a_descriptor_status_is_kept() -> None:
     assert progress.status == {"step": 1}
 
 
-def test_what_was_held_back_is_reported_when_its_time_has_come(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_delayed_update_is_reported_after_the_interval(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 100.0
     monkeypatch.setattr("dtjob_trainer.process.progress.time.monotonic", lambda: now)
     progress = Progress()

@@ -31,13 +31,13 @@ def test_a_later_stage_counts_on() -> None:
     assert [progress.status[key] for key in ("step", "totalSteps", "writing", "restoredStep")] == [15, 20, 14, 0]
 
 
-def test_a_stage_that_begins_anew_leaves_the_checkpoint_of_the_last_one() -> None:
+def test_a_stage_that_begins_from_zero_keeps_the_checkpoint_of_the_last_stage() -> None:
     progress = begun()
     progress.report(restoredStep=0, checkpoint=None)
     assert (progress.status["restoredStep"], progress.status["checkpoint"]) == (0, {"step": 12})
 
 
-def test_a_stage_that_has_ended_before_tells_nothing_and_the_next_resumes_at_its_end() -> None:
+def test_a_stage_that_ended_before_reports_nothing_and_the_next_resumes_at_its_end() -> None:
     progress = Progress()
     progress.begin_stage(1)
     progress.passes_over = True

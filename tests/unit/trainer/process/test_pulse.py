@@ -57,7 +57,7 @@ def nothing() -> None:
     pass
 
 
-def test_only_what_lasts_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_a_lasting_activity_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     one, progress = begun()
     beats(monkeypatch, one, lambda: one.enter("data"), lambda: one.enter("step"), lambda: one.enter("data"))
     assert progress.reports == []
@@ -65,7 +65,7 @@ def test_only_what_lasts_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     assert progress.reports == [{"doing": "data"}]
 
 
-def test_steps_that_nobody_has_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_steps_that_were_done_without_a_report_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     one, progress = begun()
     progress.report(step=7)
     one.steps_done = lambda: 9
@@ -75,7 +75,7 @@ def test_steps_that_nobody_has_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
     assert progress.reports == [{"step": 7}, {"step": 9}]
 
 
-def test_steps_of_a_later_stage_that_nobody_has_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreported_steps_of_a_later_stage_are_added_to_the_earlier_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     one, progress = begun()
     progress.report(step=12)
     progress.steps_before = 12
@@ -86,7 +86,7 @@ def test_steps_of_a_later_stage_that_nobody_has_told_of(monkeypatch: pytest.Monk
     assert progress.reports == [{"step": 12}, {"step": 3}]
 
 
-def test_what_is_held_back_is_told_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_delayed_step_is_reported_after_the_interval(monkeypatch: pytest.MonkeyPatch) -> None:
     one, progress = begun()
     progress.report(state="training")
     progress.update(step=1)
@@ -97,7 +97,7 @@ def test_what_is_held_back_is_told_in_the_end(monkeypatch: pytest.MonkeyPatch) -
     assert progress.status["step"] == 2
 
 
-def test_rest_is_told_at_once_and_by_the_one_who_rests(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_validation_and_saving_are_reported_at_once_by_the_calling_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     one, progress = begun()
     one.enter("callbacks")
     with one.resting("validating"):
@@ -109,7 +109,7 @@ def test_rest_is_told_at_once_and_by_the_one_who_rests(monkeypatch: pytest.Monke
     assert progress.reports[-1] == {"doing": "callbacks"}
 
 
-def test_without_a_supervisor_that_asks_nothing_is_told() -> None:
+def test_nothing_is_reported_if_the_supervisor_does_not_ask() -> None:
     progress = Told()
     with Pulse(progress).resting("saving"):
         pass
@@ -142,7 +142,7 @@ def test_python_that_a_graph_calls_is_found_in_any_thread(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("file", ["dtjob_trainer/strategies/collective.py", "tensorflow/python/eager/executor.py"])
-def test_who_waits_for_the_others_is_not_in_its_data(tmp_path: Path, file: str) -> None:
+def test_a_wait_for_other_tasks_does_not_count_as_reading_data(tmp_path: Path, file: str) -> None:
     """Tasks agree on batches of which nobody knows how many there are; and before a ParameterServer chief reads one,
     TensorFlow may wait for the steps that others have yet to do."""
     seen: list[str] = []

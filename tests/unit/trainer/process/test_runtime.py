@@ -16,7 +16,7 @@ def of(role: str, strategy: str = "MultiWorkerMirrored") -> Runtime:
     return Runtime(Task("job", "default", "uid", role, 0, strategy=strategy, cluster=CLUSTER))
 
 
-def test_who_writes_and_who_follows() -> None:
+def test_only_the_chief_writes_and_only_the_evaluator_follows() -> None:
     assert [of(role).is_chief for role in ("chief", "worker", "evaluator")] == [True, False, False]
     assert [of(role).is_evaluator for role in ("chief", "worker", "evaluator")] == [False, False, True]
     assert (Runtime().is_chief, Runtime().is_evaluator) == (True, False)
@@ -34,7 +34,7 @@ def test_the_runtime_is_the_one_entered_last(monkeypatch: pytest.MonkeyPatch) ->
     assert runtime.current() is here
 
 
-def test_of_all_tasks_the_chief_and_the_evaluator_print(capsys: pytest.CaptureFixture[str]) -> None:
+def test_only_the_chief_and_the_evaluator_print(capsys: pytest.CaptureFixture[str]) -> None:
     for role in ("chief", "worker", "evaluator"):
         of(role).log("epoch 1/3", step=5, values={"loss": 0.5})
     Runtime().log("by hand")
@@ -43,7 +43,7 @@ def test_of_all_tasks_the_chief_and_the_evaluator_print(capsys: pytest.CaptureFi
     assert [(line.get("step"), line.get("loss")) for line in lines] == [("5", "0.5"), ("5", "0.5"), (None, None)]
 
 
-def test_what_is_left_out_of_reports_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
+def test_metrics_that_are_left_out_of_reports_are_named_once(capsys: pytest.CaptureFixture[str]) -> None:
     here = of("chief")
     for _ in range(3):
         here.progress.report(metrics={"confusion": [[1.0]], "accuracy": 0.5})

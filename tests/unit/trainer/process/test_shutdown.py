@@ -54,7 +54,7 @@ assert not shutdown.wait_signalled(0.2) and not shutdown.requested
 """
 
 
-def test_a_process_that_the_program_forks_ends_alone_where_it_is_told_to() -> None:
+def test_sigterm_ends_a_forked_process_of_the_program_and_not_the_training() -> None:
     """As multiprocessing ends the workers of a PyDataset: neither may they stay, nor stop the training."""
     result = subprocess.run([sys.executable, "-c", FORKS], capture_output=True, text=True, timeout=100, check=False)
     assert result.returncode == 0, result.stderr

@@ -7,7 +7,7 @@ pytest.importorskip("wrapt")
 devices = pytest.importorskip("dtjob_trainer.program.devices")
 
 
-def test_a_call_that_comes_too_late_is_told_and_other_errors_are_raised() -> None:
+def test_a_call_that_comes_too_late_is_logged_and_other_errors_are_raised() -> None:
     told: list[str] = []
     errors = [RuntimeError("Physical devices cannot be modified after being initialized"), RuntimeError("no"), None]
 

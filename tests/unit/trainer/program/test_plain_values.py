@@ -24,6 +24,6 @@ def test_a_sum_counts_a_plain_value_for_each_replica(value: object) -> None:
 @pytest.mark.parametrize(
     ("reduce_op", "value"), [("MEAN", 1.0), ("SUM", tf.distribute.DistributedValues()), ("SUM", [1.0, 2.0])]
 )
-def test_everything_else_is_left_to_the_strategy(reduce_op: str, value: object) -> None:
+def test_the_strategy_gets_everything_else(reduce_op: str, value: object) -> None:
     found = plain_values.counting(lambda *given: given)("strategy", tf.distribute.ReduceOp(reduce_op), value)
     assert found == ("strategy", tf.distribute.ReduceOp(reduce_op), value)

@@ -32,7 +32,7 @@ def gpus(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
         ("TPU", 8, 0, False),
     ],
 )
-def test_where_models_predict(
+def test_strategy_and_gpus_decide_whether_models_predict_on_one_device(
     monkeypatch: pytest.MonkeyPatch, strategy: str, replicas: int, count: int, here: bool
 ) -> None:
     gpus(monkeypatch, count)

@@ -41,7 +41,7 @@ def save(path: Path) -> None:
     keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)]).save(path)
 
 
-def test_it_says_once_for_a_directory_where_to_write_instead(said: Any, tmp_path: Path) -> None:
+def test_the_warning_names_the_volume_once_for_each_directory(said: Any, tmp_path: Path) -> None:
     import tensorflow as tf
 
     found = said()
@@ -53,20 +53,20 @@ def test_it_says_once_for_a_directory_where_to_write_instead(said: Any, tmp_path
     assert found[1].startswith(f"{tmp_path}/own/ckpt-1 goes with the pod")
 
 
-def test_it_names_no_directory_of_an_object_store(said: Any, tmp_path: Path) -> None:
+def test_the_warning_names_no_directory_of_an_object_store(said: Any, tmp_path: Path) -> None:
     found = said(directory="gs://bucket/run")
     save(tmp_path / "a.keras")
     assert found == [f"{tmp_path}/a.keras goes with the pod; write it to a volume"]
 
 
 @pytest.mark.parametrize("where", [{"chief": False}, {"parent": 1}], ids=["another task", "a run on this machine"])
-def test_it_says_nothing_in(said: Any, tmp_path: Path, where: dict[str, Any]) -> None:
+def test_other_tasks_and_local_runs_have_no_warning(said: Any, tmp_path: Path, where: dict[str, Any]) -> None:
     found = said(**where)
     save(tmp_path / "a.keras")
     assert found == []
 
 
-def test_it_says_nothing_of_files_on_a_volume(said: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_on_a_volume_have_no_warning(said: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(whole_files.places, "is_on_volume", lambda path: True)
     found = said()
     save(tmp_path / "a.keras")

@@ -41,7 +41,7 @@ def test_files_are_read_from_the_shared_directory_and_those_beside_it(tmp_path: 
     assert Path("../scripts/vocabulary.txt").read_text() == "words"
 
 
-def test_what_is_made_is_made_apart_and_goes_with_the_process(
+def test_created_files_lie_in_the_tasks_own_directory_and_go_with_the_process(
     tmp_path: Path, shared: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     working_directory.enter_own(task(tmp_path))

@@ -15,7 +15,7 @@ from dtjob_trainer.rendezvous.addresses import look_up, name_problem, same_addre
         ("not an address", "not an address", True),
     ],
 )
-def test_one_address_may_be_written_in_several_ways(one: str, other: str, same: bool) -> None:
+def test_an_address_may_be_written_in_several_ways(one: str, other: str, same: bool) -> None:
     assert same_address(one, other) is same
 
 
@@ -27,7 +27,7 @@ def test_a_name_must_lead_to_where_the_task_registered_from() -> None:
 
 
 @pytest.mark.parametrize("sidecar", ["127.0.0.6", "127.0.0.1", "::1"])
-def test_it_says_where_a_service_mesh_stands_between_the_pods(sidecar: str) -> None:
+def test_the_message_says_that_a_service_mesh_is_between_the_pods(sidecar: str) -> None:
     problem = name_problem("w", ["10.0.0.2"], sidecar)
     assert problem is not None
     assert "service mesh" in problem

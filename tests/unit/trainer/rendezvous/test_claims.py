@@ -9,7 +9,7 @@ from tests.unit.trainer.rendezvous.groups import registration
 NEW = registration("worker-0", attempt=1)
 
 
-def test_this_process_itself_needs_no_name() -> None:
+def test_a_claim_without_an_address_needs_no_name() -> None:
     assert Claims().leads_to("chief-0", None)
     assert not Claims().leads_to("chief-0", "10.0.0.1")
 

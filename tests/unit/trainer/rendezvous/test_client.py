@@ -33,7 +33,7 @@ async def served(say: Say) -> AsyncIterator[HttpAsk]:
         server._server.close()
 
 
-async def test_what_is_asked_and_answered_arrives() -> None:
+async def test_registrations_and_answers_arrive_over_http() -> None:
     heard = []
 
     async def say(asked: Registration, address: str) -> Answer:
@@ -55,7 +55,7 @@ async def test_an_error_of_the_server_says_why() -> None:
             await ask(registration("worker-0"))
 
 
-async def test_a_connection_that_ended_unnoticed_is_made_anew() -> None:
+async def test_a_connection_that_the_server_closed_is_opened_again() -> None:
     """The server closes each connection after its answer, and does not say so."""
     body = json.dumps(Answer("wait").to_json()).encode()
 
@@ -78,7 +78,7 @@ def test_an_address_that_is_none_is_named(address: str) -> None:
         HttpAsk(address, 3)
 
 
-async def test_the_client_asks_again_hands_answers_on_and_tells_of_problems() -> None:
+async def test_the_client_repeats_requests_and_passes_on_answers_and_problems() -> None:
     outcomes: list[Answer | Exception] = [OSError("no route"), TimeoutError(), Answer("wait"), Answer("go", 1)]
     answered: list[str] = []
     problems: list[str] = []
@@ -103,7 +103,7 @@ async def test_the_client_asks_again_hands_answers_on_and_tells_of_problems() ->
     assert problems == ["OSError: no route", "TimeoutError"]
 
 
-async def test_news_are_told_at_once() -> None:
+async def test_a_change_of_phase_is_sent_at_once() -> None:
     """While an answer is held back, the question is withdrawn and asked anew."""
     asked: list[str] = []
     phase: Phase = "waiting"
@@ -147,7 +147,7 @@ async def test_a_name_that_is_resolved_late_takes_no_time_from_its_answer(monkey
         assert await by_name(registration("worker-0")) == Answer("wait")
 
 
-async def test_what_goes_wrong_over_an_answer_is_no_fault_of_the_other_end() -> None:
+async def test_an_error_in_handling_an_answer_is_raised_and_not_reported_as_a_problem() -> None:
     problems: list[str] = []
 
     async def ask(asked: Registration) -> Answer:

@@ -19,7 +19,7 @@ async def answers(host: RendezvousHost, *tasks: str, address: str | None = None)
     return await asyncio.gather(*(host.answer(registration(task), address) for task in tasks))
 
 
-async def test_all_hear_go_when_the_last_has_come() -> None:
+async def test_all_tasks_are_answered_go_when_the_last_one_has_come() -> None:
     host = RendezvousHost(mirrored(), HOSTS)
     held = asyncio.create_task(answers(host, "chief-0", "worker-1"))
     await asyncio.sleep(0.05)
@@ -33,12 +33,12 @@ async def test_every_answer_says_which_attempt_at_the_chief_task_gives_it() -> N
     assert [answer.chief_attempt for answer in await answers(host, *GROUP, "nobody-7")] == [3] * 4
 
 
-async def test_names_are_looked_up_beside() -> None:
+async def test_tasks_go_once_their_names_are_looked_up() -> None:
     host = RendezvousHost(mirrored(), HOSTS)
     assert [answer.kind for answer in await answers(host, *GROUP, address="127.0.0.1")] == ["go"] * 3
 
 
-async def test_one_that_goes_away_while_it_waits_does_not_count() -> None:
+async def test_a_task_that_goes_away_while_it_waits_is_missing() -> None:
     rendezvous = mirrored()
     host = RendezvousHost(rendezvous, HOSTS)
     waiting = asyncio.create_task(host.answer(registration("worker-0"), None))
@@ -49,7 +49,7 @@ async def test_one_that_goes_away_while_it_waits_does_not_count() -> None:
     assert rendezvous.missing(0) == list(GROUP)
 
 
-async def test_those_who_wait_hear_the_end_at_once() -> None:
+async def test_waiting_tasks_get_the_end_of_training_at_once() -> None:
     rendezvous = mirrored()
     all_wait(rendezvous)
     host = RendezvousHost(rendezvous, HOSTS)
@@ -73,7 +73,7 @@ async def test_a_preempted_task_is_answered_when_there_is_news() -> None:
         await asyncio.wait_for(host.answer(registration("worker-0", phase="preempted", generation=1), None), 0.05)
 
 
-async def test_who_starts_together_depends_on_the_strategy() -> None:
+async def test_the_strategy_decides_which_tasks_start_together() -> None:
     cluster = {"chief": ("a:1",), "worker": ("b:1", "c:1"), "ps": ("d:1",)}
 
     def missing(strategy: str) -> list[str]:

@@ -43,7 +43,7 @@ async def test_the_chief_hosts_and_reports_to_itself() -> None:
     await chief.finish(30)
 
 
-async def test_a_task_outside_the_cluster_reports_to_nobody() -> None:
+async def test_a_task_outside_the_cluster_sends_no_reports() -> None:
     evaluator = member("evaluator")
     assert evaluator.answer is None
     async with asyncio.TaskGroup() as group:

@@ -49,13 +49,13 @@ ANSWER = Answer("go").to_json()
 @pytest.mark.parametrize(
     "body", [{}, {"answer": "go"}, {**ANSWER, "generation": None}, {**ANSWER, "chiefAttempt": 1.5}]
 )
-def test_what_is_no_answer_is_not_taken_for_one(body: dict[str, object]) -> None:
+def test_an_incomplete_answer_is_an_error(body: dict[str, object]) -> None:
     with pytest.raises((KeyError, TypeError)):
         Answer.from_json(body)
 
 
 @pytest.mark.parametrize("body", [True, [], "ok", 1, None, {"answer": "go", "generation": float("inf")}])
-def test_what_another_service_answers_is_no_answer(body: object) -> None:
+def test_an_answer_of_another_service_is_an_error(body: object) -> None:
     """The chief's name may lead to an address that is another's by now."""
     with pytest.raises((KeyError, TypeError, ValueError)):
         Answer.from_json(body)  # type: ignore[arg-type]

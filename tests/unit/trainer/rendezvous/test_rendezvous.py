@@ -32,7 +32,7 @@ def crashed(task: str, incarnation: int = 1, attempt: int = 0) -> Registration:
 
 
 @pytest.mark.parametrize("order", [("worker-1", "worker-0", "chief-0"), ("worker-0", "chief-0", "worker-1")])
-def test_a_crash_is_told_to_all_as_the_cause_and_counted_once(order: tuple[str, ...]) -> None:
+def test_a_crash_is_the_cause_for_all_tasks_and_counted_once(order: tuple[str, ...]) -> None:
     """`order` is that in which they come back: the one that crashed, worker-1, may be faster than its peers or not."""
     rendezvous = mirrored()
     all_wait(rendezvous)
@@ -48,7 +48,7 @@ def test_a_crash_is_told_to_all_as_the_cause_and_counted_once(order: tuple[str, 
     assert rendezvous.crashes.to_json() == {"count": 1, "task": "worker-1", "signal": "SIGKILL", "step": 40}
 
 
-def test_a_peer_hears_of_a_crash_while_it_still_trains() -> None:
+def test_a_crash_is_reported_to_a_peer_that_still_trains() -> None:
     rendezvous = mirrored()
     all_wait(rendezvous)
     rendezvous.register(crashed("worker-1"), None, 1)
@@ -67,7 +67,7 @@ def test_a_pod_that_follows_on_one_that_crashed_was_lost() -> None:
     assert (answer.kind, answer.message, answer.changed) == ("go", "worker-1 was lost", ("worker-1",))
 
 
-def test_those_that_crash_together_are_one_restart() -> None:
+def test_tasks_that_crash_together_are_one_restart() -> None:
     rendezvous = mirrored()
     all_wait(rendezvous)
     for task in ("worker-0", "worker-1", "chief-0"):
@@ -92,14 +92,14 @@ def test_a_crash_after_a_peers_loss_is_no_restart_of_its_own() -> None:
     assert (rendezvous.crashes.count, preempted.crashes.count) == (0, 0)
 
 
-def test_crashes_that_an_earlier_chief_heard_of_are_not_counted() -> None:
+def test_crashes_that_an_earlier_chief_counted_are_not_counted_again() -> None:
     rendezvous = mirrored()
     rendezvous.register(crashed("worker-1", incarnation=3), None, 0)
     rendezvous.register(crashed("worker-1", incarnation=3), None, 1)
     assert rendezvous.crashes.count == 0
 
 
-def test_who_missed_its_go_gets_it_again() -> None:
+def test_a_task_that_missed_its_go_gets_it_again() -> None:
     rendezvous = mirrored()
     answers = all_wait(rendezvous)
     assert rendezvous.register(registration("worker-1"), None, 90) == answers[2]
@@ -138,7 +138,9 @@ def test_a_broken_connection_of_before_changes_nothing() -> None:
         ({"task": "worker-7"}, "worker-7 is not in the cluster"),
     ],
 )
-def test_a_stranger_is_refused_with_the_difference(change: dict[str, str], words: str) -> None:
+def test_a_registration_of_another_job_or_cluster_is_refused_with_the_difference(
+    change: dict[str, str], words: str
+) -> None:
     rendezvous = mirrored()
     answer = rendezvous.register(replace(registration("worker-1"), **change), None, 0)  # type: ignore[arg-type]
     assert answer.kind == "refused"
@@ -174,14 +176,14 @@ def test_the_next_go_says_who_was_replaced() -> None:
     assert (answer.changed, answer.message) == (("worker-1",), "worker-1 was lost")
 
 
-def test_a_blip_replaces_nobody() -> None:
+def test_a_restart_of_all_processes_replaces_no_task() -> None:
     rendezvous = mirrored()
     all_wait(rendezvous)
     answer = all_wait(rendezvous, incarnation=1)[0]
     assert (answer.kind, answer.generation, answer.changed) == ("go", 2, ())
 
 
-def test_preemption_is_told_to_the_others_and_named_as_the_cause() -> None:
+def test_a_preemption_is_sent_to_the_other_tasks_and_named_as_the_cause() -> None:
     rendezvous = mirrored()
     all_wait(rendezvous)
     running = [registration(task, "running", generation=1) for task in GROUP]
@@ -206,7 +208,7 @@ def test_a_new_chief_asks_those_who_still_run_to_start_again() -> None:
     assert (answer.kind, answer.generation) == ("go", 8), "generations go on where the old chief stopped"
 
 
-def test_done_is_told_to_all() -> None:
+def test_the_end_of_training_is_sent_to_all_tasks() -> None:
     rendezvous = mirrored()
     all_wait(rendezvous)
     rendezvous.finish()
@@ -249,7 +251,7 @@ ADDRESSES = {"worker-0": "10.0.0.1", "worker-1": "10.0.0.2"}
 
 
 @pytest.mark.parametrize("attempt", [1, 10**9])
-def test_a_newer_attempt_from_elsewhere_evicts_nobody(attempt: int) -> None:
+def test_a_newer_attempt_from_another_address_replaces_no_task(attempt: int) -> None:
     """One request of a stranger, and every peer would be refused for ever."""
     rendezvous = in_a_round(ADDRESSES)
     before = rendezvous.revision
@@ -262,7 +264,7 @@ def test_a_newer_attempt_from_elsewhere_evicts_nobody(attempt: int) -> None:
         assert rendezvous.register(registration(task, "running", generation=1), address, 2).kind == "continue"
 
 
-def test_who_came_first_with_a_made_up_attempt_does_not_keep_the_task_out() -> None:
+def test_a_false_registration_does_not_keep_the_real_task_out() -> None:
     rendezvous = mirrored()
     rendezvous.register(registration("worker-1", attempt=10**9, generation=10**9), "10.9.9.9", 0)
     assert rendezvous.register(registration("worker-1"), "10.0.0.2", 0).kind == "wait"
@@ -329,7 +331,7 @@ def test_a_name_server_that_lags_behind_does_not_bring_a_predecessor_back() -> N
     assert rendezvous.generation == 2
 
 
-def test_strangers_that_claim_a_task_are_forgotten() -> None:
+def test_false_claims_of_a_task_are_bounded_and_forgotten() -> None:
     rendezvous = in_a_round(ADDRESSES)
     for number in range(100):
         rendezvous.register(registration("worker-1", attempt=number), f"10.9.9.{number}", 1)
@@ -337,7 +339,7 @@ def test_strangers_that_claim_a_task_are_forgotten() -> None:
     assert rendezvous.addresses_to_check("worker-1", 2 + rendezvous.lease) == []
 
 
-def test_the_last_word_of_the_end_is_for_the_group_alone() -> None:
+def test_the_end_is_known_only_once_the_groups_own_tasks_have_the_answer() -> None:
     rendezvous = in_a_round(ADDRESSES)
     rendezvous.finish()
     for task in ADDRESSES:
@@ -345,7 +347,7 @@ def test_the_last_word_of_the_end_is_for_the_group_alone() -> None:
     assert not rendezvous.all_know()
 
 
-def test_a_process_at_the_same_address_is_not_looked_up_anew() -> None:
+def test_a_new_process_at_the_same_address_is_not_looked_up_again() -> None:
     rendezvous = in_a_round(ADDRESSES)
     rendezvous.register(registration("worker-0", incarnation=1, generation=1), "10.0.0.1", 1)
     assert rendezvous.addresses_to_check("worker-0", 1) == []
@@ -366,7 +368,7 @@ def test_a_parameter_server_chief_goes_when_all_others_serve() -> None:
     assert rendezvous.answer(chief, 0).kind == "go"
 
 
-def test_a_parameter_server_chief_waits_for_the_new_ps_and_not_for_the_dead_one() -> None:
+def test_a_parameter_server_chief_waits_for_the_new_ps_and_not_for_the_lost_ps() -> None:
     rendezvous = parameter_server()
     servers = [registration(task, "serving") for task in ("worker-0", "ps-0", "ps-1")]
     rendezvous.register(registration("chief-0"), None, 0)
@@ -386,7 +388,7 @@ def test_a_parameter_server_chief_waits_for_the_new_ps_and_not_for_the_dead_one(
     assert (answer.kind, answer.changed, answer.message) == ("go", ("ps-1",), "ps-1 was lost")
 
 
-def test_a_dead_parameter_server_worker_disturbs_nobody() -> None:
+def test_a_lost_worker_of_parameter_server_restarts_no_task() -> None:
     rendezvous = parameter_server()
     rendezvous.register(registration("chief-0"), None, 0)
     for task in ("worker-0", "ps-0", "ps-1"):
@@ -409,7 +411,7 @@ def test_answers_are_held_longer_in_large_jobs() -> None:
     assert hold_seconds(1000) == 5
 
 
-def test_whom_the_group_waits_for_and_has_not_heard() -> None:
+def test_tasks_that_the_group_waits_for_and_has_not_heard_are_named() -> None:
     rendezvous = mirrored()
     rendezvous.register(registration("chief-0"), None, 0)
     assert rendezvous.unheard(30, 0) == {"worker-0": "", "worker-1": ""}

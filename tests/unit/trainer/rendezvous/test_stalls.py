@@ -72,7 +72,7 @@ def servers(*others: Heard, **chief: Any) -> list[Heard]:
         ([task("chief-0", doing="callbacks"), task("worker-0", doing="step")], "chief-0", "in a callback"),
     ],
 )
-def test_who_is_behind(heard: Sequence[Heard], behind: str, how: str) -> None:
+def test_the_straggler_is_the_task_that_the_others_wait_for(heard: Sequence[Heard], behind: str, how: str) -> None:
     named = straggler(heard)
     assert (named.task, named.how) == (behind, how)
     assert named.told == next(each.registration.process for each in heard if each.task == behind and each.registration)
@@ -126,7 +126,7 @@ class Group:
         return found[0] if found else None
 
 
-def test_an_old_word_of_a_step_names_nobody() -> None:
+def test_a_task_with_an_old_report_of_a_step_is_not_the_straggler() -> None:
     """On a machine that is busy worker-0's supervisor speaks seldom: of step 40, which the others wait after, nobody
     has heard of it yet."""
     group = Group()
@@ -145,7 +145,7 @@ def test_an_old_word_of_a_step_names_nobody() -> None:
     assert (named.task, named.how) == ("worker-1", "in its data function")
 
 
-def test_who_has_not_spoken_for_some_seconds_is_not_silent_yet() -> None:
+def test_a_supervisor_is_silent_only_after_some_seconds() -> None:
     """As a supervisor on a machine that is busy: nobody ends its container over that."""
     group = Group()
     for name in ("worker-0", "worker-1"):
@@ -160,7 +160,7 @@ def test_who_has_not_spoken_for_some_seconds_is_not_silent_yet() -> None:
     assert (named.task, named.how) == ("worker-1", "its supervisor is silent")
 
 
-def test_a_word_that_comes_late_of_a_task_that_trains_is_no_stall() -> None:
+def test_a_late_report_of_a_training_task_is_no_stall() -> None:
     """The others step on, which they could not do without it."""
     group = Group()
     for now in range(60):
@@ -170,7 +170,7 @@ def test_a_word_that_comes_late_of_a_task_that_trains_is_no_stall() -> None:
     assert group.names() is None
 
 
-def test_one_whose_own_clock_never_runs_out_is_not_waited_for_for_ever() -> None:
+def test_a_task_that_never_reports_a_stall_is_named_after_a_limit() -> None:
     group = Group()
     for now in range(int(PATIENCE_SECONDS) + 3):
         group.says("chief-0", now, doing="step")
@@ -183,7 +183,7 @@ def test_one_whose_own_clock_never_runs_out_is_not_waited_for_for_ever() -> None
     assert (named.task, named.how) == ("worker-0", "elsewhere than the others")
 
 
-def test_it_is_decided_once_all_have_said_how_they_are() -> None:
+def test_the_straggler_is_named_once_all_tasks_have_reported() -> None:
     group = Group()
     stalls = group.stalls
     first = replace(groups.registration("chief-0", "running"), step=40)
@@ -206,7 +206,7 @@ def heard_at(now: float, heard: Sequence[Heard]) -> list[Heard]:
     return [replace(each, heard_at=now) for each in heard]
 
 
-def test_whom_it_hears_meanwhile_gets_time_to_recover() -> None:
+def test_tasks_that_are_heard_after_a_stall_get_time_to_recover() -> None:
     """The others lose the straggler only after it has ended."""
     stalls, heard = Stalls(), group(doing="data")
     first = heard[0].registration
@@ -220,7 +220,7 @@ def test_whom_it_hears_meanwhile_gets_time_to_recover() -> None:
     assert stalls.look(first, lambda: heard_at(end, heard), end)
 
 
-def test_a_stall_that_passes_by_itself_names_nobody() -> None:
+def test_a_stall_that_passes_by_itself_names_no_task() -> None:
     stalls, heard = Stalls(), heard_at(100, group(doing="data"))
     first = heard[0].registration
     assert first is not None
@@ -232,7 +232,7 @@ def test_a_stall_that_passes_by_itself_names_nobody() -> None:
     assert not stalls.look(first, lambda: heard, SETTLE_SECONDS + 1), "it begins anew"
 
 
-def test_what_the_rendezvous_knows_of_its_members() -> None:
+def test_the_rendezvous_knows_when_each_task_was_heard_and_which_are_silent() -> None:
     rendezvous: Rendezvous = groups.mirrored()
     rendezvous.register(groups.registration("chief-0"), None, 0)
     rendezvous.register(groups.registration("worker-0"), None, rendezvous.lease)
@@ -243,7 +243,7 @@ def test_what_the_rendezvous_knows_of_its_members() -> None:
     assert not rendezvous.heard(SILENT_SECONDS)[0].silent
 
 
-def test_in_a_job_of_thousands_silence_begins_no_sooner_than_a_word_is_due() -> None:
+def test_a_task_of_a_large_job_is_silent_only_after_its_lease() -> None:
     tasks = ("chief-0", *(f"worker-{index}" for index in range(3999)))
     rendezvous = Rendezvous("uid", "hash", chief="chief-0", supervisor="s", group=tasks)
     rendezvous.register(groups.registration("worker-7"), None, 0)
@@ -252,7 +252,7 @@ def test_in_a_job_of_thousands_silence_begins_no_sooner_than_a_word_is_due() -> 
     assert rendezvous.heard(rendezvous.lease + 0.1)[8].silent
 
 
-def test_who_was_heard_once_and_is_silent_since() -> None:
+def test_only_tasks_that_were_heard_before_are_silent() -> None:
     rendezvous: Rendezvous = groups.mirrored()
     rendezvous.register(groups.registration("chief-0"), None, 9)
     rendezvous.register(groups.registration("worker-0", attempt=2), None, 0)

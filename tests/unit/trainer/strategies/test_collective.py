@@ -33,7 +33,7 @@ class TwoTasks(Group):
 
 
 @pytest.mark.parametrize(("most_on_host", "factor"), [(3, 1), (2, 2)])
-def test_what_is_large_is_summed_on_gpus_where_there_are_any(most_on_host: int, factor: int) -> None:
+def test_large_arrays_are_summed_on_gpus_if_there_are_any(most_on_host: int, factor: int) -> None:
     group = TwoTasks()
     assert group.most_on_host == math.inf  # there are none
     group.most_on_host = most_on_host
@@ -51,7 +51,7 @@ def test_nothing_is_exchanged_where_there_is_nothing() -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.uint8, np.bool_, np.float16])
-def test_what_gpus_do_not_sum_is_asked_of_no_strategy(dtype: Any) -> None:
+def test_a_type_that_gpus_do_not_sum_is_refused(dtype: Any) -> None:
     with pytest.raises(TypeError, match=f"sums {np.dtype(dtype)}; use one of float32, float64, int64"):
         Group(tf.distribute.get_strategy(), None).sum(np.zeros(3, dtype))
 

@@ -10,11 +10,11 @@ from dtjob_trainer.errors import MissingDeviceError, StrategyError
 from dtjob_trainer.strategies import create
 
 
-def test_there_is_a_way_to_make_every_strategy() -> None:
+def test_every_strategy_can_be_created() -> None:
     assert create._MAKERS.keys() == TRAITS.keys()
 
 
-def test_another_name_is_refused() -> None:
+def test_an_unknown_strategy_is_refused() -> None:
     with pytest.raises(StrategyError, match=r"spec\.strategy 'Other' is not one"):
         create.create(Task("job", "default", "uid", "worker", 0, strategy="Other"))
 
@@ -51,7 +51,9 @@ def test_gpus_that_are_not_found_may_be_there_on_another_node(monkeypatch: pytes
 
 
 @pytest.mark.parametrize(("given", "there", "told"), [(0, 0, 0), (0, 2, 0), (2, 2, 0), (2, 1, 1)])
-def test_who_has_gpus_trains_on_them(monkeypatch: pytest.MonkeyPatch, given: int, there: int, told: int) -> None:
+def test_a_warning_is_printed_only_if_fewer_gpus_are_found_than_given(
+    monkeypatch: pytest.MonkeyPatch, given: int, there: int, told: int
+) -> None:
     see(monkeypatch, there)
     said: list[str] = []
     create.see_gpus(given, lambda message, level: said.append(message))

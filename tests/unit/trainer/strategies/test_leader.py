@@ -19,7 +19,7 @@ def task(address: str, role: str = "worker", index: int = 0, chief: bool = True)
 
 
 @pytest.mark.parametrize("chief", [True, False])
-def test_it_returns_when_the_leader_listens(chief: bool) -> None:
+def test_the_wait_ends_when_the_leader_listens(chief: bool) -> None:
     with socket.socket() as server:
         server.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{server.getsockname()[1]}"
@@ -35,12 +35,12 @@ def test_it_returns_when_the_leader_listens(chief: bool) -> None:
     assert found == [True]
 
 
-def test_it_gives_up_so_that_tensorflow_says_who_is_missing() -> None:
+def test_the_wait_for_the_leader_ends_after_its_time_limit() -> None:
     began = time.monotonic()
     assert not wait_for_leader(task("no-such-host.invalid:1"), 0.2)
     assert time.monotonic() - began >= 0.2
 
 
 @pytest.mark.parametrize("leader", [task("nobody:1", "chief"), task("nobody:1", "worker", 0, chief=False)])
-def test_the_leader_waits_for_nobody(leader: Task) -> None:
+def test_the_leader_does_not_wait(leader: Task) -> None:
     assert wait_for_leader(leader, 60)

@@ -17,11 +17,11 @@ def test_without_a_proxy_nothing_is_set() -> None:
 
 
 @pytest.mark.parametrize("name", ["grpc_proxy", "https_proxy", "http_proxy"])
-def test_what_the_pods_names_end_with_is_named(name: str) -> None:
+def test_the_domain_of_the_pods_is_in_no_grpc_proxy(name: str) -> None:
     assert past_proxies({name: "http://proxy:3128"}, PODS) == {"no_grpc_proxy": ".digits"}
 
 
-def test_so_are_addresses_and_names_of_one_word() -> None:
+def test_addresses_and_single_word_hosts_are_in_no_grpc_proxy() -> None:
     assert past_proxies(PROXY, HERE) == {"no_grpc_proxy": "127.0.0.1,::1,localhost"}
 
 
@@ -33,6 +33,6 @@ def test_so_are_addresses_and_names_of_one_word() -> None:
         ({"no_proxy": ".digits"}, ".digits"),
     ],
 )
-def test_whom_the_user_has_named_is_named_still(given: dict[str, str], named: str) -> None:
+def test_the_users_hosts_stay_in_no_grpc_proxy(given: dict[str, str], named: str) -> None:
     """gRPC asks the one variable alone once that is set."""
     assert past_proxies({**PROXY, **given}, PODS) == {"no_grpc_proxy": named}

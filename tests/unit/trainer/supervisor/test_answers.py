@@ -75,29 +75,29 @@ def after(
         (ENDED, Answer("continue", preempted=("worker-1",)), ()),
     ],
 )
-def test_what_follows_on_an_answer(now: Incarnation, answer: Answer, actions: tuple[Action, ...]) -> None:
+def test_each_answer_gives_its_actions(now: Incarnation, answer: Answer, actions: tuple[Action, ...]) -> None:
     assert after(now, answer)[0] == actions
 
 
 @pytest.mark.parametrize("now", [WAITING, RUNNING, ENDED])
 @pytest.mark.parametrize("answer", [GO, RESTART, DONE, Answer("wait"), Answer("continue", preempted=("worker-1",))])
-def test_an_answer_to_an_earlier_process_changes_nothing_for_this_one(now: Incarnation, answer: Answer) -> None:
+def test_an_answer_to_an_earlier_process_has_no_effect(now: Incarnation, answer: Answer) -> None:
     actions, _, later = after(now, answer, asked_by=1)
     assert (actions, later) == ((), now)
 
 
-def test_whoever_was_answered_that_training_is_done_remembers() -> None:
+def test_the_answer_that_training_is_done_is_remembered() -> None:
     for now in (WAITING, RUNNING, ENDED):
         assert after(now, DONE)[1].chief_finished
         assert after(now, DONE, asked_by=1)[1].chief_finished
     assert not after(RUNNING, RESTART)[1].chief_finished
 
 
-def test_a_task_that_is_told_to_end_is_let_go_no_more() -> None:
+def test_a_terminating_task_does_not_go() -> None:
     assert after(WAITING, GO, terminating=True) == ((), History(), WAITING)
 
 
-def test_in_its_start_up_a_process_is_not_waited_for() -> None:
+def test_a_restart_does_not_wait_for_a_process_that_starts() -> None:
     assert after(RUNNING, RESTART, starting=True)[0] == (GiveUp(3, "worker-1 was lost", 0.0),)
 
 
@@ -106,7 +106,7 @@ def test_a_go_is_remembered_with_who_gave_it() -> None:
     assert (history.generation, history.chief, now.phase) == (4, "s", "running")
 
 
-def test_the_end_of_a_generation_is_told_once_and_the_first_cause_stays() -> None:
+def test_the_end_of_a_generation_is_sent_once_and_the_first_cause_stays() -> None:
     _, history, now = after(RUNNING, RESTART)
     assert (now.generation_over, now.cause) == (True, "worker-1 was lost")
     assert after(now, replace(RESTART, message="another"), history) == ((), history, now)
@@ -114,7 +114,7 @@ def test_the_end_of_a_generation_is_told_once_and_the_first_cause_stays() -> Non
     assert after(known, RESTART)[2].cause == "worker-1 was preempted"
 
 
-def test_a_preemption_is_told_once() -> None:
+def test_each_preemption_is_passed_on_once() -> None:
     first = Answer("continue", preempted=("worker-1",))
     _, history, now = after(RUNNING, first)
     assert (now.preempted, now.cause) == (("worker-1",), "worker-1 was preempted")
@@ -143,12 +143,12 @@ RESTARTED = History(without_progress=2, restarts=1, last_restart=LOST, chief="s"
         ),
     ],
 )
-def test_the_next_go_tells_why_the_last_restart_was(answer: Answer, without_progress: int, cause: str) -> None:
+def test_the_next_go_sets_the_cause_of_the_last_restart(answer: Answer, without_progress: int, cause: str) -> None:
     _, history, _ = after(WAITING, answer, RESTARTED)
     assert history.last_restart == replace(LOST, cause=cause)
     assert (history.without_progress, history.restarts) == (without_progress, 1)
 
 
-def test_before_the_first_restart_there_is_no_cause_to_tell() -> None:
+def test_a_first_go_sets_no_cause_of_a_restart() -> None:
     _, history, _ = after(WAITING, replace(GO, message="worker-1 was lost", changed=("worker-1",)))
     assert history.last_restart is None

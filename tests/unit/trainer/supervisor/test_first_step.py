@@ -35,7 +35,7 @@ def test_a_step_that_was_restored_is_none(reports: list[dict[str, Any]], done: b
     assert first.done is done
 
 
-def test_one_process_after_the_other_counts() -> None:
+def test_a_step_of_any_process_counts() -> None:
     first = FirstStep()
     for restored in (80, 0):  # a process before this one may have restored more
         first.process_started()
@@ -46,7 +46,7 @@ def test_one_process_after_the_other_counts() -> None:
     assert first.done is True
 
 
-def test_who_comes_to_no_loop_for_long_may_train_by_other_means() -> None:
+def test_a_process_that_reports_no_loop_for_long_may_train_otherwise() -> None:
     first = FirstStep()
     first.process_started()
     first.process_started()
@@ -63,7 +63,7 @@ def test_who_comes_to_no_loop_for_long_may_train_by_other_means() -> None:
 
 
 @pytest.mark.parametrize(("role", "strategy"), [("evaluator", "Mirrored"), ("ps", "ParameterServer")])
-def test_who_does_not_train_says_nothing(tmp_path: Path, role: str, strategy: str) -> None:
+def test_a_task_that_does_not_train_writes_no_first_step(tmp_path: Path, role: str, strategy: str) -> None:
     log = tmp_path / "log"
     first = FirstStep.of(Task("j", "default", "u", role, 0, strategy=strategy, termination_log=str(log)))
     first.begins()

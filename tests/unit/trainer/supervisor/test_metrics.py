@@ -20,7 +20,7 @@ def test_metrics_hold_what_is_known_and_nothing_else() -> None:
     assert not any("loss" in line or "note" in line for line in lines)
 
 
-def test_one_state_is_the_tasks_and_all_others_are_not() -> None:
+def test_the_metric_of_the_tasks_state_is_one_and_the_others_are_zero() -> None:
     content_type, text = exposition({"state": "saving"}, {"task": "chief-0"})
     assert content_type.startswith("text/plain")
     states = dict(line.rsplit(" ", 1) for line in text.decode().splitlines() if line.startswith("dtjob_trainer_state{"))

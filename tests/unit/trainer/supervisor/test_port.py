@@ -6,7 +6,7 @@ import socket
 from dtjob_trainer.supervisor.port import port_is_free
 
 
-def test_a_port_is_free_once_nobody_listens() -> None:
+def test_a_port_is_free_once_its_listener_is_closed() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         assert not port_is_free(port)

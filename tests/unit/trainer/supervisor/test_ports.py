@@ -38,7 +38,7 @@ async def asked(chief: bool) -> list[int]:
     return [await answered(port, question) for port in (status, rendezvous) for question in questions]
 
 
-async def test_each_port_answers_its_own_questions() -> None:
+async def test_each_port_answers_only_its_own_requests() -> None:
     """400: the port takes registrations, and the body is not one. 405: POST is not for the status port."""
     assert await asked(chief=True) == [200, 405, 404, 400]
     assert await asked(chief=False) == [200, 405, 0, 0]

@@ -39,7 +39,7 @@ def code_after(ended: Ended, history: History | None = None) -> int | None:
         (Ended(3, chief_may_need_it=True), 3),
     ],
 )
-def test_exit_codes(ended: Ended, code: int | None) -> None:
+def test_each_end_of_a_program_has_its_exit_code(ended: Ended, code: int | None) -> None:
     assert code_after(ended) == code
 
 
@@ -61,7 +61,7 @@ def test_every_exit_code_of_a_program_but_that_of_a_lost_peer_is_its_containers(
         (Ended(75, terminating=True), 143),
     ],
 )
-def test_exit_codes_once_the_chief_task_has_finished(ended: Ended, code: int) -> None:
+def test_each_end_has_its_exit_code_after_the_chief_task_has_finished(ended: Ended, code: int) -> None:
     assert code_after(ended, History(chief_finished=True)) == code
 
 
@@ -78,7 +78,7 @@ def test_a_finished_task_stays_while_the_chief_may_fail() -> None:
     assert after_exit(History(), Ended(0, chief_may_need_it=True), 0)[0] == Stay()
 
 
-def test_three_without_a_step_end_the_container() -> None:
+def test_three_lost_peers_without_a_step_between_them_end_the_container() -> None:
     assert run(Ended(75), Ended(75), Ended(75)) == ["restart", "restart", "end 76"]
 
 
@@ -87,7 +87,7 @@ def test_a_step_that_was_seen_before_is_no_progress() -> None:
     assert run(again, again, again, again) == ["restart"] * 3 + ["end 76"]
 
 
-def test_new_steps_keep_it_going() -> None:
+def test_a_process_that_makes_new_steps_is_restarted_without_limit() -> None:
     assert run(*(Ended(75, step=step) for step in range(20))) == ["restart"] * 20
 
 
@@ -96,7 +96,7 @@ def test_a_peer_that_is_known_to_be_gone_does_not_count() -> None:
     assert run(gone, gone, gone, gone) == ["restart"] * 4
 
 
-def test_a_peer_that_turns_out_to_be_replaced_starts_the_count_anew() -> None:
+def test_a_replaced_peer_resets_the_count_of_restarts_without_progress() -> None:
     history = History()
     for _ in range(6):
         decision, history = after_exit(history, Ended(75), 0)
@@ -138,7 +138,7 @@ def test_a_crash_after_new_steps_starts_the_process_again() -> None:
         (crash(9, 0, 40, stalled="stalled"), 77),
     ],
 )
-def test_what_ends_the_container_all_the_same(ended: Ended, code: int) -> None:
+def test_crashes_that_must_not_be_restarted_in_place_end_the_container(ended: Ended, code: int) -> None:
     assert run(ended) == [f"end {code}"]
 
 

@@ -41,7 +41,7 @@ def rendezvous(say: Say = say_go) -> RendezvousServer:
         ("POST", "/status", 405, "only GET"),
     ],
 )
-async def test_what_the_status_port_serves(method: str, path: str, code: int, words: str) -> None:
+async def test_the_status_port_serves_status_metrics_and_healthz(method: str, path: str, code: int, words: str) -> None:
     status, _, body = await server().respond(method, path, b"", "10.0.0.1")
     assert status == code
     assert words in body.decode()
@@ -100,14 +100,14 @@ async def test_a_body_may_come_in_pieces() -> None:
 
 
 @pytest.mark.parametrize("request_", [b"hello\r\n\r\n", b"GET / HTTP/1.1\r\nContent-Length: -1\r\n\r\n"])
-async def test_what_is_no_request_is_told_so_and_cut_off(request_: bytes) -> None:
+async def test_bytes_that_are_no_request_get_400_and_the_connection_is_closed(request_: bytes) -> None:
     async with connected(server()) as (reader, writer):
         writer.write(request_)
         assert await response(reader) == ("HTTP/1.1 400 Bad Request", b"not a request\n")
         assert await reader.read() == b""
 
 
-async def test_whoever_sends_too_much_is_cut_off() -> None:
+async def test_a_request_that_is_too_long_closes_the_connection() -> None:
     async with connected(server()) as (reader, writer):
         writer.write(b"x" * (LONGEST_REQUEST + 1))
         with contextlib.suppress(ConnectionError):

@@ -35,14 +35,14 @@ def test_a_step_that_takes_just_less_is_no_stall() -> None:
 
 
 @pytest.mark.parametrize("doing", ["data", "callbacks", "step", "something else"])
-def test_what_stands_still_between_two_steps_is_a_stall(doing: str) -> None:
+def test_a_standstill_between_two_steps_is_a_stall(doing: str) -> None:
     assert is_over_after(training({"doing": doing}), LIMIT)
 
 
 @pytest.mark.parametrize(
     "report", [{"doing": "validating"}, {"doing": "saving"}, {"state": "saving"}, {"state": "finished"}]
 )
-def test_what_stands_still_rightly_is_none(report: dict[str, object]) -> None:
+def test_validation_saving_and_the_end_are_no_stall(report: dict[str, object]) -> None:
     watch = training()
     watch.passes(LIMIT - 1)
     watch.heard(report)
@@ -66,7 +66,7 @@ def test_what_stands_still_rightly_is_none(report: dict[str, object]) -> None:
         [{"trainsItself": True}],
     ],
 )
-def test_before_its_first_step_no_process_has_stalled(reports: list[dict[str, object]]) -> None:
+def test_a_process_has_not_stalled_before_its_first_step(reports: list[dict[str, object]]) -> None:
     """It waits, restores, compiles, or reads its first batch; or it trains nothing."""
     watch = Watch(LIMIT)
     for report in reports:
@@ -75,7 +75,7 @@ def test_before_its_first_step_no_process_has_stalled(reports: list[dict[str, ob
 
 
 @pytest.mark.parametrize("report", [{"doing": "validating"}, {"state": "serving"}, {"state": "starting"}])
-def test_a_process_that_is_stopped_does_nothing_of_what_it_has_told(report: dict[str, object]) -> None:
+def test_a_stopped_process_stalls_whatever_it_has_reported(report: dict[str, object]) -> None:
     watch = training(report)
     watch.passes(LIMIT - 1, stopped=True)
     assert not is_over_after(watch, 1), "it goes on"
@@ -85,14 +85,14 @@ def test_a_process_that_is_stopped_does_nothing_of_what_it_has_told(report: dict
     assert watch.over
 
 
-def test_another_report_is_no_step() -> None:
+def test_a_report_without_a_new_step_does_not_end_a_stall() -> None:
     watch = training()
     watch.passes(LIMIT - 1)
     watch.heard({"step": 21, "loss": 0.1, "doing": "data"})
     assert is_over_after(watch, 1)
 
 
-def test_a_new_process_begins_anew() -> None:
+def test_a_new_process_resets_the_stall() -> None:
     watch = training()
     watch.passes(LIMIT)
     watch.process_started()
@@ -103,7 +103,7 @@ def test_without_a_limit_nothing_is_a_stall() -> None:
     assert not is_over_after(training(limit=None), 1e9)
 
 
-def test_what_is_told_of_a_stall() -> None:
+def test_a_stall_has_its_reason_and_its_facts() -> None:
     stall = Stall("worker-1", "in its data function", 600.0)
     assert stall.reason == "stalled: no new step for 600 s; worker-1 is behind: in its data function"
     assert stall.facts == {"straggler": "worker-1", "behind": "in its data function"}
@@ -125,7 +125,7 @@ def ticked(guard: StallGuard, monkeypatch: pytest.MonkeyPatch, ticks: int) -> No
         asyncio.run(guard._tick_forever())
 
 
-def test_silence_is_told_where_the_group_has_waited_for_so_long(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_silent_tasks_are_named_after_the_group_has_waited_for_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     task = Task("digits", "default", "uid", "chief", 0, stall_seconds=LIMIT)
     guard = StallGuard(task, lambda *_: None, lambda seconds: {"worker-1": 2} if seconds == LIMIT else {})
     guard.heard({"state": "waiting"})
@@ -139,7 +139,7 @@ def test_silence_is_told_where_the_group_has_waited_for_so_long(monkeypatch: pyt
 
 
 @pytest.mark.parametrize("cluster", [{"chief": ("c:1",), "worker": ("a:1", "b:1")}, {"worker": ("a:1", "b:1")}])
-def test_a_worker_that_waits_tells_of_a_chief_that_answers_no_longer(
+def test_a_waiting_worker_reports_a_chief_that_does_not_answer(
     monkeypatch: pytest.MonkeyPatch, cluster: dict[str, tuple[str, ...]]
 ) -> None:
     task = Task(

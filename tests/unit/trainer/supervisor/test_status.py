@@ -52,7 +52,7 @@ def test_the_time_that_was_spent_is_our_own_sum() -> None:
     assert not {"trainedSeconds", "savedSeconds"} & said.keys()
 
 
-def test_the_time_in_another_supervisors_mark_is_not_ours(tmp_path: Path) -> None:
+def test_the_times_in_a_done_mark_of_an_earlier_supervisor_are_left_out(tmp_path: Path) -> None:
     left = {"step": 10, "restoredStep": 0, "trainedSeconds": 6.0, "savedSeconds": 1.0}
     (tmp_path / "DONE").write_text(json.dumps({"uid": "a", "step": 10, "status": left}))
     assert last_of_done(str(tmp_path), "a") == {"step": 10}
@@ -122,7 +122,7 @@ def test_last_words_that_the_kubelet_would_cut_leave_metrics_out(tmp_path: Path)
     assert json.loads((tmp_path / "log").read_text()) == {"step": 4}
 
 
-def test_a_failure_is_told_with_its_exception() -> None:
+def test_a_failure_has_its_exit_code_and_its_exception() -> None:
     status = TaskStatus("chief-0", 0, 17, "uid")
     status.started(0, 50)
     assert status.of_failure(3) == {"exitCode": 3, "stepped": False}
@@ -139,7 +139,7 @@ def test_a_failure_is_told_with_its_exception() -> None:
     assert status.of_failure(139) == {"exitCode": 139, "stepped": True}
 
 
-def test_a_process_has_trained_where_it_has_told_of_a_step_that_it_has_not_restored() -> None:
+def test_a_process_has_trained_if_it_reported_a_step_beyond_the_restored_one() -> None:
     status = TaskStatus("chief-0", 0, 1, "uid")
     status.started(0, 17)
     assert status.trained_from is None
@@ -154,7 +154,7 @@ def test_a_process_has_trained_where_it_has_told_of_a_step_that_it_has_not_resto
     assert status.trained_from is None, "that step was another process's"
 
 
-def test_crashes_are_told_once_there_are_any() -> None:
+def test_the_status_has_crashes_only_after_the_first_one() -> None:
     status = TaskStatus("chief-0", 0, 1, "uid")
     assert "crashes" not in status.to_json()
     status.crashes = lambda: Crashes(2, "worker-1", "SIGKILL", 40)

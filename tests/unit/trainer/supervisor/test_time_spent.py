@@ -25,14 +25,14 @@ def process(spent: TimeSpent, restored: int) -> None:
     spent.heard({"state": "training", "step": restored, "trainedSeconds": 0.0, "savedSeconds": 0.0})
 
 
-def test_nothing_is_told_before_a_loop_begins() -> None:
+def test_time_spent_is_empty_before_a_loop_begins() -> None:
     spent = TimeSpent()
     spent.process_started()
     spent.heard({"state": "starting", "step": 7, "trainedSeconds": 3.0, "savedSeconds": 0.0})
     assert spent.to_json() == {}
 
 
-def test_steps_and_saves_of_one_process() -> None:
+def test_steps_and_saves_of_a_process_are_counted() -> None:
     spent = TimeSpent()
     process(spent, 100)
     trained(spent, 150, 12.5, 2.5)
@@ -74,7 +74,7 @@ def test_a_slow_process_that_dies_early_costs_its_own_time_and_not_the_average()
     assert told(spent) == {"keptSteps": 1000, "kept": 100.0, "redoneSteps": 3, "redone": 180.0}
 
 
-def test_a_process_that_did_no_step_trained_in_vain() -> None:
+def test_the_time_of_a_process_without_a_step_counts_as_redone() -> None:
     spent = TimeSpent()
     process(spent, 0)
     trained(spent, 10, 5.0)
@@ -104,7 +104,7 @@ def test_a_checkpoint_before_the_first_one_moves_where_it_came_from() -> None:
     assert told(spent) == {"from": 50, "redoneSteps": 10, "redone": 5.0}
 
 
-def test_what_is_no_time_is_not_taken_for_one() -> None:
+def test_a_reported_time_that_is_no_time_is_ignored() -> None:
     spent = TimeSpent()
     process(spent, 0)
     trained(spent, 10, 5.0)

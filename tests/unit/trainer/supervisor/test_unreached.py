@@ -32,7 +32,7 @@ def test_a_worker_names_the_chief_once_it_has_failed_for_long() -> None:
     assert worker.failed(PROBLEM, LATE + 1) == "", "one line for one outage"
 
 
-def test_an_answer_ends_it_and_the_next_outage_is_told_again() -> None:
+def test_an_answer_ends_an_outage_and_the_next_one_is_reported_again() -> None:
     worker = member("worker")
     worker.failed(PROBLEM, 0)
     assert worker.failed(PROBLEM, LATE)
@@ -43,7 +43,7 @@ def test_an_answer_ends_it_and_the_next_outage_is_told_again() -> None:
     assert worker.failed(PROBLEM, 100 + LATE)
 
 
-def test_the_chief_names_whom_its_group_has_not_heard() -> None:
+def test_the_chief_names_the_tasks_that_it_has_not_heard() -> None:
     chief = member("chief", worker_0="", worker_1="its name does not resolve")
     chief.waits(0)
     assert chief.answered(LATE - 0.1) == ""
@@ -64,7 +64,7 @@ def test_the_time_of_a_wait_begins_with_the_training_process() -> None:
     assert chief.found(1000 + LATE) == {"worker-0": ""}
 
 
-def test_of_many_tasks_the_first_are_named() -> None:
+def test_only_the_first_of_many_unreached_tasks_are_named() -> None:
     chief = member("chief", **{f"worker_{number}": "" for number in range(20)})
     chief.waits(0)
     assert list(chief.found(LATE)) == [f"worker-{number}" for number in range(MOST_TOLD)]

@@ -25,7 +25,9 @@ class Full:
         raise tf.errors.ResourceExhaustedError(None, None, f"{self.path}; No space left on device")
 
 
-def test_it_is_told_once_and_goes_on_in_another_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_write_is_reported_once_and_later_events_go_to_another_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     warned: list[str] = []
     events = Events(str(tmp_path / "events"), warned.append)
     events.scalars(10, {"loss": 3.0})

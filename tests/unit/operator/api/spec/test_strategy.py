@@ -11,6 +11,6 @@ from tests.unit.operator import builders
 
 
 @pytest.mark.parametrize("strategy", Strategy)
-def test_a_strategy_of_one_pod_connects_nobody(strategy: Strategy) -> None:
+def test_a_single_pod_strategy_connects_no_roles(strategy: Strategy) -> None:
     assert strategy.single_pod == (strategy not in CONNECTED_ROLES)
     assert builders.job(strategy.value).spec.strategy is strategy

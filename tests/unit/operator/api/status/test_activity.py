@@ -19,13 +19,13 @@ def test_suspension_does_not_count():
     assert again.ended(at(5030)).seconds == 130
 
 
-def test_what_is_begun_already_goes_on():
+def test_a_period_that_has_begun_is_not_begun_again():
     active = Activity().begun(NOW).all_run(at(3))
     assert active.begun(at(50)) is active
     assert active.all_run(at(60)).all_ran_time == at(3)
 
 
-def test_all_have_to_run_anew_after_a_suspension():
+def test_all_tasks_must_run_again_after_a_suspension():
     assert Activity().begun(NOW).all_run(at(3)).ended(at(10)).begun(at(20)).all_ran_time is None
 
 
@@ -45,5 +45,5 @@ def test_a_clock_that_was_set_back_takes_nothing_away():
         Activity.model_validate({"since": "2026-11-21T10:00:00Z", "paused": 3}),
     ],
 )
-def test_it_is_read_back_as_it_was_written(active: Activity):
+def test_activity_is_unchanged_by_a_write_and_a_read(active: Activity):
     assert Activity.model_validate(active.to_json()) == active

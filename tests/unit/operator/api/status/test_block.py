@@ -20,7 +20,7 @@ def test_a_changed_copy_leaves_the_block_alone_and_keeps_what_is_not_known():
     assert after.but(total=1) == before
 
 
-def test_a_field_that_there_is_not_is_a_bug():
+def test_a_change_of_an_unknown_field_raises_a_type_error():
     with pytest.raises(TypeError, match="Restarts has no field totl"):
         Restarts().but(totl=3)
 
@@ -34,7 +34,7 @@ def test_blocks_of_two_kinds_are_never_equal():
     assert Restarts() != Activity()
 
 
-def test_texts_are_cut():
+def test_texts_of_the_status_are_cut_to_their_limit():
     assert (cut("abc", 3), cut("abcd", 3)) == ("abc", "ab…")
     long = FirstFailure(task="t" * 300, message="m" * 5000, reason="short")
     assert (len(long.task), len(long.message), long.reason) == (256, 4096, "short")

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dtjob.api.status.placement import QueueEntry
 
 
-def test_what_is_written_is_read_again_also_of_a_newer_operator() -> None:
+def test_a_queue_entry_keeps_all_fields_including_unknown_ones() -> None:
     fields = {
         "name": "team-a",
         "workload": "w",
@@ -18,7 +18,7 @@ def test_what_is_written_is_read_again_also_of_a_newer_operator() -> None:
     assert QueueEntry.model_validate(fields).to_json() == fields
 
 
-def test_who_waits_has_nothing_of_an_admission() -> None:
+def test_a_waiting_queue_entry_has_no_fields_of_an_admission() -> None:
     entry = QueueEntry(name="team-a", workload="w").admitted("u", "research", {"ps": {}})
     assert entry.runs
     assert not entry.waiting().runs

@@ -22,12 +22,12 @@ from dtjob.api.status.progress import MOST_METRICS, metric_list, number_text, sp
         (False, "0"),
     ],
 )
-def test_numbers_are_short_text(value: float, text: str):
+def test_numbers_are_written_as_short_text(value: float, text: str):
     assert number_text(value) == text
 
 
 @pytest.mark.parametrize(("value", "text"), [(57.123, "57.1"), (1234.56, "1234.6"), (2.5, "2.5"), (0.012345, "0.0123")])
-def test_speeds_are_shorter(value: float, text: str):
+def test_speeds_are_written_with_fewer_digits(value: float, text: str):
     assert speed_text(value) == text
 
 

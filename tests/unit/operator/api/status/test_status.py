@@ -72,7 +72,7 @@ def test_nothing_is_lost_between_json_and_json(fields: dict[str, Any]):
     assert Status.read(fields).to_json() == fields
 
 
-def test_a_status_that_says_anything_says_how_many_restarts_there_were():
+def test_a_status_that_is_not_empty_has_the_number_of_restarts():
     assert (Status.read({}), Status().to_json()) == (Status(), {})
     assert Status(ready="1/4").to_json() == {"ready": "1/4", "restarts": {"total": 0}}
 
@@ -102,7 +102,7 @@ def test_a_field_that_cannot_be_read_is_left_out_and_the_others_stay(field: str)
 
 
 @pytest.mark.parametrize("field", WHOLE["internal"])
-def test_so_is_one_of_what_the_operator_remembers(field: str):
+def test_an_odd_field_of_the_internal_status_leaves_the_others_unchanged(field: str):
     for odd in ODD:
         read = Status.read({**WHOLE, "internal": {**WHOLE["internal"], field: odd}}).to_json()
         kept = {name: value for name, value in WHOLE["internal"].items() if name != field}
@@ -115,7 +115,7 @@ def test_a_condition_that_cannot_be_read_goes_alone():
 
 
 @pytest.mark.parametrize("stored", ODD)
-def test_whatever_is_stored_nothing_is_raised(stored: Any):
+def test_an_odd_stored_status_raises_no_error(stored: Any):
     assert Status.read(stored).phase is None
 
 
@@ -124,5 +124,5 @@ def test_times_without_a_zone_are_no_times():
     assert Status.read({"startTime": "2026-11-21T10:00:00"}).start_time is None
 
 
-def test_a_phase_of_another_version_is_none_that_is_known():
+def test_a_status_with_an_unknown_phase_has_no_phase():
     assert (Status.read({"phase": "Dancing"}).phase, Status.read({"phase": "Failed"}).phase) == (None, Phase.FAILED)

@@ -41,7 +41,7 @@ def test_a_stream_with_one_that_cannot_be_converted_prints_nothing(dtjob, tmp_pa
         "Chief or Worker\n"  # fmt: skip
 
 
-def test_standard_input_and_a_folder(dtjob, tmp_path: Path, monkeypatch) -> None:
+def test_standard_input_and_folders_are_converted(dtjob, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO(written([_CLEAN, _CLEAN])))
     assert dtjob("convert", "-")[1].count("kind: DistributedTrainingJob") == 2
     (tmp_path / "a.yaml").write_text(written([_CLEAN]))
@@ -57,7 +57,7 @@ def test_json_of_several_is_a_list_that_keeps_other_kinds(dtjob) -> None:
     assert "ConfigMap is no TFJob" in err
 
 
-def test_what_has_no_tfjob_is_exit_code_2(dtjob, good: Path, tmp_path: Path) -> None:
+def test_a_file_without_a_tfjob_is_exit_code_2(dtjob, good: Path, tmp_path: Path) -> None:
     code, _, err = dtjob("convert", good)
     assert (code, err) == (2, f"dtjob: {good}: has no TFJob of kubeflow.org/v1; give a manifest with one\n")
     assert dtjob("convert", tmp_path)[0] == 2

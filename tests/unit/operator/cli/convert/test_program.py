@@ -18,7 +18,9 @@ from dtjob.cli.convert.program import common_program, python_command
         (["/bin/bash", "-c", "exec python train.py"], "train.py", ()),
     ],
 )
-def test_a_python_program(words: list[object], entrypoint: str, arguments: tuple[str, ...]) -> None:
+def test_a_command_that_runs_a_python_file_becomes_a_program(
+    words: list[object], entrypoint: str, arguments: tuple[str, ...]
+) -> None:
     found = python_command(words)
     assert found is not None
     assert (found.entrypoint, found.arguments) == (entrypoint, arguments)
@@ -32,10 +34,10 @@ def test_a_python_program(words: list[object], entrypoint: str, arguments: tuple
         ["sh", "-c", "python 'a"],
     ],
 )  # fmt: skip
-def test_no_python_program(words: list[object]) -> None:
+def test_other_commands_become_no_program(words: list[object]) -> None:
     assert python_command(words) is None
 
 
-def test_all_roles_run_one() -> None:
+def test_roles_with_different_commands_have_no_common_program() -> None:
     assert common_program([["python", "a.py"], ["python", "a.py"]])[0] is not None
     assert common_program([["python", "a.py"], ["python", "a.py", "1"]])[0] is None

@@ -54,7 +54,7 @@ def test_more_than_all_pods_never_started() -> None:
     assert "never started" in said[f"{_PATH}.minAvailable"]
 
 
-def test_one_pod_needs_no_gang() -> None:
+def test_a_single_pod_needs_no_gang() -> None:
     found, said = placed({"minAvailable": 1, "queue": "a"}, {"Worker": replica()})
     assert found is None
     assert set(said) == {f"{_PATH}.minAvailable", f"{_PATH}.queue"}
@@ -72,5 +72,5 @@ def test_a_class_that_a_template_names_stays() -> None:
     assert f"{_PATH}.priorityClass" in lines(result)
 
 
-def test_what_only_a_pod_group_of_tfjob_has_is_said() -> None:
+def test_fields_that_only_a_pod_group_of_tfjob_has_are_named() -> None:
     assert list(placed({"minResources": {"cpu": 1}, "other": 1})[1]) == [f"{_PATH}.other", f"{_PATH}.minResources"]

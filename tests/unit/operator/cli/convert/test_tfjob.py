@@ -74,7 +74,7 @@ def test_chiefless_parameter_servers_stay_so() -> None:
     assert [task.id for task in topology.tasks(job_of(result.manifest))] == ["worker-0", "worker-1", "ps-0"]
 
 
-def test_one_worker_is_a_chief_and_several_gpus_are_mirrored() -> None:
+def test_a_single_worker_becomes_a_chief_and_several_gpus_become_mirrored() -> None:
     alone = converted({"Worker": replica()}).manifest["spec"]
     assert (alone["strategy"], list(alone["replicaSpecs"])) == ("Default", ["chief"])
     gpus = converted({"Worker": replica(resources={"limits": {"nvidia.com/gpu": "4"}})}).manifest["spec"]
@@ -115,7 +115,7 @@ def test_dynamic_workers_are_elastic_and_the_difference_is_said() -> None:
     assert "elasticPolicy" not in converted({"Worker": replica(replicas=2)}, enableDynamicWorker=False).manifest["spec"]
 
 
-def test_another_port_and_ports_for_others() -> None:
+def test_a_converted_job_keeps_another_port_and_is_open_for_further_ports() -> None:
     port = [{"name": "tfjob-port", "containerPort": 3333}, {"name": "board", "containerPort": 6006}]
     result = converted({"Worker": replica(replicas=2, ports=port)})
     assert result.manifest["spec"]["network"] == {"port": 3333, "isolation": "None"}
@@ -172,7 +172,7 @@ def test_a_command_that_cannot_be_a_program_stays(roles: dict[str, Any], why: st
         ({"metadata": {}}, "metadata.name"),
     ],
 )
-def test_what_cannot_be_names_the_field(change: dict[str, Any], why: str) -> None:
+def test_the_error_of_a_tfjob_that_cannot_be_converted_names_the_field(change: dict[str, Any], why: str) -> None:
     with pytest.raises(CannotConvert, match=why):
         convert({**tfjob({"Worker": replica(replicas=2)}), **change})
 

@@ -59,7 +59,7 @@ def found(cluster: Cluster) -> dict[str, str]:
     return {one.what: str(one) for one in look_at_all(cluster, NOW)}
 
 
-def test_all_is_well(cluster: Cluster) -> None:
+def test_doctor_says_ok_for_every_check_of_a_healthy_cluster(cluster: Cluster) -> None:
     lines = found(cluster)
     assert {line.split(" ")[0] for line in lines.values()} == {"ok"}
     assert "1 of 1 are ready, with 4 GPUs" in lines["nodes"]
@@ -82,7 +82,7 @@ def test_all_is_well(cluster: Cluster) -> None:
         ),
     ],
 )
-def test_a_problem_has_its_mend(
+def test_each_problem_has_its_remedy(
     server: ApiServer, cluster: Cluster, request_: str, answer: Any, what: str, said: str
 ) -> None:
     server.answer(request_, answer)
@@ -104,7 +104,7 @@ def test_a_definition_of_another_version_is_noted(server: ApiServer, cluster: Cl
     assert "which lacks suspend" in found(cluster)["definition"]
 
 
-def test_what_an_editor_may_not_see_is_said(server: ApiServer, cluster: Cluster) -> None:
+def test_checks_that_an_editor_may_not_make_are_named(server: ApiServer, cluster: Cluster) -> None:
     for request_ in (DEFINITION, "GET /apis/apps/v1/deployments", "GET /api/v1/nodes"):
         server.answer(request_, {"message": "forbidden"}, code=403)
     lines = found(cluster)

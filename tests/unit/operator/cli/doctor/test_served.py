@@ -35,7 +35,7 @@ class Lists:
 
 
 @pytest.mark.parametrize(("namespace", "where"), [(None, "all namespaces"), ("vision", "vision")])
-def test_it_says_how_many_there_are(
+def test_check_prints_the_number_of_jobs(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, namespace: str | None, where: str
 ) -> None:
     cluster, config = Lists(3), tmp_path / "config"

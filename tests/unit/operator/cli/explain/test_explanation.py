@@ -112,6 +112,6 @@ def test_yaml_is_read_as_what_it_was_made_of(text):
     assert text in objects(made)[-1]["spec"]["containers"][0]["args"]
 
 
-def test_one_task_is_counted_as_one():
+def test_the_explanation_of_a_single_task_says_1_task():
     alone = job(strategy="OneDevice", replicaSpecs={"chief": {}})
     assert next(iter(as_text(alone))) == "digits: OneDevice, 1 task; chief-0 decides success\n"

@@ -35,11 +35,11 @@ from tests.unit.operator.builders import job
         ),
     ],
 )
-def test_each_field_has_its_line(scheduling: dict[str, Any], lines: list[str]):
+def test_each_field_of_a_gang_has_its_line(scheduling: dict[str, Any], lines: list[str]):
     assert gang_lines(job(evaluator=True, scheduling=scheduling), NO_DEFAULTS) == [f"  {line}" for line in lines]
 
 
-def test_the_group_stands_before_its_pods_as_an_api_server_takes_it():
+def test_the_pod_group_is_printed_before_its_pods():
     made = list(yaml.safe_load_all("".join(as_yaml(job(evaluator=True, scheduling={"gang": {}})))))
     kinds = [one["kind"] for one in made]
     assert kinds[-5:] == ["PodGroup", "Pod", "Pod", "Pod", "Pod"]

@@ -41,11 +41,11 @@ POLICY = {
         ),
     ],
 )
-def test_each_field_has_its_line(spec: dict[str, Any], lines: list[str]):
+def test_each_field_of_a_jobs_life_has_its_line(spec: dict[str, Any], lines: list[str]):
     assert life(job(**spec)) == [f"  {line}" for line in lines]
 
 
-def test_the_explanation_has_it():
+def test_the_explanation_has_a_section_about_the_jobs_life():
     assert "\nLife:\n  no deadline" in "".join(as_text(job()))
 
 
@@ -82,7 +82,7 @@ SCALE = "(kubectl scale dtjob/digits --replicas=N): each change saves and goes o
         ),
     ],
 )
-def test_it_says_how_many_there_may_be(policy: dict[str, int] | None, lines: list[str]) -> None:
+def test_the_explanation_has_the_bounds_of_elastic_workers(policy: dict[str, int] | None, lines: list[str]) -> None:
     made = job(workers=4, elasticPolicy=policy)
     assert elastic(made) == [f"  {line}" for line in lines]
     assert all(line in "".join(as_text(made)) for line in lines)

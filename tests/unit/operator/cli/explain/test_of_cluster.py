@@ -42,7 +42,7 @@ def test_the_operators_defaults_are_filled_in(dtjob, server: ApiServer, without_
     ("code", "answer", "said"),
     [(403, {"message": "forbidden"}, "may not look at the operator"), (200, {"items": []}, "has no operator")],
 )
-def test_what_cannot_be_seen_is_said(
+def test_explain_names_defaults_of_the_cluster_that_cannot_be_read(
     dtjob, server: ApiServer, good: Path, tmp_path: Path, code: int, answer: Any, said: str
 ) -> None:
     server.answer(DEPLOYMENTS, answer, code=code)

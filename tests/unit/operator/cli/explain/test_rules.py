@@ -18,7 +18,7 @@ RULES = """
 """
 
 
-def test_the_rules_stand_in_their_order_and_the_built_in_ones_last(dtjob, good):
+def test_the_rules_are_in_their_order_with_the_built_in_rules_last(dtjob, good):
     good.write_text(good.read_text().rstrip() + RULES)
     _, out, _ = dtjob("explain", good, "-o", "json")
     rules = json.loads(out)["failureRules"]
@@ -44,7 +44,7 @@ def test_the_rules_stand_in_their_order_and_the_built_in_ones_last(dtjob, good):
     assert rules[1]["does"] == "restart; at most 4 in a row without a newer checkpoint (maxRestartsWithoutProgress)"
 
 
-def test_people_read_which_crashes_end_no_pod(dtjob, good):
+def test_the_text_names_the_signals_that_end_no_pod(dtjob, good):
     text = good.read_text().rstrip()
     _, out, _ = dtjob("explain", good)
     six = "SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGKILL, SIGSEGV"
@@ -58,7 +58,7 @@ def test_people_read_which_crashes_end_no_pod(dtjob, good):
     assert "starts again\n" not in out
 
 
-def test_people_read_what_each_does(dtjob, good):
+def test_the_text_says_what_each_rule_does(dtjob, good):
     _, out, _ = dtjob("explain", good)
     assert "built-in               RestartAndIgnoreMaxRestarts chief, worker: evictions, preemptions, drains" in out
     assert "at most 100 in a row without a newer checkpoint or a long run (maxDisruptionsWithoutProgress)" in out

@@ -42,7 +42,7 @@ def test_standard_input_has_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("text", "said"), [("a: [", "is not YAML: line 1"), ("[" * 5000, "nested too deeply"), ("!!int x", "is not YAML")]
 )
-def test_what_is_no_yaml_names_the_file(tmp_path: Path, text: str, said: str) -> None:
+def test_the_error_of_a_file_that_is_no_yaml_names_the_file(tmp_path: Path, text: str, said: str) -> None:
     file = tmp_path / "a.yaml"
     file.write_text(text)
     with pytest.raises(BadInput, match=said) as refusal:

@@ -14,7 +14,7 @@ from tests.unit.operator.client.api_server import ApiServer
 PODS = "/api/v1/namespaces/team/pods"
 
 
-def test_it_has_objects_logs_and_reasons_for_what_is_missing(
+def test_the_bundle_has_objects_logs_and_the_errors_of_missing_parts(
     server: ApiServer, cluster: Cluster, tmp_path: Path
 ) -> None:
     server.answer(f"GET {PODS}", {"items": [pod("worker-1")], "metadata": {}})

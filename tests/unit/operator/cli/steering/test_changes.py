@@ -21,7 +21,7 @@ def changed(server: ApiServer) -> list[object]:
     return [body for method, _, body in server.asked if method == "PATCH"]
 
 
-def test_suspend_and_resume(server: ApiServer, cluster: Cluster) -> None:
+def test_suspend_and_resume_change_the_spec(server: ApiServer, cluster: Cluster) -> None:
     assert "dtjob resume digits" in changes.suspend(cluster, "digits")
     changes.resume(cluster, "digits")
     assert changed(server) == [{"spec": {"suspend": True}}, {"spec": {"suspend": False}}]

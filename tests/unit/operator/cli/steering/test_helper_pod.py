@@ -16,7 +16,7 @@ from tests.unit.operator.client.api_server import ApiServer
 PODS = "/api/v1/namespaces/team/pods"
 
 
-def test_it_mounts_the_claim_with_the_rights_of_the_chief_and_takes_no_gpu() -> None:
+def test_the_helper_pod_mounts_the_claim_with_the_chiefs_rights_and_takes_no_gpu() -> None:
     made = helper_pod(stored(), ["idle"], node="node-1")
     (container,) = made["spec"]["containers"]
     assert [one["name"] for one in made["spec"]["volumes"]] == ["checkpoints"]
@@ -63,7 +63,7 @@ def with_state(state: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def test_it_is_deleted_afterwards(server: ApiServer, cluster: Cluster) -> None:
+def test_the_helper_pod_is_deleted_afterwards(server: ApiServer, cluster: Cluster) -> None:
     server.answer(f"GET {PODS}", {"items": [], "metadata": {}})
     server.answer(f"POST {PODS}", with_state({}))
     server.answer(f"GET {PODS}/digits-helper-1", with_state({"running": {}}))

@@ -35,7 +35,7 @@ def test_lines_ignore_what_git_ignores(tmp_path: Path, lines: str, ignored: set[
     assert {str(one) for one in files_of(tmp_path)} == set(_FILES) - ignored
 
 
-def test_what_nobody_needs_stays_at_home(tmp_path: Path) -> None:
+def test_caches_and_version_control_are_left_out_of_the_package(tmp_path: Path) -> None:
     for name in (".git/HEAD", "__pycache__/a.pyc", ".venv/x", ".dtjob/run", "a.pyc"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()

@@ -59,7 +59,7 @@ def test_requirements_from_elsewhere_come_along(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("source", [False, True])
-def test_what_is_too_large_names_the_other_ways(folder: Path, source: bool) -> None:
+def test_the_error_of_a_package_that_is_too_large_names_the_alternatives(folder: Path, source: bool) -> None:
     (folder / "train.py").write_bytes(os.urandom(600 * 1024).hex().encode())
     (folder / "data.bin").write_bytes(os.urandom(400 * 1024))
     with pytest.raises(BadInput, match=r"KiB compressed, and a ConfigMap takes 900; leave files out with .dtjobignore"):
@@ -75,7 +75,7 @@ def test_what_is_too_large_names_the_other_ways(folder: Path, source: bool) -> N
         ("other.py", "project", None, "other.py is not in the folder project"),
     ],
 )
-def test_what_is_not_there_is_named(
+def test_the_error_of_a_missing_file_names_it(
     folder: Path, script: str, source: str | None, requirements: str | None, said: str
 ) -> None:
     Path("other.py").touch()

@@ -41,7 +41,7 @@ def test_the_job_names_its_files(script: Path) -> None:
     assert one.warnings
 
 
-def test_storage_claims_and_buckets(script: Path) -> None:
+def test_a_claim_or_a_uri_becomes_the_storage_of_checkpoints(script: Path) -> None:
     claim = {"volume": {"persistentVolumeClaim": {"claimName": "data"}}}
     assert spec(script, claim="data")["checkpoint"]["storage"] == claim
     assert spec(script, of_script={"checkpoint": "gs://b/c"})["checkpoint"]["storage"] == {"uri": "gs://b/c"}

@@ -39,7 +39,7 @@ def test_lines_of_all_tasks_are_in_the_order_of_time(logs: ApiServer, cluster: C
     assert printed(cluster) == ["worker-0 | a", "worker-1 | b", "worker-0 | c", "worker-1 | d", "worker-0.1 | e"]
 
 
-def test_one_task_and_what_was_before_it(logs: ApiServer, cluster: Cluster) -> None:
+def test_logs_are_limited_to_a_task_or_to_previous_attempts(logs: ApiServer, cluster: Cluster) -> None:
     assert printed(cluster, "worker-1") == ["worker-1 | b", "worker-1 | d"]
     assert printed(cluster, previous=True) == ["worker-0 | a", "worker-0 | c"]
 

@@ -22,7 +22,7 @@ def test_roles_indexes_and_attempts_are_in_order() -> None:
     assert names(in_order(PODS, "worker-2")) == ["worker-2-0", "worker-2-1"]
 
 
-def test_a_word_that_is_no_task_is_refused() -> None:
+def test_a_text_that_is_no_task_is_refused() -> None:
     with pytest.raises(BadInput, match="--task: master is no task"):
         in_order(PODS, "master")
 

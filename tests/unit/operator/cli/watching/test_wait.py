@@ -11,17 +11,17 @@ from tests.unit.operator.cli.watching.jobs import RUNNING, job
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("90", 90), ("90s", 90), ("15m", 900), ("1h30m", 5400), ("2d", 172800)])
-def test_durations(text: str, seconds: float) -> None:
+def test_durations_are_read_in_seconds(text: str, seconds: float) -> None:
     assert seconds_of(text) == seconds
 
 
 @pytest.mark.parametrize("text", ["", "soon", "-1s", "1.5h", "5 m"])
-def test_what_is_no_duration_is_refused(text: str) -> None:
+def test_a_text_that_is_no_duration_is_refused(text: str) -> None:
     with pytest.raises(BadInput, match="--timeout"):
         seconds_of(text)
 
 
-def test_states_are_known_in_any_case() -> None:
+def test_states_to_wait_for_are_known_in_any_case() -> None:
     assert [check_wanted(word) for word in ("end", "COMPLETE", "succeeded")] == ["End", "Complete", "Complete"]
     with pytest.raises(BadInput, match="--for: Happy is none of End"):
         check_wanted("Happy")
@@ -31,10 +31,10 @@ def test_states_are_known_in_any_case() -> None:
     ("wanted", "reached"),
     [("Running", True), ("Complete", False), ("End", False), ("Checkpoint", True), ("FirstStep", False)],
 )
-def test_a_running_job(wanted: str, reached: bool) -> None:
+def test_each_state_of_a_running_job_is_reached_or_not(wanted: str, reached: bool) -> None:
     assert is_reached(job(**RUNNING), wanted) is reached
 
 
-def test_a_failure_is_no_good_end() -> None:
+def test_a_failed_job_does_not_reach_end() -> None:
     assert not is_reached(job(phase="Failed"), "End")
     assert is_reached(job(phase="Succeeded"), "End")

@@ -26,7 +26,7 @@ def test_everything_that_is_known_has_a_line() -> None:
     }
 
 
-def test_what_a_job_waits_for_is_its_message() -> None:
+def test_the_summary_of_a_waiting_job_has_its_message() -> None:
     waiting = job(phase="Pending", reason="WaitingForPods", message="0/1 nodes are available")
     assert summary(waiting) == "Pending (WaitingForPods): 0/1 nodes are available"
 

@@ -31,7 +31,7 @@ def test_each_is_asked_once_a_round() -> None:
     assert asking.next(6) == [one]
 
 
-def test_who_is_not_there_any_more_is_forgotten() -> None:
+def test_a_supervisor_that_is_gone_is_forgotten() -> None:
     asking, one = Asking(EVERY), chief("a")
     asking.seen([one], 0)
     asking.next(0)
@@ -42,7 +42,7 @@ def test_who_is_not_there_any_more_is_forgotten() -> None:
     assert asking.next(100) == [one]
 
 
-def test_one_that_comes_back_while_it_is_asked_is_asked_again_later() -> None:
+def test_a_supervisor_that_comes_back_during_its_request_is_asked_again_later() -> None:
     asking, one = Asking(EVERY), chief("a")
     asking.seen([one], 0)
     asking.next(0)
@@ -53,7 +53,7 @@ def test_one_that_comes_back_while_it_is_asked_is_asked_again_later() -> None:
     assert asking.next(3 + EVERY) == [one]
 
 
-def test_the_silent_are_asked_ever_less_often() -> None:
+def test_silent_supervisors_are_asked_less_and_less_often() -> None:
     asking, one = Asking(EVERY), chief("a")
     asking.seen([one], 0)
     pauses, now = [], 0.0
@@ -69,7 +69,7 @@ def test_the_silent_are_asked_ever_less_often() -> None:
     assert asking.next(now + EVERY) == [one], "an answer forgives all"
 
 
-def test_a_successor_begins_anew() -> None:
+def test_the_supervisor_of_a_new_pod_is_asked_at_once() -> None:
     asking, one = Asking(EVERY), chief("a")
     asking.seen([one], 0)
     for now in (0.0, 5.0, 15.0):
@@ -80,7 +80,7 @@ def test_a_successor_begins_anew() -> None:
     assert asking.next(16) == [successor]
 
 
-def test_one_namespace_has_a_share_and_no_more() -> None:
+def test_a_namespace_gets_half_of_the_requests_at_most() -> None:
     asking = Asking(EVERY)
     crowd = [chief("crowd", number) for number in range(100)]
     asking.seen([*crowd, chief("b")], 0)
@@ -89,7 +89,7 @@ def test_one_namespace_has_a_share_and_no_more() -> None:
     assert namespaces(chosen) == {"crowd", "b"}
 
 
-def test_those_that_answer_have_half_of_the_slots_for_themselves() -> None:
+def test_supervisors_that_answer_have_half_of_the_requests_at_once() -> None:
     asking = Asking(EVERY)
     well = [chief(f"well-{number}") for number in range(AT_ONCE)]
     now = 0.0

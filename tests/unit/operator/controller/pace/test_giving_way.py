@@ -94,7 +94,7 @@ def test_a_little_room_is_found() -> None:
     assert max(settled) <= 24
 
 
-def test_where_small_jobs_come_no_more_a_large_one_has_all_again() -> None:
+def test_a_large_job_has_all_slots_again_when_no_small_jobs_come() -> None:
     server = Server(has_two_cores)
     server.quiet()
     list(server.beside_small_jobs(5))
@@ -137,7 +137,7 @@ def test_pods_that_take_longer_than_all_else_whatever_is_under_way_are_no_reason
     assert last == MOST
 
 
-def test_of_kinds_that_are_long_gone_nothing_is_kept() -> None:
+def test_nothing_is_kept_of_kinds_of_calls_that_ended_long_ago() -> None:
     way = GivingWay(MOST)
     for kind in range(1000):
         for _ in range(GROUP + 1):

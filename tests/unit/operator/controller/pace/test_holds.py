@@ -6,7 +6,7 @@ from __future__ import annotations
 from dtjob.controller.pace.holds import IN_THE_WAY, Holds
 
 
-def test_what_was_refused_is_held_and_then_tried():
+def test_a_refused_object_is_held_back_and_then_tried_again():
     holds = Holds()
     assert not holds.holds("Pod/a", 100)
     holds.refused("Pod/a", 100)
@@ -15,7 +15,7 @@ def test_what_was_refused_is_held_and_then_tried():
     assert not holds.holds("Pod/b", 100)
 
 
-def test_what_is_in_the_way_is_looked_for_ever_later():
+def test_an_object_in_the_way_is_looked_up_after_ever_longer_waits():
     holds, now, waits = Holds(), 100.0, []
     for _ in range(6):
         holds.in_the_way("Pod/a", now, "uid")
@@ -38,7 +38,7 @@ def test_the_next_try_is_the_earliest():
     assert holds.next_try(110) == 10
 
 
-def test_what_nobody_wants_is_forgotten():
+def test_holds_of_objects_that_are_not_wanted_any_more_are_dropped():
     holds = Holds()
     holds.refused("Pod/a", 100)
     holds.refused("Pod/b", 100)
@@ -49,7 +49,7 @@ def test_what_nobody_wants_is_forgotten():
     assert holds.next_try(100) is None
 
 
-def test_what_stands_and_cannot_be_put_right_is_told_from_what_is_missing():
+def test_a_refused_repair_is_distinguished_from_a_refused_creation():
     holds = Holds()
     holds.refused("Service/digits", 0.0, stands=True)
     holds.refused("ConfigMap/digits", 0.0)

@@ -9,7 +9,7 @@ from dtjob.controller.pace.repair_limit import AT_ONCE, FORGOTTEN_AFTER, REMEMBE
 from tests.unit.operator.builders import NOW
 
 
-def test_first_at_once_then_ever_later():
+def test_the_first_repairs_are_made_at_once_and_later_ones_after_ever_longer_waits():
     limit, now, waits = RepairLimit(), NOW, []
     for _ in range(AT_ONCE + 12):
         wait = limit.wait("a", now)
@@ -25,7 +25,7 @@ def test_first_at_once_then_ever_later():
     assert not limit.wait("a", now + FORGOTTEN_AFTER + timedelta(seconds=1))
 
 
-def test_what_is_remembered_is_bounded():
+def test_the_number_of_remembered_repairs_is_bounded():
     limit = RepairLimit()
     for number in range(REMEMBERED + 50):
         limit.note(number, NOW)

@@ -53,7 +53,7 @@ async def settle() -> None:
         await asyncio.sleep(0)
 
 
-async def test_one_job_has_its_share_and_all_have_no_more_than_all() -> None:
+async def test_calls_at_once_are_bounded_for_each_job_and_for_all_jobs_together() -> None:
     calls = Calls(Slots(at_once=5, of_a_job=3))
     await calls.make(LARGE, 10)
     assert calls.began == [LARGE] * 3
@@ -70,7 +70,7 @@ async def test_jobs_that_wait_are_served_in_turn() -> None:
     assert calls.began[2:] == [LARGE, SMALL, OTHER, LARGE, SMALL, LARGE]
 
 
-async def test_who_has_its_share_holds_up_nobody() -> None:
+async def test_a_job_with_all_its_slots_in_use_does_not_delay_other_jobs() -> None:
     calls = Calls(Slots(at_once=4, of_a_job=2))
     await calls.make(LARGE, 20)
     await calls.make(SMALL, 5)
@@ -96,7 +96,7 @@ async def test_all_slots_come_back() -> None:
 
 
 @pytest.mark.parametrize("turn_has_come", [False, True], ids=["waiting", "just served"])
-async def test_who_is_cancelled_takes_no_slot_along(turn_has_come: bool) -> None:
+async def test_a_cancelled_call_leaves_its_slot_to_others(turn_has_come: bool) -> None:
     calls = Calls(Slots(at_once=1, of_a_job=1))
     await calls.make(LARGE, 1)
     await calls.make(SMALL, 1)

@@ -28,7 +28,7 @@ KEY = ("default", "digits")
 @pytest.mark.parametrize(
     ("jobs", "longest"), [(1, SHORTEST_SECONDS), (MUCH, SHORTEST_SECONDS), (MUCH + 1, LONGEST_SECONDS)]
 )
-def test_it_waits_from_its_first_look_on_and_no_longer_than_that(jobs: int, longest: float) -> None:
+def test_the_delay_of_a_status_counts_from_the_first_look_and_has_a_limit(jobs: int, longest: float) -> None:
     status_delay, now = StatusDelay(), 1000.0
     while wait := status_delay.wait(KEY, now, jobs):
         assert wait >= SHORTEST_SECONDS / 2
@@ -38,7 +38,7 @@ def test_it_waits_from_its_first_look_on_and_no_longer_than_that(jobs: int, long
     assert status_delay.wait(KEY, now, jobs)
 
 
-def test_a_first_one_waits_for_other_jobs_alone() -> None:
+def test_a_first_status_waits_only_if_much_is_due() -> None:
     assert not StatusDelay().wait(KEY, 0.0, 1, first=True)
     assert StatusDelay().wait(KEY, 0.0, MUCH + 1, first=True)
     assert not StatusDelay(0).wait(KEY, 0.0, MUCH + 1, first=True)
@@ -65,13 +65,13 @@ def waits(status_delay: StatusDelay, jobs: int = MUCH + 1) -> float:
     [(LONGEST_FIRST_SECONDS / FIRST_SECONDS_A_JOB, LONGEST_FIRST_SECONDS), (200, 200 * FIRST_SECONDS_A_JOB),
      (5000, MOST_FIRST_SECONDS)],
 )  # fmt: skip
-def test_the_more_wait_for_their_first_the_longer_they_do(jobs: float, longest: float) -> None:
+def test_the_delay_of_a_first_status_grows_with_the_number_of_new_jobs(jobs: float, longest: float) -> None:
     status_delay = StatusDelay()
     crowd(status_delay, int(jobs) - 1)
     assert waits(status_delay) == pytest.approx(longest)
 
 
-def test_who_came_last_into_a_crowd_waits_as_long_once_the_others_are_gone() -> None:
+def test_the_delay_of_the_last_of_many_new_jobs_stays_and_later_ones_are_short() -> None:
     status_delay = StatusDelay()
     crowd(status_delay, 199)
     status_delay.wait(KEY, 0.0, MUCH + 1, first=True)
@@ -83,7 +83,7 @@ def test_who_came_last_into_a_crowd_waits_as_long_once_the_others_are_gone() -> 
     assert waits(status_delay) == LONGEST_FIRST_SECONDS
 
 
-def test_a_first_one_waits_for_its_crowd_however_little_there_is_to_do_at_the_moment() -> None:
+def test_a_first_status_waits_for_many_new_jobs_however_little_is_due() -> None:
     status_delay = StatusDelay()
     crowd(status_delay, MUCH - 1)
     assert waits(status_delay, 1) == 0
@@ -91,7 +91,7 @@ def test_a_first_one_waits_for_its_crowd_however_little_there_is_to_do_at_the_mo
     assert waits(status_delay, 1) == pytest.approx(150 * FIRST_SECONDS_A_JOB)
 
 
-def test_a_few_are_written_as_soon_as_there_is_less_to_do() -> None:
+def test_few_first_statuses_are_written_as_soon_as_less_is_due() -> None:
     status_delay = StatusDelay()
     wait = status_delay.wait(KEY, 0.0, MUCH + 1, first=True)
     assert not status_delay.wait(KEY, wait / 2, MUCH, first=True)
@@ -121,7 +121,7 @@ def test_a_small_job_is_written_three_times_from_its_beginning_to_its_end() -> N
 
 
 @pytest.mark.parametrize("seconds", [0.005, 0.015, 0.025, 0.035])
-def test_who_is_killed_before_the_first_word_of_a_job_finds_what_was_made(seconds: float) -> None:
+def test_an_operator_killed_before_a_jobs_first_status_finds_the_pods_it_had_created(seconds: float) -> None:
     made = World(builders.job(workers=3))
     try:
         made.run(seconds)
@@ -199,7 +199,7 @@ def set_suspend(made: World, suspend: bool) -> None:
     made.cluster.change(KIND, "digits", lambda one: one["spec"].update(suspend=suspend))
 
 
-def test_a_job_that_is_suspended_before_its_first_word_goes_on_with_new_pods(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_suspended_before_its_first_status_goes_on_with_new_pods(monkeypatch: pytest.MonkeyPatch) -> None:
     busy(monkeypatch)
     made = World(builders.job(workers=1))
     try:
@@ -221,7 +221,9 @@ def test_a_job_that_is_suspended_before_its_first_word_goes_on_with_new_pods(mon
         made.close()
 
 
-def test_a_job_began_with_its_first_pod_however_late_its_first_word_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_start_time_is_that_of_the_first_pod_however_late_the_first_status_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     busy(monkeypatch)
     made = World(builders.job(workers=1))
     try:
@@ -233,7 +235,9 @@ def test_a_job_began_with_its_first_pod_however_late_its_first_word_is(monkeypat
 
 
 @pytest.mark.parametrize("is_busy", [False, True])
-def test_nothing_came_of_a_beginning(monkeypatch: pytest.MonkeyPatch, is_busy: bool) -> None:
+def test_a_new_job_does_not_repeat_its_calls_while_earlier_objects_are_in_the_way(
+    monkeypatch: pytest.MonkeyPatch, is_busy: bool
+) -> None:
     """What is in the way says nothing yet, so nothing is there to look at again at once."""
     if is_busy:
         busy(monkeypatch)

@@ -50,7 +50,7 @@ def test_a_key_is_queued_once(loop: SimulatedLoop):
     play(loop, story())
 
 
-def test_some_go_first_and_the_others_do_not_wait_for_ever(loop: SimulatedLoop):
+def test_keys_with_priority_go_first_and_the_others_still_get_turns(loop: SimulatedLoop):
     async def story() -> None:
         queue = WorkQueue[str](str.isupper)
         for key in ("a", "b", *(f"N{number}" for number in range(2 * FIRST_IN_A_ROW + 1))):
@@ -80,7 +80,7 @@ def test_a_key_that_waits_may_come_to_go_first(loop: SimulatedLoop):
     play(loop, story())
 
 
-def test_who_goes_first_is_asked_when_a_key_is_due(loop: SimulatedLoop):
+def test_the_priority_of_a_key_is_read_when_it_is_due(loop: SimulatedLoop):
     async def story() -> None:
         hurt = {"z"}
         queue = WorkQueue[str](hurt.__contains__)
@@ -167,7 +167,7 @@ def test_retries_wait_longer_each_time_until_one_does_well(loop: SimulatedLoop):
     play(loop, story())
 
 
-def test_a_retry_waits_as_long_as_it_was_told_to(loop: SimulatedLoop):
+def test_a_retry_waits_for_the_given_time_up_to_a_limit(loop: SimulatedLoop):
     async def story() -> None:
         queue = WorkQueue[str]()
         assert queue.retry("a", 2) == 2
@@ -203,7 +203,7 @@ def test_a_cancelled_worker_ends_though_a_key_comes_at_the_same_moment(loop: Sim
     play(loop, story())
 
 
-def test_what_comes_alone_waits_for_nothing(loop: SimulatedLoop):
+def test_a_single_gathered_key_is_due_at_once(loop: SimulatedLoop):
     async def story() -> None:
         queue = WorkQueue[str]()
         queue.add_gathered("a", 0.5)
@@ -215,7 +215,7 @@ def test_what_comes_alone_waits_for_nothing(loop: SimulatedLoop):
     play(loop, story())
 
 
-def test_what_comes_in_a_burst_comes_once_more(loop: SimulatedLoop):
+def test_a_key_added_in_a_burst_is_due_at_once_and_once_more_after_it(loop: SimulatedLoop):
     async def story() -> None:
         queue = WorkQueue[str]()
         queue.add_gathered("a", 0.5)
@@ -230,7 +230,7 @@ def test_what_comes_in_a_burst_comes_once_more(loop: SimulatedLoop):
     play(loop, story())
 
 
-def test_what_comes_alone_waits_until_what_comes_with_it_is_there(loop: SimulatedLoop):
+def test_a_gathered_key_with_a_settling_time_is_due_once_after_that_time(loop: SimulatedLoop):
     async def story() -> None:
         queue = WorkQueue[str]()
         queue.add("b")
@@ -243,7 +243,7 @@ def test_what_comes_alone_waits_until_what_comes_with_it_is_there(loop: Simulate
     play(loop, story())
 
 
-def test_what_comes_before_anybody_works_is_due_at_once():
+def test_a_key_added_before_an_event_loop_runs_is_due_at_once():
     queue = WorkQueue[str]()
     queue.add_gathered("a", 0.5, settle=0.1)  # where no event loop runs
     assert len(queue) == 1

@@ -75,7 +75,7 @@ def said(manifest: dict[str, Any]) -> list[str]:
         ),
     ],
 )
-def test_each_kind_of_error_is_one_sentence_with_the_mend(manifest: dict[str, Any], wanted: str) -> None:
+def test_each_kind_of_error_is_one_sentence_with_its_remedy(manifest: dict[str, Any], wanted: str) -> None:
     (found,) = said(manifest)
     assert found.startswith(wanted)
 
@@ -85,7 +85,7 @@ def test_places_are_written_as_kubernetes_writes_them() -> None:
     assert dotted(()) == ""
 
 
-def test_what_pydantic_leaves_open_is_held_to_the_schema() -> None:
+def test_a_block_that_pydantic_does_not_check_is_checked_against_the_schema() -> None:
     volume = spec_schema()["properties"]["checkpoint"]["properties"]["storage"]["properties"]["volume"]
     found = [str(problem) for problem in open_block_errors({"emptyDirs": {}, "nfs": 3}, volume, "volume")]
     assert found == [

@@ -30,7 +30,7 @@ def part(path: str) -> dict[str, Any] | None:
 
 
 @pytest.mark.parametrize("word", hints._ADVICE)
-def test_a_word_is_no_field_of_ours_and_its_mend_is_one(word: str) -> None:
+def test_each_hint_is_for_an_unknown_field_and_names_a_known_one(word: str) -> None:
     assert part(word) is None
     advice = hints.instead(word.replace("*", "worker")) or ""
     found = _FIELD.findall(advice)
@@ -50,7 +50,7 @@ def test_a_field_that_no_other_api_has_gets_no_answer(path: str) -> None:
     assert hints.instead(path) is None
 
 
-def test_a_word_is_answered_in_every_role_and_in_every_rule() -> None:
+def test_a_field_of_another_api_has_a_hint_in_every_role_and_rule() -> None:
     assert hints.instead("spec.replicaSpecs.ps.count") == "write replicaSpecs.ps.replicas"
     assert hints.instead("spec.failurePolicy.rules[17].targetReplicatedJobs") == "write roles"
 
@@ -61,7 +61,7 @@ def test_the_number_of_a_role_of_one_task_is_to_be_removed(role: str) -> None:
         assert hints.instead(word.format(role)) == f"remove it: there is always one {role}"
 
 
-def test_each_word_within_an_unknown_block_is_answered_and_others_are_not() -> None:
+def test_each_known_field_within_an_unknown_block_has_a_hint_and_others_have_none() -> None:
     old = {"worker": {"count": 4, "min": 2}, "chief": {}}
     found = problems(job(replicaSpecs=..., replicas=old, runPolicy={"cleanPods": "All", "zzz": 1}))
     assert [str(problem) for problem in found] == [

@@ -16,11 +16,11 @@ SIDECAR = {"name": "log", "image": "a", "volumeMounts": MOUNT}
 
 
 @pytest.mark.parametrize("name", GOOD)
-def test_good_manifests_have_none(name: str) -> None:
+def test_good_manifests_have_no_pod_problems(name: str) -> None:
     assert pod_problems(GOOD[name]) == []
 
 
-def test_all_are_told_each_with_its_path() -> None:
+def test_each_problem_of_a_pod_template_has_its_path() -> None:
     manifest = job(replicaSpecs=pod(nodeSelecter={}, containers=[{"name": "tensorflow", "imagePullPolicy": 1}]))
     assert [problem.field for problem in pod_problems(manifest)] == [
         "spec.replicaSpecs.worker.template.spec.nodeSelecter",

@@ -25,7 +25,7 @@ def test_the_table_is_long_enough_and_has_no_name_twice() -> None:
 
 
 @pytest.mark.parametrize("row", [*BAD, *ONLY_VALIDATE], ids=names([*BAD, *ONLY_VALIDATE]))
-def test_bad_manifests_are_refused_with_field_and_mend(row: Bad) -> None:
+def test_bad_manifests_are_refused_with_field_and_remedy(row: Bad) -> None:
     said = " | ".join(str(problem) for problem in problems(row.manifest))
     assert said
     for part in row.or_says or row.says:
@@ -39,14 +39,14 @@ def test_good_manifests_have_no_problems(name: str) -> None:
 
 
 @pytest.mark.parametrize("row", CHANGES, ids=names(CHANGES))
-def test_changes_are_refused(row: Bad) -> None:
+def test_bad_changes_are_refused(row: Bad) -> None:
     said = " | ".join(str(problem) for problem in problems(row.manifest, old=BEFORE))
     for part in row.says:
         assert part in said
 
 
 @pytest.mark.parametrize("name", CHANGES_TAKEN)
-def test_changes_are_taken(name: str) -> None:
+def test_allowed_changes_are_accepted(name: str) -> None:
     assert problems(CHANGES_TAKEN[name], old=BEFORE) == []
 
 
@@ -64,7 +64,7 @@ def test_something_else_is_no_manifest(thing: Any) -> None:
     assert problems(thing)
 
 
-def test_a_tfjob_is_told_where_its_dtjob_is_written() -> None:
+def test_the_problem_of_a_tfjob_names_dtjob_convert() -> None:
     said = [str(problem) for problem in problems({"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "spec": {}})]
     assert said == [
         "apiVersion: must be training.dtjob.dev/v1beta1, not 'kubeflow.org/v1'",
@@ -97,6 +97,8 @@ def test_an_empty_field_is_as_if_left_out_as_in_an_api_server() -> None:
         (pod(affinity={"podAffinity": []}), "affinity.podAffinity: must be a mapping"),
     ],
 )
-def test_what_the_definition_leaves_open_and_dtjob_reads_has_the_form_of_a_pods(replicas: Manifest, field: str) -> None:
+def test_a_field_of_a_template_that_dtjob_reads_must_have_the_form_of_a_pods_field(
+    replicas: Manifest, field: str
+) -> None:
     """The definition is too large to say it; the operator answers in the job's status."""
     assert str(problems(job(replicaSpecs=replicas))[0]).startswith(f"spec.replicaSpecs.worker.template.spec.{field}")

@@ -114,7 +114,7 @@ def test_a_block_may_change_as_far_as_its_fields(path: Path, said: str) -> None:
     assert may_change(path) == said
 
 
-def test_a_field_that_stands_at_several_paths_is_described_once() -> None:
+def test_a_field_at_several_paths_has_one_answer_with_its_exceptions() -> None:
     container = ("replicaSpecs", "ps", "template", "spec", "containers", "image")
     init_container = ("replicaSpecs", "ps", "template", "spec", "initContainers", "image")
     assert may_change_at([container, container]) == NO

@@ -38,12 +38,12 @@ def test_a_block_with_the_same_fields_is_there_once() -> None:
     assert whole.links == {"a": "speca", "b": "speca"}
 
 
-def test_fields_that_differ_in_a_word_are_described_apart() -> None:
+def test_blocks_whose_descriptions_differ_have_their_own_sections() -> None:
     schema = block(a=block(x=NAME), b=block(x={**NAME, "description": "Another name."}))
     assert titles(schema) == ["spec", "spec.a", "spec.b"]
 
 
-def test_what_every_role_has_is_last_and_has_one_title() -> None:
+def test_a_block_that_every_role_has_is_the_last_section_with_one_title() -> None:
     template = block(containers=entries(block(x=NAME)), others=entries(block(x=NAME)))
     roles = {role.value: block(template=template, **{f"n{role}": NAME}) for role in Role}
     schema = block(roles=block(**roles), last=block(y=NAME))
@@ -60,7 +60,7 @@ def test_what_every_role_has_is_last_and_has_one_title() -> None:
     assert len(section.paths) == 2 * len(Role)
 
 
-def test_what_some_blocks_have_is_at_the_first_of_them() -> None:
+def test_a_block_that_some_blocks_share_has_its_section_at_the_first_of_them() -> None:
     schema = block(a=block(x=block(n=NAME), a=NAME), b=block(x=block(n=NAME), b=NAME))
     assert titles(schema) == ["spec", "spec.a", "spec.a.x", "spec.b"]
     assert sections(schema, "spec")[2].also_at == ["spec.b.x"]

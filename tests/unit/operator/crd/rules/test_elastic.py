@@ -21,12 +21,12 @@ def test_replicas_lie_between_min_and_max_replicas(count: int, least: int | None
 
 
 @pytest.mark.parametrize("row", ELASTIC_CHANGES, ids=[row.name for row in ELASTIC_CHANGES])
-def test_changes_are_refused(row: Bad) -> None:
+def test_bad_changes_of_an_elastic_job_are_refused(row: Bad) -> None:
     said = " | ".join(str(problem) for problem in problems(row.manifest, old=ELASTIC_BEFORE))
     for part in row.says:
         assert part in said
 
 
 @pytest.mark.parametrize("name", ELASTIC_CHANGES_TAKEN)
-def test_their_number_may_change(name: str) -> None:
+def test_the_number_of_elastic_workers_may_change(name: str) -> None:
     assert problems(ELASTIC_CHANGES_TAKEN[name], old=ELASTIC_BEFORE) == []

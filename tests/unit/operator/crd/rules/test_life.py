@@ -41,7 +41,9 @@ seconds = st.none() | st.integers(1, 200)
 
 
 @given(grace=seconds, sleep=seconds, save=seconds)
-def test_what_is_taken_leaves_a_save_its_time(grace: int | None, sleep: int | None, save: int | None) -> None:
+def test_an_accepted_grace_period_is_long_enough_for_a_save(
+    grace: int | None, sleep: int | None, save: int | None
+) -> None:
     made, needed = manifest(grace, sleep, save), save or 60
     found = problems(made)
     assert bool(found) == (grace is not None and grace < needed + (sleep or 0))

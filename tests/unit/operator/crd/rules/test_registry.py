@@ -26,7 +26,7 @@ def test_paths_of_rules_are_words() -> None:
     assert all(re.fullmatch(r"[A-Za-z.*\[\]]*", rule.at) for rule in RULES)
 
 
-def test_what_is_in_the_pods_cannot_change() -> None:
+def test_fields_that_are_in_the_pods_cannot_be_changed() -> None:
     fields = {field.field: field.required for field in UNCHANGING}
     assert not set(CHANGEABLE) & set(fields)
     # `required` is what an API server always has: given by the user, or filled in by default.

@@ -25,14 +25,16 @@ def resources(name: str, request: int | None, limit: int | None) -> Manifest:
 
 
 @given(st.sampled_from(NAMES), amounts, amounts)
-def test_what_is_taken_can_run(name: str, request: int | None, limit: int | None) -> None:
+def test_requests_above_limits_and_unequal_extended_resources_are_refused(
+    name: str, request: int | None, limit: int | None
+) -> None:
     more = request is not None and limit is not None and request > limit
     unequal = name != "cpu" and request is not None and request != limit
     manifest = job(replicaSpecs={"chief": {"resources": resources(name, request, limit)}})
     assert bool(problems(manifest)) == (more or unequal)
 
 
-def test_what_is_no_quantity_has_a_rule_of_its_own() -> None:
+def test_the_rules_on_limits_ignore_texts_that_are_no_quantities() -> None:
     unreadable = {"requests": {"cpu": "many", "nvidia.com/gpu": "all"}, "limits": {"cpu": 1}}
     assert has_requests_within_limits(unreadable)
     assert has_limits_where_needed(unreadable)

@@ -51,7 +51,7 @@ def test_the_rule_takes_what_fits_to_the_last_character(network: dict[str, Any])
 
 
 @pytest.mark.parametrize("role", ["worker", "ps"])
-def test_so_many_tasks_fit_with_the_longest_name_that_their_hosts_can_have(role: str) -> None:
+def test_tasks_up_to_the_always_allowed_number_fit_with_the_longest_host_names(role: str) -> None:
     """The CEL does not sum up for fewer."""
     name = "a" * (NAME_LIMIT - len(f"-{role}-{ALWAYS_FIT - 1}"))
     assert cluster_spec_length(name, {"chief": 1, role: ALWAYS_FIT - 1}, 65535) <= CLUSTER_SPEC_LIMIT

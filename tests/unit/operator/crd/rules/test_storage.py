@@ -17,7 +17,7 @@ def test_each_volume_source_is_taken_alone(source: str) -> None:
     assert problems(storage(volume={source: {}})) == []
 
 
-def test_two_volume_sources_and_none_are_refused() -> None:
+def test_a_volume_with_two_sources_or_none_is_refused() -> None:
     for sources in ((), *combinations(("emptyDir", "nfs", "persistentVolumeClaim"), 2)):
         (found,) = problems(storage(volume={source: {} for source in sources}))
         assert (found.field, "exactly one volume source" in found.message) == ("spec.checkpoint.storage.volume", True)

@@ -116,7 +116,7 @@ async def test_a_token_that_cannot_be_read_is_a_call_that_failed(tmp_path: Path)
 
 
 @pytest.mark.parametrize("text", ["{}", "", "- 1", "not: [yaml", "clusters: 3"])
-async def test_a_kubeconfig_of_no_use_is_an_error_of_ours(tmp_path: Path, text: str):
+async def test_an_unusable_kubeconfig_is_an_error_with_its_own_message(tmp_path: Path, text: str):
     kubeconfig = tmp_path / "config"
     kubeconfig.write_text(text)
     with pytest.raises(NoCluster) as refused:

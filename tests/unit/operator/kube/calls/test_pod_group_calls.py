@@ -35,7 +35,7 @@ async def test_a_version_without_pod_groups_is_none():
         await Served(call).version(gangs.KINDS[GangProvider.COSCHEDULING])
 
 
-async def test_what_is_not_there_is_said_with_the_mend_and_found_once_it_is():
+async def test_a_missing_pod_group_api_is_refused_with_its_remedy_and_found_once_served():
     server, now = Server(), [0.0]
     served = Served(server.call, lambda: now[0])
     for _ in range(5):
@@ -57,7 +57,7 @@ async def test_an_outage_is_no_answer():
     assert await served.version(VOLCANO) == "scheduling.volcano.sh/v1beta1"
 
 
-async def test_one_that_is_served_no_longer_is_looked_for_again():
+async def test_a_pod_group_api_that_is_not_served_any_more_is_looked_up_again():
     server = Server("scheduling.volcano.sh/v1beta1")
     served = Served(server.call)
     await served.version(VOLCANO)

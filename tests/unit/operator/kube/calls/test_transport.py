@@ -86,7 +86,7 @@ async def test_the_environments_proxy_is_used_but_for_what_it_excepts(
     assert bool(asked) == asked_proxy
 
 
-async def test_where_nobody_listens_the_error_is_one_that_callers_expect() -> None:
+async def test_a_refused_connection_raises_an_error_that_callers_expect() -> None:
     configuration = client.Configuration()
     configuration.host = "http://127.0.0.1:1"
     async with client.ApiClient(configuration) as api_client, Transport(api_client, 5) as transport:
@@ -94,7 +94,7 @@ async def test_where_nobody_listens_the_error_is_one_that_callers_expect() -> No
             await transport.request("GET", "/api", {})
 
 
-async def test_of_a_tls_connection_little_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_tls_connection_has_a_small_read_buffer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sslproto.SSLProtocol, "max_size", sslproto.SSLProtocol.max_size)  # put back at the end
     hold_little_for_each_connection()
     made = sslproto.SSLProtocol(
@@ -138,7 +138,7 @@ async def test_a_hundred_watches_hold_up_no_call() -> None:
         await runner.cleanup()
 
 
-async def test_another_clients_session_goes_through_the_same_proxy() -> None:
+async def test_the_session_of_another_client_uses_the_same_proxy() -> None:
     """The name resolves nowhere: only the proxy can answer."""
     hosts: list[str] = []
 

@@ -139,7 +139,7 @@ class OneDeadConnection(OneLease):
             await asyncio.sleep(1e9)
 
 
-def test_one_call_that_hangs_costs_no_lease(loop: SimulatedLoop) -> None:
+def test_a_single_hanging_call_does_not_lose_the_lease(loop: SimulatedLoop) -> None:
     async def story() -> None:
         cluster, exits = OneDeadConnection(), Exits()
         one = leader(cluster, "a", exits)

@@ -30,7 +30,7 @@ def lead(who: Candidate, lease: dict[str, Any] | None, now: float) -> dict[str, 
     return wish
 
 
-def test_the_first_one_takes_it():
+def test_the_first_candidate_takes_the_lease():
     first = candidate()
     lease = lead(first, None, 100.0)
     assert first.leads(109.9)
@@ -45,7 +45,7 @@ def test_the_first_one_takes_it():
     }
 
 
-def test_a_wish_alone_is_no_leadership():
+def test_a_candidate_does_not_lead_before_its_lease_is_written():
     first = candidate()
     assert first.wish(None, 100.0, WALL)
     assert not first.leads(100.0)
@@ -61,7 +61,7 @@ def test_a_standby_waits_for_the_whole_duration_on_its_own_clock():
     assert taken["spec"]["leaseTransitions"] == 1
 
 
-def test_a_renewal_starts_the_wait_anew():
+def test_a_renewal_starts_the_wait_of_a_standby_again():
     leader, standby = candidate("a"), candidate("b")
     lease = lead(leader, None, 100.0)
     assert standby.wish(lease, 100.0, WALL) is None

@@ -15,7 +15,7 @@ class Clock:
         return self.now
 
 
-def test_late_is_what_was_not_attempted_again() -> None:
+def test_a_task_is_late_if_it_was_not_attempted_again_in_time() -> None:
     clock = Clock()
     pulse = Pulse(clock)
     assert pulse.late() == []
@@ -27,7 +27,7 @@ def test_late_is_what_was_not_attempted_again() -> None:
     assert pulse.late() == []
 
 
-def test_what_healthz_says() -> None:
+def test_healthz_answers_503_with_the_names_of_late_tasks() -> None:
     clock = Clock()
     pulse = Pulse(clock)
     request = make_mocked_request("GET", "/healthz")

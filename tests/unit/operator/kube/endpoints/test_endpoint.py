@@ -32,11 +32,11 @@ async def test_an_endpoint_answers_its_path_and_keeps_its_port() -> None:
 @pytest.mark.parametrize(
     ("text", "host", "port"), [("127.0.0.1:80", "127.0.0.1", 80), (":8080", None, 8080), ("[::1]:8080", "::1", 8080)]
 )
-def test_endpoints(text: str, host: str | None, port: int) -> None:
+def test_an_endpoint_is_parsed_into_host_and_port(text: str, host: str | None, port: int) -> None:
     assert parse_endpoint(text) == (host, port)
 
 
 @pytest.mark.parametrize("text", ["", "8080", "host", "host:", "host:http", "host:0", "host:70000", "::1:80"])
-def test_no_endpoints(text: str) -> None:
+def test_a_text_that_is_no_endpoint_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="host:port"):
         parse_endpoint(text)

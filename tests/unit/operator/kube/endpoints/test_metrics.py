@@ -36,7 +36,7 @@ def stored(name: str = "digits", strategy: Any = "Mirrored", status: dict[str, A
     return {**made, "status": status} if status is not None else made
 
 
-def test_a_new_operator_stands_by_and_says_its_version() -> None:
+def test_a_new_operator_is_no_leader_and_has_its_version() -> None:
     metrics = Metrics(clock=lambda: 1000.0)
     samples = read(metrics)
     assert any(name.startswith("dtjob_build_info{") and f'version="{__version__}"' in name for name in samples)
@@ -51,7 +51,7 @@ def test_a_new_operator_stands_by_and_says_its_version() -> None:
     assert (samples["dtjob_leader"], samples["dtjob_last_resync_timestamp_seconds"]) == (1, 1000)
 
 
-def test_two_operators_of_one_process_share_nothing() -> None:
+def test_two_operators_in_one_process_share_no_metrics() -> None:
     first, second = Metrics(), Metrics()
     first.called("GET", "pods", "200")
     assert read(first)['dtjob_api_requests_total{code="200",method="GET",resource="pods"}'] == 1
@@ -65,7 +65,7 @@ def test_openmetrics_for_who_prefers_it() -> None:
     assert answer.body.endswith(b"# EOF\n")
 
 
-def test_jobs_and_what_is_left_of_a_job_that_went() -> None:
+def test_jobs_are_counted_and_a_deleted_job_leaves_no_metrics() -> None:
     metrics, store, queue = Metrics(), Store(), WorkQueue[tuple[str, str]]()
     metrics.watch(store, queue)
     running = {
@@ -131,7 +131,9 @@ def test_a_manifest_of_any_form_can_be_counted() -> None:
         ({"total": 2, "causes": {"A": 2}}, {"total": 2, "causes": {"A": 2}, "evaluator": 1}, {}),
     ],
 )
-def test_new_restarts(old: dict[str, Any], new: dict[str, Any], restarts: dict[str, int]) -> None:
+def test_new_restarts_are_the_difference_of_two_statuses(
+    old: dict[str, Any], new: dict[str, Any], restarts: dict[str, int]
+) -> None:
     assert new_restarts({"restarts": old}, {"restarts": new}) == restarts
 
 
@@ -153,7 +155,7 @@ def test_restarts_that_get_another_cause_as_a_new_one_comes_are_not_counted_twic
     assert new_restarts(old, new) == restarts
 
 
-def test_what_the_reconciler_does_is_counted() -> None:
+def test_the_restarts_that_the_reconciler_decides_are_counted_by_cause() -> None:
     world, metrics = World(builders.job(evaluator=True)), Metrics()
     try:
         world.run(1)
@@ -175,7 +177,7 @@ def test_what_the_reconciler_does_is_counted() -> None:
     assert samples["dtjob_evaluator_restarts_total"] == 1
 
 
-def test_how_reconciles_end_is_counted() -> None:
+def test_reconciles_are_counted_by_their_result() -> None:
     metrics = Metrics()
     world = World(builders.job(), metrics)
     try:

@@ -66,7 +66,7 @@ def test_an_address_of_ipv6_is_written_as_urls_have_it() -> None:
     ],
     ids=["other image", "succeeded", "failed"],
 )
-def test_who_has_nothing_to_say_is_not_asked(job: Job) -> None:
+def test_supervisors_that_cannot_have_a_report_are_not_asked(job: Job) -> None:
     assert asked(stored(job)) == {}
 
 
@@ -78,21 +78,21 @@ def test_a_pod_that_does_not_run_is_not_asked() -> None:
 
 
 @pytest.mark.parametrize("label", [labels.ROLE, labels.INDEX, labels.ATTEMPT])
-def test_a_chief_whose_labels_somebody_took_away_is_asked_all_the_same(label: str) -> None:
+def test_a_chief_that_lost_its_labels_is_asked_all_the_same(label: str) -> None:
     job = builders.job()
     pod = builders.pod(job, "chief-0", builders.running())
     del pod["metadata"]["labels"][label]
     assert list(asked(stored(job, **{"chief-0": pod}))) == ["chief-0"]
 
 
-def test_a_worker_that_somebody_has_labelled_as_the_chief_does_not_speak_for_it() -> None:
+def test_a_worker_labelled_as_the_chief_is_not_asked_in_its_place() -> None:
     job = builders.job()
     pod = builders.pod(job, "worker-1", builders.running())
     pod["metadata"]["labels"] |= {labels.ROLE: "chief", labels.INDEX: "0"}
     assert [one.pod_uid for one in reports.supervisors_to_ask(stored(job, **{"worker-1": pod}))] == ["chief-0"]
 
 
-def test_a_job_that_cannot_be_read_and_a_strangers_pod_are_passed_over() -> None:
+def test_an_unreadable_job_and_the_pods_of_another_owner_are_not_asked() -> None:
     store = stored(builders.job())
     invalid = deepcopy(store.job(KEY))
     assert invalid is not None
@@ -119,7 +119,7 @@ def test_a_task_that_the_chief_cannot_reach_is_asked_for_the_reason() -> None:
     assert list(asked(store)) == ["chief-0"]
 
 
-def test_others_are_asked_while_the_chief_is_silent_in_a_job_that_looks_out_for_stalls() -> None:
+def test_workers_are_asked_while_the_chief_of_a_job_with_a_stall_timeout_is_silent() -> None:
     job = builders.job(failurePolicy={"stallTimeoutSeconds": 600}, evaluator=True)
     store = stored(job, **{"worker-0": builders.pod(job, "worker-0", builders.ended(1))})
     silent(store, "evaluator-0")
@@ -142,7 +142,7 @@ def with_addresses(job: Job) -> Store:
     return store
 
 
-async def test_what_others_said_is_forgotten_once_the_chief_is_heard_again(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_reports_of_workers_are_dropped_once_the_chief_answers_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """It may not hold when the chief's status cannot be read the next time."""
     store = with_addresses(builders.job(workers=1, failurePolicy={"stallTimeoutSeconds": 600}))
     report = {"jobUid": builders.JOB_UID, "attempt": 0}
@@ -165,7 +165,9 @@ async def test_what_others_said_is_forgotten_once_the_chief_is_heard_again(monke
         await polling
 
 
-async def test_what_others_say_after_the_chief_is_heard_again_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_workers_report_that_arrives_after_the_chief_answers_again_is_not_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Nobody would forget it, however long ago it was said when the chief's status cannot be read the next time."""
     store = with_addresses(builders.job(workers=1, failurePolicy={"stallTimeoutSeconds": 600}))
     silent(store, "chief-0")
@@ -247,7 +249,7 @@ async def test_a_report_is_kept_within_bounds() -> None:
     [{"jobUid": "an earlier job", "step": 9}, {"step": 9}, ["step"], "text"],
     ids=["another job's", "nobody's", "a list", "a word"],
 )
-async def test_what_is_not_this_jobs_report_is_not_believed(answer: Any) -> None:
+async def test_a_report_that_is_not_of_this_job_counts_as_silence(answer: Any) -> None:
     store, due = await polled(answer, rounds=1)
     assert store.children(KEY).reports == {}
     silence = store.children(KEY).silences["chief-0"]
@@ -255,7 +257,9 @@ async def test_what_is_not_this_jobs_report_is_not_believed(answer: Any) -> None
     assert due == [KEY], "looked at once, to be told when the silence is to be said"
 
 
-async def test_one_tenants_object_that_raises_is_no_reason_to_ask_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_object_of_one_job_that_raises_does_not_stop_the_requests_to_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     store = stored(builders.job())
     bad = job_manifest(builders.job(name="bad"))
     bad["metadata"]["resourceVersion"] = "1"

@@ -12,7 +12,7 @@ from tests.unit.operator.builders import NOW, at
 EVENT = Event("Warning", "FailedCreate", "exceeded quota")
 
 
-def test_the_same_again_is_counted_for_ten_minutes():
+def test_an_equal_event_is_counted_for_ten_minutes():
     correlator = Correlator()
     first, again = correlator.correlate("a", EVENT, NOW), correlator.correlate("a", EVENT, at(60))
     assert (first.count, again.count) == (1, 2)
@@ -22,7 +22,7 @@ def test_the_same_again_is_counted_for_ten_minutes():
     assert later.suffix != first.suffix
 
 
-def test_another_job_reason_or_message_is_another_event():
+def test_an_event_with_another_job_reason_or_message_is_another_event():
     correlator = Correlator()
     others = [Event("Warning", "FailedCreate", "a"), Event("Warning", "Failed", "exceeded quota")]
     recorded = [correlator.correlate("a", one, NOW) for one in (EVENT, *others)] + [
@@ -32,7 +32,7 @@ def test_another_job_reason_or_message_is_another_event():
     assert len({one.suffix for one in recorded}) == 4
 
 
-def test_many_alike_become_one():
+def test_many_similar_events_are_combined_into_one():
     correlator = Correlator()
     recorded = [
         correlator.correlate("a", Event("Warning", "FailedCreate", f"pod {n}"), at(n)) for n in range(4 * MOST_ALIKE)
@@ -42,7 +42,7 @@ def test_many_alike_become_one():
     assert recorded[-1].event.message == f"{COMBINED}pod {4 * MOST_ALIKE - 1}"
 
 
-def test_what_is_remembered_is_bounded():
+def test_the_number_of_remembered_events_is_bounded():
     correlator = Correlator()
     for number in range(REMEMBERED + 100):
         correlator.correlate(f"job {number}", EVENT, NOW)

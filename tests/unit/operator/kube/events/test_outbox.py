@@ -40,7 +40,7 @@ def event(message: str) -> Event:
     return Event("Normal", "Recorded", message)
 
 
-async def test_whoever_tells_does_not_wait_and_all_is_recorded_before_the_end() -> None:
+async def test_putting_an_event_does_not_wait_and_all_events_are_recorded_before_the_end() -> None:
     records = Records()
     box = Outbox(records, records.hurry)
     for number in range(20):
@@ -55,7 +55,7 @@ async def test_whoever_tells_does_not_wait_and_all_is_recorded_before_the_end() 
         assert told == sorted(told)
 
 
-async def test_a_bug_in_one_is_no_reason_to_record_no_other(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_bug_in_recording_an_event_does_not_stop_the_others(caplog: pytest.LogCaptureFixture) -> None:
     records = Records()
     records.may_go_on.set()
     box = Outbox(records, records.hurry)
@@ -77,7 +77,7 @@ async def test_an_api_server_that_does_not_answer_holds_up_the_end_for_a_while_o
     assert "3 events were not recorded" in caplog.text
 
 
-async def test_one_too_many_is_dropped_and_said(
+async def test_an_event_beyond_the_limit_is_dropped_and_logged(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """An API server that takes no events holds up no job, and no process that is told to end."""
@@ -92,5 +92,5 @@ async def test_one_too_many_is_dropped_and_said(
     assert [message for _, message in records.made] == ["0", "1"]
 
 
-async def test_who_tells_nothing_has_nothing_to_end() -> None:
+async def test_an_outbox_without_events_closes_at_once() -> None:
     await Outbox(Records(), lambda: None).close()

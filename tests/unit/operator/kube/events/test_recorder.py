@@ -50,7 +50,7 @@ async def test_an_event_is_posted_once_and_then_counted() -> None:
     ]
 
 
-async def test_one_that_expired_is_posted_again_with_its_count() -> None:
+async def test_an_event_that_expired_is_posted_again_with_its_count() -> None:
     calls = Calls(PATCH=ApiError(404, "NotFound", "gone"))
     one = Recorder(calls)
     for _ in range(2):
@@ -69,7 +69,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recorder, "TRIES", 3)
 
 
-async def test_a_failure_is_nobodys_problem(at_once: None) -> None:
+async def test_a_failed_call_to_record_an_event_raises_nothing(at_once: None) -> None:
     calls = Calls(POST=ClusterError("timeout"), PATCH=ApiError(403, "Forbidden", "no"))
     one = recorder_of(calls)
     for _ in range(2):
@@ -80,7 +80,7 @@ async def test_a_failure_is_nobodys_problem(at_once: None) -> None:
 @pytest.mark.parametrize(
     "error", [ClusterError("refused"), ApiError(429, "TooManyRequests", "later"), ApiError(503, "", "not ready")]
 )
-async def test_an_api_server_that_is_away_for_a_moment_is_told_later(at_once: None, error: ClusterError) -> None:
+async def test_an_event_is_posted_again_after_an_api_server_was_away(at_once: None, error: ClusterError) -> None:
     calls = Calls(POST=error)
 
     async def call(method: str, path: str, body: Any) -> dict[str, Any]:
@@ -93,13 +93,13 @@ async def test_an_api_server_that_is_away_for_a_moment_is_told_later(at_once: No
     assert first == second
 
 
-async def test_one_that_is_there_by_a_try_without_an_answer_is_not_told_twice(at_once: None) -> None:
+async def test_an_event_that_exists_after_an_unanswered_call_is_not_posted_twice(at_once: None) -> None:
     calls = Calls(POST=ApiError(409, "AlreadyExists", "it is there"))
     await Recorder(calls).record(JOB, EVENT, builders.NOW)
     assert len(calls.made) == 1
 
 
-async def test_what_was_told_a_minute_ago_is_tried_once(at_once: None) -> None:
+async def test_an_event_that_is_a_minute_old_is_tried_once(at_once: None) -> None:
     calls = Calls(POST=ClusterError("timeout"))
     await Recorder(calls, lambda: builders.at(60)).record(JOB, EVENT, builders.NOW)
     assert len(calls.made) == 1
@@ -117,7 +117,7 @@ async def test_no_answer_has_all_events_wait_for_an_hour(monkeypatch: pytest.Mon
 
 
 @pytest.mark.timeout(20)
-async def test_at_the_end_of_the_process_nothing_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_recording_does_not_pause_at_the_end_of_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recorder, "PAUSE", Backoff(3600.0, 3600.0))
     monkeypatch.setattr(recorder, "TRIES", 3)
     tried = asyncio.Event()

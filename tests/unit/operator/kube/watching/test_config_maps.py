@@ -57,7 +57,7 @@ async def look(store: Store, cluster: Any) -> WorkQueue[JobKey]:
     return queue
 
 
-async def test_after_a_start_only_what_is_unknown_is_asked_for() -> None:
+async def test_only_unknown_config_maps_of_running_jobs_are_looked_up_at_the_start() -> None:
     store = Store()
     put(store, "known")
     put(store, "ended", ENDED, config_map=False)
@@ -80,7 +80,7 @@ async def test_a_config_map_that_cannot_be_read_is_left_unknown(code: int) -> No
     assert len(queue) == 0
 
 
-async def test_one_that_lost_its_labels_is_still_there() -> None:
+async def test_a_config_map_that_lost_its_labels_is_still_found() -> None:
     store = Store()
     put(store, config_map=False)
     there = builders.stored(shared.config_map(builders.job(uid="uid-digits")))
@@ -91,7 +91,7 @@ async def test_one_that_lost_its_labels_is_still_there() -> None:
     assert await queue.get() == KEY
 
 
-def test_of_an_elastic_job_the_config_map_of_the_group_that_is_there_is_asked_for() -> None:
+def test_the_config_map_of_an_elastic_jobs_present_group_is_looked_up() -> None:
     job, small = builders.job(workers=4, elasticPolicy={"minReplicas": 1}), builders.job(workers=2)
     manifest = job_manifest(job)
     status = {**STARTING, "workers": {"desired": 4, "replicas": 2}}
@@ -126,7 +126,7 @@ class OneIsBroken:
         return self.found.get(name)
 
 
-async def test_one_config_map_that_cannot_be_read_is_no_reason_to_begin_with_no_job() -> None:
+async def test_a_config_map_that_cannot_be_read_does_not_hide_those_of_other_jobs() -> None:
     store, found = Store(), {}
     for name in ("first", "second", "third"):
         put(store, name, config_map=False)

@@ -96,7 +96,7 @@ async def until(holds: Callable[[], object]) -> None:
 # Lists
 
 
-async def test_a_namespace_that_is_refused_spoils_nothing_for_the_others() -> None:
+async def test_a_refused_namespace_does_not_affect_the_others() -> None:
     store, cluster = Store(), Cluster("a", "b")
     kinds = informers(cluster, store, "a", "b")
     await resync(kinds)
@@ -105,7 +105,7 @@ async def test_a_namespace_that_is_refused_spoils_nothing_for_the_others() -> No
     assert store.job_keys() == [("b", "digits")]  # nobody said that it is gone
 
 
-async def test_in_a_namespace_that_is_refused_for_one_kind_no_other_is_asked_for() -> None:
+async def test_a_namespace_that_is_forbidden_for_one_kind_is_left_out_for_all_kinds() -> None:
     """A job without its pods would look like one whose pods were all deleted."""
     store, cluster = Store(), Cluster("a", "b", b=FORBIDDEN)
     cluster.fails_at = "Service"
@@ -124,7 +124,7 @@ async def test_a_namespace_that_answers_again_is_taken_in() -> None:
     assert store.job_keys() == [("a", "digits"), ("b", "digits")]
 
 
-async def test_what_was_found_before_a_failure_makes_jobs_due_all_the_same() -> None:
+async def test_objects_that_were_listed_before_a_failed_list_make_their_jobs_due() -> None:
     """The next resync finds it in the store, and no difference."""
     store, queue = Store(), WorkQueue[JobKey]()
     broken = Cluster("a", b=BROKEN)
@@ -167,7 +167,9 @@ async def test_a_failure_waits_for_what_other_namespaces_still_tell() -> None:
     ],
     ids=["whole cluster", "all of them", "another error"],
 )
-async def test_what_leaves_nothing_or_may_pass_is_raised(cluster: Cluster, namespaces: list[str]) -> None:
+async def test_a_failed_list_is_raised_if_no_namespace_is_left_or_the_failure_may_pass(
+    cluster: Cluster, namespaces: list[str]
+) -> None:
     with pytest.raises(ApiError):
         await resync(informers(cluster, Store(), *namespaces))
 
@@ -184,7 +186,7 @@ class Paged:
             self._between()
 
 
-async def test_what_the_watch_tells_between_two_pages_stands() -> None:
+async def test_changes_watched_between_two_pages_of_a_list_are_kept() -> None:
     store = Store()
     early, late = pod("worker-0", 10), pod("worker-1", 20)
     changed = pod("worker-1", 60, deletionTimestamp="2026-11-21T10:00:00Z")
@@ -233,7 +235,7 @@ class Overtaken(Cluster):
         yield [], version
 
 
-async def test_of_two_lists_at_once_the_one_that_is_answered_last_is_of_no_past() -> None:
+async def test_a_list_that_is_overtaken_by_another_one_raises_no_error() -> None:
     """As after an outage, with calls that hang at several API servers."""
     cluster = Overtaken()
     kinds = informers(cluster, Store())
@@ -312,7 +314,7 @@ async def test_a_watch_continues_where_it_ended(end: Exception | None) -> None:
 
 
 @pytest.mark.usefixtures("quick")
-async def test_what_was_deleted_while_no_watch_could_tell_is_gone() -> None:
+async def test_an_object_that_was_deleted_while_the_watch_had_expired_is_removed() -> None:
     cluster, store = Cluster(), Store()
     async with watching(cluster, store):
         cluster.events.put_nowait(("ADDED", pod("worker-0", 55)))
@@ -352,7 +354,7 @@ async def test_a_kind_that_is_no_longer_served_ends_its_watches() -> None:
 
 
 @pytest.mark.usefixtures("quick")
-async def test_a_failure_that_lasts_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_lasting_failure_of_a_watch_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     cluster = Cluster()
     async with watching(cluster, Store()):
         for _ in range(3):
@@ -361,7 +363,7 @@ async def test_a_failure_that_lasts_is_told_once(caplog: pytest.LogCaptureFixtur
     assert caplog.messages == ["the watch of Pods in all namespaces: the API server did not answer"]
 
 
-async def test_one_object_that_cannot_be_taken_in_holds_up_no_other(caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_object_that_cannot_be_stored_does_not_stop_the_others(caplog: pytest.LogCaptureFixture) -> None:
     cluster, store = Cluster(), Store()
     async with watching(cluster, store):
         broken: Manifest = {"metadata": {"name": "bad", "uid": "bad", "resourceVersion": "55"}}

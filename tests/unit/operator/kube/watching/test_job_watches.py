@@ -145,7 +145,7 @@ def test_watches_begin_again_only_once_the_api_server_serves_jobs(loop: Simulate
 
 
 @pytest.mark.parametrize(("age", "missed"), [(5, False), (60, True)])
-def test_watches_that_have_told_of_no_job_for_long_have_missed_it(age: int, missed: bool) -> None:
+def test_watches_have_missed_a_job_that_they_do_not_show_after_long(age: int, missed: bool) -> None:
     created = rfc3339(NOW - timedelta(seconds=age))
     assert have_missed_one([{"metadata": {"creationTimestamp": created}}], NOW) == missed
 

@@ -71,7 +71,7 @@ def test_a_loop_that_ends_begins_again_ever_later(
     assert ("training.dtjob.dev/role" in caplog.text) == (how == "raises")
 
 
-def test_one_that_ran_well_for_long_waits_the_shortest_time(loop: SimulatedLoop) -> None:
+def test_a_loop_that_ran_well_for_long_begins_again_after_the_shortest_wait(loop: SimulatedLoop) -> None:
     moments = began(loop, Loop("raises", WELL_AFTER_SECONDS + 1), 1000)
     assert moments[-1] - moments[-2] == pytest.approx(WELL_AFTER_SECONDS + 2, abs=0.05)
 
@@ -84,7 +84,7 @@ async def test_a_loop_that_finds_that_etcd_was_restored_is_not_begun_again() -> 
         await keep_running("Pods", run)
 
 
-def test_it_ends_with_who_runs_it(loop: SimulatedLoop) -> None:
+def test_a_loop_ends_when_the_task_that_runs_it_is_cancelled(loop: SimulatedLoop) -> None:
     run = Loop("raises", 1000)
     began(loop, run, 10)
     assert (len(run.began), run.cancelled) == (1, 1)

@@ -75,7 +75,7 @@ async def test_a_cluster_without_gangs_is_asked_nothing():
     assert server.calls == []
 
 
-async def test_what_there_is_comes_in_and_what_has_gone_goes():
+async def test_listed_pod_groups_are_stored_and_missing_ones_are_removed():
     server, store = Server(), Store()
     store.apply(stored())
     server.groups = [group()]
@@ -89,7 +89,7 @@ async def test_what_there_is_comes_in_and_what_has_gone_goes():
     assert server.calls == [f"LIST {KUBERNETES} None"] * 3
 
 
-async def test_one_that_was_made_after_the_list_stays():
+async def test_a_pod_group_that_is_newer_than_the_list_stays():
     server, store = Server(), Store()
     store.apply(stored())
     store.apply(group(version=101))
@@ -100,7 +100,7 @@ async def test_one_that_was_made_after_the_list_stays():
 @pytest.mark.parametrize(
     "error", [NotServed("not served"), ApiError(403, "Forbidden", "no")], ids=["away", "forbidden"]
 )
-async def test_what_may_not_be_listed_is_left_as_it_is(error: ClusterError):
+async def test_pod_groups_that_cannot_be_listed_stay_in_the_store(error: ClusterError):
     server, store = Server(), Store()
     store.apply(stored())
     store.apply(group())
@@ -119,7 +119,7 @@ async def test_an_api_that_is_away_holds_up_no_resync(caplog: pytest.LogCaptureF
     assert "not listed: away" in caplog.text
 
 
-async def test_those_of_the_providers_in_use_are_watched():
+async def test_pod_groups_of_the_providers_in_use_are_watched():
     server, store = Server(), Store()
     store.apply(stored())
     pod_groups, _ = of(server, store)
@@ -138,7 +138,7 @@ async def test_those_of_the_providers_in_use_are_watched():
     await asyncio.wait([watching])
 
 
-async def test_what_may_not_be_listed_is_not_watched():
+async def test_pod_groups_that_may_not_be_listed_are_not_watched():
     server, store = Server(), Store()
     store.apply(stored())
     pod_groups, _ = of(server, store)
@@ -157,7 +157,7 @@ async def until(holds: Callable[[], object]) -> None:
             await asyncio.sleep(0.001)
 
 
-def test_one_that_was_deleted_is_known_no_more():
+def test_a_deleted_pod_group_is_removed_from_the_store():
     store = Store()
     store.apply(stored())
     store.apply(group())

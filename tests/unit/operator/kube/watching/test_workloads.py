@@ -77,11 +77,11 @@ async def until(holds: Any) -> None:
             await asyncio.sleep(0.005)
 
 
-async def test_before_anybody_has_looked_nothing_is_known() -> None:
+async def test_whether_kueue_is_there_is_unknown_before_the_first_list() -> None:
     assert made(Cluster())[1].children(KEY).kueue is Kueue.UNKNOWN
 
 
-async def test_without_kueue_nothing_is_listed_and_jobs_are_told() -> None:
+async def test_without_kueue_no_workloads_are_listed_and_jobs_are_due() -> None:
     workloads, store, queue = made(Cluster(there=False))
     assert await workloads.resync() is False
     assert store.kueue is Kueue.ABSENT
@@ -105,7 +105,7 @@ async def test_a_namespace_that_may_not_be_listed_takes_no_other_along() -> None
     assert (store.kueue, len(known(store))) == (Kueue.THERE, 1)
 
 
-async def test_what_is_there_is_taken_in_and_what_is_gone_goes() -> None:
+async def test_listed_workloads_are_stored_and_missing_ones_are_removed() -> None:
     cluster = Cluster(workload(40))
     workloads, store, _ = made(cluster)
     assert await workloads.resync() is True

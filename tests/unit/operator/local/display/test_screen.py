@@ -18,7 +18,7 @@ def test_lines_come_with_the_time():
     assert out.getvalue() == "[   0.0 s] training begins\n"
 
 
-def test_progress_is_told_now_and_then():
+def test_progress_is_printed_at_intervals():
     out = io.StringIO()
     screen = Screen(out)
     for step in (1, 2):
@@ -79,7 +79,7 @@ def test_a_terminal_that_cannot_redraw_gets_lines(monkeypatch):
             assert b"begins" in terminal.readline()
 
 
-def test_the_log_is_kept_and_errors_are_told_once(tmp_path):
+def test_the_log_file_has_all_lines_and_each_error_is_printed_once(tmp_path):
     out = io.StringIO()
     screen = Screen(out)
     with log_to(tmp_path / "log", screen):

@@ -23,7 +23,7 @@ def test_a_report_fills_the_line():
     assert (chief.steps_per_second, chief.restarts) == (40.0, 2)
 
 
-def test_the_word_of_an_earlier_attempt_does_not_count():
+def test_a_report_of_an_earlier_attempt_does_not_count():
     found = lines([report("worker-1", step=12)], status={"internal": {"attempts": {"exceptions": {"worker-1": 1}}}})[
         "worker-1"
     ]
@@ -37,7 +37,7 @@ def test_an_ended_pod_says_how():
     assert found["worker-0"].state == "failed"
 
 
-def test_restarts_by_cause():
+def test_restarts_are_counted_by_cause_with_those_of_the_evaluator():
     assert restarts_by_cause({}) == {}
     status = {"restarts": {"total": 3, "causes": {"Signal": 2, "Error": 1}, "evaluator": 4}}
     assert restarts_by_cause(status) == {"Signal": 2, "Error": 1, "Evaluator": 4}

@@ -6,7 +6,7 @@ from dtjob.plan.actions import Event
 from tests.unit.operator.local.display.snapshots import report, snapshot
 
 
-def test_events_are_told_but_for_those_about_pods():
+def test_events_are_printed_but_for_those_about_pods():
     story = Story()
     assert story.event(Event("Warning", "Blocked", "no room")) == ["no room"]
     for reason in ("SuccessfulCreate", "SuccessfulDelete", "FailedCreate", "Succeeded"):
@@ -26,7 +26,7 @@ def test_a_resumed_run_says_from_where():
     assert Story().observe(look) == ["training goes on from the checkpoint at step 100"]
 
 
-def test_survivors_are_told_together_when_their_cause_is_known():
+def test_restarts_of_survivors_are_printed_in_one_line_once_their_cause_is_known():
     story = Story()
     story.observe(snapshot([report("chief-0"), report("worker-0")]))
     waiting = [report(task, "waiting", restartsInPlace=1) for task in ("chief-0", "worker-0")]
@@ -38,7 +38,7 @@ def test_survivors_are_told_together_when_their_cause_is_known():
     assert story.observe(snapshot(going)) == []
 
 
-def test_a_recovery_is_told_with_its_seconds():
+def test_a_recovery_is_printed_once_with_its_seconds():
     story = Story()
     story.observe(snapshot([report("chief-0")]))
     look = snapshot([report("chief-0", restoredStep=300)], recovery_seconds=(4.12,))
@@ -47,7 +47,7 @@ def test_a_recovery_is_told_with_its_seconds():
     assert story.observe(look) == []
 
 
-def test_each_evaluation_is_told_once():
+def test_each_evaluation_is_printed_once():
     story = Story()
     evaluator = report(
         "evaluator-0", "evaluating", evaluation={"step": 100, "metrics": {"loss": 0.2, "accuracy": 0.95}}
@@ -56,7 +56,7 @@ def test_each_evaluation_is_told_once():
     assert story.observe(snapshot([evaluator])) == []
 
 
-def test_events_of_the_plan_are_told_but_success_which_the_summary_says():
+def test_events_of_the_plan_are_printed_but_for_succeeded():
     story = Story()
     killed = Event("Warning", "Restarting", "worker-1 was killed (SIGKILL); training restarts from …")
     assert story.event(killed) == [killed.message]

@@ -24,7 +24,7 @@ def text_of(result):
     return "\n".join(summary_text(result, RUN / "logs", "dtjob run digits.yaml"))
 
 
-def test_what_is_no_number_is_null_in_json():
+def test_a_metric_that_is_no_finite_number_is_null_in_json():
     """A loss that diverged: others' JSON has no NaN, and this is the run that a script most wants to hear of."""
     diverged = report("chief-0", step=4, metrics={"loss": float("nan"), "val_loss": float("inf"), "mae": 0.5})
     result = summary(snapshot([diverged], status={"phase": "Failed"}, recovery_seconds=(1.5,)), RUN, False, None)
@@ -54,7 +54,7 @@ def test_success_has_all_that_was_asked_for():
         assert part in text
 
 
-def test_goodput_is_told_with_what_was_lost_the_most_first():
+def test_the_summary_has_goodput_with_the_largest_loss_first():
     seconds = {"kept": "61.25", "restarting": "2.5", "waitingForPods": "12.04", "unknown": "0.02"}
     goodput = {"percentage": 80, "seconds": seconds, "steps": {"kept": 460, "redone": 7}}
     status = {"phase": "Succeeded", "goodput": goodput}

@@ -24,7 +24,7 @@ def test_a_run_that_just_began_has_a_line_for_each_task():
     assert "no step yet" in text
 
 
-def test_tasks_progress_and_the_evaluators_word():
+def test_the_view_shows_tasks_progress_and_the_last_evaluation():
     evaluation = {"step": 100, "metrics": {"accuracy": 0.9532}}
     text = shown(
         snapshot(
@@ -41,7 +41,7 @@ def test_tasks_progress_and_the_evaluators_word():
     assert "evaluator: accuracy 0.9532 at step 100" in text
 
 
-def test_a_failure_and_the_latest_events():
+def test_the_view_shows_a_failure_and_the_latest_events():
     story = [f"event {number}" for number in range(20)]
     text = shown(snapshot(ended={"worker-1": -9}, status={"phase": "Restarting"}), story)
     assert "Restarting" in text

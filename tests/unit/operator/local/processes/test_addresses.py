@@ -17,7 +17,7 @@ def test_ports_are_free_different_and_below_the_ephemeral_range():
     assert all(addresses.LOWEST_PORT <= port < addresses._ephemeral_start() for port in ports)
 
 
-def test_a_port_that_somebody_listens_on_is_not_free():
+def test_a_port_with_a_listener_is_not_free():
     with socket.socket() as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)  # as gRPC does
         listening.bind(("127.0.0.1", 0))
@@ -46,5 +46,5 @@ def test_every_task_has_ports_of_its_own_and_the_cluster_spec_maps_to_them():
     assert chosen.map(rendezvous) == f"127.0.0.1:{chosen.ports['digits-chief-0'].rendezvous}"
 
 
-def test_a_strangers_address_stays():
+def test_an_address_outside_the_job_is_unchanged():
     assert Addresses.choose(job()).map("db.example:5432") == "db.example:5432"

@@ -21,7 +21,7 @@ def sleeping():
         adopted.send_signal(signal.SIGKILL)
 
 
-async def test_its_end_is_seen_and_its_signal_told(sleeping):
+async def test_the_end_of_an_adopted_process_is_seen_with_its_signal(sleeping):
     waiting = asyncio.create_task(sleeping.wait())
     await asyncio.sleep(0)
     assert sleeping.poll() is None
@@ -41,7 +41,7 @@ async def test_a_wait_can_be_cancelled(sleeping):
 @pytest.mark.parametrize(
     "look", [lambda ended: ended.send_signal(signal.SIGTERM), Adopted.poll], ids=["signal", "poll"]
 )
-async def test_an_end_is_waited_for_that_somebody_looks_at_first(sleeping, look):
+async def test_an_end_that_was_polled_before_the_wait_is_returned_by_it(sleeping, look):
     """As when Ctrl-C meets a task that has just ended, and the event loop has not heard of that yet."""
     waiting = asyncio.create_task(sleeping.wait())
     await asyncio.sleep(0)

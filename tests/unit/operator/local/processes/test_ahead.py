@@ -46,19 +46,19 @@ def test_a_run_has_its_launcher_before_dtjob_imports_what_reads_a_manifest(manif
     assert ended.stderr.startswith("dtjob: ")
 
 
-def test_it_is_one_for_tasks_without_variables_of_their_own(manifest: Path):
+def test_the_launcher_started_ahead_has_the_environment_of_tasks_without_own_variables(manifest: Path):
     with launcher_ahead(manifest) as ahead:
         assert ahead is not None
         assert ahead.wait()
         assert ahead.environment == inherited(os.environ)
 
 
-def test_it_ends_where_nobody_has_taken_it(manifest: Path):
+def test_a_launcher_started_ahead_ends_if_it_is_not_used(manifest: Path):
     with launcher_ahead(manifest) as ahead:
         assert ahead is not None
     assert not Path(f"/proc/{ahead.pid}").exists()
 
 
-def test_there_is_none_where_there_is_nothing_to_run(tmp_path: Path):
+def test_no_launcher_is_started_ahead_without_a_manifest(tmp_path: Path):
     with launcher_ahead(tmp_path / "none.yaml") as ahead:
         assert ahead is None

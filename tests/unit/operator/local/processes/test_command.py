@@ -103,7 +103,7 @@ def test_the_programs_own_variables_are_there():
     assert made.environment["COST"] == "$5"
 
 
-def test_what_a_process_does_not_get_is_named():
+def test_parts_of_a_pod_that_a_local_process_lacks_are_named():
     template = {
         "spec": {
             "containers": [

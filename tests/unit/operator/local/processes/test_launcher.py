@@ -26,7 +26,7 @@ def make(monkeypatch):
         each.close()
 
 
-def test_what_it_forks_is_our_child(make, tmp_path: Path):
+def test_a_process_that_the_launcher_forks_is_a_child_of_the_caller(make, tmp_path: Path):
     forking = make()
     assert forking.wait()
     with (tmp_path / "output").open("wb") as output:
@@ -37,7 +37,7 @@ def test_what_it_forks_is_our_child(make, tmp_path: Path):
     assert (tmp_path / "output").read_text() == "dtjob_trainer ['a.py', 'b']"
 
 
-def test_one_that_cannot_import_is_given_up_and_told(make, caplog):
+def test_a_launcher_that_cannot_import_is_not_used_and_logged(make, caplog):
     forking = make(MISBEHAVE="end")
     with caplog.at_level(logging.WARNING):
         assert not forking.wait()
@@ -45,7 +45,7 @@ def test_one_that_cannot_import_is_given_up_and_told(make, caplog):
     assert forking.launch(Start("dtjob_trainer", [], {}, {})) is None
 
 
-def test_one_that_ends_is_not_asked_again(make, caplog):
+def test_a_launcher_that_has_ended_is_not_asked_again(make, caplog):
     forking = make(MISBEHAVE="end later")
     assert forking.wait()
     for _ in range(2):
@@ -54,7 +54,7 @@ def test_one_that_ends_is_not_asked_again(make, caplog):
     assert forking.answers() is False
 
 
-def test_it_ends_when_it_is_closed(make):
+def test_the_launcher_ends_when_it_is_closed(make):
     forking = make()
     assert forking.wait()
     forking.close()
@@ -62,7 +62,7 @@ def test_it_ends_when_it_is_closed(make):
     assert not Path(f"/proc/{forking.pid}").exists()
 
 
-def test_where_the_kernel_has_no_pidfd_nothing_is_left_running(make, tmp_path: Path, monkeypatch):
+def test_a_launcher_leaves_no_process_running_if_the_kernel_has_no_pidfd(make, tmp_path: Path, monkeypatch):
     forking = make()
     assert forking.wait()
     started = tmp_path / "pid"

@@ -27,7 +27,7 @@ async def test_processes_are_found_by_all_marks_and_killed():
         other.wait()
 
 
-async def test_without_the_uid_nobody_is_killed():
+async def test_processes_without_the_uid_are_not_killed():
     other = sleeping(DTJOB_ROLE="ps")
     try:
         assert await leftovers.kill({"DTJOB_ROLE": "ps"}) == []

@@ -46,7 +46,7 @@ async def test_tasks_of_one_environment_share_a_launcher(starter, tmp_path: Path
     assert (tmp_path / "3.log").read_text() == "dtjob_trainer ['a.py']"
 
 
-async def test_another_environment_is_started_by_itself(starter, tmp_path: Path):
+async def test_a_process_with_another_environment_is_started_without_the_launcher(starter, tmp_path: Path):
     starter.prepare([command("a.py")])
     process = await starter.start(command("--help", OTHER="1"), tmp_path / "log")
     assert not isinstance(process, Adopted)

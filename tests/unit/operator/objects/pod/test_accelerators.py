@@ -73,7 +73,7 @@ def test_a_tpu_that_is_reached_otherwise_asks_nothing_of_the_node(job: Job) -> N
     assert "resources" not in made["containers"][0]
 
 
-def test_who_asks_for_gpus_may_go_to_nodes_that_are_kept_for_such_pods() -> None:
+def test_only_a_task_with_gpus_tolerates_the_taint_of_gpu_nodes() -> None:
     toleration = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
     job = gpu_job(resources={"limits": {"nvidia.com/gpu": 1}})
     assert toleration in spec(job, "worker-0")["tolerations"]
@@ -86,7 +86,7 @@ def gpus_told(job: Job, task: str) -> str | None:
     return next((one["value"] for one in training["env"] if one["name"] == "DTJOB_GPUS"), None)
 
 
-def test_the_trainer_is_told_of_its_gpus() -> None:
+def test_the_environment_has_the_number_of_the_tasks_gpus() -> None:
     """So that it does not train without them where TensorFlow finds none."""
     job = gpu_job(resources={"limits": {"nvidia.com/gpu": 2}})
     assert gpus_told(job, "worker-0") == "2"
@@ -120,7 +120,7 @@ def test_an_evaluator_without_gpus_leaves_those_of_the_chiefs_node_alone(
 
 
 @pytest.mark.parametrize(("task", "told"), [("chief-0", None), ("ps-0", None), ("worker-0", "1")])
-def test_who_holds_variables_or_hands_out_steps_uses_no_gpus(task: str, told: str | None) -> None:
+def test_parameter_servers_and_coordinators_are_set_to_use_no_gpus(task: str, told: str | None) -> None:
     gpu = {"resources": {"limits": {"nvidia.com/gpu": 1}}}
     job = builders.job("ParameterServer", replicaSpecs=dict.fromkeys(("chief", "worker", "ps"), gpu))
     assert gpus_told(job, task) == told
@@ -141,6 +141,6 @@ def test_the_users_own_shared_memory_stays() -> None:
     assert not [one for one in made["volumes"] if one["name"] == "dtjob-shm"]
 
 
-def test_without_gpus_there_is_none() -> None:
+def test_a_task_without_gpus_has_no_shared_memory_volume() -> None:
     assert shared_memory(gpu_job(), "worker-0") == ([], [])
     assert shared_memory(gpu_job(resources={"limits": {"nvidia.com/gpu": 0}}), "worker-0") == ([], [])

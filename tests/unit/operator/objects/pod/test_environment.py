@@ -32,7 +32,7 @@ def listed() -> dict[str, str]:
     return {name: row[2] for row in rows for name in re.findall(r"`([A-Z_]+)`", row[1])}
 
 
-def test_the_contract_lists_what_is_told_and_nothing_else() -> None:
+def test_the_contract_lists_exactly_the_variables_that_containers_get() -> None:
     with_program = Job.model_validate({**GOOD["everything"], "metadata": {"name": "everything", "uid": "a"}})
     names = {
         one["name"]
@@ -45,7 +45,7 @@ def test_the_contract_lists_what_is_told_and_nothing_else() -> None:
     assert names - of_the_user == set(listed()) - by_others
 
 
-def test_the_contract_says_what_another_image_is_told() -> None:
+def test_the_contract_lists_the_variables_of_an_image_without_a_program() -> None:
     told_it = [one["name"] for one in environment(builders.job(program=False), builders.task("worker-0"), 0)]
     only_it = [name for name, value in listed().items() if value.startswith(" without `program` only")]
     assert told_it == [*list(listed())[:5], *only_it]
@@ -54,7 +54,7 @@ def test_the_contract_says_what_another_image_is_told() -> None:
     assert re.findall(r"`([A-Z_]+)`", sentence) == only_it
 
 
-def test_the_supervisor_is_told_who_it_is_and_whom_to_ask():
+def test_the_environment_of_a_supervisor_has_its_attempt_its_rendezvous_and_its_options():
     job = builders.job(checkpoint=CHECKPOINT, strategyOptions={"communication": "Ring"})
     values = told(job, attempt=2)
     assert values["DTJOB_ATTEMPT"] == "2"
@@ -73,14 +73,14 @@ def test_every_task_hashes_texts_alike_unless_the_program_sets_a_seed_of_its_own
     assert "PYTHONHASHSEED" not in told(builders.job(program=False))
 
 
-def test_only_the_evaluator_is_told_what_to_evaluate():
+def test_only_the_evaluator_has_the_variable_for_evaluation():
     evaluation = {"checkpoints": "Every", "best": {"metric": "loss", "mode": "Min"}}
     job = builders.job(evaluator=True, checkpoint=CHECKPOINT, evaluation=evaluation)
     assert json.loads(told(job, "evaluator-0")["DTJOB_EVALUATION"]) == evaluation
     assert "DTJOB_EVALUATION" not in told(job, "chief-0")
 
 
-def test_all_that_train_are_told_what_to_write_for_tensorboard():
+def test_only_training_tasks_have_the_variable_for_tensorboard():
     board = {"everySteps": 50, "profile": {"firstStep": 100, "steps": 5}}
     job = builders.job(evaluator=True, checkpoint=CHECKPOINT, tensorBoard=board)
     for task in ("chief-0", "worker-1"):  # what a step gives is brought together from all of them
@@ -88,7 +88,7 @@ def test_all_that_train_are_told_what_to_write_for_tensorboard():
     assert "DTJOB_TENSORBOARD" not in told(job, "evaluator-0")
 
 
-def test_the_checkpoint_is_told_whole_and_the_trainer_reads_it():
+def test_the_trainer_reads_all_checkpoint_settings_from_the_environment():
     settings = {
         "everySteps": 100,
         "everySeconds": 0,
@@ -132,7 +132,7 @@ def test_other_images_get_tf_config_which_the_kubelet_expands():
     assert set(order) == first_five | {"DTJOB_CLUSTER", "TF_CONFIG"}
 
 
-def test_a_tf_config_of_the_users_own_is_the_only_one():
+def test_a_tf_config_of_the_user_replaces_dtjobs():
     theirs = {"name": "TF_CONFIG", "value": '{"cluster": {}}'}
     container = {"name": "tensorflow", "env": [theirs]}
     job = builders.job(program=False, replicaSpecs={"chief": {"template": {"spec": {"containers": [container]}}}})
@@ -141,6 +141,6 @@ def test_a_tf_config_of_the_users_own_is_the_only_one():
     assert "DTJOB_CLUSTER" in {one["name"] for one in made["env"]}
 
 
-def test_a_dollar_of_ours_is_a_dollar() -> None:
+def test_a_dollar_in_a_variable_of_dtjob_is_escaped() -> None:
     job = builders.job(checkpoint={"storage": {"uri": "gs://bucket/$(HOME)"}})
     assert json.loads(told(job)["DTJOB_CHECKPOINT"])["directory"] == "gs://bucket/$$(HOME)"

@@ -27,7 +27,7 @@ CLAIM = {"persistentVolumeClaim": {"claimName": "a"}}
 
 
 @pytest.mark.parametrize("source", VOLUME_SOURCES)
-def test_each_volume_source(source: str):
+def test_the_volume_source_decides_whether_checkpoints_are_kept(source: str):
     odd = {
         "emptyDir": (False, "EndsWithPod"),
         "ephemeral": (False, "EndsWithPod"),
@@ -58,7 +58,7 @@ def test_the_message_says_what_is_lost_and_what_to_write():
 
 
 @pytest.mark.parametrize("volume", [{"emptyDir": {}}, {"ephemeral": {}}, CLAIM])
-def test_an_evaluator_that_would_see_no_checkpoint_is_told_of(volume: dict[str, Any]):
+def test_the_message_warns_of_an_evaluator_that_would_see_no_checkpoint(volume: dict[str, Any]):
     checkpoint = {"storage": {"volume": volume, "mountPath": DIRECTORY}}
     replicas = {"chief": {}, "worker": {"replicas": 1}}
     for evaluator in (False, True):
@@ -68,7 +68,7 @@ def test_an_evaluator_that_would_see_no_checkpoint_is_told_of(volume: dict[str, 
         assert ("the evaluator, in a pod of its own, sees none" in kept.message) is (evaluator and volume is not CLAIM)
 
 
-def test_what_is_read_only_cannot_be_written():
+def test_a_read_only_volume_cannot_hold_checkpoints():
     assert found({"nfs": {"server": "a", "path": "/", "readOnly": True}}) == (False, "ReadOnly")
 
 

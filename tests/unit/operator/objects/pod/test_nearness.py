@@ -27,7 +27,7 @@ def test_required_is_an_affinity_to_the_jobs_other_pods():
     assert expression == {"key": labels.ROLE, "operator": "NotIn", "values": ["evaluator"]}
 
 
-def test_preferred_weighs_most():
+def test_a_preferred_topology_is_an_affinity_of_the_highest_weight():
     (weighted,) = pod(near("preferred"), task("chief-0"), 0)["spec"]["affinity"]["podAffinity"][PREFERRED]
     assert (weighted["weight"], weighted["podAffinityTerm"]["topologyKey"]) == (100, RACK)
 
@@ -45,7 +45,7 @@ def test_the_evaluator_goes_anywhere():
     assert "affinity" not in pod(job(), task("worker-0"), 0)["spec"]
 
 
-def test_the_same_in_kueues_words():
+def test_the_topology_request_to_kueue_has_the_jobs_topology():
     assert topology_request(near("required")) == {"required": RACK}
     assert topology_request(near("preferred")) == {"preferred": RACK}
     assert topology_request(job()) == {}

@@ -33,7 +33,7 @@ def with_template(template: dict[str, Any], **more: Any) -> Job:
     return builders.job(replicaSpecs=replicas)
 
 
-def test_identity():
+def test_a_pod_has_the_name_and_the_host_name_of_its_task_and_attempt():
     made = spec(builders.job(), attempt=3)
     assert (made["hostname"], made["subdomain"], made["restartPolicy"]) == ("digits-worker-0", "digits", "Never")
     metadata = pod(builders.job(), builders.task("worker-0"), 3)["metadata"]
@@ -71,7 +71,7 @@ def test_the_kubelet_expands_arguments_and_not_the_entrypoint():
     assert training(job)["args"] == ["$$(A).py", "--rate=$(RATE)", "--cost=5$$"]
 
 
-def test_the_template_adds_and_overrides_defaults_but_not_what_is_ours():
+def test_a_template_adds_fields_and_overrides_defaults_but_not_fields_of_dtjob():
     mount = {"name": "data", "mountPath": "/data"}
     training_container = {"name": "tensorflow", "env": [{"name": "A", "value": "1"}], "volumeMounts": [mount]}
     pod_spec = {
@@ -102,7 +102,7 @@ def test_making_a_pod_changes_neither_the_job_nor_the_next_pod():
 
 
 @pytest.mark.parametrize("mount", ["Chief", "All"])
-def test_who_mounts_the_checkpoints(mount: str):
+def test_mount_on_decides_which_tasks_mount_the_checkpoints(mount: str):
     volume = {"persistentVolumeClaim": {"claimName": "digits"}}
     job = builders.job(evaluator=True, checkpoint={"storage": {"volume": volume, "mountOn": mount}})
 
@@ -116,7 +116,7 @@ def test_who_mounts_the_checkpoints(mount: str):
     assert "affinity" not in spec(job, "worker-0")
 
 
-def test_restricted_by_default():
+def test_a_pod_satisfies_the_restricted_profile_by_default():
     made = spec(builders.job())
     assert made["securityContext"]["runAsNonRoot"] is True
     assert made["automountServiceAccountToken"] is False

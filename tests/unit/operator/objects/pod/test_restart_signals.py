@@ -27,7 +27,7 @@ def under(rule: dict[str, Any], task: str = "worker-0") -> set[str]:
     return of(task, failurePolicy={"rules": [{"action": "Restart", **rule}]})
 
 
-def test_without_rules_those_of_a_process_that_broke_or_was_killed():
+def test_the_default_restart_signals_are_those_of_crashes_and_sigkill():
     assert of("chief-0") == of("worker-0") == ALL
     assert not ALL & {"SIGTERM", "SIGINT", "SIGHUP"}
 
@@ -38,7 +38,7 @@ def test_a_task_that_trains_no_steps_gets_a_new_pod(task: str):
     assert of(task, **PS) == set()
 
 
-def test_what_may_not_be_restarted_at_all_is_not():
+def test_a_job_without_restarts_has_no_restart_signals():
     assert of("worker-0", failurePolicy={"maxRestartsWithoutProgress": 0}) == set()
     assert of("worker-0", failurePolicy={"maxRestarts": 0}) == set()
     assert restart_signals(builders.job(program=False), builders.task("worker-0")) == ()
@@ -64,7 +64,7 @@ def test_a_rule_that_may_be_about_it_has_the_pod_end(rule: dict[str, Any], taken
     assert under(rule) == ALL - taken
 
 
-def test_the_supervisor_is_told_their_names():
+def test_the_environment_of_a_supervisor_has_the_names_of_its_restart_signals():
     job = builders.job(failurePolicy={"rules": [{"action": "FailJob", "onSignals": ["SIGBUS"]}]})
     told = {one["name"]: one.get("value") for one in environment(job, builders.task("worker-0"), 0)}
     assert told["DTJOB_RESTART_SIGNALS"] == "SIGABRT,SIGFPE,SIGILL,SIGKILL,SIGSEGV"

@@ -13,7 +13,7 @@ from dtjob.objects.pod.security import CONTAINER_SECURITY, POD_SECURITY, pod_sec
 from tests.unit.operator import builders
 
 
-def test_one_key_of_a_template_keeps_all_others():
+def test_a_key_of_a_templates_security_context_leaves_the_other_defaults():
     """Setting fsGroup once dropped runAsNonRoot and seccomp without a word."""
     assert pod_security({"fsGroup": 2000}) == {**POD_SECURITY, "fsGroup": 2000}
     made = with_security({"name": "tensorflow", "securityContext": {"readOnlyRootFilesystem": True}})
@@ -47,7 +47,9 @@ def test_a_null_leaves_the_key_to_the_cluster():
         ({"drop": None, "add": ["CHOWN"]}, {"add": ["CHOWN"]}),
     ],
 )
-def test_what_a_template_adds_to_capabilities_comes_beside_what_we_drop(user: dict[str, Any], wanted: dict[str, Any]):
+def test_capabilities_that_a_template_adds_are_kept_beside_the_dropped_ones(
+    user: dict[str, Any], wanted: dict[str, Any]
+):
     assert with_security({"name": "a", "securityContext": {"capabilities": user}})["securityContext"] == {
         "allowPrivilegeEscalation": False,
         "capabilities": wanted,
@@ -62,7 +64,7 @@ def test_root_that_is_asked_for_is_not_held_back():
 
 
 @pytest.mark.parametrize("user", [{"privileged": True}, {"capabilities": {"add": ["CAP_SYS_ADMIN"]}}])
-def test_what_an_api_server_refuses_beside_no_escalation_is_not_put_beside_it(user: dict[str, Any]):
+def test_allow_privilege_escalation_is_left_out_where_an_api_server_refuses_it(user: dict[str, Any]):
     assert "allowPrivilegeEscalation" not in with_security({"name": "a", "securityContext": user})["securityContext"]
 
 

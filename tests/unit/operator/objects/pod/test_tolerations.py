@@ -37,7 +37,7 @@ def test_a_pod_leaves_a_lost_node_after_half_a_minute() -> None:
         ({"operator": "Exists", "effect": "NoSchedule"}, [NOT_READY, UNREACHABLE]),
     ],
 )
-def test_the_user_wins(users: dict[str, Any], added: list[str]) -> None:
+def test_the_users_tolerations_take_precedence(users: dict[str, Any], added: list[str]) -> None:
     assert with_node_loss([users]) == [users, *map(ours, added)]
 
 
@@ -65,7 +65,7 @@ def test_an_evaluator_may_go_to_the_node_that_the_chief_is_kept_on(mount: str) -
     assert after_the_chief == [TEAM, ours(NOT_READY), ours(UNREACHABLE)]
 
 
-def test_a_template_keeps_its_own() -> None:
+def test_a_template_keeps_its_own_tolerations() -> None:
     own = {"key": UNREACHABLE, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5}
     job = builders.job(replicaSpecs={"chief": {}, "worker": {"template": {"spec": {"tolerations": [own]}}}})
     assert pod(job, builders.task("worker-0"), 0)["spec"]["tolerations"] == [own, ours(NOT_READY)]

@@ -39,7 +39,9 @@ def warnings(made: Plan) -> list[str]:
         (HOST, "Unknown", "OnOneNode"),
     ],
 )
-def test_it_is_said_from_the_start_and_told_once(volume: dict[str, Any], status: str, reason: str):
+def test_the_condition_is_set_from_the_start_and_its_warning_is_sent_once(
+    volume: dict[str, Any], status: str, reason: str
+):
     job = saving(volume)
     first = plan(job, Children(), NOW)
     said = condition(first)
@@ -53,7 +55,7 @@ def test_it_is_said_from_the_start_and_told_once(volume: dict[str, Any], status:
 @pytest.mark.parametrize(
     ("job", "defaults"), [(builders.job(), NO_DEFAULTS), (saving(EMPTY), LOCAL), (saving(HOST), LOCAL)]
 )
-def test_nothing_is_told_without_checkpoints_and_of_a_directory_of_this_machine(job: Job, defaults: Defaults):
+def test_a_job_without_checkpoints_or_with_a_local_directory_has_no_warning(job: Job, defaults: Defaults):
     assert warnings(plan(job, Children(), NOW, defaults)) == []
 
 
@@ -94,7 +96,7 @@ def test_a_restart_promises_no_step_that_nothing_holds(
     assert made.status.get("checkpoint") == left
 
 
-def test_the_word_of_a_pod_that_was_replaced_does_not_bring_its_checkpoint_back():
+def test_a_report_of_a_replaced_pod_does_not_bring_its_checkpoint_back():
     job = saving(EMPTY)
     made = after_a_failure(job, "chief-0")
     late = {"attempt": 0, "step": 44, "checkpoint": {"step": 40}}

@@ -39,7 +39,7 @@ def beside(status: dict[str, Any], name: str, reason: str, *, init: bool = False
         (beside(builders.ended(0), "proxy", "CrashLoopBackOff", init=True), ""),
     ],
 )  # fmt: skip
-def test_words(status: dict[str, Any], words: str):
+def test_each_status_of_a_waiting_pod_has_its_reason_in_words(status: dict[str, Any], words: str):
     job = builders.job()
     assert waiting_reason(builders.views(job, builders.pod(job, "worker-0", status))) == words
 
@@ -58,7 +58,7 @@ def test_a_task_that_waits_is_named_before_one_that_runs_beside_a_broken_contain
     assert waiting_reason(builders.views(job, *pods.values())) == "worker-1 waits: Unschedulable: no GPU"
 
 
-def test_scheduling_gates_are_named_whoever_set_them():
+def test_all_scheduling_gates_are_named():
     job = builders.job("Default")
     pod = builders.pod(job, "chief-0", {"phase": "Pending"})
     pod["spec"]["schedulingGates"] = [{"name": "kueue.x-k8s.io/admission"}, {"name": "example.com/hold"}]

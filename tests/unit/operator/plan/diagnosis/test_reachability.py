@@ -34,13 +34,13 @@ def planned(job: Job, children: Children, now: datetime) -> tuple[Job, Plan]:
     return (builders.with_status(job, made.status) if made.status else job), made
 
 
-def test_a_short_silence_is_nothing_and_is_looked_at_again() -> None:
+def test_a_short_silence_sets_no_condition_and_is_looked_at_again() -> None:
     job, made = planned(JOB, SEEN, at(1))
     assert condition(made, job) is None
     assert made.look_again_at == at(60)
 
 
-def test_a_long_one_is_a_condition_and_one_event_that_say_where_to_look() -> None:
+def test_a_long_silence_is_a_condition_and_one_event_that_say_where_to_look() -> None:
     job, made = planned(JOB, SEEN, at(60))
     found = condition(made, job)
     assert found is not None
@@ -64,7 +64,7 @@ def test_a_long_one_is_a_condition_and_one_event_that_say_where_to_look() -> Non
     assert changed.events == ()
 
 
-def test_it_holds_again_with_the_first_answer() -> None:
+def test_the_condition_is_true_again_after_the_first_answer() -> None:
     job, _ = planned(JOB, SEEN, at(60))
     job, made = planned(job, Children(OBJECTS), at(70))
     assert made.status is None, "an operator that has just started knows neither"
@@ -74,7 +74,7 @@ def test_it_holds_again_with_the_first_answer() -> None:
     assert (found["status"], found["lastTransitionTime"]) == ("True", "2026-11-21T10:01:20Z")
 
 
-def test_of_a_suspended_job_nobody_knows() -> None:
+def test_the_condition_of_a_suspended_job_is_unknown() -> None:
     job, _ = planned(JOB, SEEN, at(60))
     suspended = job.model_copy(update={"spec": job.spec.model_copy(update={"suspend": True})})
     suspended, made = planned(suspended, SEEN, at(70))
@@ -94,7 +94,7 @@ def test_of_a_suspended_job_nobody_knows() -> None:
     assert found["status"] == "True"
 
 
-def test_of_a_job_that_has_ended_nobody_knows() -> None:
+def test_the_condition_of_an_ended_job_is_unknown() -> None:
     job, _ = planned(JOB, SEEN, at(60))
     ended = {**PODS, "chief-0": {**PODS["chief-0"], "status": builders.ended(0)}}
     job, made = planned(job, Children(tuple(ended.values()), silences={"chief-0": SILENCE}), at(70))

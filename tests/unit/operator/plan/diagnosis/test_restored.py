@@ -69,7 +69,7 @@ def test_a_new_job_that_finds_a_checkpoint_says_so():
         ),
     ],
 )
-def test_what_was_restored_is_told_once_and_counts_as_the_newest_checkpoint(
+def test_a_restored_step_has_one_event_and_is_the_newest_checkpoint(
     again: dict[str, Any], wanted: str, checkpoint: int | None
 ):
     job, _ = look(SAVING, SAVED)
@@ -84,7 +84,7 @@ def test_what_was_restored_is_told_once_and_counts_as_the_newest_checkpoint(
     assert job.status["restored"] == restored
 
 
-def test_nothing_is_told_before_the_chief_knows():
+def test_there_is_no_event_before_the_chief_reports_a_restored_step():
     job, _ = look(SAVING, SAVED)
     waiting = {"attempt": 0, "incarnation": 1, "step": 44, "checkpoint": {"step": 40}, "state": "waiting"}
     job, made = look(job, waiting, 1)
@@ -113,7 +113,7 @@ def test_a_start_after_others_that_never_came_to_a_step_is_no_news(job: Job):
     assert job.status["internal"]["chiefStart"] == {"incarnation": 1}
 
 
-def test_a_run_that_ends_before_the_next_look_has_told_it_too():
+def test_a_run_that_ends_before_the_next_look_has_the_event_resumed_too():
     job, _ = look(SAVING, SAVED)
     pods = builders.all_pods(job)
     left = '{"attempt": 0, "incarnation": 1, "restoredStep": 40, "step": 80, "checkpoint": {"step": 80}}'

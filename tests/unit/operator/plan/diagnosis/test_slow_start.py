@@ -48,7 +48,7 @@ def planned(children: Children, seconds: float, job: Job = JOB) -> tuple[str, Pl
     return (made.status or job.status)["message"], made
 
 
-def test_a_pod_that_starts_in_the_usual_time_is_nothing():
+def test_a_pod_that_starts_in_the_usual_time_is_not_named():
     children, _ = seen(CREATING)
     message, made = planned(children, 14)
     assert (message, made.events_of, made.look_again_at) == ("", "", at(15))
@@ -63,14 +63,14 @@ def test_a_pod_that_starts_in_the_usual_time_is_nothing():
         ({"phase": "Pending"}, "its kubelet has not reported its containers"),
     ],
 )  # fmt: skip
-def test_a_slow_one_is_named_with_state_node_and_time(status: dict[str, Any], state: str):
+def test_a_pod_that_starts_slowly_is_named_with_its_state_node_and_time(status: dict[str, Any], state: str):
     children, pod = seen(status)
     message, made = planned(children, 15)
     assert message == f"worker-0 waits: {state} {PLACE}"
     assert made.events_of == pod["metadata"]["uid"]
 
 
-def test_what_its_events_say_is_said_and_read_again_after_a_minute():
+def test_the_message_has_the_pods_last_event_which_is_read_again_after_a_minute():
     children, pod = seen(CREATING)
     read = replace(children, pod_event=PodEvent(pod["metadata"]["uid"], at(15), NOT_FOUND))
     message, made = planned(read, 16)
@@ -96,7 +96,7 @@ def test_a_pod_of_which_no_scheduler_has_said_anything_is_named_too():
     assert made.events_of == "", "a pod without a node has no kubelet"
 
 
-def test_what_a_container_says_itself_comes_with_the_place():
+def test_the_message_has_the_containers_own_reason_and_its_node():
     children, _ = seen(builders.waiting("ImagePullBackOff", "no such image"))
     assert planned(children, 6)[0] == f"worker-0 waits: ImagePullBackOff: no such image {PLACE}"
 

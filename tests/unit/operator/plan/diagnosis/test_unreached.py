@@ -49,14 +49,14 @@ def test_a_job_whose_tasks_cannot_reach_each_other_says_so_once() -> None:
     assert (made.status, made.events) == (None, ())
 
 
-def test_what_the_chief_knows_of_the_reason_is_said() -> None:
+def test_the_message_has_the_reason_that_the_chief_reports() -> None:
     children = seen({"chief-0": {"unreached": {"worker-1": "its name does not resolve"}}})
     job, _ = planned(children, 30)
     assert "by worker-1, though" in job.status["message"]
     assert "chief-0 says: its name does not resolve" in job.status["message"]
 
 
-def test_it_is_over_when_the_chief_has_heard_them() -> None:
+def test_the_message_ends_when_the_chief_trains() -> None:
     job, _ = planned(seen(WAITS), 30)
     job, made = planned(seen({"chief-0": {"state": "training", "step": 1}}), 60, job)
     assert (job.status["reason"], job.status["message"], made.events) == ("AllTasksRunning", "", ())
@@ -74,7 +74,7 @@ def test_it_is_over_when_the_chief_has_heard_them() -> None:
     ],
     ids=["hears all", "no report of ours", "no such task", "another attempt", "silent", "nobody knows of the chief"],
 )
-def test_only_a_chief_that_is_heard_tells_of_tasks_that_run(children: Children) -> None:
+def test_only_a_current_report_of_the_chief_names_unreached_tasks(children: Children) -> None:
     job, _ = planned(children, 600)
     assert job.status["reason"] == "AllTasksRunning"
 

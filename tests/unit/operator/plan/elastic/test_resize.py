@@ -20,7 +20,7 @@ REPORT = {"attempt": 0, "incarnation": 0, "step": 120, "checkpoint": {"step": 10
 
 @pytest.mark.parametrize("strategy", ["MultiWorkerMirrored", "ParameterServer"])
 @pytest.mark.parametrize("program", [True, False])
-def test_all_that_train_save_together_before_any_is_made_anew(strategy: str, program: bool) -> None:
+def test_all_training_tasks_save_together_before_new_pods_are_created(strategy: str, program: bool) -> None:
     story = Story(strategy=strategy, program=program)
     story.run()
     story.change(replicas=2)
@@ -91,7 +91,7 @@ def test_a_pod_that_could_not_be_made_blocks_a_group_that_ends_no_longer() -> No
     assert (blocked["status"], blocked["reason"]) == ("False", "Resizing")
 
 
-def test_what_fails_while_the_group_ends_is_no_failure() -> None:
+def test_an_exit_of_a_task_while_its_group_ends_for_a_resize_is_no_failure() -> None:
     story = Story(failurePolicy={"maxRestartsWithoutProgress": 0})
     story.run()
     story.change(replicas=2)
@@ -180,7 +180,7 @@ def test_a_count_that_is_raised_while_the_group_shrinks_for_want_of_room_is_trie
     ]
 
 
-def test_it_counts_its_workers_in_words() -> None:
+def test_resize_messages_name_the_numbers_of_workers() -> None:
     story = Story(least=1)
     story.run()
     story.change(replicas=1)
@@ -197,7 +197,7 @@ def test_it_counts_its_workers_in_words() -> None:
     assert "there is room for 1 more of 2: the group of 1 worker saves and ends" in story.said
 
 
-def test_it_says_where_training_goes_on() -> None:
+def test_the_resized_event_names_the_checkpoint_where_training_goes_on() -> None:
     story = Story()
     story.children = replace(story.children, reports={"chief-0": REPORT})
     story.run()
@@ -317,7 +317,7 @@ def test_a_group_that_ends_as_it_starts_looks_for_no_room() -> None:
     assert (len(story.tasks), story.placeholders, story.job.status["phase"]) == (7, [], "Running")
 
 
-def test_a_chief_that_is_seen_no_more_is_asked_for_before_its_group_is_made_anew() -> None:
+def test_an_unseen_chief_is_looked_up_before_a_new_group_is_created() -> None:
     """Its next attempt is so many later that it would not be looked for: its pod has lost its labels while it saves."""
     story = Story()
     story.run()

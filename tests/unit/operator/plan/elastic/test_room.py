@@ -15,7 +15,7 @@ from tests.unit.operator.plan.elastic.elastic_story import Story, role, told
 QUOTA = 'pods "digits-worker-2-0" is forbidden: exceeded quota: small, requested: pods=1, used: pods=3'
 
 
-def test_a_job_begins_with_count() -> None:
+def test_an_elastic_job_begins_with_its_number_of_replicas() -> None:
     story = Story()
     story.run()
     assert story.tasks == ["chief-0-0", *(f"worker-{index}-0" for index in range(4))]
@@ -27,7 +27,7 @@ def test_a_job_begins_with_count() -> None:
     }
 
 
-def test_other_jobs_only_say_how_many_there_are() -> None:
+def test_jobs_that_are_not_elastic_only_report_their_number_of_workers() -> None:
     story = Story(elasticPolicy=None)
     story.run()
     assert story.job.status["workers"] == {
@@ -37,7 +37,7 @@ def test_other_jobs_only_say_how_many_there_are() -> None:
     }
 
 
-def test_fewer_are_followed_at_once() -> None:
+def test_a_smaller_number_of_workers_applies_at_once() -> None:
     story = Story()
     story.run()
     story.change(replicas=2)
@@ -46,7 +46,7 @@ def test_fewer_are_followed_at_once() -> None:
     assert told(story, "Resizing") == ["Workers 4 -> 2: spec.replicaSpecs.worker.replicas is 2"]
 
 
-def test_more_are_followed_when_there_is_room_and_training_goes_on_until_then() -> None:
+def test_a_larger_number_of_workers_applies_when_there_is_room_and_training_goes_on() -> None:
     story = Story()
     story.run()
     before = story.tasks
@@ -61,7 +61,7 @@ def test_more_are_followed_when_there_is_room_and_training_goes_on_until_then() 
     assert told(story, "Resizing") == ["Workers 4 -> 6: there is room for 2 more of 6"]
 
 
-def test_it_says_what_the_scheduler_says_of_the_first_worker_that_is_missing() -> None:
+def test_the_message_has_the_schedulers_reason_for_the_first_missing_worker() -> None:
     story = Story()
     story.run()
     story.change(replicas=6)
@@ -90,7 +90,7 @@ def test_a_suspended_or_ended_job_looks_for_no_room() -> None:
     assert (story.job.status["phase"], story.workers["message"]) == ("Succeeded", "the group has 2 of 4 workers")
 
 
-def test_it_grows_by_as_many_as_there_is_room_for_once_all_were_looked_at() -> None:
+def test_a_group_grows_by_all_workers_with_room_once_every_placeholder_is_decided() -> None:
     story = Story()
     story.run()
     story.change(replicas=7)
@@ -107,7 +107,7 @@ def test_it_grows_by_as_many_as_there_is_room_for_once_all_were_looked_at() -> N
     assert story.placeholders == ["digits-worker-5-placeholder", "digits-worker-6-placeholder"]
 
 
-def test_before_the_first_start_more_are_followed_at_once() -> None:
+def test_a_new_number_of_workers_applies_at_once_before_the_first_start() -> None:
     story = Story()
     story.settle(NOW)
     story.change(replicas=5)
@@ -149,7 +149,7 @@ def test_no_room_shrinks_the_group_to_what_there_is(ran: bool) -> None:
     assert story.job.status["ready"] == "3/3"
 
 
-def test_it_never_shrinks_below_min_and_never_without_one() -> None:
+def test_a_group_never_shrinks_below_its_minimum_and_never_without_a_minimum() -> None:
     story = Story()
     story.settle(NOW)
     lonely = tuple(f"worker-{index}-0" for index in range(1, 4))
@@ -182,7 +182,7 @@ def test_room_in_time_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize("status", [builders.waiting("ImagePullBackOff"), {"phase": "Pending"}])
-def test_other_waits_shrink_nothing(status: dict[str, object]) -> None:
+def test_waits_for_other_reasons_than_room_do_not_shrink_the_group(status: dict[str, object]) -> None:
     story = Story()
     story.settle(NOW)
     story.becomes("worker-3-0", dict(status))
@@ -202,7 +202,7 @@ def test_a_scheduling_gate_is_no_want_of_room() -> None:
     assert len(story.tasks) == 5
 
 
-def test_a_quota_shrinks_it_too_and_a_restarted_operator_goes_on_counting() -> None:
+def test_a_quota_shrinks_a_group_and_a_restarted_operator_goes_on_counting() -> None:
     story = Story()
     story.settle(NOW)
     missing = {"digits-worker-2-0", "digits-worker-3-0"}
@@ -223,7 +223,7 @@ def test_a_quota_shrinks_it_too_and_a_restarted_operator_goes_on_counting() -> N
     assert story.workers["resizing"]["to"] == 2
 
 
-def test_it_grows_again_when_there_is_room_but_not_too_often() -> None:
+def test_a_shrunken_group_grows_again_when_there_is_room_but_not_too_often() -> None:
     story = Story().shrunk()
     story.settle(at(899))
     assert story.placeholders == []
@@ -312,7 +312,7 @@ def test_a_clock_that_was_set_back_holds_nothing_up_for_long() -> None:
     assert len(story.tasks) == 4
 
 
-def test_nor_does_it_keep_a_group_small() -> None:
+def test_a_clock_that_was_set_back_does_not_keep_a_group_small() -> None:
     story = Story().shrunk()  # at 300
     story.settle(at(-10_000))
     assert not story.placeholders

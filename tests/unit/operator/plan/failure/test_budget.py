@@ -32,7 +32,7 @@ NOBODY = Attempts()
 FIRST = next_incident(None, Cause.ERROR, -1, NOBODY, BACKOFF, NOW, None)
 
 
-def test_the_first_does_not_wait():
+def test_the_first_incident_does_not_wait():
     assert (FIRST.charged, FIRST.in_a_row, FIRST.not_before) == (1, 1, NOW)
 
 
@@ -90,7 +90,7 @@ def test_a_long_run_is_twice_the_longest_wait_and_ten_minutes_at_least():
     assert [long_run(Backoff(max_seconds=seconds)).total_seconds() for seconds in (0, 300, 3600)] == [600, 600, 7200]
 
 
-def test_what_is_not_charged_is_counted_apart():
+def test_incidents_that_are_not_charged_have_their_own_count():
     second = next_incident(FIRST, Cause.DISRUPTION, -1, NOBODY, BACKOFF, at(60), None)
     third = next_incident(second, Cause.DELETED, -1, NOBODY, BACKOFF, at(120), None)
     assert [(one.charged, one.uncharged) for one in (FIRST, second, third)] == [(1, 0), (1, 1), (1, 2)]
@@ -138,17 +138,21 @@ SAVED_100 = next_incident(None, Cause.ERROR, 100, NOBODY, BACKOFF, NOW, None)
         (120, None, None),
     ],
 )
-def test_it_ends_when_training_has_resumed_and_saved(saved: int, restored: Restored | None, expected: datetime | None):
+def test_an_incident_ends_when_training_has_resumed_and_saved(
+    saved: int, restored: Restored | None, expected: datetime | None
+):
     assert end_of(after(SAVED_100, saved, restored), at(20)) == expected
 
 
 @pytest.mark.parametrize(("saved", "runs", "expected"), [(120, -5, at(20)), (100, -5, at(40)), (120, 5, at(45))])
-def test_where_training_never_stopped_a_newer_checkpoint_ends_it(saved: int, runs: float, expected: datetime):
+def test_an_incident_in_which_training_did_not_stop_ends_with_a_newer_checkpoint(
+    saved: int, runs: float, expected: datetime
+):
     """As a ParameterServer job that has lost a worker."""
     assert end_of(after(SAVED_100, saved, runs=at(runs)), at(20)) == expected
 
 
-def test_it_ends_when_all_tasks_have_run_for_a_while_after_its_wait():
+def test_an_incident_ends_when_all_tasks_have_run_for_a_while_after_its_wait():
     waits = next_incident(FIRST, Cause.ERROR, -1, NOBODY, BACKOFF, at(100), None)
     assert end_of(after(waits), at(600)) is None
     assert end_of(after(waits, runs=at(50)), at(160)) == waits.not_before + A_WHILE == at(150)
@@ -161,7 +165,7 @@ def test_the_first_moment_at_which_all_run_again_decides():
     assert end_of(later, at(46)) == at(50)
 
 
-def test_only_the_end_is_no_news():
+def test_a_status_in_which_only_an_incidents_end_is_new_is_recognised():
     written = after(FIRST, runs=at(10))
     noted = note_end(written, at(12))
     assert only_the_end_differs(noted, written)

@@ -87,7 +87,7 @@ def beside(status: dict[str, Any], when: datetime) -> dict[str, Any]:
         (builders.ended(255, reason="Unknown"), Cause.DISRUPTION, "worker-1 ended unseen, as when its node restarts (Unknown)"),
     ],
 )  # fmt: skip
-def test_causes(status: dict[str, Any], cause: Cause, sentence: str):
+def test_each_end_of_a_pod_has_its_cause_and_its_sentence(status: dict[str, Any], cause: Cause, sentence: str):
     found = failure(status)
     assert (found.cause, found.sentence()) == (cause, sentence)
 
@@ -144,11 +144,11 @@ def test_a_pod_that_outlives_its_grace_period_is_lost():
     assert (found.cause, found.sentence()) == (Cause.DISRUPTION, "worker-1 was lost with its node")
 
 
-def test_the_failed_init_containers_words_are_told():
+def test_a_failure_has_the_message_of_the_failed_init_container():
     assert failure(init_failed(3)).message == "no such bucket"
 
 
-def test_a_failure_has_the_time_that_somebody_wrote_down():
+def test_a_failure_has_the_time_that_its_pod_records():
     """Else it would be of each moment at which one looks, and what waits for a while after it would wait for ever."""
     assert failure(init_failed(3)).time == at(3)
     assert failure(builders.ended(1, at(5))).time == at(5)

@@ -26,7 +26,7 @@ def says(count: int, attempt: int = 0, **more: Any) -> dict[str, Any]:
     return {"attempt": attempt, "incarnation": count, "step": 100, "restoredStep": 100, "crashes": crashes}
 
 
-def test_each_is_counted_and_told_once():
+def test_each_crash_is_counted_and_has_an_event_once():
     job, told = look(builders.job(), says(1))
     assert told == ["Warning: worker-1 was killed (SIGSEGV) after step 118; its program was started again in place"]
     assert job.status["restarts"] == {"total": 1, "causes": {"Signal": 1}}
@@ -59,7 +59,7 @@ def test_a_chief_that_says_too_much_is_not_believed_in_all():
     assert (told, job.status["restarts"]["total"]) == ([], 100)
 
 
-def test_they_use_up_no_budget_and_replace_no_pod():
+def test_crashes_use_up_no_budget_and_replace_no_pod():
     job = builders.job(failurePolicy={"maxRestartsWithoutProgress": 1})
     for count in range(1, 5):
         job, _ = look(job, says(count), 60.0 * count)
@@ -69,12 +69,12 @@ def test_they_use_up_no_budget_and_replace_no_pod():
 
 
 @pytest.mark.parametrize("crashes", [{"count": -1}, {"count": "many"}, {}, 3, None])
-def test_what_is_no_count_counts_nothing(crashes: Any):
+def test_a_crash_count_that_is_no_count_is_ignored(crashes: Any):
     job, told = look(builders.job(), {**says(1), "crashes": crashes})
     assert told == []
     assert job.status["restarts"] == {"total": 0}
 
 
-def test_a_report_that_says_the_count_alone_will_do():
+def test_a_report_with_only_the_count_of_crashes_is_enough():
     _, told = look(builders.job(), {**says(1), "crashes": {"count": 1}})
     assert told == ["Warning: a task was killed (by a signal); its program was started again in place"]

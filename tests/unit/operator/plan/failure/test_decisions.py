@@ -40,7 +40,7 @@ INCIDENT = Incident(started_at=NOW, cause=Cause.DELETED, not_before=NOW)
         FollowChief(TASKS),
     ],
 )
-def test_these_replace_their_tasks(decision: TrainingDecision | EvaluatorDecision):
+def test_decisions_to_restart_replace_their_tasks(decision: TrainingDecision | EvaluatorDecision):
     assert replaced(decision) == TASKS
 
 
@@ -48,5 +48,5 @@ def test_these_replace_their_tasks(decision: TrainingDecision | EvaluatorDecisio
     "decision",
     [Wait(NOW), GiveUp(FAILURE, "maxRestartsWithoutProgress"), Explain(INCIDENT, Cause.ERROR, FAILURE), Nothing()],
 )
-def test_these_replace_nothing(decision: TrainingDecision | EvaluatorDecision):
+def test_decisions_to_wait_or_to_end_replace_no_tasks(decision: TrainingDecision | EvaluatorDecision):
     assert replaced(decision) == ()

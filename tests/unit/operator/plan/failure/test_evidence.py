@@ -59,7 +59,9 @@ UNSEEN = builders.ended(137, reason="ContainerStatusUnknown")
         ({"roles": ["worker"]}, builders.evicted(), "any failure of role worker"),
     ],
 )  # fmt: skip
-def test_what_a_rule_matches(criterion: dict[str, Any], status: dict[str, Any], matched: str):
+def test_each_criterion_of_a_rule_matches_its_own_evidence(
+    criterion: dict[str, Any], status: dict[str, Any], matched: str
+):
     pod = builders.pod(builders.job(), "worker-0", status)
     rule = FailureRule.model_validate({"action": "FailJob", **criterion})
     assert match(rule, evidence_of(pod), builders.task("worker-0").role) == matched

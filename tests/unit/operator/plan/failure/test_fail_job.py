@@ -38,7 +38,7 @@ def test_fail_job_ends_with_a_condition_an_event_and_a_message_that_name_the_rul
 @pytest.mark.parametrize(
     "reason", ["ImagePullBackOff", "ErrImagePull", "InvalidImageName", "CreateContainerConfigError"]
 )
-def test_fail_job_over_a_container_that_cannot_start(reason: str):
+def test_fail_job_applies_to_a_container_that_cannot_start(reason: str):
     job = ruled({"action": "FailJob", "onReasons": [reason]})
     after, _ = planned(job, {"worker-1": builders.waiting(reason, "no such thing")}, allCreated=False)
     assert after.status["message"] == (
@@ -49,7 +49,7 @@ def test_fail_job_over_a_container_that_cannot_start(reason: str):
         assert planned(job, states)[0].status["phase"] != "Failed"
 
 
-def test_fail_job_is_not_asked_for_by_what_a_lost_peer_brings_with_it():
+def test_fail_job_does_not_apply_to_errors_that_follow_from_a_lost_peer():
     """Without a supervisor all of a group fail with the first of them, with whatever code their program has for it."""
     job = ruled(FAIL_42, {"action": "RestartAndIgnoreMaxRestarts", "onPodConditions": [TARGET]}, program=False)
     states = {
@@ -67,7 +67,7 @@ def test_fail_job_is_not_asked_for_by_what_a_lost_peer_brings_with_it():
     assert after.status["message"].startswith("worker-0 failed (exit code 42)")
 
 
-def test_fail_job_waits_for_what_the_node_may_still_tell():
+def test_fail_job_waits_for_a_cause_that_the_node_may_still_report():
     """The kubelet says last that it has evicted the pod whose container it has ended."""
     job = ruled({"action": "RestartAndIgnoreMaxRestarts", "onPodConditions": [TARGET]}, FAIL_42)
     ending = {**builders.ended(42, at(19)), "phase": "Running"}
@@ -81,13 +81,13 @@ def test_fail_job_waits_for_what_the_node_may_still_tell():
     assert planned(after, {"worker-1": ending}, 30)[0].status["reason"] == "PodFailurePolicy"
 
 
-def test_fail_job_over_a_failure_of_the_incident_that_is_under_way():
+def test_fail_job_applies_to_a_later_failure_of_the_same_incident():
     after, _ = planned(ruled(FAIL_42), {"worker-0": builders.disrupted(when=at(19))})
     after, _ = planned(after, {"worker-1": builders.ended(42, at(25))}, 26)
     assert after.status["reason"] == "PodFailurePolicy"
 
 
-def test_fail_job_over_a_cause_that_shows_late():
+def test_fail_job_applies_to_a_cause_that_shows_late():
     """The pod was replaced, and only then its status says that it was out of memory."""
     job = ruled({"action": "FailJob", "onReasons": ["OOMKilled"]})
     job = builders.with_status(job, builders.remembered(allCreated=True))
@@ -104,7 +104,7 @@ def test_fail_job_over_a_cause_that_shows_late():
     )
 
 
-def test_fail_job_over_the_evaluator_where_a_rule_names_it():
+def test_fail_job_applies_to_the_evaluator_if_a_rule_names_it():
     failed = {"evaluator-0": builders.ended(42, at(19))}
     assert planned(ruled(FAIL_42), failed)[0].status["phase"] == "Running"
     after, _ = planned(ruled({**FAIL_42, "roles": ["evaluator"]}), failed)
@@ -113,7 +113,7 @@ def test_fail_job_over_the_evaluator_where_a_rule_names_it():
 
 @pytest.mark.parametrize("rule", [{"onReasons": ["OOMKilled"]}, {"roles": ["worker"]}])
 @pytest.mark.parametrize(("since", "fails"), [(at(20), False), (NOW, True)])
-def test_fail_job_is_not_for_what_a_pod_did_while_it_saved_for_a_suspension(
+def test_fail_job_does_not_apply_to_a_pod_that_saved_for_a_suspension(
     rule: dict[str, object], since: datetime, fails: bool
 ):
     """The chief lost its peers in vain (76) and was replaced; then the job was suspended, and went on at 20 s."""

@@ -62,7 +62,7 @@ def of(strategy: str, program: bool = False) -> tuple[Job, dict[str, Manifest]]:
         ("MultiWorkerMirrored", False, 137, "chief-0", "worker-1", Cause.SIGNAL),
     ],
 )
-def test_whose_errors_a_peer_that_is_being_taken_explains(
+def test_a_deleted_peer_explains_an_error_of_a_connected_task_without_a_cause_of_its_own(
     strategy: str, program: bool, code: int, who: str, taken: str, cause: Cause
 ):
     job, pods = of(strategy, program)
@@ -96,7 +96,7 @@ def test_without_a_chief_a_ps_that_is_being_taken_explains_each_workers_error(wh
         (lambda pod: pod, Cause.ERROR, "failed (exit code 1)"),
     ],
 )
-def test_what_shows_that_a_peer_is_being_taken(peer: Any, cause: Cause, reason: str):
+def test_only_a_peer_that_is_being_deleted_or_disrupted_is_the_first_cause(peer: Any, cause: Cause, reason: str):
     job, pods = of("MultiWorkerMirrored")
     pods["chief-0"]["status"] = builders.ended(1, at(1))
     pods["worker-1"] = peer(pods["worker-1"])
@@ -144,7 +144,9 @@ def ends(status: dict[str, Any]) -> Any:
         (lambda pod: pod, 76, Cause.DISRUPTION, "was lost with its node"),
     ],
 )
-def test_what_shows_on_a_replaced_pod_explains_the_incident(old: Any, seconds: float, cause: Cause, reason: str):
+def test_a_cause_that_a_replaced_pod_shows_later_explains_the_incident(
+    old: Any, seconds: float, cause: Cause, reason: str
+):
     found = later(old, seconds)
     assert isinstance(found, Explain)
     assert (found.first.task.id, found.first.cause, found.first.reason) == ("worker-1", cause, reason)
@@ -164,7 +166,7 @@ def test_what_shows_on_a_replaced_pod_explains_the_incident(old: Any, seconds: f
         (ends(builders.out_of_memory(at(50))), 45),
     ],
 )
-def test_what_its_replacement_did_to_it_explains_nothing(old: Any, seconds: float):
+def test_an_end_that_the_replacement_of_a_pod_caused_explains_nothing(old: Any, seconds: float):
     assert not isinstance(later(old, seconds), Explain)
 
 
@@ -175,7 +177,7 @@ TOLD = {"type": "DisruptionTarget", "status": "True", "reason": "TerminationByKu
     ("strategy", "program", "cause"),
     [("MultiWorkerMirrored", True, Cause.SIGNAL), ("Mirrored", True, Cause.SIGNAL), ("Mirrored", False, Cause.ERROR)],
 )
-def test_what_its_node_tells_later_of_the_pod_that_failed_explains_it(strategy: str, program: bool, cause: Cause):
+def test_a_cause_that_the_node_reports_later_explains_the_failure(strategy: str, program: bool, cause: Cause):
     """A kubelet that shuts its node down tells of a container's end before it says that it was its doing."""
     incident = Incident(started_at=at(5), cause=cause, not_before=at(5), charged=1, in_a_row=1, attempts=Attempts())
     first = {"task": "chief-0", "cause": cause.value, "exitCode": 143}

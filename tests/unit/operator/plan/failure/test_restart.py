@@ -71,7 +71,9 @@ def replaced(decision: TrainingDecision | EvaluatorDecision) -> list[str]:
         ("MultiWorkerMirrored", False, ["evaluator-0"], []),
     ],
 )
-def test_who_is_replaced(strategy: str, program: bool, failed: list[str], expected: list[str]):
+def test_the_strategy_decides_which_tasks_are_replaced_after_a_failure(
+    strategy: str, program: bool, failed: list[str], expected: list[str]
+):
     job = builders.job(strategy, program=program, ps=strategy == "ParameterServer", evaluator=True)
     pods = builders.all_pods(job)
     for one in failed:
@@ -235,7 +237,7 @@ def test_an_eviction_that_shows_late_gives_the_charge_back():
 
 
 @pytest.mark.parametrize("spent", [0, 3])
-def test_the_budget(spent: int):
+def test_the_job_fails_once_its_budget_is_used_up_without_a_newer_checkpoint(spent: int):
     job = builders.job(failurePolicy={"maxRestartsWithoutProgress": 3})
     pods = builders.all_pods(job)
     pods["worker-0"]["status"] = builders.out_of_memory(at(100))

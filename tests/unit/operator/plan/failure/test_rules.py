@@ -107,7 +107,7 @@ def test_a_rule_charges_what_is_not_charged_else():
     assert "failurePolicy.rules[0] (Restart) matches pod condition DisruptionTarget=True" in after.status["message"]
 
 
-def test_of_several_failures_the_first_cause_is_asked_about_and_fail_job_wins_for_any():
+def test_rules_read_the_first_cause_of_several_failures_and_fail_job_wins_for_any():
     uncounted = {"action": "RestartAndIgnoreMaxRestarts", "onPodConditions": [TARGET]}
     both = {"worker-0": builders.disrupted(when=at(19)), "worker-1": builders.ended(42, at(19))}
     after, _ = planned(ruled(uncounted, policy={"maxRestartsWithoutProgress": 0}), both)
@@ -201,7 +201,7 @@ def test_an_evaluator_whose_failure_no_rule_ignores_is_replaced():
 
 
 @pytest.mark.parametrize("action", ["LeaveFailed", "FailJob"])
-def test_after_training_has_succeeded_a_rule_gives_the_evaluation_up(action: str):
+def test_a_rule_ends_the_evaluation_after_training_has_succeeded(action: str):
     job = ruled({**IGNORE, "action": action})
     after, _ = planned(job, {"chief-0": builders.ended(0, at(19))})
     over, made = planned(after, {"chief-0": builders.ended(0, at(19)), "evaluator-0": builders.ended(3, at(30))}, 31)

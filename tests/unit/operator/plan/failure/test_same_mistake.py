@@ -91,7 +91,7 @@ def single(**more: Any) -> Run:
     return of("Mirrored", **more)
 
 
-def test_twice_alike_is_the_programs_fault():
+def test_a_program_that_fails_twice_alike_fails_the_job():
     run = single()
     assert run.fails()["phase"] == "Restarting" or run.status["phase"] == "Running"
     status = run.fails()
@@ -121,7 +121,7 @@ def test_twice_alike_is_the_programs_fault():
         (builders.failed(exception="OSError: [Errno 2] at 0x7f01"), "OSError: [Errno 2] at 0x7f01 (chief-0, exit"),
     ],
 )
-def test_what_it_failed_with_is_said(end: dict[str, Any], words: str):
+def test_the_message_of_the_failed_job_has_the_programs_exception_or_exit_code(end: dict[str, Any], words: str):
     run = single()
     run.fails(status=end)
     assert run.status["phase"] != "Failed"
@@ -147,14 +147,14 @@ def test_what_it_failed_with_is_said(end: dict[str, Any], words: str):
         },
     ],
 )
-def test_what_need_not_be_the_programs_fault_has_the_ordinary_budget(end: dict[str, Any]):
+def test_a_failure_that_need_not_be_the_programs_fault_uses_the_ordinary_budget(end: dict[str, Any]):
     run = single()
     for _ in range(3):
         run.fails(status=end)
     assert run.status["restarts"]["total"] == 3
 
 
-def test_another_failure_between_them_or_instead_is_not_alike():
+def test_failures_with_another_one_between_them_are_not_alike():
     run = single()
     ends = [
         builders.failed(exception=MISSING),
@@ -188,14 +188,14 @@ def test_a_job_that_ever_stepped_keeps_its_budget(stepped: dict[str, Any]):
 
 
 @pytest.mark.parametrize("report", [{}, {"step": 0}, {"step": 80, "restoredStep": 80, "stepped": False}, {"step": "x"}])
-def test_what_was_restored_is_no_step(report: dict[str, Any]):
+def test_a_restored_step_does_not_count_as_a_completed_step(report: dict[str, Any]):
     run = single()
     run.fails(**{"chief-0": {"attempt": 0, **report}})
     assert "firstStepTime" not in run.status
     assert run.fails()["reason"] == REASON
 
 
-def test_a_suspension_between_them_may_have_mended_it():
+def test_failures_before_and_after_a_suspension_are_not_alike():
     """While it is suspended its memory, volumes and nodes may be changed: what it then fails with is the first time."""
     run = single()
     run.fails(status=OOM)
@@ -206,7 +206,7 @@ def test_a_suspension_between_them_may_have_mended_it():
     assert run.fails(status=OOM)["reason"] == REASON
 
 
-def test_any_task_of_a_group_counts_as_all_run_one_program():
+def test_equal_failures_of_different_tasks_of_a_group_are_alike():
     run = of("MultiWorkerMirrored")
     run.fails("worker-0")
     assert run.status["phase"] != "Failed"
@@ -252,7 +252,7 @@ def test_other_aborts_of_a_group_may_come_from_a_lost_peer(first: list[str], sec
     assert run.status["restarts"]["total"] == 2
 
 
-def test_an_abort_after_a_peer_has_died_is_not_held_against_the_program():
+def test_an_abort_after_a_peers_failure_does_not_fail_the_job():
     """The peer's end goes before it, as it came first."""
     run = of("MultiWorkerMirrored")
     run.fails("worker-0", status=aborted(CORRUPTED))
@@ -271,7 +271,7 @@ REFUSED = builders.failed(exception="ModelFitError: Model.evaluate cannot be use
 
 
 @pytest.mark.parametrize("stepped", [True, False, None])
-def test_an_error_that_no_restart_mends_ends_the_job_at_once(stepped: bool | None):
+def test_a_permanent_error_fails_the_job_at_once(stepped: bool | None):
     run = of("MultiWorkerMirrored")
     end = builders.failed(exception="ModelFitError: Model.evaluate cannot be used", stepped=stepped, permanent=True)
     status = run.fails("worker-0", status=end)
@@ -283,20 +283,20 @@ def test_an_error_that_no_restart_mends_ends_the_job_at_once(stepped: bool | Non
     assert status["restarts"]["total"] == 0
 
 
-def test_a_disruption_of_its_pod_goes_before_an_error_that_no_restart_mends():
+def test_a_disruption_of_a_pod_takes_precedence_over_a_permanent_error():
     run = single()
     run.fails(status={**REFUSED, "conditions": builders.disrupted()["conditions"]})
     assert run.status["phase"] != "Failed"
 
 
-def test_a_rule_goes_before_an_error_that_no_restart_mends():
+def test_a_failure_rule_takes_precedence_over_a_permanent_error():
     rule = {"action": "Restart", "onExitCodes": {"operator": "In", "values": [1]}}
     policy = {"maxRestartsWithoutProgress": 3, "backoff": {"initialSeconds": 0, "maxSeconds": 0}, "rules": [rule]}
     run = Run(builders.job("Mirrored", failurePolicy=policy))
     assert run.fails(status=REFUSED)["restarts"]["total"] == 1
 
 
-def test_an_evaluator_that_no_restart_mends_is_given_up_and_the_job_goes_on():
+def test_an_evaluator_with_a_permanent_error_is_given_up_and_the_job_goes_on():
     run = single(evaluator=True)
     run.fails("evaluator-0", status=REFUSED)
     assert run.status["phase"] != "Failed"
@@ -318,7 +318,7 @@ def test_an_image_of_the_users_own_may_print_what_it_likes():
     assert run.status["restarts"]["total"] == 3
 
 
-def test_a_rule_that_restarts_it_goes_before():
+def test_a_rule_that_restarts_a_failing_program_takes_precedence():
     rule = {"action": "Restart", "onExitCodes": {"operator": "In", "values": [1]}}
     policy = {"maxRestartsWithoutProgress": 3, "backoff": {"initialSeconds": 0, "maxSeconds": 0}, "rules": [rule]}
     run = Run(builders.job("Mirrored", failurePolicy=policy))
@@ -327,7 +327,7 @@ def test_a_rule_that_restarts_it_goes_before():
     assert run.fails()["reason"] == "MaxRestartsExceeded"
 
 
-def test_no_restarts_are_no_second_time():
+def test_a_job_without_restarts_fails_at_the_first_failure():
     run = single(restarts=0)
     status = run.fails()
     assert status["reason"] == "MaxRestartsExceeded"
@@ -353,7 +353,7 @@ def test_a_pod_that_is_being_ended_is_waited_for():
     assert made.status["restarts"]["causes"] == {"Disruption": 1, "Error": 1}
 
 
-def test_the_rule_is_a_function_that_others_can_go_before():
+def test_an_equal_failure_gives_up_only_before_the_first_step():
     job = builders.job("Mirrored")
     pod = builders.pod(job, "chief-0", builders.failed(exception=MISSING))
     situation = builders.situation(job, pod)
@@ -377,7 +377,7 @@ def restored(step: int, attempt: int = 1, incarnation: int = 0) -> dict[str, Any
     return {"attempt": attempt, "incarnation": incarnation, "restoredStep": step, "step": step, "stepped": False}
 
 
-def test_steps_that_were_made_while_nobody_looked_show_in_what_the_next_pod_goes_on_from():
+def test_steps_that_were_not_observed_count_if_the_next_pod_restores_them():
     """The operator was away, and the pod that made them is gone."""
     run = single()
     run.fails(status=builders.evicted())
@@ -386,7 +386,7 @@ def test_steps_that_were_made_while_nobody_looked_show_in_what_the_next_pod_goes
     assert run.fails()["phase"] != "Failed"
 
 
-def test_what_a_failed_pod_went_on_from_shows_it_too():
+def test_a_step_in_the_last_line_of_a_failed_pod_counts_as_completed():
     """Nobody has read its status; its last line tells."""
     line = builders.last_line(1, MISSING).replace("level=error task=chief-0", "level=error task=chief-0 step=40")
     run = single()

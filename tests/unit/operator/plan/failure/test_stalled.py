@@ -71,7 +71,7 @@ def test_a_silent_straggler_is_replaced_with_the_one_that_waited_for_it():
 
 
 @pytest.mark.parametrize("state", [builders.unschedulable(), builders.ended(0)])
-def test_one_that_does_not_run_is_not_replaced_over_it(state: dict[str, Any]):
+def test_a_straggler_that_does_not_run_is_not_replaced_over_a_stall(state: dict[str, Any]):
     """It may be waiting for a node since before."""
     job = builders.with_status(servers(), {"allCreated": True})
     pods = builders.all_pods(job)
@@ -91,7 +91,7 @@ def waiting_for(silent: Any, job: Job | None = None, **pods: dict[str, Any]) -> 
     return builders.with_status(job, made.status or job.status), made
 
 
-def test_a_running_task_for_which_the_chief_waits_in_vain_is_replaced():
+def test_a_running_silent_task_that_the_chief_waits_for_is_replaced():
     """Frozen with its container: its peers have started again, and nobody can tell it to end."""
     after, plan = waiting_for({"worker-1": 0})
     assert after.status["internal"]["attempts"]["exceptions"] == {"worker-1": 1}
@@ -125,7 +125,7 @@ def later(job: Job, seconds: float, old: dict[str, Any]) -> Job:
 
 
 @pytest.mark.parametrize(("seconds", "old"), [(66, builders.running()), (45, MARKED), (300, MARKED)])
-def test_a_silent_task_whose_node_turns_out_to_be_lost_is_not_held_against_the_job(seconds: float, old: dict[str, Any]):
+def test_a_silent_task_on_a_lost_node_is_not_charged(seconds: float, old: dict[str, Any]):
     """Its peers notice before Kubernetes does. Whoever is only frozen is killed when its grace period is over."""
     after, _ = waiting_for({"worker-1": 0})
     assert after.status["internal"]["incident"].get("charged", 0) == 1
@@ -200,7 +200,7 @@ WAITS_FOR_CHIEF: dict[str, Any] = {"silent": {"chief-0": 0}}
         {"worker-0": WAITS_FOR_CHIEF, "chief-0": {"silent": {"worker-1": 0}}},
     ],
 )
-def test_a_chief_for_which_others_wait_in_vain_is_replaced(reports: dict[str, dict[str, Any]]):
+def test_a_silent_chief_that_others_wait_for_is_replaced(reports: dict[str, dict[str, Any]]):
     """Frozen with its container. One of the others is enough, as a new one has never heard the chief; what the chief
     said before that is of before."""
     after, plan = told_of_the_chief(reports)
@@ -242,7 +242,7 @@ def asked(job: Job, *silences: str, chief_uid: str = "uid-chief-0", away: tuple[
     return reporters(job, Children(silences=silent), running | {"chief-0": chief_uid})
 
 
-def test_who_is_asked_where_the_chief_is_silent():
+def test_the_first_workers_are_asked_for_reports_if_the_chief_is_silent():
     """The first of its group, and others for those of them that are silent as well; of a large job only some."""
     large = builders.job(workers=100, failurePolicy=POLICY)
     first = ["worker-0", "worker-1", "worker-2"]

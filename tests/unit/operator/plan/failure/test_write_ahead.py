@@ -66,13 +66,13 @@ def test_an_incident_that_begins_is_counted_with_its_first_failure():
         ("ParameterServer", {"step": 40}, "training goes on without it until it is back"),
     ],
 )
-def test_users_are_told_what_follows(strategy: str, checkpoint: dict[str, int], consequence: str):
+def test_the_event_of_a_restart_names_its_consequence(strategy: str, checkpoint: dict[str, int], consequence: str):
     saved = SavedCheckpoint.model_validate(checkpoint)
     _, told = write(Begin((WORKER,), NEW, KILLED), strategy, checkpoint=saved)
     assert told == [f"Warning Restarting: worker-0 was killed (SIGKILL); {consequence}"]
 
 
-def test_more_of_the_same_incident_is_told_and_not_counted():
+def test_another_failure_of_an_incident_has_an_event_and_is_not_counted():
     status, told = write(Join((WORKER,), NEW, Cause.SIGNAL, KILLED), first_failure=FirstFailure(task="worker-1"))
     assert (status.internal.attempts.of("worker-0"), status.restarts) == (2, RUNNING["restarts"])
     assert (status.internal.incident, status.first_failure) == (NEW, FirstFailure(task="worker-1"))
@@ -80,7 +80,7 @@ def test_more_of_the_same_incident_is_told_and_not_counted():
     assert told == [f"Normal Restarting: worker-0 was killed (SIGKILL); {of}"]
 
 
-def test_a_stronger_cause_moves_the_count_and_is_told():
+def test_a_stronger_cause_moves_the_count_and_has_an_event():
     moved, told = write(
         Join((WORKER,), Incident(started_at=at(5), cause=Cause.DISRUPTION, not_before=at(5)), Cause.SIGNAL, EVICTED)
     )
@@ -89,7 +89,7 @@ def test_a_stronger_cause_moves_the_count_and_is_told():
     assert told == ["Warning Restarting: worker-0 was disrupted (Evicted); training restarts"]
 
 
-def test_what_shows_later_moves_the_count_and_replaces_nobody():
+def test_a_cause_that_shows_later_moves_the_count_and_replaces_no_task():
     explained = Incident(started_at=at(5), cause=Cause.DISRUPTION, not_before=at(5), uncharged=1)
     status, told = write(Explain(explained, Cause.SIGNAL, EVICTED), "ParameterServer")
     assert (status.internal.attempts, status.internal.all_created) == (RUNNING["attempts"], True)
@@ -98,12 +98,12 @@ def test_what_shows_later_moves_the_count_and_replaces_nobody():
     assert told == ["Normal Restarting: worker-0 was disrupted (Evicted): that is why training restarted"]
 
 
-def test_who_waits_before_the_end_says_over_what():
+def test_a_wait_before_the_jobs_end_writes_the_first_failure():
     status, told = write(Wait(at(60), KILLED), incident=NEW)
     assert (status.first_failure, status.internal.incident, told) == (KILLED.in_status(), NEW, [])
 
 
-def test_who_is_recalled_costs_nothing():
+def test_a_recalled_task_gets_a_new_attempt_and_no_restart_is_counted():
     status, told = write(Recall((WORKER,)), incident=NEW)
     assert (status.internal.attempts, status.restarts, status.internal.incident) == (
         Attempts(exceptions={"worker-0": 2}),
@@ -122,14 +122,14 @@ def test_an_evaluators_failure_is_counted_apart():
     assert told == ["Warning EvaluatorRestarting: evaluator-0 failed (exit code 1); training goes on"]
 
 
-def test_an_evaluator_that_follows_the_chief_is_told_of_but_not_counted():
+def test_an_evaluator_that_follows_the_chief_has_an_event_and_is_not_counted():
     status, told = write(FollowChief((EVALUATOR,)))
     assert (status.internal.attempts.of("evaluator-0"), status.restarts) == (1, RUNNING["restarts"])
     assert told == ["Normal EvaluatorRestarting: The evaluator moves with the chief, whose volume it mounts"]
 
 
 @pytest.mark.parametrize("decision", [Nothing(), Wait(at(2)), GiveUp(KILLED, "maxRestartsWithoutProgress")])
-def test_what_replaces_nothing_leaves_the_status_alone(decision: TrainingDecision):
+def test_a_decision_that_replaces_nothing_leaves_the_status_unchanged(decision: TrainingDecision):
     before, _ = write(Nothing())
     assert write(decision) == (before, [])
     assert before.internal.all_created

@@ -35,7 +35,7 @@ def test_all_flavours_of_a_set_count_each_once() -> None:
     assert found["annotations"] == {kueue.WORKLOAD: "w"}
 
 
-def test_admission_checks_add_to_it() -> None:
+def test_admission_checks_add_to_the_placement_of_the_flavour() -> None:
     update = {
         "name": "worker",
         "nodeSelector": {"made": "now"},
@@ -50,7 +50,7 @@ def test_admission_checks_add_to_it() -> None:
     assert {"key": "new"} in found["tolerations"]
 
 
-def test_two_values_for_one_label_are_a_conflict() -> None:
+def test_two_values_for_a_node_label_are_a_conflict() -> None:
     check = {"name": "nodes", "podSetUpdates": [{"name": "worker", "nodeSelector": {"pool": "other"}}]}
     with pytest.raises(Conflict, match="admission check nodes pool=other, and it is spot already"):
         pod_sets(builders.job(), admitted({"cpu": "spot"}, check), FLAVOURS)
@@ -67,7 +67,7 @@ def test_a_name_that_is_no_label_is_left_out(name: str) -> None:
     assert kueue.CLUSTER_QUEUE not in found["labels"]
 
 
-def test_a_pod_keeps_what_it_has() -> None:
+def test_a_pod_keeps_its_own_selectors_tolerations_and_labels() -> None:
     pod = builders.pod(builders.job(), "worker-0")
     pod["spec"] |= {"nodeSelector": {"disk": "ssd"}, "tolerations": [{"key": "mine"}]}
     mine = dict(pod["metadata"]["labels"])

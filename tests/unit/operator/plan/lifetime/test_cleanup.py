@@ -68,7 +68,7 @@ def test_an_evaluator_at_work_has_all_the_time_it_needs(clean: str):
         (False, builders.running(), 0),
     ],
 )
-def test_an_evaluator_of_which_nobody_knows_that_it_ends_goes_after_a_while(
+def test_an_evaluator_that_may_not_end_by_itself_is_deleted_after_a_while(
     program: bool, status: dict[str, Any], attempt: int
 ):
     job = builders.job(
@@ -93,7 +93,7 @@ def test_a_failed_jobs_pods_go_at_once():
     ("clean", "expected"),
     [("Running", ["digits-worker-0-0"]), ("All", ["digits-chief-0-0", "digits-worker-0-0"]), ("None", [])],
 )
-def test_the_policy(clean: str, expected: list[str]):
+def test_the_clean_pod_policy_decides_which_pods_are_deleted(clean: str, expected: list[str]):
     assert removed(builders.job(workers=1, **policy(clean)), False, at(1)) == (expected, None)
 
 
@@ -118,7 +118,7 @@ def test_a_pod_whose_end_the_kubelet_has_not_written_yet_stays():
     assert remove(job, pod, success=True, now=at(1)) == ([], None)
 
 
-def test_what_is_being_deleted_is_not_deleted_again():
+def test_a_pod_that_is_being_deleted_is_not_deleted_again():
     job = builders.job("Mirrored")
     pod = builders.deleting(builders.pod(job, "chief-0", builders.running()))
     assert remove(job, pod, success=False, now=at(1)) == ([], None)

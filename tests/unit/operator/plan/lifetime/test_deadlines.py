@@ -76,7 +76,7 @@ def test_all_tasks_have_so_long_to_start(active: dict[str, Any], seconds: float,
     assert reason(START, active, seconds, runs=runs) == (START_DEADLINE_EXCEEDED if over else None)
 
 
-def test_each_names_its_field_and_what_was_waited_for():
+def test_the_message_names_the_field_of_the_deadline_and_the_missing_tasks():
     late = found(START, SINCE, 30, runs=False)
     assert late is not None
     assert late.message == (
@@ -102,7 +102,7 @@ def test_each_names_its_field_and_what_was_waited_for():
         (builders.rejected(), "never started (OutOfcpu)"),
     ],
 )
-def test_the_state_of_each_pod_is_told(state: dict[str, Any], says: str):
+def test_the_message_has_the_state_of_each_pod(state: dict[str, Any], says: str):
     job = builders.job("Default")
     assert (
         waited_for(builders.situation(job, builders.pod(job, "chief-0", state)))
@@ -115,7 +115,7 @@ def test_a_pod_that_no_scheduler_has_seen_has_no_node():
     assert waited_for(builders.situation(job, builders.pod(job, "chief-0"))).endswith("chief-0: it has no node yet")
 
 
-def test_quotas_are_told_and_remembered_over_a_restart_of_the_operator():
+def test_the_message_keeps_a_quota_over_a_restart_of_the_operator():
     job = builders.job("Default", **START)
     refused = {"Pod/digits-chief-0-0": "forbidden: exceeded quota: small"}
     first = plan(job, Children(problems=refused), NOW)
@@ -167,13 +167,15 @@ def test_a_job_that_waits_for_an_image_is_cut_off_too():
         (ACTIVE, {"seconds": 5}, NOW, None),
     ],
 )
-def test_when_to_look_though_nothing_happens(policy: dict[str, Any], active: dict[str, Any], now: Any, expected: Any):
+def test_the_next_look_is_at_the_next_deadline_or_after_five_minutes(
+    policy: dict[str, Any], active: dict[str, Any], now: Any, expected: Any
+):
     job = builders.job(**policy, status={"active": active})
     assert deadline_changes_at(builders.situation(job, now=now)) == expected
 
 
 @pytest.mark.parametrize("clean", ["Running", "All", "None"])
-def test_its_running_pods_go_whatever_is_to_be_kept(clean: str):
+def test_running_pods_are_deleted_at_the_deadline_whatever_the_clean_pod_policy(clean: str):
     job = builders.job(**ACTIVE, cleanPodPolicy=clean, status={"active": RAN})
     pods = builders.all_pods(job)
     pods["worker-1"]["status"] = builders.ended(0)
@@ -183,7 +185,7 @@ def test_its_running_pods_go_whatever_is_to_be_kept(clean: str):
     assert ("digits-worker-1-0" in gone) is (clean == "All")
 
 
-def test_condition_event_and_status_say_it():
+def test_condition_event_and_status_name_the_deadline():
     job = builders.job(**ACTIVE, status={"active": RAN})
     made = plan(job, Children(tuple(builders.all_pods(job).values())), at(100))
     assert made.status is not None
@@ -201,7 +203,7 @@ def test_a_run_that_has_just_succeeded_has_succeeded():
     assert (plan(job, Children(tuple(pods.values())), at(500)).status or {})["phase"] == "Succeeded"
 
 
-def test_restarts_do_not_begin_the_time_anew():
+def test_restarts_do_not_reset_the_deadline():
     job = builders.job("Default", **ACTIVE)
     status: dict[str, Any] = {}
     for second in range(0, 100, 20):

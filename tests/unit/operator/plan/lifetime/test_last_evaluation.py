@@ -83,7 +83,7 @@ class Life:
 
 
 @pytest.mark.parametrize("clean", ["Running", "All", "None"])
-def test_one_that_was_evicted_is_replaced(clean: str):
+def test_an_evicted_evaluator_is_replaced(clean: str):
     life = Life(builders.evicted(), cleanPodPolicy=clean)
     made = life.plan(NOW)
     assert "create digits-evaluator-0-1" in pod_calls(made)
@@ -104,7 +104,7 @@ def test_one_that_was_evicted_is_replaced(clean: str):
 @pytest.mark.parametrize(
     "status", [builders.waiting("ErrImagePull", "not found"), builders.waiting("ContainerCreating")]
 )
-def test_one_that_pulls_its_image_is_waited_for(status: dict[str, Any]):
+def test_an_evaluator_that_pulls_its_image_is_waited_for(status: dict[str, Any]):
     life = Life(status)
     made = life.plan(NOW)
     assert (pod_calls(made), made.look_again_at) == ([], at(HOUR))
@@ -112,7 +112,7 @@ def test_one_that_pulls_its_image_is_waited_for(status: dict[str, Any]):
     assert life.given_up() is None
 
 
-def test_the_deadline():
+def test_an_evaluator_that_is_not_at_work_after_an_hour_is_given_up():
     life = Life(builders.waiting("ErrImagePull", "not found"))
     life.plan(NOW)
     made = life.plan(at(HOUR))
@@ -128,7 +128,7 @@ def test_the_deadline():
     assert pod_calls(life.plan(at(2 * HOUR))) == [], "given up is given up"
 
 
-def test_one_that_was_given_up_may_come_to_work_where_its_pod_is_kept():
+def test_an_evaluator_that_was_given_up_may_still_run_if_its_pod_is_kept():
     life = Life(builders.waiting("ErrImagePull"), cleanPodPolicy="None")
     life.plan(NOW)
     assert pod_calls(life.plan(at(HOUR))) == []
@@ -139,7 +139,7 @@ def test_one_that_was_given_up_may_come_to_work_where_its_pod_is_kept():
 
 
 @pytest.mark.parametrize("mount", ["Chief", "All"])
-def test_one_that_waits_for_a_place_on_the_chiefs_node_need_not_any_longer(mount: str):
+def test_an_evaluator_that_waits_for_the_chiefs_node_is_replaced_without_its_affinity(mount: str):
     """The scheduler counts no pod that has ended: it would wait for ever."""
     life = Life(builders.unschedulable(), checkpoint={"storage": {**VOLUME["storage"], "mountOn": mount}})
     assert ("affinity" in life.pod("digits-evaluator-0-0")["spec"]) == (mount == "Chief")
@@ -156,20 +156,20 @@ def test_one_that_waits_for_a_place_on_the_chiefs_node_need_not_any_longer(mount
     assert "Unschedulable" in (life.given_up() or "")
 
 
-def test_one_that_is_on_the_chiefs_node_already_stays():
+def test_an_evaluator_on_the_chiefs_node_stays():
     life = Life(builders.waiting("ContainerCreating"), checkpoint=VOLUME)
     assert pod_calls(life.plan(NOW)) == []
 
 
 @pytest.mark.parametrize("follows", [True, False])
-def test_one_that_is_not_there_is_made(follows: bool):
+def test_a_missing_evaluator_is_created(follows: bool):
     life = Life(None, **({"checkpoint": VOLUME} if follows else {}))
     assert pod_calls(life.plan(NOW)) == ["create digits-evaluator-0-1"], "the one before it was deleted unseen"
     life.remove("digits-evaluator-0-1")
     assert pod_calls(life.plan(at(10))) == ["create digits-evaluator-0-1"]
 
 
-def test_what_its_pod_needs_is_made_with_it():
+def test_the_shared_objects_of_an_evaluators_pod_are_created_with_it():
     life = Life(builders.evicted())
     life.objects = tuple(one for one in life.objects if one["kind"] == "Pod")
     made = life.plan(NOW)
@@ -177,7 +177,7 @@ def test_what_its_pod_needs_is_made_with_it():
     assert sorted(kinds) == ["ConfigMap", "NetworkPolicy", "Pod", "Service"]
 
 
-def test_one_that_fails_by_itself_gets_one_more_try():
+def test_an_evaluator_that_fails_by_itself_is_tried_once_more():
     """What it reads changes no more: it would fail for ever."""
     life = Life(builders.ended(1))
     assert "create digits-evaluator-0-1" in pod_calls(life.plan(NOW))
@@ -192,7 +192,7 @@ def test_one_that_fails_by_itself_gets_one_more_try():
 
 
 @pytest.mark.parametrize("action", ["Restart", "RestartAndIgnoreMaxRestarts"])
-def test_one_that_a_rule_has_restarted_is_tried_again_until_the_deadline(action: str):
+def test_an_evaluator_that_a_rule_restarts_is_tried_until_the_deadline(action: str):
     """Its storage is away for a while, say: whoever wrote the rule knows that."""
     rule = {"action": action, "onExitCodes": {"operator": "In", "values": [5]}, "roles": ["evaluator"]}
     life = Life(builders.ended(5), failurePolicy={"rules": [rule]})
@@ -216,7 +216,7 @@ def test_a_rule_about_other_failures_changes_nothing():
     assert life.given_up() is not None
 
 
-def test_one_that_is_evicted_again_waits_as_ever():
+def test_an_evaluator_that_is_evicted_again_waits_for_its_backoff():
     life = Life(builders.evicted())
     life.plan(NOW)
     life.set("digits-evaluator-0-1", builders.evicted())
@@ -256,7 +256,7 @@ def test_a_job_that_succeeded_is_left_alone_if_what_the_operator_remembered_is_l
         assert made.events == ()
 
 
-def test_one_that_is_at_work_finishes_if_what_the_operator_remembered_is_lost():
+def test_a_running_evaluator_finishes_if_the_internal_status_is_lost():
     life = Life(builders.running())
     life.plan(NOW)
     status = {name: value for name, value in life.job.status.items() if name != "internal"}
@@ -264,7 +264,7 @@ def test_one_that_is_at_work_finishes_if_what_the_operator_remembered_is_lost():
     assert pod_calls(made) == []
 
 
-def test_one_whose_node_dies_after_the_end_is_replaced_though_nothing_happens():
+def test_an_evaluator_whose_node_dies_after_the_jobs_end_is_replaced_in_time():
     life = Life(builders.running())
     assert life.plan(NOW).look_again_at is None
     pod = life.pod("digits-evaluator-0-0")

@@ -59,7 +59,9 @@ def test_training_does_not_wait_for_an_evaluator():
         ("MultiWorkerMirrored", ("worker-0",), RAN, Phase.RESTARTING),
     ],
 )
-def test_without_whom_training_goes_on(strategy: str, without: tuple[str, ...], status: dict[str, Any], phase: Phase):
+def test_the_strategy_decides_without_which_tasks_a_job_still_runs(
+    strategy: str, without: tuple[str, ...], status: dict[str, Any], phase: Phase
+):
     assert stand(strategy, without=without, **status).phase is phase
 
 
@@ -87,7 +89,7 @@ def test_a_restart_before_the_first_run_is_one_too_and_names_the_wait():
     )
 
 
-def test_what_a_pod_waits_for_is_said_first():
+def test_the_message_names_first_what_a_pod_waits_for():
     job = builders.job()
     pods = builders.all_pods(job)
     pods["worker-1"]["status"] = builders.unschedulable("no GPU")

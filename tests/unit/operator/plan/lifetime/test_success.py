@@ -19,7 +19,7 @@ from tests.unit.operator.builders import at
     ("chief", "finished", "success"),
     [(True, "chief-0", True), (True, "worker-0", False), (False, "worker-0", True), (False, "worker-1", False)],
 )
-def test_whose_end_counts(chief: bool, finished: str, success: bool):
+def test_the_success_of_a_job_is_that_of_its_chief_task(chief: bool, finished: str, success: bool):
     job = builders.job(chief=chief)
     pods = builders.all_pods(job)
     pods[finished]["status"] = builders.ended(0)
@@ -55,12 +55,12 @@ def test_only_the_current_attempts_end_counts():
     assert not succeeded(builders.situation(job, old))
 
 
-def test_a_pod_that_succeeded_without_its_training_container_is_none():
+def test_a_succeeded_pod_without_a_status_of_its_training_container_is_no_success():
     job = builders.job("Mirrored")
     assert not succeeded(builders.situation(job, builders.pod(job, "chief-0", {"phase": "Succeeded"})))
 
 
-def test_a_run_that_has_ended_well_is_complete_in_batchs_word():
+def test_a_succeeded_job_has_the_condition_complete():
     job = builders.job("Default")
     chief = builders.pod(job, "chief-0", builders.ended(0))
     status = plan(job, Children((chief,)), at(5)).status
@@ -69,7 +69,7 @@ def test_a_run_that_has_ended_well_is_complete_in_batchs_word():
     assert found["Complete"] == ("True", "2026-11-21T10:00:05Z")
 
 
-def test_one_that_has_failed_is_not():
+def test_a_failed_job_has_the_condition_failed_and_not_complete():
     job = builders.job("Default", failurePolicy={"maxRestartsWithoutProgress": 0}, program=False)
     status = plan(job, Children((builders.pod(job, "chief-0", builders.ended(1)),)), at(5)).status
     assert status is not None
@@ -78,7 +78,7 @@ def test_one_that_has_failed_is_not():
 
 
 @pytest.mark.parametrize("weights", ["NaN", "Infinity"])
-def test_weights_that_are_no_numbers_are_told_when_a_job_succeeds(weights: str):
+def test_weights_that_are_not_finite_are_reported_when_a_job_succeeds(weights: str):
     job = builders.job("Default")
     chief = builders.pod(
         job, "chief-0", builders.ended(0, message=f'{{"attempt": 0, "step": 9, "weights": "{weights}"}}')

@@ -74,7 +74,7 @@ def test_a_job_that_is_created_suspended_makes_nothing() -> None:
     assert [(one.type, one.reason, one.message) for one in story.events] == [("Normal", "Suspended", "Job suspended")]
 
 
-def test_when_it_goes_on_its_pods_are_those_of_the_first_attempt() -> None:
+def test_a_job_that_was_created_suspended_resumes_with_its_first_attempt() -> None:
     story = Story(suspend=True)
     story.settle(NOW)
     story.flip(False)
@@ -104,7 +104,7 @@ def test_all_pods_go_at_once_and_keep_their_service_while_they_save(strategy: st
     assert story.job.status["message"] == "spec.suspend is true: training goes on when that is false"
 
 
-def test_it_goes_on_with_new_attempts_and_counts_nothing() -> None:
+def test_a_resumed_job_has_new_attempts_and_counts_no_restart() -> None:
     incident = Incident(started_at=at(-900), cause="Error", not_before=at(-900), charged=3, in_a_row=2)
     counts = {"total": 3, "causes": {"Error": 3}}
     story = Story(evaluator=True, status={**builders.remembered(incident=incident), "restarts": counts})
@@ -134,7 +134,7 @@ def test_it_goes_on_with_new_attempts_and_counts_nothing() -> None:
         {},
     ],
 )
-def test_what_becomes_of_its_pods_is_no_failure(state: dict[str, Any]) -> None:
+def test_no_end_of_a_suspended_jobs_pods_is_a_failure(state: dict[str, Any]) -> None:
     job = builders.job(suspend=True, failurePolicy={"maxRestartsWithoutProgress": 0})
     pods = builders.all_pods(job, state)
     made = plan_answered(job, Children(tuple(pods.values())), at(1))
@@ -144,7 +144,7 @@ def test_what_becomes_of_its_pods_is_no_failure(state: dict[str, Any]) -> None:
     assert len(made.actions) == 3
 
 
-def test_flips_that_nobody_saw_leave_running_pods_alone() -> None:
+def test_a_suspension_that_was_not_observed_leaves_running_pods_alone() -> None:
     """The operator was away when the job was suspended, and when it went on."""
     story = Story()
     story.run(NOW)
@@ -213,7 +213,9 @@ def test_an_ended_job_is_not_suspended(phase: str) -> None:
         ),
     ],
 )
-def test_it_says_where_it_goes_on(checkpoint: dict[str, Any], says: str, left: dict[str, int] | None) -> None:
+def test_the_event_of_a_resumed_job_names_where_it_goes_on(
+    checkpoint: dict[str, Any], says: str, left: dict[str, int] | None
+) -> None:
     status = {"checkpoint": {"step": 40}, "active": {"seconds": 5}, "conditions": [SUSPENDED]}
     made = plan_answered(builders.job(checkpoint=checkpoint, status=status), Children(), at(1))
     assert says in [one.message for one in made.events]
@@ -225,7 +227,7 @@ def test_it_says_where_it_goes_on(checkpoint: dict[str, Any], says: str, left: d
     ("strategy", "again"),
     [("MultiWorkerMirrored", ["chief-0", "worker-0", "worker-1"]), ("ParameterServer", ["chief-0", "worker-1"])],
 )
-def test_who_has_finished_is_needed_again_where_its_peers_wait_for_it(strategy: str, again: list[str]) -> None:
+def test_a_finished_task_is_started_again_if_its_peers_wait_for_it(strategy: str, again: list[str]) -> None:
     status = {
         "conditions": [SUSPENDED],
         "active": {"seconds": 5},
@@ -252,7 +254,7 @@ def test_new_parameter_servers_need_worker_0_again_where_there_is_no_chief() -> 
     assert sorted(found.status.internal.attempts.exceptions) == ["ps-0", "ps-1", "worker-0", "worker-1"]
 
 
-def test_of_a_job_whose_activity_is_not_known_the_time_since_its_start_counts() -> None:
+def test_the_active_time_of_a_job_without_one_counts_from_its_start() -> None:
     job = builders.job(suspend=True, status={"startTime": "2026-11-21T10:00:00Z", "phase": "Running"})
     found = builders.draft(job, now=at(90))
     suspend(found)
@@ -260,7 +262,7 @@ def test_of_a_job_whose_activity_is_not_known_the_time_since_its_start_counts() 
     assert found.status.active.seconds == 90
 
 
-def test_it_is_pending_until_all_run_again_and_no_restart() -> None:
+def test_a_resumed_job_is_pending_until_all_tasks_run_again() -> None:
     story = Story()
     story.run(NOW)
     story.flip(True)
@@ -272,7 +274,7 @@ def test_it_is_pending_until_all_run_again_and_no_restart() -> None:
 
 @pytest.mark.parametrize("checkpoint", [CLAIM, None])
 @pytest.mark.parametrize("state", [builders.ended(143), None])
-def test_an_evaluator_that_was_told_to_end_is_made_again_uncounted(
+def test_an_evaluator_that_a_suspension_ended_is_created_again_and_not_counted(
     checkpoint: dict[str, Any] | None, state: dict[str, Any] | None
 ) -> None:
     """Training has ended well while the job was suspended, and then the job goes on."""

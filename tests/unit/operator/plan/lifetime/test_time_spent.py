@@ -51,7 +51,7 @@ def parts(goodput: Goodput) -> dict[str, float]:
     return {part.value: seconds for part, seconds in by_part(said.seconds).items()}
 
 
-def test_start_training_and_end() -> None:
+def test_start_training_saves_and_end_have_their_own_seconds() -> None:
     found = after(
         (8, seen(Doing.TRAINING, spent(0))),
         (30, seen(Doing.TRAINING, spent(20, 100, saving=1.5))),
@@ -61,7 +61,7 @@ def test_start_training_and_end() -> None:
     assert (found.percent, found.kept_steps) == (75, 200)
 
 
-def test_the_time_since_the_last_report_is_unknown_until_it_is_told() -> None:
+def test_the_time_since_the_last_report_is_unknown_until_it_is_reported() -> None:
     first = after((5, seen(Doing.TRAINING, spent(4, 10))))
     assert parts(first) == {"kept": 4, "starting": 1}
     later = after((10, seen(Doing.TRAINING, spent(8.5, 20))), begins=first)
@@ -103,7 +103,7 @@ def test_a_worker_is_lost_and_training_goes_on_in_the_chiefs_container() -> None
 
 
 @pytest.mark.parametrize("between", [0, 1, 2])
-def test_what_a_chief_trained_before_a_worker_was_lost_counts_however_late_it_is_read(between: int) -> None:
+def test_training_before_a_lost_worker_counts_however_late_the_report_is_read(between: int) -> None:
     """Its last word is a second old when the loss is written, and so are those that are read between that and the
     restart in its container."""
     same = [(21.5 + 0.1 * number, seen(Doing.WAITING_FOR_PODS, spent(10, 50))) for number in range(between)]
@@ -119,7 +119,7 @@ def test_what_a_chief_trained_before_a_worker_was_lost_counts_however_late_it_is
     assert lost.keys() <= {"restarting", "waitingForPods"}
 
 
-def test_what_was_trained_before_a_worker_was_lost_is_known_once_the_chief_is_read_again() -> None:
+def test_training_before_a_lost_worker_counts_once_a_silent_chief_answers_again() -> None:
     """The first look after a start, or at a chief that is silent, has no word of it."""
     found = after(
         (10, seen(Doing.TRAINING, spent(10, 50))),
@@ -132,7 +132,7 @@ def test_what_was_trained_before_a_worker_was_lost_is_known_once_the_chief_is_re
     assert parts(found).get("unknown", 0) <= 12
 
 
-def test_what_is_unknown_stays_so_once_all_tasks_run_again() -> None:
+def test_unknown_time_stays_unknown_once_all_tasks_run_again() -> None:
     gone = after((10, seen(Doing.TRAINING, spent(10, 10))), (2010, seen(Doing.WAITING_FOR_PODS, readable=False)))
     starts = after((2020, seen(Doing.RESTARTING, readable=False)), begins=gone)
     for reported in (None, spent(5, 5, begins=10, attempt=1)):
@@ -151,7 +151,7 @@ def test_a_new_pod_of_the_chief_has_no_claim_on_what_is_unknown_of_the_last() ->
     assert parts(found) == {"kept": 15, "unknown": 2000, "waitingForPods": 5}
 
 
-def test_a_restart_in_place_that_no_pod_shows_is_one() -> None:
+def test_a_restart_in_place_that_no_pod_shows_counts_as_restarting() -> None:
     found = after(
         (10, seen(Doing.TRAINING, spent(10, 100))),
         (30, seen(Doing.TRAINING, spent(15, 150, redone=2, redone_steps=10, incarnation=1))),
@@ -210,7 +210,7 @@ def test_suspension_is_no_time_at_all() -> None:
     assert found.redone_steps == 0
 
 
-def test_a_chief_that_is_silent_is_unknown_and_its_later_word_counts() -> None:
+def test_the_time_of_a_silent_chief_is_unknown_until_its_next_report() -> None:
     silent = after((10, seen(Doing.TRAINING, spent(10, 10))), (1000, UNREADABLE), (2000, UNREADABLE))
     assert parts(silent) == {"kept": 10, "unknown": 1990}
     assert silent.percent == 100  # of the time of which it is known
@@ -224,7 +224,7 @@ def test_a_chief_that_is_silent_is_unknown_and_its_later_word_counts() -> None:
     assert parts(new_pod) == {"kept": 15, "unknown": 2000, "waitingForPods": 5}
 
 
-def test_a_chief_that_never_tells_gives_no_percent() -> None:
+def test_a_chief_that_never_reports_its_time_gives_no_percentage() -> None:
     old_trainer = after((10, seen(Doing.TRAINING)), (100, seen(Doing.TRAINING)), (200, UNREADABLE))
     assert parts(old_trainer) == {"starting": 10, "unknown": 190}
     assert old_trainer.percent is None
@@ -257,7 +257,7 @@ def test_an_operator_that_was_away_while_a_job_trained_misses_nothing() -> None:
     assert parts(found) == {"kept": 86_400, "saving": 9, "unknown": 1}
 
 
-def test_a_clock_that_is_set_back_or_forward() -> None:
+def test_a_clock_that_is_set_back_or_forward_changes_no_training_time() -> None:
     trains = after((100, seen(Doing.TRAINING, spent(100, 100))))
     back = after(
         (50, seen(Doing.TRAINING, spent(110, 110))), (60, seen(Doing.TRAINING, spent(120, 120))), begins=trains
@@ -267,7 +267,7 @@ def test_a_clock_that_is_set_back_or_forward() -> None:
     assert parts(ahead) == {"kept": 110, "unknown": 3890}
 
 
-def test_nobody_trains_longer_than_there_was_time() -> None:
+def test_reported_training_time_is_limited_to_the_time_that_has_passed() -> None:
     found = after((10, seen(Doing.TRAINING, spent(1e9, 10, saving=1e9, redone=1e9))))
     assert sum(parts(found).values()) == 10
 
@@ -294,7 +294,7 @@ SEEN = st.builds(
 
 
 @given(st.lists(st.tuples(st.integers(-50, 300), SEEN), max_size=12))
-def test_every_second_stands_under_one_name(looks: Iterable[tuple[int, Seen]]) -> None:
+def test_every_second_is_counted_once(looks: Iterable[tuple[int, Seen]]) -> None:
     goodput, moment, counted = BEGAN, 0, 0
     for step, what in looks:
         before, moment = goodput, moment + step
@@ -338,7 +338,7 @@ def seconds(status: dict[str, Any]) -> dict[str, float]:
     return {name: float(text) for name, text in status["goodput"]["seconds"].items()}
 
 
-def test_it_is_no_reason_to_write_the_status() -> None:
+def test_a_change_of_goodput_alone_does_not_write_the_status() -> None:
     history = History()
     history.look(0)
     history.look(1, report(0, 0.0))
@@ -354,7 +354,7 @@ def test_it_is_no_reason_to_write_the_status() -> None:
     assert history.writes == writes
 
 
-def test_it_is_written_with_the_progress() -> None:
+def test_goodput_is_written_with_the_progress() -> None:
     history = History()
     history.look(0)
     status: dict[str, Any] = {}
@@ -365,12 +365,12 @@ def test_it_is_written_with_the_progress() -> None:
     assert status["goodput"]["steps"] == {"kept": status["progress"]["step"]}
 
 
-def test_steps_that_are_told_of_with_the_first_look_count() -> None:
+def test_steps_that_are_reported_at_the_first_look_count() -> None:
     """The status may not be written again for a long time."""
     assert History().look(0, report(10, 5.0))["goodput"]["steps"] == {"kept": 10}
 
 
-def test_it_begins_when_all_tasks_first_run() -> None:
+def test_goodput_begins_when_all_tasks_first_run() -> None:
     history = History()
     history.pods = {}
     assert "goodput" not in history.look(0)
@@ -379,7 +379,7 @@ def test_it_begins_when_all_tasks_first_run() -> None:
     assert seconds(history.look(130, report(1, 20.0))) == {"kept": 20, "starting": 10}
 
 
-def test_the_last_word_of_the_chief_counts_and_nothing_after_the_end_does() -> None:
+def test_the_last_report_of_the_chief_counts_and_nothing_after_the_end_does() -> None:
     history = History()
     history.look(0)
     history.look(5, report(10, 4.0))
@@ -421,14 +421,14 @@ def test_silence_counts_as_unknown_once_it_lasts() -> None:
     assert seconds(status) == {"kept": 180, "unknown": 20}
 
 
-def test_an_image_of_ones_own_has_none() -> None:
+def test_a_job_without_a_program_has_no_goodput() -> None:
     history = History(program=False)
     assert "goodput" not in history.look(0)
     assert "goodput" not in history.look(100, report(1, 1.0))
 
 
 @pytest.mark.parametrize("odd", ["much", [1], {"kept": "all"}, {"kept": float("nan")}, {"kept": -5, "from": 1.5}, None])
-def test_whatever_a_report_has_there_the_plan_goes_on(odd: Any) -> None:
+def test_an_odd_field_spent_of_a_report_is_no_error(odd: Any) -> None:
     history = History()
     history.look(0)
     status = history.look(30, report(10, 5.0, spent=odd))
@@ -441,7 +441,7 @@ def test_a_later_look_at_the_same_moment_adds_nothing() -> None:
     assert (parts(again), again.kept_steps) == (parts(trains), trains.kept_steps)
 
 
-def test_an_operator_that_begins_anew_and_finds_a_lost_worker_misses_nothing() -> None:
+def test_a_restarted_operator_that_finds_a_lost_worker_misses_no_training_time() -> None:
     job = History("MultiWorkerMirrored")
     job.look(0)
     job.look(10, report(50, 10.0))

@@ -47,7 +47,7 @@ def test_the_evaluator_is_made_when_every_task_that_trains_has_its_pod():
     assert calls(job, *pods.values(), last) == ["create digits-evaluator-0-0"]
 
 
-def test_what_is_there_is_left_alone():
+def test_no_calls_are_made_if_all_pods_exist():
     job = builders.job(evaluator=True)
     assert calls(job, *builders.all_pods(job).values()) == []
 

@@ -67,7 +67,7 @@ def pods_made_after_others(job: Job) -> dict[str, Manifest]:
     return pods_made(plan(job, carried_out(Children(), plan(job, Children(), NOW)), NOW))
 
 
-def test_it_is_made_with_the_first_pods_and_they_are_its_members():
+def test_a_pod_group_is_created_with_the_first_pods_which_are_its_members():
     made = plan(gang_job(), Children(), NOW)
     (create,) = of(made, Create)
     assert (create.kind, create.name, gangs.minimum(create.manifest)) == (KIND, "digits", 4)
@@ -79,7 +79,7 @@ def test_it_is_made_with_the_first_pods_and_they_are_its_members():
     assert made.status["gang"] == {"provider": "Kubernetes", "minAvailable": 4}
 
 
-def test_it_comes_before_the_pods():
+def test_a_pod_group_is_created_before_the_pods():
     kinds = [one.kind for one in plan(gang_job(), Children(), NOW).actions if isinstance(one, Create)]
     assert kinds.index(KIND) < kinds.index("Pod")
 
@@ -108,14 +108,14 @@ def test_a_later_default_reaches_no_job_that_has_begun():
     assert other.kind == gangs.KINDS[GangProvider.VOLCANO]
 
 
-def test_one_that_was_deleted_is_made_again():
+def test_a_deleted_pod_group_is_created_again():
     began, children = settled(gang_job(), None)
     assert len(of(plan_answered(began, children), Create)) == 1
     going = deleting(stored_group(began))
     assert len(of(plan_answered(began, Children((*children.objects, going))), Create)) == 1
 
 
-def test_a_strangers_of_that_name_is_no_group_of_ours():
+def test_a_pod_group_that_the_job_does_not_own_is_not_its_group():
     began, children = settled(gang_job(), None)
     other = stored_group(began)
     other["metadata"]["ownerReferences"] = []
@@ -123,7 +123,7 @@ def test_a_strangers_of_that_name_is_no_group_of_ours():
 
 
 @pytest.mark.parametrize("provider", ["Volcano", "Coscheduling", "Kubernetes"])
-def test_it_is_put_right_only_while_a_pod_waits(provider: str):
+def test_a_pod_group_is_repaired_only_while_a_pod_waits(provider: str):
     began = gang_job(provider)
     version = {"Volcano": "scheduling.volcano.sh/v1beta1", "Kubernetes": "scheduling.k8s.io/v1beta1"}.get(provider, "x")
     wrong = stored_group(began, version, at_most=1)
@@ -135,7 +135,7 @@ def test_it_is_put_right_only_while_a_pod_waits(provider: str):
     assert gangs.minimum(repair.manifest) == 4
 
 
-def test_it_is_given_up_while_the_job_is_suspended_and_made_anew_after():
+def test_a_pod_group_is_deleted_for_a_suspension_and_created_again_after_it():
     began, children = settled(gang_job(), stored_group(gang_job()))
     suspended = began.model_copy(update={"spec": began.spec.model_copy(update={"suspend": True})})
     made = plan(suspended, children, NOW)
@@ -147,7 +147,7 @@ def test_it_is_given_up_while_the_job_is_suspended_and_made_anew_after():
     assert all("schedulingGroup" in pod["spec"] for name, pod in pods_made(again).items() if "evaluator" not in name)
 
 
-def test_it_is_given_up_when_the_job_has_ended():
+def test_a_pod_group_is_deleted_when_its_job_has_ended():
     began, children = settled(gang_job(), stored_group(gang_job()), chief_0=all_pods(gang_job(), ended())["chief-0"])
     done = plan_answered(began, children)
     ended_job = with_status(began, done.status or began.status)
@@ -203,7 +203,7 @@ def test_a_gang_does_not_wait_for_what_has_finished():
     assert gangs.minimum(repair.manifest) == 3
 
 
-def test_where_a_group_cannot_be_changed_a_pod_that_is_too_few_stays_outside():
+def test_a_replaced_pod_stays_outside_of_a_pod_group_that_cannot_be_changed():
     made, pod = replaced("scheduling.k8s.io/v1alpha2", "worker-1")
     assert "schedulingGroup" not in pod["spec"]
     assert of(made, Repair) == []
@@ -217,7 +217,9 @@ def test_where_a_group_cannot_be_changed_a_pod_that_is_too_few_stays_outside():
         ("Coscheduling", {"labels": {gangs.COSCHEDULING_GROUP: "mine"}}, f"labels[{gangs.COSCHEDULING_GROUP}]=mine"),
     ],
 )
-def test_a_group_of_the_users_own_is_replaced_with_a_word(provider: str, metadata: dict[str, Any], field: str):
+def test_a_group_in_the_users_template_is_replaced_and_an_event_says_so(
+    provider: str, metadata: dict[str, Any], field: str
+):
     replicas = {"chief": {}, "worker": {"replicas": 2, "template": {"metadata": metadata}}, "ps": {"replicas": 1}}
     asked = gang_job(provider, replicaSpecs=replicas)
     made = plan(asked, Children(), NOW)

@@ -80,7 +80,7 @@ def test_the_status_names_the_pod_and_says_when_its_node_is_lost():
     assert "out-of-service" in late.status["message"]
 
 
-def test_a_chief_that_is_there_waits_for_nobody():
+def test_a_chief_that_exists_does_not_wait():
     pods = builders.all_pods(JOB)
     situation = builders.situation(JOB, *pods.values(), old_chief(builders.running()))
     assert writer_left(situation) is None
@@ -97,7 +97,7 @@ def test_a_chief_that_waits_for_its_predecessors_end_says_so():
     assert why_the_chief_waits(builders.situation(job, old)) == ""
 
 
-def test_others_do_not_wait_for_theirs():
+def test_a_worker_does_not_wait_for_its_earlier_pod():
     job = builders.job(status=builders.at_attempts({"worker-0": 1}))
     pods = builders.all_pods(job)
     pods["worker-0"] = builders.deleting(builders.pod(job, "worker-0", builders.running()))

@@ -30,7 +30,7 @@ def test_pods_with_their_labels_are_left_alone():
     "label", [labels.JOB_NAME, labels.JOB_UID, labels.ROLE, labels.INDEX, labels.ATTEMPT, labels.SERVING]
 )
 @pytest.mark.parametrize("changed", [None, "other"])
-def test_a_label_is_put_back_as_it_was(label: str, changed: str | None):
+def test_a_lost_or_changed_label_is_restored(label: str, changed: str | None):
     pods = builders.all_pods(JOB)
     pod = pods["worker-1"]
     was = pod["metadata"]["labels"].pop(label)
@@ -43,7 +43,7 @@ def test_a_label_is_put_back_as_it_was(label: str, changed: str | None):
     assert "digits-worker-1-0" in event.message
 
 
-def test_a_pod_without_any_labels_gets_all_of_ours_back():
+def test_a_pod_without_labels_gets_all_labels_of_dtjob_back():
     pods = builders.all_pods(JOB)
     was = pods["chief-0"]["metadata"].pop("labels")
     ((action,), _) = restored(JOB, *pods.values())
@@ -59,7 +59,7 @@ def test_an_earlier_attempt_does_not_get_its_host_name_back():
     assert action.labels == {labels.INDEX: "0"}
 
 
-def test_many_are_counted():
+def test_the_event_names_three_pods_and_counts_the_others():
     pods = builders.all_pods(JOB)
     for pod in pods.values():
         del pod["metadata"]["labels"][labels.ROLE]

@@ -26,13 +26,13 @@ def all_there() -> list[Manifest]:
     return [builders.stored(one) for one in shared.shared_objects(JOB)]
 
 
-def test_what_is_missing_is_made_and_what_is_well_left_alone():
+def test_missing_shared_objects_are_created_and_correct_ones_are_left_alone():
     assert asked() == ["create Service", "create ConfigMap", "create NetworkPolicy"]
     assert asked(*all_there()) == []
     assert asked(*all_there()[1:]) == ["create Service"]
 
 
-def test_what_pods_had_is_made_again():
+def test_a_shared_object_that_pods_had_is_created_again():
     pods = builders.all_pods(JOB).values()
     (made,) = keep_shared(builders.situation(JOB, *pods, *all_there()[:2]))
     assert isinstance(made, Create)
@@ -41,7 +41,7 @@ def test_what_pods_had_is_made_again():
     assert [one.again for one in first if isinstance(one, Create)] == [False] * 3
 
 
-def test_what_drifted_is_mended_with_the_field_named():
+def test_a_drifted_shared_object_is_repaired_and_the_field_is_named():
     service, config_map, policy = all_there()
     policy["spec"]["ingress"] = [{}]
     assert asked(service, config_map, policy) == ["repair NetworkPolicy"]
@@ -52,7 +52,7 @@ def test_what_drifted_is_mended_with_the_field_named():
     assert asked(service, config_map, policy) == []  # it is made anew once it is gone
 
 
-def test_a_strangers_object_is_not_mended():
+def test_an_object_that_the_job_does_not_own_is_not_repaired():
     service, config_map, policy = all_there()
     strange = deepcopy(service)
     strange["metadata"]["ownerReferences"] = []

@@ -45,7 +45,7 @@ def test_a_pod_that_is_seen_no_more_is_asked_for_first(role: str):
     assert created(gone) == [f"digits-{role}-1"]
 
 
-def test_so_is_one_of_a_job_that_is_to_be_suspended():
+def test_an_unseen_pod_is_looked_up_before_its_job_is_suspended():
     """It may be running, and would keep its node though the job says that it has no pods."""
     job = builders.job()
     pods = builders.all_pods(job)
@@ -93,7 +93,7 @@ def test_a_chief_that_lost_a_label_is_the_chief_still(label: str):
     assert made.status is None
 
 
-def test_another_tasks_labels_make_no_other_task_of_it():
+def test_a_pod_with_the_labels_of_another_task_stays_a_pod_of_its_own_task():
     job = builders.job()
     pods = builders.all_pods(job)
     job = settled(job, pods)
@@ -113,7 +113,7 @@ def test_another_tasks_labels_make_no_other_task_of_it():
         (9, (), (), tuple(f"digits-chief-0-{n}" for n in (8, 7, 6, 5, 4))),
     ],
 )
-def test_before_a_chief_is_made_its_predecessors_are_asked_for(
+def test_earlier_pods_of_the_chief_are_looked_up_before_a_new_one_is_created(
     attempt: int, seen: tuple[int, ...], gone: tuple[str, ...], asked: tuple[str, ...]
 ):
     job = builders.job(status=builders.remembered({"chief-0": attempt}, allCreated=False))
@@ -133,7 +133,7 @@ def test_before_a_chief_is_made_its_predecessors_are_asked_for(
     ],
     ids=["its predecessor still saves", "it is there"],
 )
-def test_none_is_asked_for_while_no_chief_is_to_be_made(attempts: dict[str, int]):
+def test_no_earlier_chief_is_looked_up_while_no_chief_is_to_be_created(attempts: dict[str, int]):
     job = builders.job(status=builders.remembered(attempts, allCreated=False))
     pods = builders.all_pods(job)
     pods["chief-0"] = builders.pod(job, "chief-0", builders.running())

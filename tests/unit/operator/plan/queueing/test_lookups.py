@@ -46,7 +46,7 @@ def test_the_class_of_the_pods_counts_where_there_is_no_label() -> None:
     assert spec_of(story) == {"priorityClassRef": ref, "priority": 7}
 
 
-def test_another_class_may_be_named_at_any_time() -> None:
+def test_the_priority_class_may_be_changed_at_any_time() -> None:
     story = Story(HIGH)
     story.there |= {("WorkloadPriorityClass", name): a_class(value) for name, value in (("high", 10), ("low", 1))}
     story.settle()
@@ -108,7 +108,7 @@ def place(story: Story) -> None:
 
 
 @pytest.mark.parametrize("how", ["required", "preferred"])
-def test_kueue_places_chief_and_workers_as_one(how: str) -> None:
+def test_kueue_places_the_chief_and_the_workers_as_one_group(how: str) -> None:
     story = queued(how=how, evaluator=True)
     request = {how: RACK, "podSetGroupName": "training"}
     assert requests(story) == {"chief": request, "worker": request, "evaluator": None}

@@ -38,7 +38,7 @@ def test_a_queued_job_makes_its_workload_and_nothing_else() -> None:
     assert [one["kind"] for one in story.children.objects] == [kueue.KIND]
 
 
-def test_nothing_counts_while_it_waits() -> None:
+def test_deadlines_do_not_count_while_a_job_waits_in_its_queue() -> None:
     story = Story(activeDeadlineSeconds=100, startDeadlineSeconds=50)
     story.settle()
     story.settle(at(86_400))
@@ -52,7 +52,7 @@ def test_nothing_counts_while_it_waits() -> None:
     assert story.stands == ("Failed", "StartDeadlineExceeded")
 
 
-def test_it_says_what_kueue_says() -> None:
+def test_the_message_of_a_queued_job_has_kueues_message() -> None:
     story = Story()
     story.settle()
     story.say(condition("QuotaReserved", False, "Pending", "insufficient unused quota for cpu in flavor default"))
@@ -62,7 +62,7 @@ def test_it_says_what_kueue_says() -> None:
     assert story.own("QuotaReserved") == ("False", "Pending")
 
 
-def test_quota_alone_starts_nothing() -> None:
+def test_a_job_with_quota_waits_for_its_admission_checks() -> None:
     story = Story()
     story.settle()
     check = {"name": "nodes", "state": "Pending", "message": "asking for 3 nodes"}
@@ -89,7 +89,7 @@ def test_admitted_pods_go_where_their_flavour_is() -> None:
     assert story.own("Admitted") == ("True", "ByTest")
 
 
-def test_where_the_pods_go_is_written_down_before_one_is_made() -> None:
+def test_the_placement_of_pods_is_in_the_status_before_they_are_created() -> None:
     story = Story()
     story.settle()
     story.admit(flavours={"cpu": "spot"})
@@ -166,7 +166,7 @@ def test_a_pod_that_is_lost_with_its_node_does_not_keep_the_quota() -> None:
     assert story.said("QuotaReserved") == ("False", "Pending")
 
 
-def test_admitted_again_it_goes_on_with_new_pods() -> None:
+def test_a_job_that_is_admitted_again_goes_on_with_new_pods() -> None:
     story = running()
     story.evict()
     story.settle(at(100))
@@ -181,7 +181,7 @@ def test_admitted_again_it_goes_on_with_new_pods() -> None:
 
 
 @pytest.mark.parametrize("reason", ["Deactivated", "ClusterQueueStopped", "PodsReadyTimeout", "AdmissionCheck"])
-def test_after_any_other_eviction_kueue_says_when_it_queues_again(reason: str) -> None:
+def test_a_workload_evicted_for_another_reason_has_the_condition_requeued_false(reason: str) -> None:
     story = running()
     story.evict(reason, "because")
     story.settle(at(100))
@@ -249,7 +249,7 @@ def test_a_job_created_suspended_is_not_queued() -> None:
     assert (story.workload, story.stands) == (None, ("Suspended", "JobSuspended"))
 
 
-def test_while_it_waits_it_may_change_its_queue_and_leave_it() -> None:
+def test_a_waiting_job_may_change_its_queue_and_leave_it() -> None:
     story = Story()
     story.settle()
     story.label(**OTHER)
@@ -262,7 +262,7 @@ def test_while_it_waits_it_may_change_its_queue_and_leave_it() -> None:
     assert "queue" not in story.job.status
 
 
-def test_while_it_runs_its_queue_stays() -> None:
+def test_a_running_job_keeps_its_queue() -> None:
     story = running()
     story.label(**OTHER)
     story.settle(at(10))
@@ -290,7 +290,7 @@ def test_a_label_that_comes_to_a_running_job_does_nothing_until_it_is_suspended(
 
 
 @pytest.mark.parametrize("queued", [False, True])
-def test_a_job_that_has_ended_is_told_nothing_of_its_next_start(queued: bool) -> None:
+def test_an_ended_job_has_no_condition_about_its_next_start(queued: bool) -> None:
     story = running() if queued else Story({})
     story.run()
     story.label(**OTHER)
@@ -308,7 +308,7 @@ def test_a_job_that_has_ended_is_told_nothing_of_its_next_start(queued: bool) ->
     ("state", "words"),
     [(Kueue.ABSENT, "this cluster has no Kueue (kueue.x-k8s.io/v1beta2)"), (Kueue.FORBIDDEN, "kueue.enabled")],
 )
-def test_without_kueue_it_waits_and_says_so(state: Kueue, words: str) -> None:
+def test_a_queued_job_without_kueue_waits_and_says_so(state: Kueue, words: str) -> None:
     story = Story(kueue=state)
     story.settle()
     assert story.stands == ("Suspended", "NoKueue")
@@ -359,7 +359,7 @@ def test_a_prebuilt_workload_is_adopted() -> None:
     assert story.workload is not None  # it is not ours to delete
 
 
-def test_anothers_prebuilt_workload_is_left_alone() -> None:
+def test_a_prebuilt_workload_of_another_owner_is_left_alone() -> None:
     story = Story({**QUEUE, kueue.PREBUILT: "theirs"})
     owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "other", "uid": "x", "controller": True}
     metadata = {
@@ -383,7 +383,7 @@ def test_a_finished_workload_of_a_job_that_is_not_holds_it() -> None:
     assert "delete that Workload" in story.job.status["message"]
 
 
-def test_what_contradicts_the_template_fails_the_workload() -> None:
+def test_a_node_selector_of_kueue_that_contradicts_the_template_fails_the_workload() -> None:
     story = Story(replicaSpecs={"chief": {}, "worker": {"template": {"spec": {"nodeSelector": {"pool": "large"}}}}})
     story.settle()
     story.admit(flavours={"cpu": "spot"})

@@ -20,7 +20,7 @@ def sent(**spec: object) -> Story:
     return Story(managedBy=CONTROLLER, **spec)
 
 
-def test_it_makes_the_workload_and_no_pod() -> None:
+def test_a_job_of_multikueue_gets_a_workload_and_no_pods() -> None:
     story = sent()
     assert kinds(story.look()) == ["make Workload"]
     story.admit()
@@ -37,7 +37,7 @@ def test_it_makes_the_workload_and_no_pod() -> None:
         Story(managedBy=CONTROLLER, suspend=True),
     ],
 )
-def test_it_makes_none_for_any_other(story: Story) -> None:
+def test_a_job_without_queue_kueue_or_multikueue_or_suspended_gets_no_workload(story: Story) -> None:
     made = plan(story.job, story.children, NOW)
     assert (made.actions, made.status) == ((), None)
 
@@ -48,7 +48,7 @@ def test_an_ended_job_is_not_queued_again() -> None:
     assert plan(story.job, story.children, NOW).actions == ()
 
 
-def test_what_is_evicted_gives_its_quota_back_at_once() -> None:
+def test_an_evicted_workload_gives_its_quota_back_at_once() -> None:
     story = sent()
     story.look()
     story.admit()
@@ -65,7 +65,7 @@ def test_a_suspended_job_gives_its_place_up() -> None:
     assert kinds(story.look(at(10))) == ["delete Workload"]
 
 
-def test_what_is_finished_stays_as_it_is() -> None:
+def test_a_finished_workload_is_not_changed() -> None:
     story = sent()
     story.look()
     story.say(condition("Finished", True, "Succeeded"))
@@ -88,7 +88,7 @@ def test_the_other_cluster_takes_up_the_workload_that_an_annotation_names() -> N
     assert kueue.prebuilt_of(story.job) == "theirs"
 
 
-def test_what_another_clusters_dtjob_has_made_is_not_ours_in_the_other_cluster() -> None:
+def test_a_workload_that_multikueue_copied_is_not_dtjobs_own_in_the_other_cluster() -> None:
     """MultiKueue copies a Workload with its annotations."""
     specs: Any = {
         "replicaSpecs": {"chief": {}, "worker": {"replicas": 2}},

@@ -64,7 +64,7 @@ def admit(story: Story) -> None:
     story.say(REPLACED, of=had)
 
 
-def test_it_trains_on_and_asks_for_all_that_it_needs() -> None:
+def test_a_growing_group_trains_on_and_its_new_workload_asks_for_all_workers() -> None:
     story = asking()
     assert (story.stands, len(story.pods)) == (("Running", "AllTasksRunning"), 3)
     asks, had = story.workloads[4], story.workloads[2]
@@ -78,7 +78,7 @@ def test_it_trains_on_and_asks_for_all_that_it_needs() -> None:
     assert story.job.status["workers"]["message"].endswith("Kueue says: insufficient quota")
 
 
-def test_admitted_the_group_grows_and_the_first_workload_goes() -> None:
+def test_the_group_grows_after_the_admission_and_the_first_workload_is_deleted() -> None:
     story = asking()
     admit(story)
     story.settle(at(21))
@@ -91,7 +91,7 @@ def test_admitted_the_group_grows_and_the_first_workload_goes() -> None:
     assert not [one for one in story.events if one.reason == "Evicted"]
 
 
-def test_admitted_while_nobody_looked_and_the_first_is_gone() -> None:
+def test_an_unobserved_admission_is_taken_over_though_the_first_workload_is_gone() -> None:
     story = asking()
     admit(story)
     gone = uid(story.workloads[2])
@@ -102,7 +102,7 @@ def test_admitted_while_nobody_looked_and_the_first_is_gone() -> None:
     assert story.job.status["queue"]["uid"] == uid(story.workloads[4])
 
 
-def test_between_the_two_while_checks_are_open_it_trains_on() -> None:
+def test_a_group_trains_on_while_checks_of_its_new_workload_are_open() -> None:
     story = covered()
     assert (story.stands[0], len(story.pods), len(story.workloads)) == ("Running", 3, 2)
 
@@ -120,7 +120,7 @@ def test_a_flavour_that_is_gone_leaves_the_pods_where_they_go() -> None:
     assert story.stands[0] == "Running"
 
 
-def test_another_number_is_written_into_what_asks() -> None:
+def test_a_new_number_of_workers_is_written_into_the_waiting_workload() -> None:
     story = asking()
     before = uid(story.workloads[4])
     story.scale(5)
@@ -132,7 +132,7 @@ def test_another_number_is_written_into_what_asks() -> None:
     assert (list(story.workloads), story.stands[0]) == ([2], "Running")
 
 
-def test_what_is_deleted_must_not_have_been_admitted_meanwhile() -> None:
+def test_a_workload_is_deleted_only_at_the_version_that_was_not_admitted() -> None:
     story = asking()
     asks = story.workloads[4]
     story.scale(2)
@@ -140,7 +140,7 @@ def test_what_is_deleted_must_not_have_been_admitted_meanwhile() -> None:
     assert [(one.uid, one.version) for one in deleted] == [(uid(asks), asks["metadata"]["resourceVersion"])]
 
 
-def test_who_goes_first_may_change_for_what_asks_too() -> None:
+def test_a_priority_class_may_change_for_a_workload_that_waits() -> None:
     story = asking()
     story.there["WorkloadPriorityClass", "high"] = {"metadata": {"name": "high"}, "value": 1000}
     story.label(**{**QUEUE, kueue.PRIORITY_CLASS: "high"})
@@ -149,7 +149,7 @@ def test_who_goes_first_may_change_for_what_asks_too() -> None:
     assert "priorityClassRef" not in story.workloads[2]["spec"]  # it has quota, and had none
 
 
-def test_scaled_in_the_look_in_which_it_ends_it_asks_for_nothing() -> None:
+def test_a_job_that_is_scaled_as_it_ends_asks_for_nothing() -> None:
     story = running()
     for one in story.pods:
         one["status"] = builders.ended(0)
@@ -162,7 +162,7 @@ def test_scaled_in_the_look_in_which_it_ends_it_asks_for_nothing() -> None:
     assert story.said("Finished") == ("True", "Succeeded")
 
 
-def test_evicted_meanwhile_it_asks_for_all_in_the_place_that_it_had() -> None:
+def test_a_growing_job_that_is_evicted_asks_for_all_workers_with_its_first_workload() -> None:
     story = asking()
     had = story.workloads[2]
     story.say(condition("Evicted", True, "Preempted", "for another"), of=had)
@@ -173,7 +173,7 @@ def test_evicted_meanwhile_it_asks_for_all_in_the_place_that_it_had() -> None:
     assert story.said("QuotaReserved") == ("False", "Pending")
 
 
-def test_evicted_after_it_has_grown_it_may_begin_with_fewer() -> None:
+def test_a_grown_job_that_is_evicted_may_begin_with_fewer_workers() -> None:
     story = asking()
     admit(story)
     story.settle(at(21))
@@ -185,7 +185,7 @@ def test_evicted_after_it_has_grown_it_may_begin_with_fewer() -> None:
 
 
 @pytest.mark.parametrize("end", ["suspended", "ended"])
-def test_of_a_job_that_does_not_run_nothing_asks_for_more(end: str) -> None:
+def test_a_job_that_does_not_run_has_no_workload_that_asks_for_more_workers(end: str) -> None:
     story = asking()
     if end == "suspended":
         story.suspend(True)
@@ -197,7 +197,7 @@ def test_of_a_job_that_does_not_run_nothing_asks_for_more(end: str) -> None:
     assert 4 not in story.workloads
 
 
-def test_replaced_by_one_that_somebody_deleted_it_queues_anew() -> None:
+def test_a_job_whose_replacing_workload_was_deleted_queues_again() -> None:
     story = asking()
     had = story.workloads[2]
     gone = uid(story.workloads[4])
@@ -209,7 +209,7 @@ def test_replaced_by_one_that_somebody_deleted_it_queues_anew() -> None:
     assert story.said("Finished") is None
 
 
-def test_fewer_give_their_quota_back_when_they_have_ended() -> None:
+def test_removed_workers_give_their_quota_back_when_they_have_ended() -> None:
     story = running(workers=3)
     story.scale(1)
     story.look(at(10))
@@ -220,7 +220,7 @@ def test_fewer_give_their_quota_back_when_they_have_ended() -> None:
     assert not [one for one in story.events if one.reason == "Evicted"]
 
 
-def test_admitted_with_fewer_it_gives_nothing_back_and_asks_for_no_more() -> None:
+def test_a_job_admitted_with_fewer_workers_keeps_its_workload_when_scaled_down() -> None:
     story = Story(
         checkpoint=CLAIM, replicaSpecs={"chief": {}, "worker": {"replicas": 4}}, elasticPolicy={"minReplicas": 1}
     )
@@ -237,7 +237,7 @@ def test_admitted_with_fewer_it_gives_nothing_back_and_asks_for_no_more() -> Non
     assert (list(story.workloads), len(story.pods), story.stands[0]) == ([4], 3, "Running")
 
 
-def test_more_workers_than_it_has_at_least_queue_anew() -> None:
+def test_a_minimum_above_the_number_of_workers_queues_the_job_again() -> None:
     story = running()
     story.scale(4, least=3)
     story.settle(at(10))
@@ -245,7 +245,7 @@ def test_more_workers_than_it_has_at_least_queue_anew() -> None:
     assert list(story.workloads) == [4]
 
 
-def test_pods_that_kueue_places_queue_anew() -> None:
+def test_a_scaled_job_with_a_topology_queues_again() -> None:
     story = Story(checkpoint=CLAIM, **ELASTIC)
     story.settle()
     assert story.workload is not None
@@ -259,7 +259,7 @@ def test_pods_that_kueue_places_queue_anew() -> None:
     assert (story.stands, list(story.workloads)) == (("Suspended", "Queued"), [3])
 
 
-def test_while_kueue_is_away_nothing_is_asked() -> None:
+def test_a_scaled_job_asks_for_nothing_while_kueue_is_away() -> None:
     story = running()
     story.children = replace(story.children, kueue=Kueue.ABSENT)
     story.scale(4)
@@ -267,7 +267,7 @@ def test_while_kueue_is_away_nothing_is_asked() -> None:
     assert (story.stands[0], list(story.workloads)) == ("Running", [2])
 
 
-def test_who_gave_some_back_asks_anew_before_it_grows_again() -> None:
+def test_a_group_that_gave_quota_back_asks_again_before_it_grows() -> None:
     story = running(workers=3)
     story.scale(1)
     story.look(at(10))
@@ -294,7 +294,7 @@ def test_quota_that_was_taken_over_is_not_given_back_under_a_pod(why: str) -> No
     assert not [one for one in story.workloads.values() if (one.get("status") or {}).get("admission")]
 
 
-def test_while_checks_are_open_the_first_may_go() -> None:
+def test_the_first_workload_may_be_deleted_while_checks_of_the_second_are_open() -> None:
     story = covered()
     gone = uid(story.workloads[2])
     story.children = replace(story.children, objects=tuple(one for one in story.children.objects if uid(one) != gone))
@@ -305,7 +305,7 @@ def test_while_checks_are_open_the_first_may_go() -> None:
     assert story.job.status["queue"]["podSets"]["worker"]["count"] == 4
 
 
-def test_what_has_quota_again_is_not_written_anew() -> None:
+def test_a_workload_that_has_quota_again_is_not_written() -> None:
     story = asking()
     admit(story)
     story.settle(at(21))
@@ -321,7 +321,7 @@ def test_what_has_quota_again_is_not_written_anew() -> None:
     assert (story.stands[0], len(story.pods)) == ("Running", 5)
 
 
-def test_without_its_label_it_asks_for_no_more_and_trains_on() -> None:
+def test_a_job_that_lost_its_queue_label_asks_for_no_more_and_trains_on() -> None:
     story = running()
     story.label()
     story.scale(4)
@@ -333,7 +333,7 @@ def test_without_its_label_it_asks_for_no_more_and_trains_on() -> None:
 
 
 @pytest.mark.parametrize("bounds", [(2, None), (None, 8), (2, 8)])
-def test_other_bounds_change_nothing_of_what_it_has(bounds: tuple[int | None, int | None]) -> None:
+def test_changed_bounds_do_not_change_the_workload_of_a_running_job(bounds: tuple[int | None, int | None]) -> None:
     story = asking()
     admit(story)
     story.settle(at(21))

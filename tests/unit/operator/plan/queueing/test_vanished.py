@@ -60,7 +60,7 @@ def end(story: Story, *roles: str) -> None:
     story.children = replace(story.children, objects=tuple(dict(one) for one in story.children.objects))
 
 
-def test_it_is_asked_for_first_and_gets_its_label_back() -> None:
+def test_an_unseen_workload_is_looked_up_first_and_gets_its_labels_again() -> None:
     story = running()
     found = hide(story)
     assert builders.asked(story.job, story.children, at(10)) == ((kueue.KIND, found["metadata"]["name"]),)
@@ -83,7 +83,7 @@ def test_it_is_asked_for_first_and_gets_its_label_back() -> None:
     assert (len(story.pods), story.own("Admitted")) == (3, ("True", "ByTest"))
 
 
-def test_an_adopted_one_too() -> None:
+def test_an_unseen_prebuilt_workload_is_found_again() -> None:
     story = Story({**QUEUE, kueue.PREBUILT: "theirs"})
     sets = [{"name": "chief", "count": 1}, {"name": "worker", "count": 2}]
     metadata = {"name": "theirs", "namespace": "default", "uid": "u", "resourceVersion": "7"}
@@ -98,7 +98,7 @@ def test_an_adopted_one_too() -> None:
     assert (story.stands[0], len(story.pods)) == ("Running", 3)
 
 
-def test_one_that_is_gone_is_not_held_against_what_a_call_was_answered_before() -> None:
+def test_a_workload_in_the_store_that_a_lookup_does_not_find_is_gone() -> None:
     story = running()
     unlabelled = hide(story)
     story.put(unlabelled)  # the answer to a patch, of which a webhook has taken the label
@@ -109,7 +109,7 @@ def test_one_that_is_gone_is_not_held_against_what_a_call_was_answered_before() 
 
 
 @pytest.mark.parametrize("how", ["gone", "going", "another's", "nobody's"])
-def test_one_that_is_not_there_any_more_stops_the_job_as_ever(how: str) -> None:
+def test_a_workload_that_is_gone_or_not_the_jobs_stops_the_job(how: str) -> None:
     story = running()
     owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "other", "uid": "x", "controller": True}
     changes = {"going": {"deletionTimestamp": "2026-11-21T10:00:00Z"}, "another's": {"ownerReferences": [owner]}}
@@ -125,7 +125,7 @@ def test_one_that_is_not_there_any_more_stops_the_job_as_ever(how: str) -> None:
     assert "workload" not in story.job.status["queue"]
 
 
-def test_one_that_is_evicted_meanwhile_stops_the_job_too() -> None:
+def test_an_unseen_workload_that_was_evicted_stops_the_job() -> None:
     story = running()
     story.evict()
     hide(story)
@@ -136,7 +136,7 @@ def test_one_that_is_evicted_meanwhile_stops_the_job_too() -> None:
     assert story.said("QuotaReserved") == ("False", "Pending")
 
 
-def test_while_the_job_waits_its_place_in_the_queue_is_found_again() -> None:
+def test_the_unseen_workload_of_a_waiting_job_is_found_again() -> None:
     story = Story()
     story.settle()
     hide(story)
@@ -144,7 +144,7 @@ def test_while_the_job_waits_its_place_in_the_queue_is_found_again() -> None:
     assert (kinds(made), len(relabels(made)), made.status) == (["write Workload"], 1, None)
 
 
-def test_a_job_that_has_ended_tells_it_so() -> None:
+def test_the_end_of_a_job_is_written_to_its_unseen_workload() -> None:
     story = running()
     end(story, "chief", "worker")
     story.look(at(20))
@@ -155,7 +155,7 @@ def test_a_job_that_has_ended_tells_it_so() -> None:
     assert {one["type"] for one in action.body["status"]["conditions"]} >= {"Finished"}
 
 
-def test_what_is_to_be_said_comes_before_the_label() -> None:
+def test_a_change_of_a_workloads_status_is_written_before_its_labels() -> None:
     """Whoever does not let it back holds up nothing else."""
     story = running()
     story.say(condition("PodsReady", False, "WaitForStart"))
@@ -165,7 +165,7 @@ def test_what_is_to_be_said_comes_before_the_label() -> None:
 
 
 @pytest.mark.parametrize("gone", [False, True])
-def test_one_of_a_job_that_has_ended_is_asked_for_no_more_once_it_is_over(gone: bool) -> None:
+def test_an_ended_job_looks_up_its_unseen_workload_once(gone: bool) -> None:
     story = running()
     end(story, "chief", "worker")
     story.settle(at(20))
@@ -179,7 +179,7 @@ def test_one_of_a_job_that_has_ended_is_asked_for_no_more_once_it_is_over(gone: 
     assert plan(story.job, story.children, at(31)) == Plan()
 
 
-def test_what_was_labelled_just_now_is_left_alone_for_a_while_and_asked_for_meanwhile() -> None:
+def test_a_workload_that_was_just_labelled_is_labelled_again_only_after_a_wait() -> None:
     story = running()
     hide(story)
     story.settle(at(10))
@@ -194,7 +194,7 @@ def test_what_was_labelled_just_now_is_left_alone_for_a_while_and_asked_for_mean
 
 
 @pytest.mark.parametrize("text", ["yesterday", "2026-11-21T10:00:00", "2999-01-01T00:00:00Z"])
-def test_what_somebody_else_wrote_there_is_nothing_to_us(text: str) -> None:
+def test_an_unreadable_time_of_the_last_labelling_is_ignored(text: str) -> None:
     story = running()
     hide(story, annotations={LABELLED_AT: text})
     assert len(relabels(story.look(at(15)))) == 1
@@ -213,7 +213,7 @@ def scaled() -> Story:
     return story
 
 
-def test_where_another_asks_for_more_the_one_with_the_quota_is_found_all_the_same() -> None:
+def test_the_unseen_workload_with_the_quota_is_found_beside_one_that_asks_for_more() -> None:
     story = scaled()
     hide(story, story.workloads[2])
     made = story.look(at(20))
@@ -222,7 +222,7 @@ def test_where_another_asks_for_more_the_one_with_the_quota_is_found_all_the_sam
     assert (story.stands[0], len(story.pods), len(story.workloads)) == ("Running", 3, 2)
 
 
-def test_where_another_has_taken_its_place_it_is_not_asked_for() -> None:
+def test_a_workload_that_was_replaced_is_not_looked_up() -> None:
     story = scaled()
     asks, had = story.workloads[4], story.workloads[2]
     check = {"name": "nodes", "state": "Pending", "message": "asking for 2 nodes"}
@@ -244,12 +244,12 @@ def test_a_job_that_was_suspended_gives_its_place_up() -> None:
 
 
 @pytest.mark.parametrize("state", [Kueue.ABSENT, Kueue.FORBIDDEN, Kueue.UNKNOWN])
-def test_without_kueue_nobody_is_asked(state: Kueue) -> None:
+def test_no_workload_is_looked_up_without_kueue(state: Kueue) -> None:
     story = running()
     hide(story)
     story.children = replace(story.children, kueue=state)
     assert builders.asked(story.job, story.children, at(10)) == ()
 
 
-def test_a_job_that_never_had_one_asks_for_none() -> None:
+def test_a_job_that_never_had_a_workload_looks_up_none() -> None:
     assert builders.asked(Story().job, Story().children, NOW) == ()

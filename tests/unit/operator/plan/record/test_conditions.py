@@ -34,12 +34,12 @@ def test_the_transition_time_moves_with_the_status_only():
     assert (over[0].status, over[0].last_transition_time) == ("False", at(9))
 
 
-def test_what_says_nothing_new_changes_nothing():
+def test_a_condition_without_news_is_unchanged():
     once = with_condition([], RUNNING, True, "AllTasksRunning", "", NOW, 1)
     assert with_condition(once, RUNNING, True, "AllTasksRunning", "", at(5), 1) is once
 
 
-def test_others_keep_their_place_and_the_old_list_is_left_alone():
+def test_a_changed_condition_keeps_its_place_and_the_old_list_is_unchanged():
     both = with_condition(with_condition([], RUNNING, True, "a", "", NOW), BLOCKED, True, "b", "", NOW)
     changed = with_condition(both, RUNNING, False, "c", "", at(1))
     assert [one.type for one in changed] == [RUNNING, BLOCKED]
@@ -52,7 +52,7 @@ def test_a_condition_says_of_which_generation_it_speaks():
     assert (again[0].observed_generation, again[0].last_transition_time) == (2, NOW)
 
 
-def test_what_nobody_knows_is_unknown_and_may_be_said_from_the_start():
+def test_a_condition_that_is_not_known_is_unknown_and_may_be_set_from_the_start():
     assert with_condition([], BLOCKED, None, "Silent", "", NOW) == ()
     unknown = with_condition([], BLOCKED, None, "Silent", "", NOW, always=True)
     no = with_condition(unknown, BLOCKED, False, "Created", "", at(5))
@@ -64,7 +64,7 @@ def test_reasons_and_messages_fit_the_schema():
     assert (made[0].reason, len(made[0].message)) == ("Unknown", 4096)
 
 
-def test_since_when_training_runs_or_does_not():
+def test_the_condition_running_gives_the_times_since_when_training_runs_or_stopped():
     running = with_condition([], RUNNING, True, "AllTasksRunning", "", at(5))
     stopped = with_condition(running, RUNNING, False, "Error", "", at(9))
     assert (running_since(running), running_since(stopped), running_since(())) == (at(5), None, None)
@@ -72,7 +72,7 @@ def test_since_when_training_runs_or_does_not():
     assert found == [at(20), at(9), None]
 
 
-def test_one_that_held_once_holds_no_more():
+def test_a_condition_that_became_false_does_not_hold():
     held = with_condition([], BLOCKED, True, "CannotCreate", "quota", NOW)
     assert holds(held, BLOCKED)
     assert not holds(held, RUNNING)
@@ -100,7 +100,7 @@ def test_the_phase_and_its_reason_follow_from_the_conditions(end: PhaseStatus):
     assert sum(one.holds for one in conditions) == 1
 
 
-def test_what_keeps_a_job_from_its_phase_is_the_reason():
+def test_a_condition_that_blocks_a_job_gives_the_reason_of_its_phase():
     waits = in_phase((), LIFE[0], NOW)
     blocked = with_condition(waits, BLOCKED, True, "CannotCreate", "quota", NOW)
     assert phase_said_by(blocked) == (Phase.PENDING, "CannotCreate", "quota")

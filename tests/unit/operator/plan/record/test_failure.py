@@ -29,12 +29,12 @@ def test_only_the_jobs_own_doing_is_charged() -> None:
     ]
 
 
-def test_a_word_of_another_version_is_no_cause_of_ours() -> None:
+def test_an_unknown_cause_is_read_as_none() -> None:
     assert [Cause.known(cause.value) for cause in Cause] == list(Cause)
     assert Cause.known("NodeMelted") is None
 
 
-def test_the_status_holds_what_one_asks_first() -> None:
+def test_the_first_failure_in_the_status_has_its_fields() -> None:
     assert FAILURE.in_status().to_json() == {
         "task": "worker-1",
         "pod": "digits-worker-1-0",
@@ -47,7 +47,7 @@ def test_the_status_holds_what_one_asks_first() -> None:
     }
 
 
-def test_what_nobody_knows_is_left_out() -> None:
+def test_a_failures_unknown_fields_are_left_out_of_the_status() -> None:
     gone = Failure(builders.task("chief-0"), Cause.DELETED, NOW, "digits-chief-0-0", "", "was deleted", "")
     assert gone.in_status().to_json().keys() == {"task", "pod", "cause", "reason", "time"}
     assert gone.sentence() == "chief-0 was deleted"

@@ -31,7 +31,7 @@ def through_the_status(goodput: Goodput) -> Goodput | None:
     return Goodput.of(Status.read(goodput.written_to(Status()).to_json()), at(-99))
 
 
-def test_it_is_read_as_it_was_written() -> None:
+def test_goodput_is_the_same_after_a_write_and_a_read() -> None:
     assert through_the_status(COUNTED) == COUNTED
     claimed = Goodput(NOW, Doing.STARTING, {Part.WAITING_FOR_PODS: 4.0}, unreported={Part.WAITING_FOR_PODS: 3.0})
     assert through_the_status(claimed) == claimed
@@ -39,7 +39,7 @@ def test_it_is_read_as_it_was_written() -> None:
     assert through_the_status(part_of_a_second) == part_of_a_second
 
 
-def test_what_people_read() -> None:
+def test_the_public_goodput_has_the_percentage_the_seconds_and_the_steps() -> None:
     shown = COUNTED.written_to(Status()).to_json()["goodput"]
     assert shown == {
         "percentage": 80,
@@ -54,7 +54,7 @@ def test_fields_that_are_not_known_stay() -> None:
     assert (shown["newer"], shown["seconds"]["frozen"], shown["seconds"]["kept"]) == ([1], "2", "80")
 
 
-def test_nothing_is_claimed_before_a_supervisor_has_told_of_training() -> None:
+def test_goodput_has_no_percentage_before_a_supervisor_reports_training() -> None:
     waits = Goodput(NOW, Doing.STARTING, {Part.STARTING: 7.0, Part.UNKNOWN: 100.0})
     assert (waits.ratio, waits.percent) == (None, None)
     assert "percentage" not in waits.written_to(Status()).to_json()["goodput"]
@@ -73,7 +73,7 @@ def test_the_ratio_is_of_the_time_that_is_known() -> None:
     assert kept_ratio({Part.UNKNOWN: 96.0}) is None
 
 
-def test_where_it_is_forgotten_how_far_it_is_counted_it_is_counted_on_from_now() -> None:
+def test_goodput_without_the_time_of_its_last_count_is_counted_from_now() -> None:
     written = COUNTED.written_to(Status())
     forgotten = written.but(internal=Status().internal)
     found = Goodput.of(forgotten, at(500))
@@ -88,5 +88,5 @@ def test_nothing_is_counted_before_all_ran() -> None:
 @pytest.mark.parametrize(
     "odd", [{}, {"kept": -4, "keptSteps": 1.5}, {"kept": "long", "redone": float("nan"), "saving": True}]
 )
-def test_what_is_no_number_of_a_report_counts_as_nothing(odd: dict[str, Any]) -> None:
+def test_a_field_of_a_report_that_is_no_number_counts_as_zero(odd: dict[str, Any]) -> None:
     assert spent_of(odd, 1, 2) == Spent(attempt=1, incarnation=2)

@@ -31,19 +31,21 @@ AGAIN = next_incident(FIRST, Cause.ERROR, -1, Attempts(exceptions={"worker-0": 2
         ("worker-0", 2, at(100), False),
     ],
 )
-def test_what_fails_after_its_end_or_was_made_since_does_not_belong_to_it(
+def test_a_failure_after_an_incidents_end_or_of_a_newer_attempt_does_not_belong_to_it(
     task: str, attempt: int, now: datetime, expected: bool
 ):
     assert belongs(AGAIN.but(ends_at=at(100)), task, attempt, now) == expected
 
 
-def test_it_lasts_until_training_has_resumed():
+def test_an_incident_lasts_until_training_has_resumed():
     assert belongs(AGAIN, "worker-0", 2, at(86400))
     assert not is_over(AGAIN, at(86400))
 
 
 @pytest.mark.parametrize(("now", "ends_at", "expected"), [(40, None, True), (41, None, False), (30, 30, False)])
-def test_its_cause_shows_soon_and_before_its_end(now: float, ends_at: float | None, expected: bool):
+def test_the_cause_of_an_incident_shows_only_soon_after_it_and_before_its_end(
+    now: float, ends_at: float | None, expected: bool
+):
     incident = AGAIN.but(ends_at=None if ends_at is None else at(ends_at))
     assert shows_its_cause(incident, at(now)) == expected
 
@@ -61,7 +63,7 @@ def test_its_cause_shows_soon_and_before_its_end(now: float, ends_at: float | No
         FIRST.but(errors=Errors(began=NOW, count=3, attempts=Attempts(exceptions={"worker-0": 1}))),
     ],
 )
-def test_it_survives_the_status(incident: Incident):
+def test_an_incident_is_the_same_after_a_write_and_a_read(incident: Incident):
     assert Incident.model_validate(incident.to_json()) == incident
 
 

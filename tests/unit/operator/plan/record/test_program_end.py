@@ -29,7 +29,7 @@ def test_the_last_line_is_read(told, end):
     assert found.said == message
 
 
-def test_what_the_trainer_writes_is_read():
+def test_the_trainers_last_line_is_parsed():
     """The two packages never import each other but in tests."""
     log_line = pytest.importorskip("dtjob_trainer.contract.log_line")
     stream, facts = io.StringIO(), {"exitCode": 1, "stepped": False, "exception": 'A: "\n\\', "transient": True}
@@ -58,7 +58,7 @@ def test_other_messages_tell_nothing(message):
     assert ProgramEnd.of(message) == ProgramEnd(said=message)
 
 
-def test_a_supervisor_killed_with_its_container_has_left_its_word():
+def test_the_message_of_a_supervisor_killed_with_its_container_is_read():
     message = json.dumps({"task": "chief-0", "attempt": 0, "stepped": False})
     assert ProgramEnd.of(message) == ProgramEnd(stepped=False)
 
@@ -87,7 +87,7 @@ def test_a_line_that_is_not_as_it_should_be_is_read_as_far_as_it_goes():
         ("", "", True),
     ],
 )
-def test_what_differs_from_run_to_run_does_not_count(one, other, alike):
+def test_exceptions_that_differ_only_in_run_specific_parts_are_alike(one, other, alike):
     assert (ProgramEnd(exception=one).alike == ProgramEnd(exception=other).alike) is alike
 
 
@@ -100,7 +100,7 @@ def test_what_differs_from_run_to_run_does_not_count(one, other, alike):
         ("step=7 exitCode=3 stepped=true", "failed after step 7"),
     ],
 )
-def test_when_it_failed_and_with_what_is_said(line, words):
+def test_the_words_of_an_end_have_its_step_and_its_exception(line, words):
     assert ProgramEnd.of(f"time=T level=error task=chief-0 {line}").words == words
 
 
@@ -109,7 +109,7 @@ def test_the_exception_as_the_status_has_it():
     assert ProgramEnd(exception="AssertionError").exception_json == {"type": "AssertionError"}
 
 
-def test_a_last_line_in_json_tells_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_last_line_in_json_is_read_like_logfmt(monkeypatch: pytest.MonkeyPatch) -> None:
     facts = {"exitCode": 1, "stepped": False, "exception": "ValueError: no", "permanent": True}
     told = []
     for chosen in ("logfmt", "json"):

@@ -37,7 +37,7 @@ JOB = builders.job()
         ({"phase": "Unknown"}, PodState.PENDING),
     ],
 )
-def test_states(status: dict[str, Any], state: PodState):
+def test_each_status_of_a_pod_gives_the_state_of_its_task(status: dict[str, Any], state: PodState):
     assert children.state_of(builders.pod(JOB, "worker-0", status), NOW) is state
 
 
@@ -74,7 +74,7 @@ def test_a_task_is_up_while_it_runs_and_when_it_has_done_its_part():
     assert [view.task.id for view in views if view.evaluates] == ["evaluator-0"]
 
 
-def test_when_a_pod_was_made_and_when_its_training_ended():
+def test_a_pods_creation_time_and_the_time_when_its_training_ended():
     pod = builders.pod(JOB, "worker-0", builders.ended(1, at(7)), created=at(2))
     assert (children.created_at(pod), children.ended_at(pod)) == (at(2), at(7))
     for status in (builders.running(), builders.evicted(), {}):
@@ -105,7 +105,7 @@ def test_an_end_on_request_is_no_success_of_an_image_without_a_supervisor(pod: A
     assert children.state_of(pod, NOW, supervised=True) is PodState.SUCCEEDED
 
 
-def test_a_supervisor_that_was_told_to_end_before_its_program_had_finished_has_not_succeeded():
+def test_a_supervisor_that_was_stopped_before_its_program_finished_has_failed():
     pod = builders.deleting(builders.pod(JOB, "chief-0", builders.ended(143, at(5))), NOW)
     assert children.state_of(pod, NOW, supervised=True) is PodState.FAILED
 

@@ -108,7 +108,7 @@ def test_a_report_of_another_shape_is_no_reason_to_stop(report: dict[str, Any]):
         assert plan(JOB, children, NOW).status is not None
 
 
-def test_the_last_word_of_a_finished_task_counts():
+def test_the_last_report_of_a_finished_task_counts():
     job = builders.job()
     left = json.dumps({"step": 460, "model": "/checkpoints/model.keras"})
     views = builders.views(job, builders.pod(job, "chief-0", builders.ended(0, message=left)))
@@ -145,12 +145,12 @@ def test_the_last_words_of_a_finished_chief_stay_when_its_pod_goes():
     assert (gone["progress"]["step"], gone["progress"]["model"]) == (690, "/checkpoints/model.keras")
 
 
-def test_a_failed_tasks_last_word_is_its_log_and_no_report():
+def test_the_termination_message_of_a_failed_task_is_no_report():
     views = builders.views(JOB, builders.pod(JOB, "chief-0", builders.ended(1, message=json.dumps({"step": 460}))))
     assert final_reports(views, {"chief-0": REPORT}) == {"chief-0": REPORT}
 
 
-def test_the_word_of_an_earlier_attempt_counts_no_more():
+def test_a_report_of_an_earlier_attempt_does_not_count():
     job = builders.job(status=builders.at_attempts({"chief-0": 1}))
     views = builders.views(job)
     old, now, unsaid = {"attempt": 0, "step": 9}, {"attempt": 1, "step": 3}, {"step": 4}
@@ -159,7 +159,7 @@ def test_the_word_of_an_earlier_attempt_counts_no_more():
         assert of_current_attempts(views, {"chief-0": report}) == {"chief-0": report}
 
 
-def test_an_evaluation_is_the_evaluators_word():
+def test_only_the_evaluators_report_gives_the_evaluation():
     evaluation = {"step": 100, "metrics": {"accuracy": 0.9}}
     made = with_progress(JOB, NONE, {"evaluator-0": {"evaluation": evaluation, "step": 3}}, NOW)
     result = EvaluationResult(step=100, metrics=(Metric(name="accuracy", value="0.9"),))
@@ -172,7 +172,7 @@ def test_the_next_write_is_a_while_after_the_last():
     assert (next_write(None, every, at(50)), next_write(written, every, at(50))) == (None, at(55))
 
 
-def test_after_the_clock_was_set_back_progress_goes_on_being_written():
+def test_progress_is_written_after_the_clock_was_set_back():
     job = builders.job()
     objects = (*builders.all_pods(job).values(), *(builders.stored(one) for one in shared_objects(job)))
     status = plan(job, Children(objects, {"chief-0": REPORT}), at(7200)).status

@@ -68,7 +68,9 @@ def test_depth_is_bounded() -> None:
         ({"checkpoint": {"step": "5"}}, {}),
     ],
 )
-def test_what_the_api_server_would_refuse_goes(report: dict[str, Any], kept: dict[str, Any]) -> None:
+def test_parts_of_a_report_that_an_api_server_would_refuse_are_removed(
+    report: dict[str, Any], kept: dict[str, Any]
+) -> None:
     assert readable(report) == kept
 
 

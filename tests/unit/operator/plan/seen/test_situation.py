@@ -13,7 +13,7 @@ from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
 
 
-def test_states_are_those_at_its_moment():
+def test_the_states_of_a_situation_are_those_at_its_time():
     job = builders.job()
     lost = builders.deleting(builders.pod(job, "worker-0", builders.running()), NOW, grace=30)
     states = [[view.state for view in builders.situation(job, lost, now=now).views] for now in (at(44), at(45))]
@@ -51,14 +51,14 @@ def test_a_new_attempt_is_seen_and_nothing_else_is_looked_at_again():
     assert before.views[1].state is PodState.FAILED
 
 
-def test_another_status_with_the_same_attempts_is_seen_alike():
+def test_a_status_with_the_same_attempts_keeps_the_views_of_the_situation():
     before = builders.situation(builders.job())
     after = before.with_status(before.status.but(reason="Blocked"))
     assert after.views is before.views
     assert (after.status.reason, after.written) == ("Blocked", before.written)
 
 
-def test_who_is_the_chief_and_who_trains():
+def test_the_chief_task_and_the_training_tasks_of_a_job():
     with_chief = builders.situation(builders.job(evaluator=True, workers=1))
     assert with_chief.chief.task.id == "chief-0"
     assert [view.task.id for view in with_chief.training] == ["chief-0", "worker-0"]
@@ -84,7 +84,7 @@ def test_a_job_whose_memory_is_lost_goes_on_with_the_pods_that_it_has():
     }
 
 
-def test_all_else_that_a_job_says_stays_where_its_memory_is_lost():
+def test_the_public_status_stays_if_the_internal_status_is_lost():
     job = builders.job(checkpoint={"storage": {"volume": {"persistentVolumeClaim": {"claimName": "a"}}}})
     shared = [builders.stored(one) for one in shared_objects(job)]
     pods = builders.all_pods(job)

@@ -32,7 +32,7 @@ def test_a_job_that_is_not_elastic_has_as_many_as_its_spec_says() -> None:
     assert (found.desired, found.replicas) == (5, 5)
 
 
-def test_only_elastic_jobs_change_theirs_and_those_that_are_at_it() -> None:
+def test_only_elastic_jobs_and_jobs_being_resized_change_their_workers() -> None:
     two, resizing = Workers(desired=2, replicas=2), Resizing(to=3, reason="Room", message="")
     assert changing(ELASTIC, two) is two
     assert changing(builders.job(), two) is None
@@ -49,7 +49,7 @@ def test_the_job_has_the_tasks_of_its_group() -> None:
     assert sized(job, None) is job
 
 
-def test_whoever_knows_no_situation_goes_by_the_status() -> None:
+def test_the_number_of_workers_is_read_from_the_status() -> None:
     written = builders.with_status(ELASTIC, {"workers": {"desired": 5, "replicas": 2}})
     assert as_it_is(written).spec.replica_specs.worker.replicas == 2  # type: ignore[union-attr]
     assert as_it_is(ELASTIC) is ELASTIC

@@ -24,26 +24,26 @@ YES = (condition("QuotaReserved", True), condition("Admitted", True))
 
 
 @pytest.mark.parametrize("last", [condition("Evicted", True), condition("Finished", True)])
-def test_it_is_admitted_until_it_is_evicted_or_finished(last: Manifest) -> None:
+def test_a_workload_is_admitted_until_it_is_evicted_or_finished(last: Manifest) -> None:
     assert workload(*YES).admitted
     assert workload(*YES, condition("Evicted", False)).admitted
     assert not workload(*YES, last).admitted
     assert not workload().admitted
 
 
-def test_one_that_is_being_deleted_admits_nobody() -> None:
+def test_a_workload_that_is_being_deleted_is_not_admitted() -> None:
     found = workload(*YES)
     found.manifest["metadata"]["deletionTimestamp"] = "2026-11-21T10:00:00Z"
     assert (found.is_going, found.admitted) == (True, False)
 
 
-def test_how_many_were_admitted_may_be_fewer() -> None:
+def test_the_counts_of_a_workload_are_the_admitted_ones() -> None:
     assert workload().counts() == {"chief": 1, "worker": 4}
     assigned = [{"name": "chief"}, {"name": "worker", "count": 2}]
     assert workload(admission={"podSetAssignments": assigned}).counts() == {"chief": 1, "worker": 2}
 
 
-def test_releasing_counts_the_time_and_keeps_what_others_wrote() -> None:
+def test_a_release_of_quota_counts_the_time_and_keeps_the_conditions_of_others() -> None:
     others = condition("Else", True)
     found = workload(
         *YES, others, condition("Evicted", True, "Preempted", "for w2"), accumulatedPastExecutionTimeSeconds=5
@@ -61,7 +61,7 @@ def test_releasing_counts_the_time_and_keeps_what_others_wrote() -> None:
     assert said["Evicted"]["lastTransitionTime"] == "2026-11-21T10:00:00Z"  # it does not change
 
 
-def test_pods_that_come_back_are_told_from_pods_that_start() -> None:
+def test_the_reason_of_pods_ready_distinguishes_recovery_from_start() -> None:
     def reason(ready: bool, *there: Manifest) -> str | None:
         made = workload(*YES, *there).keep(ready, {}, NOW)
         return made and next(one["reason"] for one in made.body["status"]["conditions"] if one["type"] == "PodsReady")
@@ -75,7 +75,7 @@ def test_pods_that_come_back_are_told_from_pods_that_start() -> None:
     assert reason(False, condition("PodsReady", False, "WaitForRecovery")) is None
 
 
-def test_what_is_needed_no_more_never_falls() -> None:
+def test_the_count_of_reclaimable_pods_never_falls() -> None:
     ready = condition("PodsReady", True, "Started")
     found = workload(*YES, ready, reclaimablePods=[{"name": "worker", "count": 3}])
     assert found.keep(True, {"worker": 1}, NOW) is None
@@ -84,7 +84,7 @@ def test_what_is_needed_no_more_never_falls() -> None:
     assert made.body["status"]["reclaimablePods"] == [{"name": "chief", "count": 1}, {"name": "worker", "count": 4}]
 
 
-def test_finishing_says_how() -> None:
+def test_the_condition_finished_has_its_reason_and_a_message_of_limited_length() -> None:
     made = workload(*YES).finish("Failed", "x" * 40_000, NOW)
     said = next(one for one in made.body["status"]["conditions"] if one["type"] == "Finished")
     assert (said["status"], said["reason"], len(said["message"])) == ("True", "Failed", 32_768)

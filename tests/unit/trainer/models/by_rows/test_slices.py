@@ -26,7 +26,7 @@ def part_of(step: Callable[[Any], tuple[Any, list[Any]]]) -> Slice:
     return found[0]
 
 
-def test_it_begins_where_it_was_told_and_at_variables() -> None:
+def test_a_slice_begins_at_the_given_tensors_and_at_variables() -> None:
     weights = tf.Variable([[2.0], [3.0]])
 
     def step(rows: Any) -> tuple[Any, list[Any]]:
@@ -80,7 +80,7 @@ def test_a_gradient_that_the_program_has_written_cannot_be_had_elsewhere() -> No
     assert part_of(lambda rows: (tf.reduce_sum(rows), [])).differentiable
 
 
-def test_what_depends_on_text_is_refused() -> None:
+def test_a_slice_that_depends_on_text_is_refused() -> None:
     def step(rows: Any) -> tuple[Any, list[Any]]:
         text = tf.strings.as_string(rows)
         return tf.reduce_sum(tf.strings.to_number(text)), [text]

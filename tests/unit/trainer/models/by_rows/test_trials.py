@@ -78,7 +78,7 @@ class Center:
         (lambda y, p: tf.reduce_mean(p) / 0.0, "neither"),  # nothing is seen
     ],
 )
-def test_kinds_of_losses(loss: Loss, kind: str) -> None:
+def test_each_loss_has_its_kind(loss: Loss, kind: str) -> None:
     assert seen(loss) == kind
 
 

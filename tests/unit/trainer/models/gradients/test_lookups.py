@@ -54,19 +54,19 @@ def found(look_up: Callable[[Any], Any], spec: Any, *, known: bool = True) -> Ki
 
 
 @pytest.mark.parametrize("look_up", OF_ROWS)
-def test_each_row_has_its_own(look_up: Callable[[Any], Any]) -> None:
+def test_look_ups_that_depend_on_each_row_are_found(look_up: Callable[[Any], Any]) -> None:
     assert found(look_up, IDS) is Kind.OF_ROWS
 
 
 @pytest.mark.parametrize("spec", [IDS, FIXED], ids=["open", "fixed"])
 @pytest.mark.parametrize("look_up", FOR_ALL_ROWS)
-def test_all_rows_have_the_same(look_up: Callable[[Any], Any], spec: Any) -> None:
+def test_look_ups_that_are_the_same_for_all_rows_are_found(look_up: Callable[[Any], Any], spec: Any) -> None:
     assert found(look_up, spec) is Kind.FOR_ALL_ROWS
 
 
 @pytest.mark.parametrize("spec", [IDS, FIXED], ids=["open", "fixed"])
 @pytest.mark.parametrize("look_up", DIFFERENT)
-def test_each_is_there_once(look_up: Callable[[Any], Any], spec: Any) -> None:
+def test_look_ups_without_repetitions_are_found(look_up: Callable[[Any], Any], spec: Any) -> None:
     assert found(look_up, spec) is Kind.DIFFERENT
 
 
@@ -93,7 +93,7 @@ def test_words_may_be_rows() -> None:
 
 
 @pytest.mark.parametrize("look_up", [*OF_ROWS[:2], *OF_ROWS[4:]])
-def test_each_of_a_fixed_number_of_rows_has_its_own(look_up: Callable[[Any], Any]) -> None:
+def test_look_ups_of_a_fixed_number_of_rows_depend_on_each_row(look_up: Callable[[Any], Any]) -> None:
     assert found(look_up, FIXED) is Kind.OF_ROWS
 
 
@@ -106,7 +106,7 @@ def test_each_of_a_fixed_number_of_rows_has_its_own(look_up: Callable[[Any], Any
         lambda ids: tf.zeros([8], tf.int32),
     ],
 )
-def test_what_may_be_repeated_for_each_of_a_fixed_number_of_rows_is_not_known(look_up: Callable[[Any], Any]) -> None:
+def test_look_ups_that_may_repeat_for_a_fixed_number_of_rows_are_unknown(look_up: Callable[[Any], Any]) -> None:
     assert found(look_up, FIXED) is Kind.UNKNOWN
 
 
@@ -128,5 +128,7 @@ TABLE = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(tf.range(9
         (lambda ids: tf.function(lambda: tf.range(6) + VARIABLE[0])(), Kind.UNKNOWN),
     ],
 )
-def test_what_cannot_be_tried_is_told_by_its_operations(spec: Any, look_up: Callable[[Any], Any], kind: Kind) -> None:
+def test_look_ups_that_cannot_be_tried_are_classified_by_their_operations(
+    spec: Any, look_up: Callable[[Any], Any], kind: Kind
+) -> None:
     assert found(look_up, spec) is kind
