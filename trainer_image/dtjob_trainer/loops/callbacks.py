@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -66,6 +68,8 @@ class Callbacks:
         self.left_out = [why for callback in self._all if (why := _why_left_out(callback)) is not None]
         """Why callbacks that were given are not called."""
         self._all = [callback for callback in self._all if _why_left_out(callback) is None]
+        if asynchronous:
+            self._all = [_by_epochs(callback, package) for callback in self._all]
         for callback in self._all:
             _check(callback, package, asynchronous)
         of_loop = package.History, package.ProgbarLogger  # this loop keeps the one and prints as the other
@@ -314,6 +318,27 @@ def _check(callback: Any, package: Any, asynchronous: bool) -> None:
             f"callbacks: {name} has methods for each batch, but under ParameterServer batches end in no order; use "
             f"{_instead_of_batches(callback)}"
         )
+
+
+def _by_epochs(callback: Any, package: Any) -> Any:
+    """The callback, or one that looks at each epoch in place of Keras's TerminateOnNaN, which looks at each batch."""
+    if type(callback) is not package.TerminateOnNaN:
+        return callback
+
+    class TerminateOnNaN(package.Callback):  # type: ignore[misc]
+        def on_epoch_end(self, epoch: int, logs: Mapping[str, Any] | None = None) -> None:
+            loss = (logs or {}).get("loss")
+            if loss is not None and not math.isfinite(loss):
+                sys.stdout.write(f"Epoch {epoch}: Invalid loss, terminating training\n")
+                self.model.stop_training = True
+
+        def get_state(self) -> dict[str, Any]:
+            return {}
+
+        def set_state(self, state: Any) -> None:
+            pass
+
+    return TerminateOnNaN()
 
 
 def _instead_of_batches(callback: Any) -> str:

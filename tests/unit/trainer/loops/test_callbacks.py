@@ -64,6 +64,19 @@ def test_a_callback_for_batches_that_end_in_no_order_says_what_to_write(given: A
         callbacks._check(given(), keras.callbacks, asynchronous=True)
 
 
+@pytest.mark.parametrize(("loss", "stops"), [(float("nan"), True), (float("inf"), True), (0.5, False)])
+def test_terminate_on_nan_looks_at_epochs_where_batches_end_in_no_order(loss: float, stops: bool) -> None:
+    model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
+    trained = SimpleNamespace(callbacks=keras.callbacks, model=model, package="keras")
+    given = [keras.callbacks.TerminateOnNaN()]
+    run = callbacks.Callbacks(given, trained, is_chief=True, asynchronous=True, tasks=2)
+    run.train_begin(2, 4)
+    run.epoch_end(0, {"loss": loss}, 4)
+    assert run.stop_training == stops
+    assert run.exact
+    assert not run.per_batch
+
+
 class Counts(keras.callbacks.Callback):  # type: ignore[misc]
     """Keeps a number."""
 
