@@ -1,21 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pages of docs/reference/ that are made from the code, beside api.md (`make crd`): the command line.
+"""The pages of docs/reference/ that are made from the code, beside api.md (`make crd`): commands, Events, exit codes.
 
 python -m tools.reference
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import ast
+from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import typer
 
+from dtjob.api.events import EVENTS
 from dtjob.cli.main import app
 
 ROOT = Path(__file__).resolve().parents[1]
-COMMAND_LINE = ROOT / "docs" / "reference" / "command-line.md"
+EXIT_CODES = ROOT / "trainer_image" / "dtjob_trainer" / "contract" / "exit_codes.py"
 HEAD = """# The command line
 
 `make reference` writes this page from the parsers. `dtjob COMMAND --help` prints the same.
@@ -23,6 +26,57 @@ HEAD = """# The command line
 Exit codes: 0 means success, 1 a job that failed, or warnings of `convert`. 2 means wrong arguments, a wrong manifest,
 or that no cluster can be reached.
 """
+EVENTS_HEAD = """# Events
+
+`make reference` writes this page from the code. [Troubleshooting](../operate/troubleshooting.md#an-event) says what to
+do.
+
+The operator writes these Events for a job. `kubectl describe dtjob NAME` and `dtjob events NAME` print them. The pods
+have Events of the scheduler and the kubelet too. By default Kubernetes deletes Events after an hour. The conditions of
+the job stay.
+
+"""
+EXIT_CODES_HEAD = """# Exit codes of a training container
+
+`make reference` writes this page from the code.
+
+With `program` a supervisor runs the program in the container. If the program ends with a code of its own, the container
+ends with the same code. The trainer itself uses these codes:
+
+"""
+EXIT_CODES_TAIL = """
+The supervisor handles 75 itself, so no container ends with it.
+
+If signal n ends the program, the code is 128 + n, as in shells: 137 is SIGKILL, 139 is SIGSEGV, and 134 is SIGABRT.
+
+`status.firstFailure.exitCode` has the code of the first failure, and `kubectl describe pod` that of each pod.
+[Failure rules](../jobs/failure-rules.md) decide by these codes. [The contract](../contract.md#exit-codes) says what the
+supervisor does after each. Without `program` all codes are those of the image's own program.
+
+[The command line](command-line.md) has the exit codes of `dtjob`.
+"""
+
+
+def events() -> str:
+    """The page of all reasons of Events."""
+    rows = [f"| `{reason}` | {' or '.join(one.types)} | {one.meaning} |" for reason, one in EVENTS.items()]
+    return EVENTS_HEAD + "\n".join(["| reason | type | meaning |", "|---|---|---|", *rows, ""])
+
+
+def exit_codes() -> str:
+    """The page of all exit codes of a training container."""
+    rows = [f"| {code} | {meaning} |" for code, meaning in meanings_of_codes(EXIT_CODES.read_text()).items()]
+    return EXIT_CODES_HEAD + "\n".join(["| code | meaning |", "|---|---|", *rows, ""]) + EXIT_CODES_TAIL
+
+
+def meanings_of_codes(source: str) -> dict[int, str]:
+    """Each constant number of a module, and the docstring below it."""
+    body = ast.parse(source).body
+    found = {}
+    for constant, below in pairwise(body):
+        if isinstance(constant, ast.Assign) and isinstance(below, ast.Expr):
+            found[ast.literal_eval(constant.value)] = " ".join(ast.literal_eval(below.value).split())
+    return found
 
 
 def command_line() -> str:
@@ -50,9 +104,17 @@ def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
+PAGES: Mapping[Path, Callable[[], str]] = {
+    ROOT / "docs" / "reference" / name: page
+    for name, page in (("command-line.md", command_line), ("events.md", events), ("exit-codes.md", exit_codes))
+}
+"""The files, and what makes each."""
+
+
 def main() -> None:
     """Write the pages."""
-    COMMAND_LINE.write_text(command_line())
+    for file, page in PAGES.items():
+        file.write_text(page())
 
 
 if __name__ == "__main__":

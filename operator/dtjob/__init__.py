@@ -11,15 +11,30 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dtjob.api.job import Job
+    from dtjob.cli.bad_input import BadInput
+    from dtjob.client.errors import ClientError, NotFound
     from dtjob.sdk.client import Client
     from dtjob.sdk.errors import JobFailed
     from dtjob.sdk.local_job import LocalJob
     from dtjob.sdk.remote_job import RemoteJob
 
 __version__ = "0.1.0"
-__all__ = ["Client", "Job", "JobFailed", "LocalJob", "RemoteJob", "__version__"]
+__all__ = [
+    "BadInput",
+    "Client",
+    "ClientError",
+    "Job",
+    "JobFailed",
+    "LocalJob",
+    "NotFound",
+    "RemoteJob",
+    "__version__",
+]
 
 _PLACES = {
+    "BadInput": "dtjob.cli.bad_input",
+    "ClientError": "dtjob.client.errors",
+    "NotFound": "dtjob.client.errors",
     "Client": "dtjob.sdk.client",
     "Job": "dtjob.api.job",
     "JobFailed": "dtjob.sdk.errors",

@@ -1,11 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`helm upgrade` with jobs in the cluster: other values, and other defaults for jobs."""
+"""`helm upgrade` and `helm rollback` with jobs in the cluster: other values, other defaults, another definition."""
 
 from __future__ import annotations
 
+import shutil
+import time
+from pathlib import Path
+
 import pytest
+import yaml
 
 from tests.cluster.support.chart import (
+    CHART,
+    RELEASE,
     AuditedControlPlane,
     Helm,
     InstalledOperator,
@@ -79,3 +86,36 @@ def test_an_upgrade_takes_the_election_away_and_brings_it_back(
         install(helm, api, f"operator.leaderElection.enabled={enabled}", verb="upgrade")
         (deployment,) = objects(cluster, "deployments", "--all-namespaces").values()
         assert deployment["spec"]["strategy"]["type"] == strategy
+
+
+@pytest.mark.slow  # half a minute: three releases with the definition
+@pytest.mark.usefixtures("installed")
+def test_a_rollback_brings_the_earlier_definition_back_and_keeps_the_jobs(
+    helm: Helm, api: Api, namespace: str, tmp_path: Path
+) -> None:
+    newer = tmp_path / "newer"
+    shutil.copytree(CHART, newer)
+    file = newer / "files" / "crd.yaml"
+    definition = yaml.safe_load(file.read_text())
+    spec = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    spec["properties"]["fromALaterVersion"] = {"type": "string"}
+    file.write_text(yaml.safe_dump(definition))
+    install(helm, api)
+    install(helm, api, chart=newer, verb="upgrade")
+    before = api.create("dtjobs", namespace, job(suspend=True))
+    set_until(api, namespace, kept=True)
+    helm("rollback", RELEASE, "1")
+    api.wait_established()
+    set_until(api, namespace, kept=False)
+    assert api.get("dtjobs", namespace, "digits")["metadata"]["uid"] == before["metadata"]["uid"]
+
+
+def set_until(api: Api, namespace: str, *, kept: bool) -> None:
+    """Set the field until the API server keeps it, or removes it: it serves a new definition a moment later."""
+    for number in range(100):
+        patch = {"spec": {"fromALaterVersion": str(number)}}
+        found = api.patch("dtjobs", namespace, "digits", patch, fieldValidation="Ignore")
+        if ("fromALaterVersion" in found["spec"]) is kept:
+            return
+        time.sleep(0.1)
+    raise AssertionError(found["spec"])

@@ -22,7 +22,13 @@ def test_the_script_trains_in_a_group(tmp_path: Path, page: Path, script: str) -
     shutil.copy(ROOT / "examples" / "digits.npz", tmp_path)
     (command,) = re.findall(r"^\.venv/bin/dtjob run (.*)$", page.read_text(), re.M)
     name, *arguments = command.split()
-    (tmp_path / name).write_text(script)
+    if name.endswith(".yaml"):
+        (manifest,) = re.findall(rf"^<!-- file: {name} -->\n```yaml\n(.*?)^```", page.read_text(), re.M | re.S)
+        (tmp_path / name).write_text(manifest)
+        (entrypoint,) = re.findall(r"entrypoint: ([\w.]+)", manifest)
+        (tmp_path / entrypoint).write_text(script)
+    else:
+        (tmp_path / name).write_text(script)
     run = [sys.executable, "-m", "dtjob", "run", name, *arguments]
     done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, timeout=280)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -105,7 +105,7 @@ def _of_helm(words: list[str]) -> str:
         return f"no chart: {words[2]}"
     for option, value in pairwise(words):
         if option in ("--set", "--set-string"):
-            for each in re.split(r"(?<!\\),", value):
+            for each in re.split(r"(?<!\\),(?![^{]*})", value):
                 if not _is_value(re.split(r"(?<!\\)\.", each.partition("=")[0])):
                     return f"no such value: {each}"
     return ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reference page has every condition, and every reason of a phase and of a condition that the code gives."""
+"""The reference pages have every condition, and every reason of a phase, a condition and an Event in the code."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from dtjob.api.conditions import CONDITIONS, PHASES, REASONS_OF_PHASES
+from dtjob.api.events import EVENTS
 from dtjob.api.phase import Phase
 from dtjob.plan.failure.decisions import GiveUp
+from dtjob.plan.lifetime.deadlines import DEADLINE_EXCEEDED, START_DEADLINE_EXCEEDED
 from dtjob.plan.record.conditions import CONDITION_OF, PhaseStatus, in_phase
 from dtjob.plan.record.failure import Cause
 from tests.unit.operator.builders import NOW
@@ -40,6 +42,11 @@ OF_ONE_CONDITION = {
     "Keeping": ("CheckpointsKept", 1),
 }
 """Who is given the reason of one condition, and as which argument."""
+EVENTS_PASSED_ON = {
+    "correlator.py: event.type", "correlator.py: event.reason",  # the same event, shorter
+    "draft.py: type_", "draft.py: reason",  # draft.add_event
+    "ending.py: late.reason",  # Overdue
+}  # fmt: skip
 
 
 _seen: set[str] = set()
@@ -111,3 +118,22 @@ def test_every_reason_of_a_condition_has_its_meaning() -> None:
     for name in ("QuotaReserved", "Admitted"):
         found[name].add("Pending")  # until Kueue gives a reason of its own
     assert {name: set(one.reasons) for name, one in CONDITIONS.items()} == {name: found[name] for name in CONDITIONS}
+
+
+def events_in_code() -> dict[str, set[str]]:
+    """Each reason of an Event, and its types."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for call in calls("Event", "draft.add_event"):
+        types = values(call, 0)
+        for reason in values(call, 1):
+            found[reason] |= types
+    for reason in (DEADLINE_EXCEEDED, START_DEADLINE_EXCEEDED):
+        found[reason].add("Warning")
+    return found
+
+
+def test_every_reason_of_an_event_has_its_types_and_its_meaning() -> None:
+    _seen.clear()
+    found = events_in_code()
+    assert _seen == EVENTS_PASSED_ON
+    assert {reason: set(one.types) for reason, one in EVENTS.items()} == found

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/tutorials/: a piece of Python is a part of the example that its page names; whole scripts are run elsewhere."""
+"""docs/tutorials/: pieces of Python are parts of examples, and all that the pages run has a test elsewhere."""
 
 from __future__ import annotations
 
@@ -33,3 +33,21 @@ def test_the_tutorials_have_whole_scripts_and_parts_of_scripts() -> None:
     found = [is_whole(block) for page in PAGES for block in blocks(page)]
     assert True in found
     assert False in found
+
+
+def test_every_example_that_a_page_runs_has_a_test() -> None:
+    """Whole scripts have one by `tests/trainer/test_tutorials.py`."""
+    tests = "".join(file.read_text() for file in (ROOT / "tests" / "trainer").glob("test_*example*.py"))
+    run = {
+        name for page in PAGES for name in re.findall(r"^\.venv/bin/dtjob run examples/(\S+)", page.read_text(), re.M)
+    }
+    assert len(run) > 2
+    assert {name for name in run if f'"{name}"' not in tests} == set()
+
+
+def test_every_page_runs_something_or_names_its_test() -> None:
+    for page in PAGES:
+        text = page.read_text()
+        named = re.findall(r"`(tests/[\w/]+\.py)`", text)
+        assert named or ".venv/bin/dtjob run" in text, page.name
+        assert [name for name in named if not (ROOT / name).exists()] == []

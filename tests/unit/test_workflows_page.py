@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The workflow and the experiment in docs/jobs/workflows.md: their jobs are valid, and what they name is there."""
+"""The workflow and the experiment of docs/jobs/workflows.md and of docs/tutorials/search.md: their jobs are valid, and
+what they name is there.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +16,19 @@ import yaml
 from dtjob.crd.answers.problems import problems
 from dtjob.crd.definition import crd
 from dtjob.crd.status_schema import status_schema
-from tests.unit.workflows_page import PAGE, objects, templates, trial_template
+from tests.unit.test_tutorials import blocks, is_whole
+from tests.unit.workflows_page import PAGE, TUTORIAL, expressions, objects, templates, trial_template
 
 ROOT = Path(__file__).parents[2]
-DIGITS = (ROOT / "examples" / "digits.py").read_text()
+(SCRIPT,) = [block for block in blocks(TUTORIAL) if is_whole(block)]
+PROGRAMS = {
+    PAGE: ("examples/digits.py", (ROOT / "examples" / "digits.py").read_text()),
+    TUTORIAL: ("train.py", SCRIPT),
+}
+"""The entrypoint of the jobs of each page, and its text."""
 ARGO_NAMES = {"workflow.name": "nightly-1700000000"}
+Created = Callable[[Path], dict[str, Any]]
+both = pytest.mark.parametrize("page", PROGRAMS, ids=lambda page: page.stem)
 
 
 def filled(text: str, names: dict[str, str], pattern: str) -> Any:
@@ -25,40 +36,53 @@ def filled(text: str, names: dict[str, str], pattern: str) -> Any:
     return yaml.safe_load(re.sub(pattern, lambda found: names[found[1]], text))
 
 
-def nights_job() -> dict[str, Any]:
+def arguments(page: Path) -> dict[str, str]:
+    """The names that Argo fills in: those of the workflow, and its arguments."""
+    given = objects(page)["CronWorkflow"]["spec"]["workflowSpec"].get("arguments", {}).get("parameters", [])
+    return {**ARGO_NAMES, **{f"workflow.parameters.{one['name']}": one["value"] for one in given}}
+
+
+def nights_job(page: Path) -> dict[str, Any]:
     """The job that Argo creates."""
-    job: dict[str, Any] = filled(templates()["train"]["resource"]["manifest"], ARGO_NAMES, r"\{\{(.*?)\}\}")
+    manifest = templates(page)["train"]["resource"]["manifest"]
+    job: dict[str, Any] = filled(manifest, arguments(page), r"\{\{(.*?)\}\}")
     assert "name" not in job["metadata"]
     job["metadata"]["name"] = job["metadata"].pop("generateName") + "abcde"
     return job
 
 
-def trials_job(batch: str = "32") -> dict[str, Any]:
+def trials_job(page: Path) -> dict[str, Any]:
     """The job that Katib creates for a trial."""
-    template = trial_template()
-    values = {"batch": batch, "${trialSpec.Name}": "search-abcd1234"}
+    template = trial_template(page)
+    searched = {one["name"]: one["feasibleSpace"]["min"] for one in objects(page)["Experiment"]["spec"]["parameters"]}
+    values = {**searched, "${trialSpec.Name}": "search-abcd1234"}
     names = {f"trialParameters.{one['name']}": values[one["reference"]] for one in template["trialParameters"]}
     job: dict[str, Any] = filled(yaml.safe_dump(template["trialSpec"]), names, r"\$\{(.*?)\}")
     assert "metadata" not in job, "Katib refuses a trialSpec with a name or a namespace"
     return {**job, "metadata": {"name": "search-abcd1234"}}
 
 
-@pytest.mark.parametrize("job", [nights_job(), trials_job()], ids=["Argo", "Katib"])
-def test_a_job_of_the_page_is_valid_and_its_program_takes_its_arguments(job: dict[str, Any]) -> None:
+@both
+@pytest.mark.parametrize("created", [nights_job, trials_job])
+def test_a_job_of_the_page_is_valid_and_its_program_takes_its_arguments(page: Path, created: Created) -> None:
+    job = created(page)
     assert problems(job) == []
-    program = job["spec"]["program"]
-    assert program["entrypoint"] == "examples/digits.py"
+    program, (entrypoint, text) = job["spec"]["program"], PROGRAMS[page]
+    assert program["entrypoint"] == entrypoint
     for argument in program["args"]:
-        assert f'"{argument.split("=")[0]}"' in DIGITS
+        assert f'"{argument.split("=")[0]}"' in text
 
 
-@pytest.mark.parametrize("job", [nights_job(), trials_job()], ids=["Argo", "Katib"])
-def test_each_run_has_a_directory_of_its_own(job: dict[str, Any]) -> None:
+@both
+@pytest.mark.parametrize("created", [nights_job, trials_job])
+def test_each_run_has_a_directory_of_its_own(page: Path, created: Created) -> None:
+    job = created(page)
     assert job["spec"]["checkpoint"]["storage"]["subPath"] in ("nightly-1700000000", "search-abcd1234")
 
 
-def test_the_workflow_may_create_the_job_and_read_it() -> None:
-    kinds = objects()
+@both
+def test_the_workflow_may_create_the_job_and_read_it(page: Path) -> None:
+    kinds = objects(page)
     rules = [rule for rule in kinds["Role"]["rules"] if rule["apiGroups"] == [crd()["spec"]["group"]]]
     assert [rule["resources"] for rule in rules] == [[crd()["spec"]["names"]["plural"]]]
     assert set(rules[0]["verbs"]) == {"create", "get"}
@@ -74,28 +98,31 @@ def test_argo_finds_the_resource_of_the_kind() -> None:
     assert names["plural"] == names["kind"].lower() + "s"
 
 
-def test_the_outputs_of_the_workflow_are_fields_of_the_status() -> None:
-    for output in templates()["train"]["outputs"]["parameters"]:
+@both
+def test_the_outputs_of_the_workflow_are_fields_of_the_status(page: Path) -> None:
+    for output in templates(page)["train"]["outputs"]["parameters"]:
         schema: dict[str, Any] = {"properties": {"status": status_schema()}}
         for name in output["valueFrom"]["jsonPath"].strip("{}.").split("."):
             schema = schema["properties"][name]
 
 
-def test_the_steps_name_templates_and_outputs_that_are_there() -> None:
-    steps = [step for group in templates()["night"]["steps"] for step in group]
-    assert {step["template"] for step in steps} <= set(templates())
+@both
+def test_the_steps_name_templates_and_outputs_that_are_there(page: Path) -> None:
+    steps = [step for group in templates(page)["night"]["steps"] for step in group]
+    assert {step["template"] for step in steps} <= set(templates(page))
     outputs = {
         f"steps.{step['name']}.outputs.parameters.{output['name']}"
         for step in steps
-        for output in templates()[step["template"]].get("outputs", {}).get("parameters", [])
+        for output in templates(page)[step["template"]].get("outputs", {}).get("parameters", [])
     }
-    inputs = {f"inputs.parameters.{one['name']}" for one in templates()["show"]["inputs"]["parameters"]}
-    page = PAGE.read_text()
-    assert set(re.findall(r"\{\{(.*?)\}\}", page)) == outputs | inputs | set(ARGO_NAMES)
+    inputs = {f"inputs.parameters.{one['name']}" for one in templates(page)["show"]["inputs"]["parameters"]}
+    named = set(re.findall(r"\{\{(.*?)\}\}", page.read_text()))
+    assert named == outputs | inputs | set(arguments(page))
 
 
-def test_the_experiment_searches_its_own_parameters() -> None:
-    spec = objects()["Experiment"]["spec"]
+@both
+def test_the_experiment_searches_its_own_parameters(page: Path) -> None:
+    spec = objects(page)["Experiment"]["spec"]
     references = {one["reference"] for one in spec["trialTemplate"]["trialParameters"]}
     assert references == {one["name"] for one in spec["parameters"]} | {"${trialSpec.Name}"}
     trial = yaml.safe_dump(spec["trialTemplate"]["trialSpec"])
@@ -103,16 +130,24 @@ def test_the_experiment_searches_its_own_parameters() -> None:
     assert used == {one["name"] for one in spec["trialTemplate"]["trialParameters"]}
 
 
-def test_katib_finds_the_metric_in_what_the_program_prints() -> None:
-    spec = objects()["Experiment"]["spec"]
-    (line,) = re.findall(r'print\(f"(.*?)\{', DIGITS)
+@both
+def test_katib_finds_the_metric_in_what_the_program_prints(page: Path) -> None:
+    spec = objects(page)["Experiment"]["spec"]
+    (line,) = re.findall(r'print\(f"(.*?)\{', PROGRAMS[page][1])
     (pattern,) = spec["metricsCollectorSpec"]["source"]["filter"]["metricsFormat"]
     found = re.findall(pattern, f"{line}0.9833")
     assert found == [(spec["objective"]["objectiveMetricName"], "0.9833")]
-    assert f"`{line}0.9833`" in PAGE.read_text()
+    if page == PAGE:
+        assert f"`{line}0.9833`" in page.read_text()
 
 
 def test_katib_is_given_the_kind_as_it_names_kinds() -> None:
     definition = crd()["spec"]
     (version,) = [one["name"] for one in definition["versions"]]
     assert f"`{definition['names']['kind']}.{version}.{definition['group']}`" in PAGE.read_text()
+
+
+@pytest.mark.parametrize("tool", ["Argo Workflows", "Katib"])
+def test_the_tutorial_has_the_conditions_that_the_libraries_of_both_tools_evaluate(tool: str) -> None:
+    for name in ("successCondition", "failureCondition"):
+        assert expressions(tool, TUTORIAL)[name] == expressions(tool)[name]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The objects of Argo Workflows and Katib in docs/jobs/workflows.md."""
+"""The objects of Argo Workflows and Katib in docs/jobs/workflows.md, and in the tutorial about both tools."""
 
 from __future__ import annotations
 
@@ -9,32 +9,34 @@ from typing import Any
 
 import yaml
 
-PAGE = Path(__file__).parents[2] / "docs" / "jobs" / "workflows.md"
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = DOCS / "jobs" / "workflows.md"
+TUTORIAL = DOCS / "tutorials" / "search.md"
 
 
-def objects() -> dict[str, dict[str, Any]]:
+def objects(page: Path = PAGE) -> dict[str, dict[str, Any]]:
     """The page's objects that occur once, by kind."""
-    blocks = re.findall(r"^```yaml\n(.*?)^```", PAGE.read_text(), re.M | re.S)
+    blocks = re.findall(r"^```yaml\n(.*?)^```", page.read_text(), re.M | re.S)
     found = [one for block in blocks for one in yaml.safe_load_all(block)]
     kinds = [one["kind"] for one in found]
     return {one["kind"]: one for one in found if kinds.count(one["kind"]) == 1}
 
 
-def templates() -> dict[str, dict[str, Any]]:
+def templates(page: Path = PAGE) -> dict[str, dict[str, Any]]:
     """The templates of the nightly workflow, by name."""
-    return {one["name"]: one for one in objects()["CronWorkflow"]["spec"]["workflowSpec"]["templates"]}
+    return {one["name"]: one for one in objects(page)["CronWorkflow"]["spec"]["workflowSpec"]["templates"]}
 
 
-def trial_template() -> dict[str, Any]:
+def trial_template(page: Path = PAGE) -> dict[str, Any]:
     """The part of the experiment that describes its trials."""
-    found: dict[str, Any] = objects()["Experiment"]["spec"]["trialTemplate"]
+    found: dict[str, Any] = objects(page)["Experiment"]["spec"]["trialTemplate"]
     return found
 
 
-def expressions(tool: str) -> dict[str, Any]:
+def expressions(tool: str, page: Path = PAGE) -> dict[str, Any]:
     """The object that has a tool's conditions of success and failure."""
     found: dict[str, Any] = {
-        "Argo Workflows": lambda: templates()["train"]["resource"],
-        "Katib": trial_template,
+        "Argo Workflows": lambda: templates(page)["train"]["resource"],
+        "Katib": lambda: trial_template(page),
     }[tool]()
     return found

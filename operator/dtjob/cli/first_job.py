@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from dtjob.cli.bad_input import BadInput
 
 SCRIPT = "train.py"
 MANIFEST = "job.yaml"
+_NAME = re.compile(r"[a-z](?:[a-z0-9-]{0,38}[a-z0-9])?")
+"""Short enough for the host names of many tasks."""
 
 _SCRIPT = '''"""Trains a small model. Replace data and model with your own."""
 
@@ -40,8 +43,10 @@ spec:
 
 
 def write(directory: Path, name: str) -> list[Path]:
-    """Write both files. Returns their names. Raises BadInput if one is there."""
+    """Write both files. Returns their names. Raises BadInput if one is there, or the name is none."""
     texts = {SCRIPT: _SCRIPT, MANIFEST: _MANIFEST.format(name=name, script=SCRIPT, manifest=MANIFEST)}
+    if not _NAME.fullmatch(name):
+        raise BadInput(f"--name: {name!r} is no name; write lower-case letters, digits and hyphens, such as first-1")
     for file in texts:
         if (directory / file).exists():
             raise BadInput(f"{directory / file}: is there already; choose another folder")

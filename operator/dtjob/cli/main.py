@@ -13,19 +13,13 @@ import typer
 
 from dtjob import __version__
 from dtjob.cli.bad_input import BadInput
-from dtjob.cli.commands import cluster, manifests, steering, submitting, watching
+from dtjob.cli.commands import cluster, manifests, running, steering, submitting, watching
 from dtjob.cli.commands.log_format import LogFormat, LogLevel
 from dtjob.cli.commands.options import (
-    Arguments,
     Context,
-    Evaluator,
     Kubeconfig,
     Namespace,
-    ParameterServers,
-    ScriptStrategy,
-    Workers,
 )
-from dtjob.cli.work_directory import WORK_DIRECTORY
 from dtjob.client.errors import ClientError
 
 app = typer.Typer(
@@ -37,7 +31,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-BAD_INPUT = 2
+BAD_INPUT, INTERRUPTED = 2, 130
 PLUGIN = "kubectl-dtjob"
 """The name of this program as a plugin of kubectl."""
 DefaultImage = Annotated[str | None, typer.Option(metavar="IMAGE", help="The image of jobs that leave out spec.image.")]
@@ -67,14 +61,6 @@ StatusScrapers = Annotated[
 ManifestFile = Annotated[Path, typer.Argument(metavar="FILE", help="A DistributedTrainingJob as YAML or JSON.")]
 
 
-class RunOutput(StrEnum):
-    """How `dtjob run` answers: yaml goes with --dry-run."""
-
-    TEXT = "text"
-    JSON = "json"
-    YAML = "yaml"
-
-
 class ExplainOutput(StrEnum):
     """How `dtjob explain` answers."""
 
@@ -83,53 +69,7 @@ class ExplainOutput(StrEnum):
     JSON = "json"
 
 
-@app.command("run")
-def run_command(
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="A DistributedTrainingJob as YAML or JSON, or a Python script.")
-    ],
-    arguments: Arguments = None,
-    output: Annotated[
-        RunOutput, typer.Option("--output", "-o", help="json: the summary as one object. yaml: with --dry-run.")
-    ] = RunOutput.TEXT,
-    work_dir: Annotated[Path, typer.Option("--work-dir", help="Where runs are kept.")] = WORK_DIRECTORY,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Begin a new run, also where one could be resumed.")] = False,
-    strategy: ScriptStrategy = None,
-    workers: Workers = None,
-    ps: ParameterServers = None,
-    evaluator: Evaluator = False,
-    checkpoint: Annotated[
-        str | None,
-        typer.Option(
-            "--checkpoint",
-            "--storage",
-            metavar="DIR|URI",
-            help="Where a script's job keeps its checkpoints. Left out: in the run.",
-        ),
-    ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print a script's manifest, and train nothing.")] = False,
-) -> None:
-    """Train on this machine, with processes for pods. Ctrl-C saves and ends the job; running it again resumes.
-
-    Examples: dtjob run job.yaml; dtjob run train.py --strategy MultiWorkerMirrored --workers 2 -- --epochs 5
-    """
-    from dtjob.cli.script import Script
-
-    script = Script(file, tuple(arguments or ()), strategy, workers, ps, evaluator, checkpoint)
-    if dry_run:
-        from dtjob.cli.run_script import printed
-
-        typer.echo(printed(script, as_json=output is RunOutput.JSON), nl=False)
-        return
-    if output is RunOutput.YAML:
-        raise BadInput("--output yaml: it prints a manifest, so it goes with --dry-run")
-    from dtjob.local.processes.ahead import launcher_ahead
-
-    with launcher_ahead(file) as launcher:
-        from dtjob.cli.run import Options, run  # meanwhile: it takes a third of a second
-
-        code = run(Options(script, work_dir, fresh, output is RunOutput.JSON), launcher)
-    raise typer.Exit(code)
+app.command("run")(running.run)
 
 
 @app.command()
@@ -283,6 +223,12 @@ def main() -> None:
         sys.exit(BAD_INPUT)
     except ClientError as error:
         print(f"dtjob: {error}", file=sys.stderr)
+        sys.exit(BAD_INPUT)
+    except KeyboardInterrupt:  # before a command has begun
+        sys.exit(INTERRUPTED)
+    except OSError as error:  # a file of the user, or where the output goes, whichever command it was
+        where = "" if error.filename is None else f"{error.filename}: "
+        print(f"dtjob: {where}{error.strerror or error}", file=sys.stderr)
         sys.exit(BAD_INPUT)
 
 

@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import importlib.util
 import json
+import os
 import shlex
 import signal
 import sys
@@ -26,6 +27,7 @@ from dtjob.local.here import left_aside, rules_left_aside
 from dtjob.local.outcome import Outcome
 from dtjob.local.processes import command
 from dtjob.local.processes.addresses import NoFreePorts
+from dtjob.local.processes.devices import devices_here, wanted
 from dtjob.local.processes.launcher import Launcher
 from dtjob.local.processes.starter import Starter
 from dtjob.local.runs import Run, RunStateError, open_run
@@ -52,6 +54,8 @@ def run(options: Options, ahead: Launcher | None = None) -> int:
     """
     job = job_of(options.script)
     check_runs_here(job)
+    if options.script.gpus is not None and (lack := lacking_gpus(job)):
+        raise BadInput(f"--gpus: {lack}; leave it out, or send the script to a cluster with dtjob submit")
     try:
         record = open_run(job, options.work_directory.resolve(), options.fresh, options.script.kept_at)
     except RunStateError as error:
@@ -102,6 +106,13 @@ def check_runs_here(job: Job) -> None:
         raise BadInput(f"spec.program.entrypoint: {program.entrypoint} {where}")
 
 
+def lacking_gpus(job: Job) -> str:
+    """Why not every task gets GPUs of its own, empty if each does."""
+    asked = wanted(pod(job, task, 0) for task in topology.tasks(job))
+    there = len(devices_here(os.environ))
+    return f"the tasks ask for {asked} GPUs, and this machine has {there or 'none'}" if asked > there else ""
+
+
 async def _train(job: Job, record: Run, options: Options, starter: Starter) -> Outcome:
     screen = Screen(sys.stderr if options.json_output else sys.stdout)
     engine = Engine(job, record, lambda snapshot: screen.observe(snapshot, engine.stopping), screen.event, starter)
@@ -131,5 +142,7 @@ def _differences(job: Job) -> list[str]:
     """What is not here as it would be in a cluster, in words."""
     missing = sorted({part for task in topology.tasks(job) for part in command.only_in_a_cluster(pod(job, task, 0))})
     missing += rules_left_aside(job)
+    if lack := lacking_gpus(job):
+        missing.append(f"nvidia.com/gpu ({lack})")
     only = [f"only in a cluster, left out here: {', '.join(missing)}"] if missing else []
     return [*only, *(f"left aside here: {field}" for field in left_aside(job))]

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+import os
 from typing import Any
 
 from dtjob.api.job import Job
@@ -14,9 +14,7 @@ from dtjob.cli.manifest_yaml import written
 from dtjob.cli.script import Script, is_script
 from dtjob.cli.script_job import manifest
 from dtjob.crd.answers.problems import problems, to_job
-
-GPUS = Path("/proc/driver/nvidia/gpus")
-"""The kernel's driver has a directory there for each GPU."""
+from dtjob.local.processes.devices import devices_here
 
 
 def job_of(script: Script) -> Job:
@@ -38,23 +36,19 @@ def printed(script: Script, *, as_json: bool) -> str:
 def words(script: Script) -> list[str]:
     """The arguments of the command line that give this script."""
     options: list[str] = []
-    for name, value in (("--strategy", script.strategy), ("--workers", script.workers), ("--ps", script.ps)):
+    given = (script.strategy, script.workers, script.ps, script.gpus, script.name)
+    for name, value in zip(("--strategy", "--workers", "--ps", "--gpus", "--name"), given, strict=True):
         options += [] if value is None else [name, str(value)]
     options += ["--evaluator"] if script.evaluator else []
     options += [] if script.checkpoint is None else ["--checkpoint", script.checkpoint]
     return [str(script.file), *options, *(["--", *script.arguments] if script.arguments else [])]
 
 
-def gpus_here() -> int:
-    """How many GPUs of Nvidia this machine has."""
-    return len(list(GPUS.iterdir())) if GPUS.is_dir() else 0
-
-
 def _made(script: Script) -> dict[str, Any]:
     """The manifest of a script's job. Raises BadInput with a line for each thing that is wrong."""
     if not script.file.is_file():
         raise BadInput(f"{script.file}: is no file; give a Python script or a manifest")
-    made = manifest(script, gpus_here())
+    made = manifest(script, len(devices_here(os.environ)))
     if found := problems(made):
         raise BadInput(*(f"{script.file}: {problem}" for problem in found))
     return made

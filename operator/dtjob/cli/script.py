@@ -19,6 +19,10 @@ class Script:
     evaluator: bool = False
     checkpoint: str | None = None
     """gs://BUCKET/PATH, or a directory of this machine. None: one that ends with the run or the pod."""
+    gpus: int | None = None
+    """Of each task that computes. None: the job asks for none."""
+    name: str | None = None
+    """Of the job. None: it is made of the file's."""
 
     @property
     def kept_at(self) -> Path | None:

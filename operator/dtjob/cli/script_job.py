@@ -11,15 +11,16 @@ from dtjob.api.names import API_VERSION, KIND
 from dtjob.api.spec.strategy import Strategy
 from dtjob.cli.bad_input import BadInput
 from dtjob.cli.script import Script
+from dtjob.objects.pod.accelerators import GPU_RESOURCE
 
 LONGEST_NAME = 40
 """Characters of a job's name that come from the name of the script."""
 
 
-def manifest(script: Script, gpus: int, name: str | None = None) -> dict[str, Any]:
-    """The manifest of the script's job. `gpus`: of this machine, or of each task. Raises BadInput for options that do
-    not fit. `name`: of the job; left out, it is made of the script's."""
-    strategy = _strategy(script, gpus)
+def manifest(script: Script, gpus: int) -> dict[str, Any]:
+    """The manifest of the script's job. `gpus`: of this machine, which decide where the script does not say how many it
+    wants. Raises BadInput for options that do not fit."""
+    strategy = _strategy(script, script.gpus or gpus)
     program: dict[str, Any] = {"entrypoint": str(script.file)}
     if script.arguments:
         program["args"] = list(script.arguments)
@@ -29,7 +30,12 @@ def manifest(script: Script, gpus: int, name: str | None = None) -> dict[str, An
         "replicaSpecs": _replica_specs(script, strategy),
         "checkpoint": {"storage": _storage(script)},
     }
-    return {"apiVersion": API_VERSION, "kind": KIND, "metadata": {"name": name or _name(script.file)}, "spec": spec}
+    return {
+        "apiVersion": API_VERSION,
+        "kind": KIND,
+        "metadata": {"name": script.name or _name(script.file)},
+        "spec": spec,
+    }
 
 
 def _strategy(script: Script, gpus: int) -> Strategy:
@@ -64,6 +70,9 @@ def _replica_specs(script: Script, strategy: Strategy) -> dict[str, Any]:
                     f"--workers: {strategy} trains in one task; use --strategy MultiWorkerMirrored or ParameterServer"
                 )
             found = {"chief": {}}
+    if script.gpus:
+        for role in ("worker",) if strategy is Strategy.PARAMETER_SERVER else tuple(found):
+            found[role]["resources"] = {"limits": {GPU_RESOURCE: script.gpus}}
     return {**found, "evaluator": {}} if script.evaluator else found
 
 

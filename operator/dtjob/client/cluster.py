@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
 from dtjob.api.names import API_VERSION, KIND, PLURAL
 from dtjob.client.connection import MERGE_PATCH, Connection, Object, Query
-from dtjob.client.errors import NotFound, error_of
+from dtjob.client.errors import BadName, NotFound, error_of
 from dtjob.client.kubeconfig import access, forget_files
 
 RESOURCES = {
@@ -23,6 +24,7 @@ RESOURCES = {
 }
 """Kind to API version and plural."""
 PAGE = 500
+_NAME = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?")
 WATCH_SECONDS = 300
 
 
@@ -34,7 +36,7 @@ class Cluster:
 
     def get(self, kind: str, name: str) -> Object:
         """The object of this name. Raises NotFound."""
-        return self.connection.call("GET", f"{self.path(kind)}/{name}")
+        return self.connection.call("GET", self.path_of(kind, name))
 
     def find(self, kind: str, name: str) -> Object | None:
         """The object of this name, None if there is none."""
@@ -62,14 +64,14 @@ class Cluster:
     def patch(self, kind: str, name: str, change: Object, part: str = "") -> Object:
         """Merge this change into the object, or into a part of it, such as scale."""
         below = f"/{part}" if part else ""
-        return self.connection.call("PATCH", f"{self.path(kind)}/{name}{below}", change, content=MERGE_PATCH)
+        return self.connection.call("PATCH", f"{self.path_of(kind, name)}{below}", change, content=MERGE_PATCH)
 
     def delete(self, kind: str, name: str, propagation: str = "Background", seconds: int | None = None) -> None:
         """Delete the object of this name. Raises NotFound."""
         body: Object = {"propagationPolicy": propagation}
         if seconds is not None:
             body["gracePeriodSeconds"] = seconds
-        self.connection.call("DELETE", f"{self.path(kind)}/{name}", body)
+        self.connection.call("DELETE", self.path_of(kind, name), body)
 
     def watch(
         self, kind: str, version: str, selector: str = "", fields: str = "", seconds: int = WATCH_SECONDS
@@ -95,13 +97,21 @@ class Cluster:
         root = f"/apis/{version}" if "/" in version else f"/api/{version}"
         return f"{root}/{plural}" if everywhere else f"{root}/namespaces/{self.namespace}/{plural}"
 
+    def path_of(self, kind: str, name: str) -> str:
+        """The path of one object. Raises BadName: a path without a name would be that of all objects."""
+        if not _NAME.fullmatch(name):
+            raise BadName(f"{name!r} is no name; write lower-case letters, digits, dots and hyphens")
+        return f"{self.path(kind)}/{name}"
+
     def log(self, pod: str, **query: Any) -> bytes:
         """The log of the pod's training container so far."""
-        return self.connection.raw("GET", f"{self.path('Pod')}/{pod}/log", query=query)
+        return self.connection.raw("GET", f"{self.path_of('Pod', pod)}/log", query=query)
 
 
 def connect(kubeconfig: str | None = None, context: str | None = None, namespace: str | None = None) -> Cluster:
     """The cluster that kubectl would use, with the namespace of its context if none is given. Raises NoCluster."""
+    if namespace and not _NAME.fullmatch(namespace):
+        raise BadName(f"--namespace: {namespace!r} is no name; write lower-case letters, digits and hyphens")
     found = access(kubeconfig, context)
     forget_files()
     return Cluster(Connection(found), namespace or found.namespace)

@@ -40,7 +40,11 @@ class Connection:
 
     def call(self, method: str, path: str, body: Any = None, query: Query | None = None, content: str = JSON) -> Object:
         """The JSON that the API server answers. Raises ClientError."""
-        answer: Object = json.loads(self.raw(method, path, body, query, content) or b"{}")
+        text = self.raw(method, path, body, query, content) or b"{}"
+        try:
+            answer: Object = json.loads(text)
+        except ValueError:
+            raise Unreachable(f"{self.access.server} does not answer as an API server does") from None
         return answer
 
     def raw(self, method: str, path: str, body: Any = None, query: Query | None = None, content: str = JSON) -> bytes:

@@ -14,6 +14,10 @@ class NoCluster(ClientError):
     """No cluster is configured, or the configuration cannot be read."""
 
 
+class BadName(ClientError):
+    """No object can have this name, so the cluster is not asked."""
+
+
 class Unreachable(ClientError):
     """The API server does not answer."""
 
@@ -45,7 +49,7 @@ def error_of(code: int, text: bytes) -> ApiError:
     """The error of an answer with this HTTP status and body."""
     try:
         status = json.loads(text)
-        reason, message = str(status.get("reason") or ""), str(status.get("message") or "")
+        reason, message = str(status.get("reason") or ""), " ".join(str(status.get("message") or "").split())
     except (ValueError, AttributeError):
         reason, message = "", text[:200].decode(errors="replace").strip()
     if code == 401:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import yaml
 
@@ -49,7 +50,8 @@ def access(kubeconfig: str | None = None, context: str | None = None) -> Access:
         return _of_context(_merged(files), context)
     except (KeyError, TypeError, AttributeError, ValueError, OSError, ssl.SSLError, yaml.YAMLError) as error:
         names = ", ".join(map(str, files))
-        raise NoCluster(f"{names}: the kubeconfig cannot be read: {' '.join(str(error).split())}") from None
+        said = f"{error} is missing" if isinstance(error, KeyError) else " ".join(str(error).split())
+        raise NoCluster(f"{names}: the kubeconfig cannot be read: {said}") from None
 
 
 def _files(kubeconfig: str | None) -> list[Path]:
@@ -67,6 +69,8 @@ def _merged(files: list[Path]) -> dict[str, Any]:
     whole: dict[str, Any] = {"clusters": {}, "users": {}, "contexts": {}, "current-context": ""}
     for file in files:
         read = yaml.safe_load(file.read_text()) or {}
+        if not isinstance(read, dict):
+            raise ValueError("it is no mapping with clusters, users and contexts")
         whole["current-context"] = whole["current-context"] or read.get("current-context") or ""
         for kind, field in (("clusters", "cluster"), ("users", "user"), ("contexts", "context")):
             for entry in read.get(kind) or []:
@@ -85,7 +89,10 @@ def _of_context(config: Mapping[str, Any], wanted: str | None) -> Access:
     if name not in config["contexts"]:
         raise NoCluster(f"the kubeconfig has no context {name}")
     context = config["contexts"][name]
+    if context.get("cluster") not in config["clusters"]:
+        raise NoCluster(f"the kubeconfig has no cluster {context.get('cluster')}, which its context {name} names")
     cluster, user = config["clusters"][context["cluster"]], config["users"].get(context.get("user"), {})
+    _check_is_url(str(cluster["server"]))
     trusted = _trusted(cluster) if str(cluster["server"]).startswith("https") else None
     credentials = _Credentials(user)
     if trusted is not None:
@@ -100,10 +107,23 @@ def _of_context(config: Mapping[str, Any], wanted: str | None) -> Access:
     )
 
 
+def _check_is_url(server: str) -> None:
+    try:
+        found = urlsplit(server)
+        is_url = found.scheme in ("http", "https") and bool(found.hostname) and found.port != 0
+    except ValueError:
+        is_url = False
+    if not is_url:
+        raise NoCluster(f"the kubeconfig has a server {server!r}, which is no URL such as https://HOST:6443")
+
+
 def _trusted(cluster: Mapping[str, Any]) -> ssl.SSLContext:
     data = cluster.get("certificate-authority-data")
     text = base64.b64decode(data).decode() if data else None
-    found = ssl.create_default_context(cafile=None if text else cluster.get("certificate-authority"), cadata=text)
+    file = cluster.get("certificate-authority")
+    if not text and file and not Path(file).is_file():
+        raise NoCluster(f"the kubeconfig has a certificate-authority {file}, which is no file")
+    found = ssl.create_default_context(cafile=None if text else file, cadata=text)
     found.verify_flags &= ~ssl.VERIFY_X509_STRICT  # clusters have authorities without all extensions
     if cluster.get("insecure-skip-tls-verify"):
         found.check_hostname, found.verify_mode = False, ssl.CERT_NONE

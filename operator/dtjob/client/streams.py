@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import re
 from collections.abc import AsyncIterator, Callable, Sequence
 from urllib.parse import urlencode
 
@@ -20,6 +21,18 @@ STDOUT, STDERR, STATUS = 1, 2, 3
 """Channels of a command."""
 _PROTOCOL = "v4.channel.k8s.io"
 _LARGEST_MESSAGE = 64 * 1024 * 1024
+_DATA = b"\x00"
+"""Begins a message with data of a forwarded port."""
+_END_OF_HEAD = b"\r\n\r\n"
+LARGEST_ANSWER = 4 * 1024 * 1024
+ANSWER_SECONDS = 10.0
+"""From the beginning of a question at a port to the last byte of its answer."""
+_REFUSED = {
+    403: "you may not open one; the role edit of the namespace has the right",
+    404: "it is not there",
+}
+"""A refused WebSocket shows its HTTP status alone."""
+_Opened = contextlib.AbstractAsyncContextManager[aiohttp.ClientWebSocketResponse]
 
 
 class CommandFailed(ClientError):
@@ -76,33 +89,77 @@ async def forward(cluster: Cluster, pod: str, port: int, local: int, ready: Call
 async def _carry(
     cluster: Cluster, pod: str, port: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 ) -> None:
-    """Carry bytes between a connection and the port: channel 0 has them, channel 1 an error.
-
-    The first message of each channel is the number of the port.
-    """
-    async with _opened(cluster, f"{cluster.path('Pod')}/{pod}/portforward?{urlencode({'ports': port})}") as socket:
+    """Carry bytes between a connection and the port."""
+    async with _forwarded(cluster, pod, port) as socket:
 
         async def send() -> None:
             while data := await reader.read(65536):
-                await socket.send_bytes(b"\x00" + data)
+                await socket.send_bytes(_DATA + data)
             await socket.close()
 
         sending = asyncio.create_task(send())
-        begun: set[int] = set()
         try:
-            async for message in socket:
-                data = message.data
-                if not isinstance(data, bytes) or not data:
-                    continue
-                channel, rest = data[0], data[1:]
-                if channel not in begun:
-                    begun.add(channel)
-                    rest = rest[2:]
-                if channel == 0 and rest:
-                    writer.write(rest)
-                    await writer.drain()
+            async for data in _received(socket):
+                writer.write(data)
+                await writer.drain()
         finally:
             sending.cancel()
+
+
+async def answer(cluster: Cluster, pod: str, port: int, path: str) -> bytes:
+    """The body of a GET at a port of the pod. Raises ClientError.
+
+    The kubelet connects inside of the pod, so that a NetworkPolicy does not matter. The API server's proxy would need
+    one that lets it in.
+    """
+    try:
+        async with asyncio.timeout(ANSWER_SECONDS), _forwarded(cluster, pod, port) as socket:
+            await socket.send_bytes(_DATA + f"GET {path} HTTP/1.0\r\nHost: {pod}\r\n\r\n".encode())
+            text = b""
+            async for data in _received(socket):
+                text += data
+                if len(text) > LARGEST_ANSWER:
+                    raise Unreachable(f"{pod}: the answer of port {port} is longer than {LARGEST_ANSWER} bytes")
+                if _is_whole(text):
+                    break
+    except TimeoutError:
+        raise Unreachable(f"{pod}: port {port} does not answer") from None
+    head, _, body = text.partition(_END_OF_HEAD)
+    first = head.split(b"\r\n")[0].split(b" ")
+    if first[1:2] != [b"200"]:
+        raise Unreachable(f"{pod}: port {port} answers {b' '.join(first[1:]).decode(errors='replace') or 'nothing'}")
+    return body
+
+
+def _is_whole(text: bytes) -> bool:
+    """Whether this answer has as many bytes as it says. One that does not say ends with its connection."""
+    head, end, body = text.partition(_END_OF_HEAD)
+    said = re.search(rb"\r\ncontent-length: *(\d{1,9})", head, re.IGNORECASE)
+    return bool(end and said and len(body) >= int(said[1]))
+
+
+def _forwarded(cluster: Cluster, pod: str, port: int) -> _Opened:
+    return _opened(cluster, f"{cluster.path('Pod')}/{pod}/portforward?{urlencode({'ports': port})}")
+
+
+async def _received(socket: aiohttp.ClientWebSocketResponse) -> AsyncIterator[bytes]:
+    """What the port sends: channel 0 has it, channel 1 an error. Raises Unreachable on an error.
+
+    The first message of each channel is the number of the port.
+    """
+    begun: set[int] = set()
+    async for message in socket:
+        data = message.data
+        if not isinstance(data, bytes) or not data:
+            continue
+        channel, rest = data[0], data[1:]
+        if channel not in begun:
+            begun.add(channel)
+            rest = rest[2:]
+        if rest and channel == 0:
+            yield rest
+        elif rest:
+            raise Unreachable(f"the connection to the pod broke: {' '.join(rest.decode(errors='replace').split())}")
 
 
 @contextlib.asynccontextmanager
@@ -124,6 +181,9 @@ async def _opened(cluster: Cluster, path: str) -> AsyncIterator[aiohttp.ClientWe
             ) as socket:
                 yield socket
         except aiohttp.WSServerHandshakeError as error:
-            raise error_of(error.status, str(error.message).encode()) from None
+            said = _REFUSED.get(error.status, f"the API server answers HTTP {error.status}")
+            raise error_of(
+                error.status, json.dumps({"message": f"no connection to the pod: {said}"}).encode()
+            ) from None
         except (aiohttp.ClientError, OSError) as error:
             raise Unreachable(f"the connection to the pod broke: {error}") from None

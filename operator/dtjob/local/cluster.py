@@ -69,9 +69,11 @@ class ProcessCluster:
         on_event: Callable[[Event], None] = lambda event: None,
         on_status: Callable[[dict[str, Any]], None] = lambda status: None,
         starter: Starter | None = None,
+        devices: Mapping[str, str] | None = None,
     ) -> None:
+        """`devices`: task to the GPUs that it sees, if it has some of its own."""
         self._starter = starter or Starter()
-        self._addresses, self._directories = addresses, directories
+        self._addresses, self._directories, self._devices = addresses, directories, devices
         self._on_event, self._on_status = on_event, on_status
         self._objects = Objects(watcher)
         self._supervisors: dict[str, Supervisor] = {}
@@ -223,7 +225,7 @@ class ProcessCluster:
         files = self._directories
         last_words = files.termination_log(pod["metadata"]["name"])
         return command.local_command(
-            pod, self._addresses, files.cluster_file, files.checkpoints, last_words, os.environ
+            pod, self._addresses, files.cluster_file, files.checkpoints, last_words, os.environ, self._devices
         )
 
     async def _watch(self, name: str, process: Process, started_at: datetime) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -27,6 +28,7 @@ from dtjob.local.outcome import Outcome
 from dtjob.local.poller import Poller, Report
 from dtjob.local.processes import leftovers
 from dtjob.local.processes.addresses import Addresses
+from dtjob.local.processes.devices import devices_here, shares
 from dtjob.local.processes.starter import Starter
 from dtjob.local.recovery import Recoveries, counts
 from dtjob.local.runs import UNFINISHED, Run, RunStateError
@@ -76,11 +78,12 @@ class Engine:
             on_event=say,
             on_status=self._on_status,
             starter=starter,
+            devices=shares(self._first_pods(), devices_here(os.environ)),
         )
 
     async def run(self) -> Outcome:
         """Train until the job has succeeded or failed, or `stop` is called. No process is left when this returns."""
-        self._cluster.prepare(pod(self.job, task, 0) for task in topology.tasks(self.job))
+        self._cluster.prepare(self._first_pods())
         # A dtjob that was killed leaves supervisors that still save: two writers must not meet in one directory.
         await leftovers.kill({"DTJOB_UID": self.job.metadata.uid})
         reconciling = asyncio.create_task(
@@ -103,6 +106,9 @@ class Engine:
             await self._cluster.stop(longest, self._kill_now)
             await _end(polling)
         return self._outcome()
+
+    def _first_pods(self) -> list[Manifest]:
+        return [pod(self.job, task, 0) for task in topology.tasks(self.job)]
 
     def stop(self, signal_number: int) -> None:
         """End the run: every process is asked to save and end; the second call kills them."""

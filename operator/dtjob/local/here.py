@@ -7,6 +7,7 @@ import sys
 
 from pydantic.alias_generators import to_camel
 
+from dtjob.api.counted import counted
 from dtjob.api.job import API_VERSION, KIND, Job
 from dtjob.api.spec.clean_pod_policy import CleanPodPolicy
 from dtjob.api.spec.failure_rules import FailureRule, OnPodCondition
@@ -58,7 +59,7 @@ def left_aside(job: Job) -> list[str]:
     worker = job.spec.replica_specs.worker
     if worker is not None and job.spec.elastic_policy is not None:
         more = "to change that, start it again with another number of replicas; it continues from its checkpoint"
-        found.append(f"spec.elasticPolicy: {worker.replicas} workers train here; {more}")
+        found.append(f"spec.elasticPolicy: the job trains with {counted(worker.replicas, 'worker')} here; {more}")
     if queue := kueue.queue_of(job):
         found.append(f"label {kueue.QUEUE}: {queue} admits no jobs here; the job trains at once")
     for name in ("gang", "topology"):

@@ -89,8 +89,8 @@ class Client:
         """
         file = _kept(as_script(function, arguments or {}), f"{function.__name__}.py")
         more = None if requirements is None else _kept(requirements, "requirements.txt")
-        script = Script(file, (), strategy, workers, ps, evaluator, storage)
-        submission = Submission(script, None, more, name, image, gpus, claim, queue, self._namespace)
+        script = Script(file, (), strategy, workers, ps, evaluator, storage, gpus, name)
+        submission = Submission(script, None, more, image, claim, queue, self._namespace)
         if self._cluster is None:
             manifest = made(submission).job
             program = {**manifest["spec"]["program"], "entrypoint": str(file)}

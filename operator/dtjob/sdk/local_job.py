@@ -50,7 +50,7 @@ class LocalJob:
         for thread in self._threads:
             thread.join()
         if self._summary.get("phase") != _SUCCEEDED:
-            raise JobFailed(f"{self.name}: {self._lines[-1] if self._lines else self._summary.get('phase')}")
+            raise JobFailed(f"{self.name}: {self._why()}")
         return self._summary
 
     def logs(self, *, follow: bool = False) -> Iterator[str]:
@@ -101,6 +101,13 @@ class LocalJob:
         """The last lines, in a notebook."""
         text = "\n".join([f"{self.name} on this machine", *self._lines[-6:]])
         return f"<pre>{html.escape(text)}</pre>"
+
+    def _why(self) -> str:
+        """Why it has not succeeded: of the summary, or the last line of a run that did not begin."""
+        if not self._summary:
+            return self._lines[-1].removeprefix("dtjob: ") if self._lines else "dtjob run has printed nothing"
+        reason, message = (self._summary.get(name) for name in ("reason", "message"))
+        return f"{self._summary['phase']}{f' ({reason})' if reason else ''}{f': {message}' if message else ''}"
 
     def _read_lines(self) -> None:
         assert self._process.stderr is not None

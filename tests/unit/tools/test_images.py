@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from dtjob.api.spec.checkpoint import CheckpointStorage
 from tools import debian_base, images
 
 LABELS = {"title", "description", "licenses", "version", "revision"}
@@ -96,6 +97,12 @@ def test_images_start_what_the_manifests_expect() -> None:
     assert (operator["ENTRYPOINT"], operator["CMD"]) == ('["dtjob"]', '["operator"]')
     assert "ENTRYPOINT" not in trainer
     assert trainer["WORKDIR"] == "/workspace"
+
+
+def test_every_task_may_save_where_the_chief_mounts_the_volume_of_checkpoints() -> None:
+    """A script calls `model.save` in all tasks, and the volume is in the chief's pod alone."""
+    made = [rest.split()[3:] for word, rest in instructions("trainer") if rest.startswith("mkdir -m 1777 ")]
+    assert made == [["/workspace", CheckpointStorage.model_fields["mount_path"].default]]
 
 
 @pytest.mark.parametrize(

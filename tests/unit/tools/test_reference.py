@@ -3,14 +3,30 @@
 
 from __future__ import annotations
 
-from tools.reference import COMMAND_LINE, command_line
+from pathlib import Path
+
+import pytest
+
+from dtjob_trainer.contract import exit_codes as codes
+from tools.reference import PAGES, command_line, exit_codes, meanings_of_codes
 
 
-def test_the_page_of_the_command_line_is_fresh() -> None:
-    assert COMMAND_LINE.read_text() == command_line(), "run `make reference`"
+@pytest.mark.parametrize("file", PAGES, ids=lambda file: file.name)
+def test_a_page_is_fresh(file: Path) -> None:
+    assert file.read_text() == PAGES[file](), "run `make reference`"
 
 
-def test_each_command_and_option_is_on_it() -> None:
+def test_each_command_and_option_is_on_its_page() -> None:
     page = command_line()
     for words in ("## `dtjob run`", "## `dtjob operator`", "--log-format", "--resync-seconds", "--dry-run"):
         assert words in page
+
+
+def test_each_exit_code_is_on_its_page_with_a_meaning() -> None:
+    page = exit_codes()
+    for code in [value for name, value in vars(codes).items() if name.isupper()]:
+        assert f"\n| {code} | " in page
+
+
+def test_a_constant_without_a_docstring_has_no_meaning() -> None:
+    assert meanings_of_codes('A = 1\n"""One\n thing."""\nB = 2\nC = 3\n') == {1: "One thing."}

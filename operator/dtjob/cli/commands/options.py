@@ -24,6 +24,10 @@ ScriptStrategy = Annotated[
 Workers = Annotated[int | None, typer.Option(min=1, help="Workers of a script's job.")]
 ParameterServers = Annotated[int | None, typer.Option("--ps", min=1, help="Parameter servers of a script's job.")]
 Evaluator = Annotated[bool, typer.Option("--evaluator", help="Give a script's job an evaluator.")]
+Gpus = Annotated[int | None, typer.Option(min=1, help="GPUs of each task that computes.")]
+Name = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Of a script's job. Left out: made of the name of the file.")
+]
 Arguments = Annotated[
     list[str] | None, typer.Argument(metavar="[-- ARGS]...", help="The arguments of a script.", show_default=False)
 ]

@@ -16,7 +16,9 @@ from dtjob.cli.commands.options import (
     Arguments,
     Context,
     Evaluator,
+    Gpus,
     Kubeconfig,
+    Name,
     Namespace,
     ParameterServers,
     ScriptStrategy,
@@ -36,7 +38,7 @@ def submit(
     workers: Workers = None,
     ps: ParameterServers = None,
     evaluator: Evaluator = False,
-    gpus: Annotated[int | None, typer.Option(min=1, help="GPUs of each task that computes.")] = None,
+    gpus: Gpus = None,
     image: Annotated[
         str | None,
         typer.Option(metavar="IMAGE", help="dtjob's trainer image, or one built on it. Left out: the default."),
@@ -53,7 +55,7 @@ def submit(
     requirements: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Packages that pip installs before the program starts.")
     ] = None,
-    name: Annotated[str | None, typer.Option(metavar="NAME", help="Of the job. Left out: made of the file's.")] = None,
+    name: Name = None,
     queue: Annotated[str | None, typer.Option(metavar="QUEUE", help="A LocalQueue of Kueue.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the objects, and create nothing.")] = False,
     output: Annotated[
@@ -70,8 +72,8 @@ def submit(
     """
     from dtjob.cli.script import Script
 
-    script = Script(file, tuple(arguments or ()), strategy, workers, ps, evaluator, storage)
-    submission = Submission(script, source, requirements, name, image, gpus, claim, queue, namespace)
+    script = Script(file, tuple(arguments or ()), strategy, workers, ps, evaluator, storage, gpus, name)
+    submission = Submission(script, source, requirements, image, claim, queue, namespace)
     _submit(submission, output if dry_run else None, follow, lambda: connected(kubeconfig, context, namespace))
 
 
@@ -92,13 +94,19 @@ def _submit(
         job = command.submit_manifest(cluster, file)
     else:
         one = made(submission)
-        for warning in one.warnings:
-            typer.echo(f"warning: {warning}", err=True)
         if printed:
             sys.stdout.write(command.printed(one, as_json=printed is ManifestOutput.JSON))
+            _warn(one.warnings)
             return
         cluster = connect()
         job = command.submit(cluster, one)
+        _warn(one.warnings)
     typer.echo(f"{job['metadata']['name']} is submitted to namespace {cluster.namespace}")
     if follow:
         raise typer.Exit(follow_job(cluster, job["metadata"]["name"]))
+
+
+def _warn(warnings: list[str]) -> None:
+    """Say what the job may not be meant to do, once nothing is wrong with it."""
+    for warning in warnings:
+        typer.echo(f"warning: {warning}", err=True)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from dtjob.cli.convert.findings import CannotConvert, Findings
@@ -50,6 +50,19 @@ def choice(value: Any, path: str, known: Collection[str]) -> str | None:
     if value not in known:
         raise CannotConvert(f"{path}: must be one of {', '.join(known)}, not {value!r}")
     return str(value)
+
+
+def word(value: Any, path: str, known: Sequence[str], otherwise: str, said: Findings) -> str | None:
+    """The word at this path, None if it is left out. The definition of TFJob takes any text, and its operator reads
+    every text that is none of `known` as `otherwise`. Raises CannotConvert for what is no text."""
+    if value in (None, ""):
+        return None
+    if not isinstance(value, str):
+        raise CannotConvert(f"{path}: must be text, not {value!r}")
+    if value in known:
+        return value
+    said.warn(path, f"{value!r} is none of {', '.join(known)}; TFJob reads it as {otherwise}, and so is the result")
+    return otherwise
 
 
 def warn_of_others(block: Fields, path: str, known: Collection[str], said: Findings) -> None:

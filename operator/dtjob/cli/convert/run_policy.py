@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from dtjob.api.spec.replica_specs import Role
 from dtjob.cli.convert.failures import failure_policy
-from dtjob.cli.convert.fields import Fields, choice, number, warn_of_others
+from dtjob.cli.convert.fields import Fields, number, warn_of_others, word
 from dtjob.cli.convert.findings import CannotConvert, Findings
 from dtjob.cli.convert.roles import Replicas
 
@@ -18,6 +19,7 @@ _FIELDS = (
     *("schedulingPolicy", "suspend", "managedBy"),
 )
 _CLEAN = ("None", "Running", "All")
+_ALL_WORKERS = "AllWorkers"
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ def life_of(written: Written, said: Findings) -> Fields:
     for name in ("activeDeadlineSeconds", "ttlSecondsAfterFinished"):
         seconds = number(policy.get(name), f"{PATH}.{name}")
         found |= {} if seconds is None else {name: seconds}
-    clean = choice(policy.get("cleanPodPolicy"), f"{PATH}.cleanPodPolicy", _CLEAN)
+    clean = word(policy.get("cleanPodPolicy"), f"{PATH}.cleanPodPolicy", _CLEAN, "All", said)
     found["cleanPodPolicy"] = clean or _CLEAN[0]
     if clean is None:
         said.note(
@@ -55,9 +57,10 @@ def life_of(written: Written, said: Findings) -> Fields:
     return {**found, **_managed_by(policy, said)}
 
 
-def success_policy(policy: str | None, replicas: Replicas, said: Findings) -> Fields:
+def success_policy(given: Any, replicas: Replicas, said: Findings) -> Fields:
     """successPolicy. With a chief TFJob ignores AllWorkers."""
-    if not policy:
+    policy = word(given, "spec.successPolicy", (_ALL_WORKERS,), "left out", said)
+    if policy != _ALL_WORKERS:
         return {}
     if Role.CHIEF not in replicas:
         return {"successPolicy": policy}

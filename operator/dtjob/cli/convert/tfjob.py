@@ -10,7 +10,7 @@ from dtjob.api.job import API_VERSION, KIND
 from dtjob.api.spec.network import Network
 from dtjob.api.spec.replica_specs import Role
 from dtjob.cli.convert.containers import command, port_of, sets_tf_config, without_our_ports, without_tf_config
-from dtjob.cli.convert.fields import Fields, choice, mapping, warn_of_others, without_nulls
+from dtjob.cli.convert.fields import Fields, mapping, warn_of_others, without_nulls
 from dtjob.cli.convert.findings import CannotConvert, Finding, Findings
 from dtjob.cli.convert.names import warn_of_hosts
 from dtjob.cli.convert.program import Command, common_program
@@ -106,7 +106,7 @@ def _spec(spec: Fields, name: str, program: Command | None, said: Findings) -> F
         **({} if program is None else {"program": program.as_program()}),
         "replicaSpecs": blocks,
         **_elastic(spec, replicas, said),
-        **success_policy(choice(spec.get("successPolicy"), "spec.successPolicy", ("", "AllWorkers")), replicas, said),
+        **success_policy(spec.get("successPolicy"), replicas, said),
         **life_of(Written(run_policy, replicas, program is not None), said),
         **({"scheduling": placed} if placed else {}),
         **_network(templates, port, said),

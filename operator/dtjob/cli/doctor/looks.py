@@ -12,7 +12,6 @@ from dtjob.api.names import API_VERSION, GROUP, KIND, PLURAL
 from dtjob.cli.doctor.finding import Finding, good, note, problem, unseen
 from dtjob.client.cluster import Cluster
 from dtjob.client.errors import ApiError, Forbidden, NotFound
-from dtjob.crd.definition import crd
 
 Object = dict[str, Any]
 CHART = "install the operator with helm"
@@ -58,6 +57,8 @@ def _definition(cluster: Cluster) -> Iterator[Finding]:
         yield problem("definition", f"the cluster does not serve {KIND}s", "Apply crds/, or " + CHART)
         return
     stored = cluster.connection.call("GET", _CRD)
+    from dtjob.crd.definition import crd  # it takes a third of a second, and there are findings before it
+
     ours = crd()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
     theirs = stored["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
     missing = sorted(set(ours) - set(theirs))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dtjob.api.counted import counted
 from dtjob.api.job import Job
 from dtjob.objects import kueue
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
@@ -44,7 +45,8 @@ def elastic(job: Job) -> list[str]:
     bounds = f"from {policy.min_replicas or 1}{most}"
     scale = f"kubectl scale dtjob/{job.metadata.name} --replicas=N"
     lines = [
-        f"  {worker.replicas} workers, elastic {bounds} ({scale}): each change saves and goes on at that checkpoint"
+        f"  {counted(worker.replicas, 'worker')}, elastic {bounds} ({scale}): "
+        "each change saves and goes on at that checkpoint"
     ]
     if policy.min_replicas is None:
         return [*lines, "  never trains with fewer than that: without minReplicas it waits for room"]

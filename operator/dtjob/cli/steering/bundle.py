@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import re
@@ -17,13 +18,14 @@ from dtjob.api.names import KIND, TRAINING_CONTAINER
 from dtjob.cli.manifest_yaml import written
 from dtjob.cli.watching.events import lines, of_job
 from dtjob.cli.watching.pods import in_order, selector
+from dtjob.cli.watching.reports import status_port
 from dtjob.cli.watching.words import status_lines
 from dtjob.client.cluster import Cluster
 from dtjob.client.errors import ClientError
+from dtjob.client.streams import answer
 
 REMOVED = "(removed by dtjob debug-bundle)"
 _SECRET = re.compile(r"token|secret|passw|credential|api_?key|access_?key|private", re.I)
-_STATUS_PORT = 2223
 
 
 def collect(cluster: Cluster, name: str, file: Path) -> list[str]:
@@ -63,18 +65,21 @@ def _files(cluster: Cluster, job: dict[str, Any]) -> Iterator[tuple[str, bytes]]
         pods = in_order(cluster.list("Pod", selector(name)))
     except ClientError:
         return
-    port = ((job.get("spec") or {}).get("network") or {}).get("statusPort", _STATUS_PORT)
+    port = status_port(job)
     for pod in pods:
         at = pod["metadata"]["name"]
         yield _tried(f"logs/{at}.log", partial(cluster.log, at, container=TRAINING_CONTAINER, timestamps=True))
         for path in ("status", "metrics"):
-            url = f"{cluster.path('Pod')}/{at}:{port}/proxy/{path}"
-            yield _tried(f"{path}/{at}.txt", partial(cluster.connection.raw, "GET", url))
+            yield _tried(f"{path}/{at}.txt", partial(_asked, cluster, at, port, path))
 
 
 def _objects(cluster: Cluster, kind: str, job: str) -> bytes:
     found = cluster.list(kind, selector(job))
     return written([without_secrets({"kind": kind, **one}) for one in found]).encode()
+
+
+def _asked(cluster: Cluster, pod: str, port: int, path: str) -> bytes:
+    return asyncio.run(answer(cluster, pod, port, f"/{path}"))
 
 
 def _tried(path: str, read: Callable[[], bytes]) -> tuple[str, bytes]:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from dtjob.api.counted import counted
 from dtjob.api.names import KIND
 from dtjob.api.phase import ENDED
 from dtjob.cli.bad_input import BadInput
@@ -44,7 +45,7 @@ def scale(cluster: Cluster, name: str, workers: int) -> str:
     if "elasticPolicy" not in job["spec"]:
         raise BadInput(f"{name}: its number of workers is fixed; only a job with elasticPolicy can be scaled")
     cluster.patch(KIND, name, {"spec": {"replicas": workers}}, "scale")
-    return f"{name} saves and continues with {workers} workers"
+    return f"{name} saves and continues with {counted(workers, 'worker')}"
 
 
 def restart(cluster: Cluster, name: str, task: str | None = None) -> str:

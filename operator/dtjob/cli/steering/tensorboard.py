@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Callable
 
 from dtjob.api.names import KIND
+from dtjob.cli.bad_input import BadInput
 from dtjob.cli.steering.helper_pod import directory_of, running
 from dtjob.client.cluster import Cluster
 from dtjob.client.streams import forward
@@ -23,7 +25,20 @@ def command(directory: str) -> list[str]:
 
 
 def show(cluster: Cluster, name: str, port: int, say: Callable[[str], None], image: str | None = None) -> None:
-    """Run TensorBoard until the user ends it. `port`: of this machine, 0 for a free one."""
+    """Run TensorBoard until the user ends it. `port`: of this machine, 0 for a free one. Raises BadInput if it is
+    taken."""
     stored = cluster.get(KIND, name)
+    _check_is_free(port)
     with running(cluster, stored, command(directory_of(stored)), image) as pod:
         asyncio.run(forward(cluster, pod, PORT, port, lambda at: say(f"TensorBoard of {name}: http://127.0.0.1:{at}/")))
+
+
+def _check_is_free(port: int) -> None:
+    """Raise BadInput if this port cannot be had, before a pod is made for it."""
+    with socket.socket() as one:
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as asyncio does it
+        try:
+            one.bind(("127.0.0.1", port))
+        except OSError as error:
+            said = f"--port: {port} cannot be used: {error.strerror}; give another, or 0 for a free one"
+            raise BadInput(said) from None

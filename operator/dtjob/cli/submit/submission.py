@@ -16,9 +16,7 @@ class Submission:
     script: Script
     source: Path | None = None
     requirements: Path | None = None
-    name: str | None = None
     image: str | None = None
-    gpus: int | None = None
     claim: str | None = None
     queue: str | None = None
     namespace: str | None = None

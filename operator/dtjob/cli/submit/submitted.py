@@ -14,7 +14,6 @@ from dtjob.cli.submit.submission import Submission
 from dtjob.crd.answers.problems import problems, to_job
 from dtjob.objects.kueue import QUEUE
 
-GPU = "nvidia.com/gpu"
 TEMPORARY = (
     "checkpoints end with the pod of the chief: a new pod begins at step 0, and nothing can be fetched. Give --claim "
     "NAME or --storage URI"
@@ -69,7 +68,7 @@ def _check_storage(submission: Submission) -> None:
 
 
 def _manifest(submission: Submission, files: Package) -> dict[str, Any]:
-    found = manifest(submission.script, submission.gpus or 0, submission.name)
+    found = manifest(submission.script, 0)
     spec = found["spec"]
     program = {"source": {"configMap": {"name": source_name(found["metadata"]["name"])}}, **spec.pop("program")}
     program["entrypoint"] = files.entrypoint
@@ -77,9 +76,6 @@ def _manifest(submission: Submission, files: Package) -> dict[str, Any]:
         program["requirements"] = files.requirements
     if submission.claim:
         spec["checkpoint"] = {"storage": {"volume": {"persistentVolumeClaim": {"claimName": submission.claim}}}}
-    if submission.gpus:
-        for role in _with_gpus(spec):
-            spec["replicaSpecs"][role]["resources"] = {"limits": {GPU: submission.gpus}}
     if submission.namespace:
         found["metadata"]["namespace"] = submission.namespace
     if submission.queue:
@@ -87,10 +83,3 @@ def _manifest(submission: Submission, files: Package) -> dict[str, Any]:
     image = {"image": submission.image} if submission.image else {}
     found["spec"] = {"strategy": spec.pop("strategy"), **image, "program": program, **spec}
     return found
-
-
-def _with_gpus(spec: dict[str, Any]) -> list[str]:
-    """The roles that compute: under ParameterServer the workers alone."""
-    if spec["strategy"] == "ParameterServer":
-        return ["worker"]
-    return [role for role in spec["replicaSpecs"] if role != "evaluator"]

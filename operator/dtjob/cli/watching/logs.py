@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import heapq
+import os
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,6 +19,7 @@ Object = Mapping[str, Any]
 COLOURS = ("36", "32", "33", "35", "34", "96", "92", "93", "95", "94")
 _QUERY: dict[str, Any] = {"container": TRAINING_CONTAINER, "timestamps": True}
 _TOO_OLD = 410
+READER_GONE = 1
 _TAIL_WIDTH = 12
 
 
@@ -42,8 +44,11 @@ class Printer:
         with self._lock:
             colour = self._colour.setdefault(task, COLOURS[len(self._colour) % len(COLOURS)])
             head = f"{task:<{_TAIL_WIDTH}} | "
-            self._out.write(f"\x1b[{colour}m{head}\x1b[0m{text}\n" if self._coloured else f"{head}{text}\n")
-            self._out.flush()
+            try:
+                self._out.write(f"\x1b[{colour}m{head}\x1b[0m{text}\n" if self._coloured else f"{head}{text}\n")
+                self._out.flush()
+            except BrokenPipeError:  # `| head` has ended. No exception of this thread would end the program.
+                os._exit(READER_GONE)
 
 
 def name_of(pod: Object) -> str:
@@ -153,13 +158,13 @@ class Tails:
         """Print each line once. A stream that breaks goes on after the last line."""
         path, last = f"{self._cluster.path('Pod')}/{pod['metadata']['name']}/log", ""
         while True:
-            since = {"sinceTime": last} if last else {}
+            since, printed = {"sinceTime": last} if last else {}, last
             try:
                 with self._cluster.connection.stream(path, {**_QUERY, "follow": True, **since}) as lines:
                     for line in lines:
                         time, _, text = line.decode(errors="replace").partition(" ")
-                        if time > last:
-                            last = time
+                        if time > printed:  # the API server answers from the whole second on
+                            last = max(last, time)
                             self._printer.line(name_of(pod), text)
                 return
             except Unreachable:

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from dtjob.local.processes.inherited import inherited
+from dtjob.local.processes.inherited import inherited, read_by_imports
 from dtjob.local.processes.launcher import Launcher
 
 
@@ -23,7 +23,7 @@ def launcher_ahead(manifest: Path) -> Iterator[Launcher | None]:
     launcher = None
     if sys.platform == "linux" and manifest.is_file() and importlib.util.find_spec("dtjob_trainer"):
         with contextlib.suppress(OSError):
-            launcher = Launcher(inherited(os.environ))
+            launcher = Launcher(read_by_imports(inherited(os.environ)))
     try:
         yield launcher
     finally:

@@ -15,6 +15,7 @@ from typing import Any
 from dtjob.api.spec.pod_template import TRAINING_CONTAINER
 from dtjob.local.processes.addresses import Addresses
 from dtjob.local.processes.inherited import inherited
+from dtjob.objects import labels
 from dtjob.objects.manifest import Manifest
 
 _REFERENCE = re.compile(r"\$(?:\$|\((?P<name>[^)]*)\))")
@@ -73,13 +74,14 @@ def local_command(
     checkpoints: Path,
     termination_log: Path,
     environ: Mapping[str, str],
+    devices: Mapping[str, str] | None = None,
     python: str = sys.executable,
 ) -> Command:
     """The supervisor process that stands for `pod`.
 
     The supervisor is run by `python`, addresses become loopback ones, the cluster file and the checkpoint directory
-    become local paths (a `gs://` directory stays), GPUs are those of this machine, everything else is as in the pod.
-    `environ` is dtjob's own.
+    become local paths (a `gs://` directory stays), everything else is as in the pod. `environ` is dtjob's own.
+    `devices`: task to the GPUs of this machine that it sees; a task without has those of `environ`.
     """
     container = training_container(pod)
     variables = container_environment(container)
@@ -91,6 +93,8 @@ def local_command(
     local["DTJOB_PARENT"] = str(os.getpid())
     for name in ("DTJOB_GPUS", "DTJOB_SOURCE", "DTJOB_REQUIREMENTS"):
         local.pop(name, None)  # here are the GPUs, the files and the packages of this machine
+    if (seen := (devices or {}).get(labels.task_id(pod))) is not None:
+        local.setdefault("CUDA_VISIBLE_DEVICES", seen)
     local["DTJOB_TERMINATION_LOG"] = str(termination_log)
     if "DTJOB_CHECKPOINT" in variables:
         settings = json.loads(variables["DTJOB_CHECKPOINT"])

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Protocol
 
 from dtjob.local.processes.command import Command
+from dtjob.local.processes.inherited import read_by_imports
 from dtjob.local.processes.launcher import REPLY_SECONDS, Launcher, Start
 
 SUPERVISOR = "dtjob_trainer"
@@ -106,11 +107,6 @@ class Starter:
 def is_supervisor(command: Command) -> bool:
     """Whether it is what a launcher can fork."""
     return command.argv[1:3] == ["-m", SUPERVISOR]
-
-
-def read_by_imports(environment: Mapping[str, str]) -> dict[str, str]:
-    """What an import may read of a task's environment: all but the contract's variables, which tell tasks apart."""
-    return {name: value for name, value in environment.items() if not name.startswith("DTJOB_")}
 
 
 async def _answers(launcher: Launcher) -> bool:

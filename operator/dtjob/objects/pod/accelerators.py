@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import prod
 from typing import Any
 
@@ -30,7 +31,7 @@ def equip(job: Job, task: Task, spec: dict[str, Any]) -> dict[str, Any]:
     spec, training = dict(spec), dict(training)
     if job.spec.strategy is Strategy.TPU and task.role is Role.CHIEF:
         _add_tpu(job, spec, training)
-    if gpus := _gpus(training):
+    if gpus := gpus_of(training):
         spec["tolerations"] = [*(spec.get("tolerations") or []), GPU_TOLERATION]
         _add_shared_memory(spec, training, gpus * SHARED_MEMORY_PER_GPU)
         if job.spec.program and not _leaves_gpus_alone(job, task):
@@ -63,7 +64,7 @@ def _leaves_gpus_alone(job: Job, task: Task) -> bool:
     return task.role is Role.PS or coordinates
 
 
-def _gpus(training: dict[str, Any]) -> int:
+def gpus_of(training: Mapping[str, Any]) -> int:
     """How many GPUs the container asks for; Kubernetes takes them as a limit, in whole numbers."""
     text = str(((training.get("resources") or {}).get("limits") or {}).get(GPU_RESOURCE, 0))
     return int(text) if text.isdecimal() else 0
@@ -74,10 +75,10 @@ def _chief_has_gpus(job: Job) -> bool:
     if replica is None:
         return False
     if replica.resources:
-        return bool(_gpus({"resources": replica.resources.model_dump(by_alias=True, exclude_unset=True)}))
+        return bool(gpus_of({"resources": replica.resources.model_dump(by_alias=True, exclude_unset=True)}))
     template = replica.template.model_dump(by_alias=True, exclude_unset=True) if replica.template else {}
     containers = (template.get("spec") or {}).get("containers") or []
-    return any(_gpus(one) for one in containers if one["name"] == TRAINING_CONTAINER)
+    return any(gpus_of(one) for one in containers if one["name"] == TRAINING_CONTAINER)
 
 
 def _add_shared_memory(spec: dict[str, Any], training: dict[str, Any], gibibytes: int) -> None:

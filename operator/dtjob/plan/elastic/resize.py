@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from dtjob.api.counted import counted
 from dtjob.api.phase import Phase
 from dtjob.api.spec.replica_specs import Role
 from dtjob.api.status.attempts import Attempts
@@ -55,7 +56,7 @@ def end_group(draft: Draft) -> None:
     workers = situation.status.workers
     assert workers is not None
     assert workers.resizing is not None
-    message = f"{workers.resizing.message}: the group of {_counted(workers.replicas)} saves and ends"
+    message = f"{workers.resizing.message}: the group of {counted(workers.replicas, 'worker')} saves and ends"
     status = set_phase(situation.status, Phase.RESTARTING, RESIZING, message, situation.now)
     status = set_condition(status, BLOCKED, False, RESIZING, "", situation.now)  # nothing is made until all have ended
     draft.status = count_tasks(status, situation.views).remembering(all_created=False)
@@ -85,7 +86,7 @@ def start_group(draft: Draft) -> None:
     if checkpoints_end(situation, replaced):
         status = status.but(checkpoint=None)
     draft.situation = situation.with_status(status)
-    draft.add_event("Normal", RESIZED, f"Training goes on with {_counted(to)}{where}")
+    draft.add_event("Normal", RESIZED, f"Training goes on with {counted(to, 'worker')}{where}")
 
 
 def with_group_of(situation: Situation, replicas: int) -> Situation:
@@ -157,10 +158,6 @@ def was_resized_last(status: Status) -> bool:
     if workers is None or workers.last_scale_time is None:
         return False
     return incident is None or incident.started_at < workers.last_scale_time
-
-
-def _counted(workers: int) -> str:
-    return f"{workers} worker{'s' if workers > 1 else ''}"
 
 
 def _group(situation: Situation) -> list[TaskView]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from dtjob import times
+from dtjob.api.counted import counted
 from dtjob.api.job import Job
 from dtjob.api.phase import ENDED, Phase
 from dtjob.api.spec.elastic_policy import ElasticPolicy
@@ -254,7 +255,8 @@ def _words(situation: Situation, workers: Workers) -> tuple[str, str]:
         then = f"; it goes on with what there is at {times.rfc3339(at)}" if shrinks else ""
         return UNSCHEDULABLE, f"training waits for room since {times.rfc3339(since)}{then}"
     if workers.replicas != workers.desired and _about_to_end(situation):
-        return FINISHING, f"{workers.replicas} workers, not {workers.desired}: a task has finished, and training ends"
+        has = f"{counted(workers.replicas, 'worker')}, not {workers.desired}"
+        return FINISHING, f"{has}: a task has finished, and training ends"
     return _words_of_too_few(situation, workers) if workers.short else (AS_DESIRED, "")
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from dtjob.api.counted import counted
 from dtjob.api.status.placement import Gang
 from dtjob.objects import drift, gangs, topology
 from dtjob.objects.manifest import Manifest
@@ -111,7 +112,7 @@ def release_outgrown(situation: Situation) -> list[Delete]:
     job = sized(situation.group_job, workers.but(replicas=workers.resizing.to))
     if gangs.minimum(there) == min(gangs.min_available(job), len(gangs.members(job))):
         return []
-    why = f"the next group has {workers.resizing.to} workers"
+    why = f"the next group has {counted(workers.resizing.to, 'worker')}"
     return [Delete.of(there, why)]
 
 

@@ -15,6 +15,7 @@ from enum import StrEnum
 from typing import Any
 
 from dtjob import times
+from dtjob.api.counted import counted
 from dtjob.objects import kueue
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Delete, PatchWorkload
@@ -218,7 +219,7 @@ class Workload:
         sets = [{**one, "count": count} if one["name"] == name else one for one in full["spec"]["podSets"]]
         body = {"metadata": {"annotations": {kueue.SHAPE: shape}}, "spec": {"podSets": sets}}
         version = full["metadata"]["resourceVersion"]
-        return PatchWorkload(self.name, self.uid, version, body, False, f"{count} pods of {name} are needed")
+        return PatchWorkload(self.name, self.uid, version, body, False, f"{name} needs {counted(count, 'pod')}")
 
     def change(self, spec: Mapping[str, Any], why: str) -> PatchWorkload:
         """Change fields of its spec."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -50,6 +51,15 @@ def test_the_usage_of_the_plugin_has_the_plugins_name(dtjob, monkeypatch, capsys
     with pytest.raises(SystemExit):
         main.main()
     assert "Usage: kubectl dtjob top" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "at", "completed"), [("dtjob su", "1", ["submit", "suspend"]), ("dtjob submit --cl", "2", ["--claim"])]
+)
+def test_a_shell_completes_commands_and_options(words: str, at: str, completed: list[str]) -> None:
+    environ = {**os.environ, "COMP_WORDS": words, "COMP_CWORD": at, "_DTJOB_COMPLETE": "complete_bash"}
+    command = [sys.executable, "-m", "dtjob"]
+    assert subprocess.run(command, env=environ, capture_output=True, text=True).stdout.split() == completed
 
 
 def test_commands_that_watch_import_no_models_of_the_manifest():

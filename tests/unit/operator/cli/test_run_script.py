@@ -7,7 +7,12 @@ import json
 from pathlib import Path
 
 import yaml
+from typer.main import get_command
 
+from dtjob.cli.commands.running import ONLY_IN_A_CLUSTER
+from dtjob.cli.job_file import read_job
+from dtjob.cli.main import app
+from dtjob.cli.run import lacking_gpus
 from dtjob.cli.run_script import job_of, words
 from dtjob.cli.script import Script
 
@@ -27,7 +32,7 @@ def test_dry_run_prints_a_manifest_of_the_same_job(dtjob, tmp_path, monkeypatch)
 
 
 def test_options_of_a_script_are_refused_for_a_manifest(dtjob, good):
-    for options in (["--workers", 2], ["--evaluator"], ["--", "--epochs"]):
+    for options in (["--workers", 2], ["--evaluator"], ["--gpus", 1], ["--name", "a"], ["--", "--epochs"]):
         code, _, err = dtjob("run", good, *options)
         assert code == 2
         assert "go with a .py file" in err
@@ -42,9 +47,10 @@ def test_a_script_that_is_not_there_is_named(dtjob, tmp_path, monkeypatch):
 
 
 def test_words_give_the_same_script_again():
-    script = Script(Path("train.py"), ("--epochs", "3"), "ParameterServer", 2, 1, True, "/data")
+    script = Script(Path("train.py"), ("--epochs", "3"), "ParameterServer", 2, 1, True, "/data", 4, "mine")
     assert words(script) == [
-        *("train.py", "--strategy", "ParameterServer", "--workers", "2", "--ps", "1", "--evaluator"),
+        *("train.py", "--strategy", "ParameterServer", "--workers", "2", "--ps", "1"),
+        *("--gpus", "4", "--name", "mine", "--evaluator"),
         *("--checkpoint", "/data", "--", "--epochs", "3"),
     ]
     assert words(Script(Path("job.yaml"))) == ["job.yaml"]
@@ -65,3 +71,46 @@ def test_dry_run_prints_no_manifest_that_would_be_refused(dtjob, tmp_path, monke
     code, out, err = dtjob("run", "train.py", "--checkpoint", "http://bucket", "--dry-run")
     assert (code, out) == (2, "")
     assert "checkpoint.storage" in err
+
+
+def test_options_of_a_cluster_are_refused_with_a_sentence_each(dtjob, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("train.py").touch()
+    shown = dtjob("run", "--help")[1]
+    for option in (*ONLY_IN_A_CLUSTER, "-n"):
+        code, out, err = dtjob("run", "train.py", option, "a")
+        assert (code, out, len(err.splitlines())) == (2, "", 1)
+        assert err.startswith(f"dtjob: {option if option != '-n' else '--namespace'}: goes with dtjob submit; ")
+        assert f"{option} " not in shown
+    assert dtjob("run", "train.py", "-f", "--dry-run")[0] == 0
+
+
+def test_run_takes_every_option_of_submit():
+    commands = get_command(app).commands
+    submits, runs = ({part for one in commands[name].params for part in one.opts} for name in ("submit", "run"))
+    assert submits - runs == {"--kubeconfig", "--context"}
+
+
+def test_gpus_that_this_machine_lacks_are_refused_before_anything_starts(dtjob, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("train.py").touch()
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    code, _, err = dtjob("run", "train.py", "--workers", 2, "--gpus", 1)
+    assert (code, err.splitlines()) == (
+        2,
+        [
+            "dtjob: --gpus: the tasks ask for 2 GPUs, and this machine has 1; leave it out, or send the script to a "
+            "cluster with dtjob submit"
+        ],
+    )
+    assert not (tmp_path / ".dtjob").exists()
+
+
+def test_a_manifest_that_asks_for_more_gpus_than_there_are_runs_with_a_word_about_it(good, monkeypatch):
+    text = yaml.safe_load(Path(good).read_text())
+    text["spec"]["replicaSpecs"]["chief"] = {"resources": {"limits": {"nvidia.com/gpu": 2}}}
+    Path(good).write_text(yaml.safe_dump(text))
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert lacking_gpus(read_job(Path(good))) == "the tasks ask for 2 GPUs, and this machine has none"
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
+    assert lacking_gpus(read_job(Path(good))) == ""

@@ -57,6 +57,23 @@ def test_checkpoints_are_kept_in_the_run_or_where_they_are_wanted(checkpoint, st
 )
 def test_the_name_of_the_job_is_that_of_the_script(name, job):
     assert manifest(Script(Path(name)), 0)["metadata"]["name"] == job
+    assert manifest(Script(Path(name), name="mine"), 0)["metadata"]["name"] == "mine"
+
+
+@pytest.mark.parametrize(
+    ("script", "here", "strategy", "computing"),
+    [
+        (Script(FILE, gpus=1), 4, "Default", {"chief"}),
+        (Script(FILE, gpus=2), 0, "Mirrored", {"chief"}),
+        (Script(FILE, gpus=2, workers=2, evaluator=True), 0, "MultiWorkerMirrored", {"worker"}),
+        (Script(FILE, gpus=1, ps=1), 0, "ParameterServer", {"worker"}),
+    ],
+)
+def test_gpus_are_asked_for_by_the_tasks_that_compute(script, here, strategy, computing):
+    spec = manifest(script, here)["spec"]
+    assert spec["strategy"] == strategy
+    limits = {role: one["resources"]["limits"] for role, one in spec["replicaSpecs"].items() if "resources" in one}
+    assert limits == {role: {"nvidia.com/gpu": script.gpus} for role in computing}
 
 
 @pytest.mark.parametrize(

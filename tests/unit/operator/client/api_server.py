@@ -50,7 +50,7 @@ class ApiServer:
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_port}"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
 
     def answer(self, request: str, *answers: Any, code: int = 200) -> None:
         """Answer `GET /path` with these, one after the other. The last one stays."""

@@ -46,7 +46,7 @@ def test_elastic_workers_are_all_made_and_the_bounds_named():
     assert workers is not None
     assert workers.replicas == 3
     (said,) = left_aside(whole)
-    assert said.startswith("spec.elasticPolicy: 3 workers train here")
+    assert said.startswith("spec.elasticPolicy: the job trains with 3 workers here")
 
 
 def test_a_queue_admits_no_jobs_here():

@@ -38,6 +38,19 @@ def test_a_local_job_is_waited_for_and_its_models_are_copied(run, tmp_path: Path
     assert job.fetch(directory=tmp_path / "out") == [tmp_path / "out" / "model.keras"]
 
 
-def test_a_failure_has_its_last_line(run) -> None:
-    with pytest.raises(dtjob.JobFailed, match="digits: two"):
-        run(phase="Failed").wait()
+@pytest.mark.parametrize(
+    ("summary", "said"),
+    [
+        ({"phase": "Failed", "reason": "ProgramFailed", "message": "it ended"}, r"Failed \(ProgramFailed\): it ended"),
+        ({"phase": "Interrupted"}, "Interrupted"),
+    ],
+)
+def test_a_failure_has_its_reason(run, summary, said: str) -> None:
+    with pytest.raises(dtjob.JobFailed, match=f"^digits: {said}$"):
+        run(**summary).wait()
+
+
+def test_a_run_that_does_not_begin_has_its_last_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(dtjob.JobFailed, match=r"^digits: none.yaml: cannot be read: No such file or directory$"):
+        dtjob.LocalJob(Path("none.yaml"), "digits").wait()

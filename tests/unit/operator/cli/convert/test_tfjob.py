@@ -197,3 +197,15 @@ def test_odd_values_are_refused_in_words_or_converted(file: Path, manifest: dict
         block[path[-1]] = ODD[at % len(ODD)]
         with contextlib.suppress(CannotConvert):
             convert(changed)
+
+
+def test_a_policy_that_tfjob_does_not_know_is_what_its_operator_makes_of_it() -> None:
+    """Its definition takes any text. Its operator deletes all pods, and has only one word for success."""
+    result = converted({"Worker": replica(replicas=2)}, {"cleanPodPolicy": "EndOfJob"}, successPolicy="Default")
+    said = lines(result)
+    assert "'EndOfJob' is none of None, Running, All; TFJob reads it as All" in said["spec.runPolicy.cleanPodPolicy"]
+    assert said["spec.successPolicy"].startswith("'Default' is none of AllWorkers; TFJob reads it as left out")
+    assert result.manifest["spec"]["cleanPodPolicy"] == "All"
+    assert "successPolicy" not in result.manifest["spec"]
+    with pytest.raises(CannotConvert, match=r"spec.successPolicy: must be text, not 3"):
+        converted({"Chief": replica()}, successPolicy=3)

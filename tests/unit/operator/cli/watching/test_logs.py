@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 import io
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
-from dtjob.cli.watching.logs import Printer, Tails, print_logs
+from dtjob.cli.watching.logs import READER_GONE, Printer, Tails, print_logs
 from dtjob.client.cluster import Cluster
-from tests.unit.operator.cli.watching.jobs import pod
+from tests.unit.operator.cli.watching.jobs import RUNNING, job, pod
 from tests.unit.operator.client.api_server import ApiServer
 
 PODS = "/api/v1/namespaces/team/pods"
@@ -69,3 +72,28 @@ def test_followed_logs_come_once_also_of_pods_that_begin_later(logs: ApiServer, 
     assert sorted(" ".join(line.split()) for line in out.getvalue().splitlines()) == [
         "worker-1 | b", "worker-1 | d", "worker-2 | f",
     ]  # fmt: skip
+
+
+def test_lines_of_the_same_moment_are_all_followed(logs: ApiServer, cluster: Cluster) -> None:
+    logs.answer(f"GET {PODS}", {"items": [pod("worker-1")], "metadata": {"resourceVersion": "1"}})
+    logs.answer(f"GET {PODS}/digits-worker-1-0/log", stamped((2, "a"), (2, "b"), (2, "c")))
+    out = io.StringIO()
+    tails = Tails(cluster, "digits", Printer(out))
+    tails.start()
+    tails.finish()
+    assert [line.split()[-1] for line in out.getvalue().splitlines()] == ["a", "b", "c"]
+
+
+def test_following_ends_when_its_reader_has_gone(logs: ApiServer, tmp_path: Path) -> None:
+    stored = {**job(**RUNNING), "metadata": {**job()["metadata"], "resourceVersion": "1"}}
+    logs.answer("GET /apis/training.dtjob.dev/v1beta1/namespaces/team/distributedtrainingjobs/digits", stored)
+    logs.answer(f"GET {PODS}/digits-worker-1-0/log", stamped(*((2, "x" * 1000) for _ in range(1000))))
+    command = [sys.executable, "-m", "dtjob", "logs", "digits", "-f", "--kubeconfig", str(logs.kubeconfig(tmp_path))]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        assert running.stderr is not None
+        running.stdout.readline()
+        running.stdout.close()
+        said = running.stderr.read()
+    assert running.returncode == READER_GONE
+    assert "Traceback" not in said

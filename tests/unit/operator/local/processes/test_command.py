@@ -22,7 +22,7 @@ def job_with(**program):
     )
 
 
-def command_of(digits, task_id="worker-1", inherited=None):
+def command_of(digits, task_id="worker-1", inherited=None, devices=None):
     task = next(task for task in topology.tasks(digits) if task.id == task_id)
     addresses = Addresses.choose(digits)
     made = local_command(
@@ -32,6 +32,7 @@ def command_of(digits, task_id="worker-1", inherited=None):
         RUN / "checkpoints",
         RUN / "last.json",
         inherited or {},
+        devices,
         python="python",
     )
     return made, addresses
@@ -131,3 +132,15 @@ def test_gpus_are_those_of_this_machine():
     assert "DTJOB_GPUS" not in made.environment
     task = next(task for task in topology.tasks(digits) if task.id == "worker-1")
     assert "DTJOB_GPUS" in str(pod(digits, task, 0))
+
+
+def test_a_task_sees_the_gpus_that_are_its_own():
+    devices = {"worker-1": "2,3"}
+    inherited = {"CUDA_VISIBLE_DEVICES": "1,2,3"}
+    assert command_of(job(), "worker-1", inherited, devices)[0].environment["CUDA_VISIBLE_DEVICES"] == "2,3"
+    assert command_of(job(), "worker-0", inherited, devices)[0].environment["CUDA_VISIBLE_DEVICES"] == "1,2,3"
+
+
+def test_the_choice_of_a_manifest_stands():
+    chosen = job_with(entrypoint="x.py", env=[{"name": "CUDA_VISIBLE_DEVICES", "value": "7"}])
+    assert command_of(chosen, devices={"worker-1": "2"})[0].environment["CUDA_VISIBLE_DEVICES"] == "7"
