@@ -163,18 +163,7 @@ def _enter_strategy(here: runtime.Runtime, task: Task) -> None:
     import keras
 
     from dtjob_trainer.data import randomness
-    from dtjob_trainer.models import initial_values, keras_saving
-    from dtjob_trainer.program import (
-        constructors,
-        devices,
-        keras_methods,
-        own_loops,
-        plain_values,
-        refused_methods,
-        saved_models,
-        whole_directories,
-        whole_files,
-    )
+    from dtjob_trainer.models import initial_values
     from dtjob_trainer.strategies import ambient, create
 
     create.see_gpus(task.gpus, here.log)
@@ -183,9 +172,34 @@ def _enter_strategy(here: runtime.Runtime, task: Task) -> None:
     initial_values.watch(here.strategy, task)
     if config is None:
         os.environ["TF_CONFIG"] = json.dumps(task.tf_config_of_one())
+    _give_to_the_program(here, task)
+    own_training.watch(here)
+    randomness.watch_interleave()
+    here.shutdown.catch()
+    keras.utils.set_random_seed(runtime.SEED)
+
+
+def _give_to_the_program(here: runtime.Runtime, task: Task) -> None:
+    """Put what a program finds in a job in place of TensorFlow's and Keras's own."""
+    from dtjob_trainer.models import keras_saving
+    from dtjob_trainer.program import (
+        constructors,
+        devices,
+        io_devices,
+        keras_methods,
+        own_loops,
+        plain_values,
+        refused_methods,
+        saved_models,
+        whole_directories,
+        whole_files,
+    )
+
     constructors.give_the_jobs(here, task)
     devices.leave_to_the_job(here)
     whole_files.save_whole(here, task)
+    if task.in_cluster:
+        io_devices.stay_here()
     if task.traits.collective:
         whole_directories.save_directories_whole(task)
     if task.traits.distributed:
@@ -201,10 +215,6 @@ def _enter_strategy(here: runtime.Runtime, task: Task) -> None:
         servers.refuse_coordinators(task)
     if not task.traits.collective:
         plain_values.count_for_each_replica()
-    own_training.watch(here)
-    randomness.watch_interleave()
-    here.shutdown.catch()
-    keras.utils.set_random_seed(runtime.SEED)
 
 
 def _run_entrypoint(here: runtime.Runtime, arguments: Sequence[str]) -> None:
