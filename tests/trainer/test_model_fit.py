@@ -167,3 +167,4 @@ def test_arguments_that_the_job_leaves_open_are_used_and_the_others_named(tmp_pa
         said = run["chief-0"].output()
         assert "cross_device_ops is left aside: spec.strategyOptions.crossDeviceOps decides" in said
         assert "MirroredStrategy(devices=['/cpu:0']): replicas in this task: 1" in said
+        assert "devices=['/gpu:0', '/gpu:1'] is left aside, because this task has no such devices" in said

@@ -56,11 +56,25 @@ def test_a_killed_second_fit_goes_on_with_the_same_bits(
                 assert steps == sorted(steps)
                 assert min(steps) >= HELD - 1
                 assert "ended before: not repeated" in chief.output()
+                assert [line["state"] for line in chief.lines if "state" in line].count("training") == 1
             words = said(run, run.tasks[0])
             assert "[0, 1, 2, 3]" in words["first"]
             assert "[4, 5, 6, 7]" in words["second"]
             ends.append((saved_arrays(run.checkpoints / "stage-2", SECOND), words))
     assert ends[0] == ends[1]
+
+
+@pytest.mark.parametrize("ends_in", ["epoch", pytest.param("call", marks=pytest.mark.slow)])
+def test_a_program_that_leaves_out_a_fit_gets_no_other_ones_end(tmp_path: Path, ends_in: str) -> None:
+    """Whether the call after it had begun before the restart or not."""
+    arguments = ("skipped_stage.py", str(tmp_path / "tried"), ends_in)
+    with Cluster(tmp_path, "Default", {"chief": 1}, *arguments, checkpoint={"everySteps": 2}) as run:
+        run.start()
+        assert run["chief-0"].exit_code() == 3, run["chief-0"].output()
+        run.start()
+        assert run["chief-0"].exit_code() == 1
+        words = run["chief-0"].status["message"]
+    assert "call 1 of fit or train has learning_rate 0.001, and not 0.01 as in the checkpoint of its end" in words
 
 
 def test_an_evaluator_follows_from_stage_to_stage(tmp_path: Path) -> None:

@@ -14,11 +14,11 @@ GROUP = {"chief": 1, "worker": 2}
 @pytest.mark.parametrize(
     ("loop", "times", "leaves", "then"),
     [
-        ("fit", 1, -1, "UnavailableError"),
+        ("fit", 1, -1, "SystemExit"),
         # a second call is refused, and that is no better end
-        ("fit", 2, -1, "UnavailableError CutOffError"),
-        pytest.param("fit", 2, 1, "UnavailableError CutOffError", marks=pytest.mark.slow),
-        pytest.param("train", 1, -1, "UnavailableError", marks=pytest.mark.slow),
+        ("fit", 2, -1, "SystemExit CutOffError"),
+        pytest.param("fit", 2, 1, "SystemExit CutOffError", marks=pytest.mark.slow),
+        pytest.param("train", 1, -1, "SystemExit", marks=pytest.mark.slow),
     ],
 )
 def test_a_program_that_swallows_a_lost_peer_does_not_succeed(

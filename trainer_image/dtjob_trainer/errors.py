@@ -102,6 +102,12 @@ class ModelFitError(TrainerError, RuntimeError):
     permanent = True
 
 
+class NoServerError(TrainerError, RuntimeError):
+    """The program waits as a server, and the job has none; the message names the field of the manifest and the mend."""
+
+    permanent = True
+
+
 class StateError(TrainerError, RuntimeError):
     """A checkpoint belongs to another model, or a task has made other variables than the chief; the message says which
     and the mend."""

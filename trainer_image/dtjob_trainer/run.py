@@ -25,11 +25,12 @@ from dtjob_trainer.contract import exit_codes, log_line, pipes, template
 from dtjob_trainer.contract.doing import SAVING
 from dtjob_trainer.contract.parent import die_with_parent
 from dtjob_trainer.contract.task import DEFAULT_GRACE_SECONDS, Task
-from dtjob_trainer.errors import CutOffError, TaskError
+from dtjob_trainer.errors import TaskError
 from dtjob_trainer.process import ending, failure, own_training, requirements, runtime
 from dtjob_trainer.process.peer_loss import is_peer_loss
 from dtjob_trainer.process.progress import Progress
 from dtjob_trainer.process.shutdown import Shutdown, stops_training
+from dtjob_trainer.program import servers
 
 EVALUATOR_NICENESS = 10
 """The evaluator yields the processor to training where they share a machine."""
@@ -99,14 +100,15 @@ def _code_after(error: BaseException, here: runtime.Runtime, *, tells: bool) -> 
     else:
         failure.note_shapes(error, here.shapes)
         failure.note_own_steps(error)
+        failure.note_stateful(error)
         if here.members > 1:
             failure.note_shared_gpus(error)
         with contextlib.suppress(OSError):  # a log that cannot be written is no other error
             traceback.print_exception(error)
         code = exit_codes.PEER_LOST if is_peer_loss(error, here.members) else exit_codes.FAILED
-        if isinstance(error, CutOffError) and here.cut_off is not None:
-            code = here.cut_off
         message = failure.in_one_line(error)
+    if code == exit_codes.FAILED and here.cut_off is not None:
+        code = here.cut_off  # whatever the program has made of it
     if tells and code == exit_codes.FAILED and message is not None:
         here.progress.report(state="failed", message=message, exception=failure.described(error))
     return code
@@ -161,17 +163,7 @@ def _enter_strategy(here: runtime.Runtime, task: Task) -> None:
     import keras
 
     from dtjob_trainer.data import randomness
-    from dtjob_trainer.models import initial_values, keras_saving
-    from dtjob_trainer.program import (
-        constructors,
-        devices,
-        keras_methods,
-        own_loops,
-        refused_methods,
-        saved_models,
-        whole_directories,
-        whole_files,
-    )
+    from dtjob_trainer.models import initial_values
     from dtjob_trainer.strategies import ambient, create
 
     create.see_gpus(task.gpus, here.log)
@@ -180,9 +172,34 @@ def _enter_strategy(here: runtime.Runtime, task: Task) -> None:
     initial_values.watch(here.strategy, task)
     if config is None:
         os.environ["TF_CONFIG"] = json.dumps(task.tf_config_of_one())
+    _give_to_the_program(here, task)
+    own_training.watch(here)
+    randomness.watch_interleave()
+    here.shutdown.catch()
+    keras.utils.set_random_seed(runtime.SEED)
+
+
+def _give_to_the_program(here: runtime.Runtime, task: Task) -> None:
+    """Put what a program finds in a job in place of TensorFlow's and Keras's own."""
+    from dtjob_trainer.models import keras_saving
+    from dtjob_trainer.program import (
+        constructors,
+        devices,
+        io_devices,
+        keras_methods,
+        own_loops,
+        plain_values,
+        refused_methods,
+        saved_models,
+        whole_directories,
+        whole_files,
+    )
+
     constructors.give_the_jobs(here, task)
     devices.leave_to_the_job(here)
     whole_files.save_whole(here, task)
+    if task.in_cluster:
+        io_devices.stay_here()
     if task.traits.collective:
         whole_directories.save_directories_whole(task)
     if task.traits.distributed:
@@ -193,20 +210,22 @@ def _enter_strategy(here: runtime.Runtime, task: Task) -> None:
     keras_saving.need_no_peers(task.traits)
     if task.traits.asynchronous:
         own_loops.iterate_in_chief(here)
-    own_training.watch(here)
-    randomness.watch_interleave()
-    here.shutdown.catch()
-    keras.utils.set_random_seed(runtime.SEED)
+    else:
+        servers.start_none(here, task)
+        servers.refuse_coordinators(task)
+    if not task.traits.collective:
+        plain_values.count_for_each_replica()
 
 
 def _run_entrypoint(here: runtime.Runtime, arguments: Sequence[str]) -> None:
     entrypoint, begun_in = arguments[0], Path.cwd()
     sys.argv = list(arguments)
     if here.task is not None:
-        from dtjob_trainer.program import working_directory
+        from dtjob_trainer.program import made_directories, working_directory
 
         script = Path(entrypoint).absolute()
         working_directory.enter_own(here.task)
+        made_directories.make_again(here.task)
         if entrypoint.endswith(".py") and not Path(entrypoint).is_file():
             entrypoint = str(script)
     if entrypoint.endswith(".py"):
@@ -221,6 +240,7 @@ def _run_entrypoint(here: runtime.Runtime, arguments: Sequence[str]) -> None:
     else:
         sys.path.insert(0, str(Path.cwd()))
         runpy.run_module(entrypoint, run_name="__main__", alter_sys=True)
+    servers.refuse_to_wait(here)
 
 
 def _end_if_done(here: runtime.Runtime) -> None:

@@ -13,6 +13,9 @@ with mirrored_strategy.scope():
     model = keras.Sequential([keras.layers.Dense(1, input_shape=(1,), kernel_regularizer=keras.regularizers.L2(1e-4))])
     model.compile(loss="mse", optimizer="sgd")
 
+strategy = tf.distribute.get_strategy()
+strategy.reduce("SUM", 1.0, axis=None)  # counts once for each replica
+
 dataset = tf.data.Dataset.from_tensors(([1.0], [1.0])).repeat(100).batch(10)
 first = model.fit(dataset, epochs=2)
 evaluated = model.evaluate(dataset)

@@ -79,7 +79,7 @@ class SiameseModel(keras.Model):
 
 siamese_model = SiameseModel(siamese_network)
 siamese_model.compile(optimizer=keras.optimizers.Adam(0.001), weighted_metrics=[])
-history = siamese_model.fit(train_dataset, epochs=2, validation_data=val_dataset)
+history = siamese_model.fit(train_dataset, epochs=6, validation_data=val_dataset)
 sample = next(iter(train_dataset))
 anchor, positive, negative = sample
 similarity = keras.metrics.CosineSimilarity()(embedding(anchor), embedding(positive)).numpy()

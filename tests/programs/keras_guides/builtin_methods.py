@@ -35,7 +35,7 @@ class CategoricalTruePositives(keras.metrics.Metric):
         self.true_positives.assign_add(ops.sum(values))
 
     def result(self):
-        return ops.convert_to_tensor(self.true_positives)
+        return self.true_positives + 0.0  # else it is the variable's memory, which the validation writes to
 
     def reset_state(self):
         self.true_positives.assign(0)

@@ -3,6 +3,7 @@
 
 import tensorflow as tf
 
+tf.distribute.MirroredStrategy(devices=["/gpu:0", "/gpu:1"])  # which are not here
 ops = tf.distribute.ReductionToOneDevice()
 strategy = tf.distribute.MirroredStrategy(devices=["/cpu:0"], cross_device_ops=ops)
 assert strategy.num_replicas_in_sync == 1

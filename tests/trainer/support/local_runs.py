@@ -43,15 +43,20 @@ def manifest(example: str, file: Path, epochs: int, **spec: Any) -> Path:
 class LocalRun:
     """One `dtjob run -o json` and what its supervisors say."""
 
-    def __init__(self, file: Path, work_directory: Path, *options: str, output: Path | None = None) -> None:
-        """`output`: where all that it prints goes, for a run so long that a pipe which nobody reads would fill."""
+    def __init__(
+        self, file: Path, work_directory: Path, *options: str, output: Path | None = None, directory: Path = ROOT
+    ) -> None:
+        """Start it in `directory`.
+
+        `output`: where all that it prints goes, for a run so long that a pipe which nobody reads would fill.
+        """
         self._mark = f"{work_directory}/".encode()
         path = os.pathsep.join([str(ROOT / "operator"), str(ROOT / "trainer_image"), os.environ.get("PYTHONPATH", "")])
         command = [sys.executable, "-m", "dtjob", "run", str(file), "--work-dir", str(work_directory), "-o", "json"]
         with output.open("w") if output else contextlib.nullcontext(subprocess.PIPE) as printed:
             self.process = subprocess.Popen(
                 [*command, *options],
-                cwd=ROOT,
+                cwd=directory,
                 env={**os.environ, "PYTHONPATH": path},
                 stdout=printed,
                 stderr=printed,

@@ -315,7 +315,22 @@ def test_a_program_whose_training_was_cut_off_has_not_finished(
     assert end.code == code, end.errors
     assert end.states == ["starting", *(["finished"] if code == 0 else [])]
     marked = role == "chief" and calls[-1] == "well" and code == 0
-    assert end.said == ["DONE"] * marked
+    assert [line for line in end.said if not line.startswith("time=")] == ["DONE"] * marked
+
+
+@pytest.mark.parametrize("then", ["sys.exit(1)", "raise RuntimeError('too many failures')"])
+def test_an_error_after_training_was_cut_off_is_not_the_programs(tmp_path: Path, then: str) -> None:
+    program = dedent(SWALLOWS).replace("sys.argv[1:]", repr(["peer"])) + then
+    end = Run(tmp_path, program, DTJOB_ROLE="worker", DTJOB_STRATEGY="MultiWorkerMirrored").end()
+    assert (end.code, end.states) == (75, ["starting"])
+
+
+def test_a_program_that_catches_exceptions_does_not_try_on_without_its_peer(tmp_path: Path) -> None:
+    """As a search for hyperparameters does, which would count the call as a failure of these values."""
+    program = dedent(SWALLOWS).replace("sys.argv[1:]", repr(["peer", "well"])).replace("BaseException", "Exception")
+    end = Run(tmp_path, program, DTJOB_ROLE="worker", DTJOB_STRATEGY="MultiWorkerMirrored").end()
+    assert (end.code, end.states) == (75, ["starting"])
+    assert "swallowed" not in end.errors
 
 
 @pytest.mark.parametrize(("number", "code"), [(0, 143), (42, 42)])

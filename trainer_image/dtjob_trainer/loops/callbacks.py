@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -33,6 +35,12 @@ FILES = {"CSVLogger": "filename", "ModelCheckpoint": "filepath"}
 
 BATCH_METHODS = ("on_batch_begin", "on_batch_end", "on_train_batch_begin", "on_train_batch_end")
 TEST_BATCH_METHODS = ("on_test_batch_begin", "on_test_batch_end")
+INSTEAD = "on_epoch_begin and on_epoch_end"
+BY_EPOCHS = {
+    "ModelCheckpoint": 'save_freq="epoch"',
+    "TensorBoard": 'update_freq="epoch", profile_batch=0 and write_steps_per_second=False',
+}
+"""Arguments with which Keras's own callbacks have nothing to do after each batch."""
 EPOCH_METHODS = ("on_train_begin", "on_train_end", "on_epoch_begin", "on_epoch_end", "on_test_begin", "on_test_end")
 
 
@@ -60,6 +68,8 @@ class Callbacks:
         self.left_out = [why for callback in self._all if (why := _why_left_out(callback)) is not None]
         """Why callbacks that were given are not called."""
         self._all = [callback for callback in self._all if _why_left_out(callback) is None]
+        if asynchronous:
+            self._all = [_by_epochs(callback, package) for callback in self._all]
         for callback in self._all:
             _check(callback, package, asynchronous)
         of_loop = package.History, package.ProgbarLogger  # this loop keeps the one and prints as the other
@@ -305,9 +315,40 @@ def _check(callback: Any, package: Any, asynchronous: bool) -> None:
         raise CallbackError(f"callbacks: {name} must be one of {home}.callbacks, as the model is of {home}")
     if asynchronous and _wants_batches(callback, package, (*BATCH_METHODS, *TEST_BATCH_METHODS)):
         raise CallbackError(
-            f"callbacks: {name} has methods for each batch, but under ParameterServer batches end in no order; "
-            "use on_epoch_begin and on_epoch_end"
+            f"callbacks: {name} has methods for each batch, but under ParameterServer batches end in no order; use "
+            f"{_instead_of_batches(callback)}"
         )
+
+
+def _by_epochs(callback: Any, package: Any) -> Any:
+    """The callback, or one that looks at each epoch in place of Keras's TerminateOnNaN, which looks at each batch."""
+    if type(callback) is not package.TerminateOnNaN:
+        return callback
+
+    class TerminateOnNaN(package.Callback):  # type: ignore[misc]
+        def on_epoch_end(self, epoch: int, logs: Mapping[str, Any] | None = None) -> None:
+            loss = (logs or {}).get("loss")
+            if loss is not None and not math.isfinite(loss):
+                sys.stdout.write(f"Epoch {epoch}: Invalid loss, terminating training\n")
+                self.model.stop_training = True
+
+        def get_state(self) -> dict[str, Any]:
+            return {}
+
+        def set_state(self, state: Any) -> None:
+            pass
+
+    return TerminateOnNaN()
+
+
+def _instead_of_batches(callback: Any) -> str:
+    """What to give to one of Keras's own callbacks, or to write in one of the program's."""
+    for base in type(callback).__mro__:
+        if base.__module__.startswith(KERAS) and base.__name__ in BY_EPOCHS:
+            return BY_EPOCHS[base.__name__]
+        if any(name in vars(base) for name in BATCH_METHODS):
+            break
+    return INSTEAD
 
 
 def _state(callback: Any) -> Any:

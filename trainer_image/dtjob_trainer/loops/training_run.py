@@ -8,9 +8,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, NoReturn
 
+from dtjob_trainer.checkpoint import same_call
 from dtjob_trainer.checkpoint.saves import Restored, Saves
 from dtjob_trainer.contract import pipes
 from dtjob_trainer.contract.doing import SAVING
+from dtjob_trainer.errors import StateError
 from dtjob_trainer.loops.control import Agreement, Control
 from dtjob_trainer.loops.stopwatch import Stopwatch
 from dtjob_trainer.models import initial_values
@@ -36,6 +38,10 @@ class TrainingRun(ABC):
     ) -> None:
         self._here, self._group, self._state, self._total_steps = here, group, state, total_steps
         self._saves = Saves(here, group, state)
+        self._optimizers = same_call.described(optimizers)
+        self._uid = here.task.uid if here.task is not None else ""
+        self._before: Mapping[str, Any] = {"uid": self._uid, "optimizers": self._optimizers}
+        """The job and the optimizers of the checkpoint."""
         self._board = TrainingEvents(here, optimizers)
         self._control = Control(group, here.shutdown, self._saves.every_seconds, handed_out=here.traits.asynchronous)
         self._pace = Pace()
@@ -56,7 +62,7 @@ class TrainingRun(ABC):
         here.shutdown.training_begins()
         self._watch.begin()
         here.progress.report(
-            state="training",
+            **self._in_state("training"),
             step=self._step,
             **self._watch.keys(),
             resume="exact" if self._exact else "approximate",
@@ -70,7 +76,7 @@ class TrainingRun(ABC):
         here.pulse.steps_done = self._steps_done
         self._train()
         self._wait()
-        here.progress.report(state="saving", step=self._step, **self._watch.keys(), **self._unusable())
+        here.progress.report(**self._in_state("saving"), step=self._step, **self._watch.keys(), **self._unusable())
         if self._position() != self._saved:
             self._save()
         with self._watch.saving():
@@ -83,11 +89,18 @@ class TrainingRun(ABC):
         self._here.progress.steps_before += self._step
         self._group.leave_together()
 
+    def _in_state(self, state: str) -> dict[str, str]:
+        """What to report of the state: nothing of a stage that is passed over, in which there are no new steps."""
+        return {} if self._here.progress.passes_over else {"state": state}
+
     def _say_if_nothing_is_left(self) -> None:
         """Say that the checkpoint is one of a run that has ended: else a job that trains nothing looks as any other."""
         checkpoint, why = self._here.checkpoint, self._nothing_left()
+        if why:
+            self._refuse_another_call()
         if self._here.progress.passes_over and not why:
             self._here.progress.passes_over = False
+            self._here.progress.report(**self._in_state("training"), step=self._step, **self._known_total())
             self._here.warn(
                 f"call {self._here.stage} of fit or train trains on, although a later one has begun before and goes on "
                 "from its own checkpoints; choose another checkpoint.storage to train from the beginning"
@@ -96,6 +109,16 @@ class TrainingRun(ABC):
             found = f"the checkpoint of step {self._step} in {checkpoint.directory} {why}"
             anew = "choose another checkpoint.storage to train from the beginning"
             self._here.log(f"nothing is left to train: {found}, or {anew}", level="warning", step=self._step)
+
+    def _refuse_another_call(self) -> None:
+        """Raise StateError if an earlier process of this job ended a call of this number that was another one."""
+        other = same_call.difference(self._optimizers, self._before["optimizers"])
+        if other is not None and (self._here.progress.passes_over or self._before["uid"] == self._uid):
+            raise StateError(
+                f"call {self._here.stage} of fit or train has {other} as in the checkpoint of its end: make the same "
+                "calls in the same order in every start, without leaving out those of an earlier start, or choose "
+                "another checkpoint.storage to train from the beginning"
+            )
 
     def _unusable(self) -> dict[str, str]:
         """What to report, and to warn of, where the trained weights are no numbers."""
@@ -196,7 +219,8 @@ class TrainingRun(ABC):
         if wait:
             self._wait()
         with self._here.pulse.resting(SAVING), self._watch.saving():
-            self._saves.write(self._step, self._kept)
+            call = {"uid": self._uid, "optimizers": self._optimizers}
+            self._saves.write(self._step, lambda: {**self._kept(), "call": call})
 
     def _leave(self, *, wait: bool = True) -> NoReturn:
         """Save at this step and end the process, after a stop that all tasks agreed on.
@@ -221,7 +245,7 @@ class TrainingRun(ABC):
         """Go on from the chief's newest checkpoint, where there is one."""
 
         def take_up(step: int, state: Mapping[str, Any]) -> None:
-            self._step = step
+            self._step, self._before = step, state["call"]
             self._take_up(state)
 
         restored = self._saves.restore(before=take_up)

@@ -60,6 +60,7 @@ OWN_STEPS = (
     "a training step or metric of the program's own runs outside of strategy.run, so nothing distributes it; call "
     "strategy.run(step, …) or dtjob_trainer.train(…), or set strategy: Default to train in one process"
 )
+STATEFUL = "set stateful=False, use layers of Keras 3, or set strategy: Default to train in one process"
 PASSING_ANSWERS = (408, 425, 429, 500, 502, 503, 504)
 """HTTP status codes of a server that is busy or away."""
 
@@ -77,6 +78,12 @@ def note_shared_gpus(error: BaseException) -> None:
     """Add what to do to NCCL's error for two tasks on one GPU. The error itself names neither."""
     if type(error).__name__ in NCCL_ERRORS and SHARED_GPU in str(error):
         error.add_note("NCCL wants a GPU of its own for each task: where tasks share one, communication must be Ring")
+
+
+def note_stateful(error: BaseException) -> None:
+    """Add what to do to tf_keras's refusal of stateful layers under a strategy."""
+    if isinstance(error, ValueError) and str(error).startswith("Stateful RNNs"):
+        error.add_note(STATEFUL)
 
 
 def note_own_steps(error: BaseException) -> None:

@@ -14,6 +14,7 @@ from dtjob_trainer.contract.settings import Checkpoint
 from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.contract.task import DEFAULT_GRACE_SECONDS, Task
 from dtjob_trainer.errors import CutOffError
+from dtjob_trainer.process import failure
 from dtjob_trainer.process.peer_loss import is_peer_loss
 from dtjob_trainer.process.progress import MOST_METRICS, Progress
 from dtjob_trainer.process.pulse import Pulse
@@ -44,6 +45,8 @@ class Runtime:
     """The exit code after `fit` or `train` was left by a lost peer or a stop, until a later one has ended well."""
     shapes: Callable[[], str] = lambda: ""
     """Returns the shapes of the model and of its data, for an error about shapes."""
+    joined_server: bool = False
+    """Whether the program has called `tf.distribute.Server.join`, which never returns in a server."""
     before_the_end: Callable[[], None] = lambda: None
     """Called before this process ends by a failure. It waits for what must not be cut off."""
 
@@ -75,8 +78,8 @@ class Runtime:
         """
         if self.cut_off is not None and self.checkpoint is not None:
             raise CutOffError(
-                "training was cut off by a lost task or a stop, and the program has called fit or train again; let the "
-                "exception end the program, which then starts again and resumes"
+                "training was cut off by a lost task or a stop, and the program has called fit or train again; let "
+                "SystemExit end the program, which then starts again and resumes"
             )
         self.stage, self.trained = self.stage + 1, False
         self.progress.begin_stage(self.stage)
@@ -168,7 +171,10 @@ def enter(runtime: Runtime) -> None:
 
 
 def may_be_cut_off(trains: Callable[P, R]) -> Callable[P, R]:
-    """Wraps `fit` or `train`: notes if it is left because of a lost peer. The program may catch that and go on."""
+    """Wraps `fit` or `train`: notes if it is left because of a lost peer, and raises SystemExit then.
+
+    Programs that catch an Exception, such as a search that tries the next values, would take it for one of their own.
+    """
 
     @wraps(trains)
     def noting(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -179,6 +185,8 @@ def may_be_cut_off(trains: Callable[P, R]) -> Callable[P, R]:
             here.shutdown.training_is_left()
             if is_peer_loss(error, here.members):
                 here.cut_off = exit_codes.PEER_LOST
+                here.log(f"training is left, because another task was lost: {failure.in_one_line(error)}")
+                raise SystemExit(here.cut_off) from error
             raise
         here.cut_off = None
         return returned

@@ -77,6 +77,8 @@ class JobsStrategy:
             self._say(f"{name}: {argument} is left aside: spec.strategyOptions.{FIELDS[argument]} decides")
         extended = self._here.strategy.extended
         devices = {key: value for key, value in given.items() if key in DEVICES and key not in fixed}
+        for key in [key for key, value in devices.items() if not _are_here(value)]:
+            self._say(f"{name}: {key}={devices.pop(key)!r} is left aside, because this task has no such devices")
         if devices:
             self._choose_devices(name, original, devices)
         if "variable_partitioner" in given and "variable_partitioner" not in fixed:
@@ -113,6 +115,18 @@ def _resolver_of_one(task: Task) -> Any:
     resolvers = tf.distribute.cluster_resolver
     spec = tf.train.ClusterSpec(config["cluster"])
     return resolvers.SimpleClusterResolver(spec, task_type=config["task"]["type"], task_id=config["task"]["index"])
+
+
+def _are_here(devices: Any) -> bool:
+    """Whether this process has all `devices`: their names, one of them, or other things than names."""
+    import tensorflow as tf
+
+    for each in devices if isinstance(devices, list | tuple) else [devices]:
+        if isinstance(each, str):
+            device = tf.DeviceSpec.from_string(each)
+            if (device.device_index or 0) >= len(tf.config.list_logical_devices(device.device_type)):
+                return False
+    return True
 
 
 def _options(communication: Any) -> Any:

@@ -3,12 +3,16 @@
 
 A script makes directories and writes files below its working directory. In pods each task has files of its own. Under
 `dtjob run` all tasks would share them: the second one would fail in `os.mkdir`, or read what another one has written.
+A task that starts again finds what there was before the first start, and nothing that the chief has written since.
 """
 
 from __future__ import annotations
 
+import fcntl
+import json
 import os
 import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from dtjob_trainer.contract.task import Task
@@ -17,33 +21,55 @@ LEVELS = 2
 """How many directories above the working directory have links too, for paths such as `../data`."""
 MOST_LINKS = 10_000
 """Entries of a directory up to which each gets a link."""
+LISTING = "files-at-the-start.json"
 
 
 def enter_own(task: Task) -> None:
-    """Enter a directory for this process, with links to all that is in the working directory and beside it.
+    """Enter a directory for this process, with links to all that was in the working directory and beside it.
 
     The chief, whose files are those that the user wants, stays where it is. Pods need no such directory.
     """
-    if task.parent is None or not task.termination_log or task.is_chief:
+    if task.parent is None or not task.termination_log:
         return
-    root = Path(task.termination_log).parent.parent / "working-directories" / task.id
+    run = Path(task.termination_log).parent.parent
+    entries = at_the_start(run / LISTING, levels_of(Path.cwd()))
+    if task.is_chief:
+        return
+    root = run / "working-directories" / task.id
     shutil.rmtree(root, ignore_errors=True)  # of the process before this one
-    if (inner := link(Path.cwd(), root)) is not None:
+    if (inner := link(entries, root)) is not None:
         os.chdir(inner)
 
 
-def link(shared: Path, root: Path) -> Path | None:
-    """Make the directory below `root` that stands for `shared`, and return it.
+def levels_of(shared: Path) -> list[Path]:
+    """The directories with links, from the outermost to the working directory `shared`."""
+    return [*reversed(shared.parents[:LEVELS]), shared]
 
-    None: `shared` has no entries, or too many.
+
+def at_the_start(listing: Path, levels: Sequence[Path]) -> dict[Path, list[str]]:
+    """The entries of each directory when the first task of the run asked, which the file `listing` keeps."""
+    with listing.open("a+", errors="surrogateescape") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.seek(0)
+        if text := file.read():
+            return {Path(level): names for level, names in json.loads(text).items()}
+        entries = {level: _names(level) for level in levels}
+        file.write(json.dumps({str(level): names for level, names in entries.items()}))
+    return entries
+
+
+def link(entries: Mapping[Path, Sequence[str]], root: Path) -> Path | None:
+    """Make the directory below `root` that stands for the last of `entries`, and return it.
+
+    None: the last one has no entries, or too many.
     """
-    levels = [*reversed(shared.parents[:LEVELS]), shared]
-    if not _names(shared):
+    levels = list(entries)
+    if not entries[levels[-1]]:
         return None
     inner = root
     for level, below in zip(levels, [*levels[1:], None], strict=True):
         inner.mkdir(parents=True)
-        for name in _names(level):
+        for name in entries[level]:
             if below is None or name != below.name:
                 (inner / name).symlink_to(level / name)
         inner = inner if below is None else inner / below.name

@@ -45,6 +45,38 @@ def test_a_callback_without_batch_methods_of_its_own_is_not_called_for_batches(m
     assert callbacks._wants_batches(made(), keras.callbacks, callbacks.BATCH_METHODS) == wants
 
 
+class OfBatches(keras.callbacks.ModelCheckpoint):  # type: ignore[misc]
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        super().on_train_batch_end(batch, logs)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (lambda: keras.callbacks.ModelCheckpoint("x.keras", save_freq=5), 'use save_freq="epoch"$'),
+        (lambda: keras.callbacks.TensorBoard(update_freq=5), 'use update_freq="epoch", profile_batch=0 and'),
+        (lambda: OfBatches("x.keras"), "use on_epoch_begin and on_epoch_end$"),
+        (lambda: keras.callbacks.LambdaCallback(on_train_batch_end=print), "use on_epoch_begin and on_epoch_end$"),
+    ],
+)
+def test_a_callback_for_batches_that_end_in_no_order_says_what_to_write(given: Any, words: str) -> None:
+    with pytest.raises(CallbackError, match=words):
+        callbacks._check(given(), keras.callbacks, asynchronous=True)
+
+
+@pytest.mark.parametrize(("loss", "stops"), [(float("nan"), True), (float("inf"), True), (0.5, False)])
+def test_terminate_on_nan_looks_at_epochs_where_batches_end_in_no_order(loss: float, stops: bool) -> None:
+    model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
+    trained = SimpleNamespace(callbacks=keras.callbacks, model=model, package="keras")
+    given = [keras.callbacks.TerminateOnNaN()]
+    run = callbacks.Callbacks(given, trained, is_chief=True, asynchronous=True, tasks=2)
+    run.train_begin(2, 4)
+    run.epoch_end(0, {"loss": loss}, 4)
+    assert run.stop_training == stops
+    assert run.exact
+    assert not run.per_batch
+
+
 class Counts(keras.callbacks.Callback):  # type: ignore[misc]
     """Keeps a number."""
 

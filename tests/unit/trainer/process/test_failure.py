@@ -26,6 +26,7 @@ from dtjob_trainer.process.failure import (
     note_own_steps,
     note_shapes,
     note_shared_gpus,
+    note_stateful,
 )
 
 KERAS = (
@@ -155,6 +156,17 @@ def test_a_training_step_outside_of_strategy_run_says_what_to_call(error: Except
     note_own_steps(other)
     assert not hasattr(other, "__notes__")
     assert "permanent" not in described(other)
+
+
+def test_the_refusal_of_a_stateful_layer_says_what_to_write() -> None:
+    told = "Stateful RNNs (created with `stateful=True`) are not yet supported with tf.distribute.Strategy."
+    error = ValueError(told)
+    note_stateful(error)
+    words = "set stateful=False, use layers of Keras 3, or set strategy: Default to train in one process"
+    assert in_one_line(error) == f"ValueError: {told} ({words})"
+    other = ValueError("something else")
+    note_stateful(other)
+    assert not hasattr(other, "__notes__")
 
 
 def test_an_error_about_shapes_has_the_shapes_of_the_model_and_its_data() -> None:

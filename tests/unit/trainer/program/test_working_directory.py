@@ -17,6 +17,7 @@ def shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The directory in which dtjob was started."""
     directory = tmp_path / "project" / "scripts"
     directory.mkdir(parents=True)
+    (tmp_path / "run-1").mkdir()
     (directory / "vocabulary.txt").write_text("words")
     (tmp_path / "project" / "data").mkdir()
     (tmp_path / "project" / "data" / "rows.csv").write_text("1,2")
@@ -67,3 +68,14 @@ def test_a_directory_of_many_files_is_shared(tmp_path: Path, shared: Path, monke
     (shared / "another.txt").touch()
     working_directory.enter_own(task(tmp_path))
     assert Path.cwd() == shared
+
+
+def test_a_task_that_starts_again_finds_what_there_was_before_the_first_start(
+    tmp_path: Path, shared: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    working_directory.enter_own(task(tmp_path, is_chief=True))
+    Path("checkpoints").mkdir()
+    monkeypatch.chdir(shared)
+    working_directory.enter_own(task(tmp_path))
+    assert Path("vocabulary.txt").exists()
+    assert not Path("checkpoints").exists()

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+"""dtjob_trainer.program.io_devices: options of scripts that name the process itself."""
+
+from typing import Any
+
+import pytest
+
+tf = pytest.importorskip("tensorflow")
+io_devices = pytest.importorskip("dtjob_trainer.program.io_devices")
+
+
+@pytest.mark.parametrize("name", ["saved_model.SaveOptions", "saved_model.LoadOptions", "train.CheckpointOptions"])
+def test_options_for_the_process_itself_name_no_device(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    home, last = name.split(".")
+    kind: Any = getattr(getattr(tf, home), last)
+    for each in (tf.saved_model.SaveOptions, tf.saved_model.LoadOptions, tf.train.CheckpointOptions):
+        monkeypatch.setattr(each, "__init__", each.__init__)
+    io_devices.stay_here()
+    assert kind(experimental_io_device="/job:localhost").experimental_io_device is None
+    assert kind(experimental_io_device="/job:worker/task:0").experimental_io_device == "/job:worker/task:0"
+    assert kind().experimental_io_device is None
