@@ -89,6 +89,7 @@ def code_of_good_end(here: runtime.Runtime) -> int:
         return exit_codes.FINISHED
     if here.cut_off is not None:
         return here.cut_off
+    here.shutdown.catch_up()
     return here.shutdown.exit_code if here.shutdown.requested else exit_codes.FINISHED
 
 

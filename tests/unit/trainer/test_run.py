@@ -208,6 +208,22 @@ def test_an_evaluator_that_gets_sigterm_has_not_finished(tmp_path: Path) -> None
     assert run.told_to_end("ready").code == 143
 
 
+def test_an_evaluator_that_ends_before_the_thread_of_signals_has_looked_has_not_finished(tmp_path: Path) -> None:
+    program = """
+        import os, signal, sys, threading
+        from dtjob_trainer.process import runtime
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+        held = runtime.current().shutdown._lock  # the thread waits for it
+        held.acquire()
+        later = threading.Timer(1, held.release)
+        later.daemon = True
+        later.start()
+        os.kill(os.getpid(), signal.SIGTERM)
+        """
+    run = Run(tmp_path, program, DTJOB_ROLE="evaluator", DTJOB_STRATEGY="MultiWorkerMirrored")
+    assert run.end().code == 143
+
+
 def test_a_stop_after_training_that_failed_ends_the_wait(tmp_path: Path) -> None:
     program = """
         import threading, time

@@ -13,6 +13,9 @@ from dtjob_trainer.contract.strategy import Traits
 
 MARGIN_SECONDS = 1.0
 """If saving does not end in time, this process ends itself so long before SIGKILL."""
+CATCH_UP = 0
+"""What is written to the pipe of signals to learn that all before it is read. No signal has this number."""
+CATCH_UP_SECONDS = 5.0
 
 
 class Shutdown:
@@ -34,6 +37,8 @@ class Shutdown:
         self._saves = False
         self._lock = threading.Lock()
         self._signalled = threading.Event()
+        self._write_end = -1
+        self._caught_up = threading.Event()
 
     @property
     def requested(self) -> bool:
@@ -49,6 +54,7 @@ class Shutdown:
         """Catch SIGTERM from now on. Call in the main thread."""
         read_end, write_end = os.pipe()
         os.set_blocking(write_end, False)
+        self._write_end = write_end
         signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
         self.catch()
         os.register_at_fork(before=_hold_back, after_in_parent=_go_on, after_in_child=_let_go)
@@ -57,6 +63,17 @@ class Shutdown:
     def catch(self) -> None:
         """Catch SIGTERM (again). TensorFlow's coordination service sets a handler of its own when it starts."""
         signal.signal(signal.SIGTERM, _leave_to_the_thread)
+
+    def catch_up(self) -> None:
+        """Return once the thread has noticed the signals that came before this call.
+
+        The program's own handler may end the program before the thread has looked.
+        """
+        if self._write_end < 0:
+            return
+        self._caught_up.clear()
+        os.write(self._write_end, bytes([CATCH_UP]))
+        self._caught_up.wait(CATCH_UP_SECONDS)
 
     def training_begins(self) -> None:
         """From now on the training loop answers a stop.
@@ -92,18 +109,21 @@ class Shutdown:
 
     def _watch(self, read_end: int) -> None:
         while True:
-            if signal.SIGTERM not in os.read(read_end, 64):
-                continue
-            with self._lock:
-                if not self._saves and not _program_answers():
-                    self._end()
-                self.signalled = True
-            self._signalled.set()
-            deadline = threading.Timer(
-                max(self._grace_seconds - MARGIN_SECONDS, 0.1), os._exit, (exit_codes.TERMINATED,)
-            )
-            deadline.daemon = True
-            deadline.start()
+            noted = os.read(read_end, 64)
+            if signal.SIGTERM in noted:
+                self._notice()
+            if CATCH_UP in noted:
+                self._caught_up.set()
+
+    def _notice(self) -> None:
+        with self._lock:
+            if not self._saves and not _program_answers():
+                self._end()
+            self.signalled = True
+        self._signalled.set()
+        deadline = threading.Timer(max(self._grace_seconds - MARGIN_SECONDS, 0.1), os._exit, (exit_codes.TERMINATED,))
+        deadline.daemon = True
+        deadline.start()
 
 
 def _leave_to_the_thread(*_: object) -> None:
