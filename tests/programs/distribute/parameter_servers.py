@@ -58,7 +58,7 @@ def feature_and_label_gen(num_examples=200):
 examples = feature_and_label_gen()
 
 
-def dataset_fn(_):
+def dataset_fn(context):
     raw_dataset = tf.data.Dataset.from_tensor_slices(examples)
     return (
         raw_dataset.map(
@@ -68,7 +68,7 @@ def dataset_fn(_):
             )
         )
         .shuffle(200, seed=1, reshuffle_each_iteration=False)
-        .batch(32)
+        .batch(context.get_per_replica_batch_size(32))
         .repeat()
     )
 

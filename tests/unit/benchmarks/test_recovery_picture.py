@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The picture of a recovery is drawn from its record."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from benchmarks.operators.recovery_picture import KILLS, LABELS, PICTURE, RECORD, draw
+
+SIDES = json.loads(RECORD.read_text())["sides"]
+
+
+def test_the_picture_has_both_sides_and_each_kill(tmp_path: Path) -> None:
+    draw(SIDES, tmp_path / "made" / "recovery.svg")
+    made = (tmp_path / "made" / "recovery.svg").read_text()
+    assert all(label in made for label in LABELS.values())
+    assert all(f"kill -9 {role}" in made for _, role, _ in KILLS)
+
+
+def test_the_picture_of_the_readme_is_that_of_the_record(tmp_path: Path) -> None:
+    draw(SIDES, tmp_path / "recovery.svg")
+    assert _lines(tmp_path / "recovery.svg") == _lines(PICTURE)
+
+
+def test_both_sides_were_killed_as_often_and_trained_on(tmp_path: Path) -> None:
+    for side in SIDES.values():
+        assert len(side["kills"]) == len(KILLS)
+        assert side["steps"][-1][0] > max(side["kills"])
+
+
+def _lines(picture: Path) -> list[str]:
+    """What is drawn, without the version of matplotlib."""
+    return [line for line in picture.read_text().splitlines() if "Matplotlib" not in line and "matplotlib" not in line]
