@@ -96,6 +96,7 @@ def test_logs_files_and_reports_are_read(
     nothing = dtjob("fetch", "digits", "best")
     assert (nothing.returncode, nothing.stderr) == (
         2,
+        "digits: looking for its checkpoints\n"
         "dtjob: digits: best: no such file in /checkpoints; there are ckpt-7.index, events, model.keras\n",
     )
     assert not [pod for pod in api.list("pods", namespace) if "helper" in pod["metadata"]["name"]]
@@ -158,7 +159,7 @@ def test_tensorboard_is_forwarded_until_it_is_interrupted(
         _, said = forwarding.communicate(timeout=60)
     board.shutdown()
     board.server_close()
-    assert (forwarding.returncode, said) == (130, "")
+    assert (forwarding.returncode, said) == (130, "digits: looking for its checkpoints\n")
     assert not [pod for pod in api.list("pods", namespace) if "helper" in pod["metadata"]["name"]]
 
 

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -109,7 +110,8 @@ def fetch(
     Example: dtjob fetch digits model.keras -o out
     """
     cluster = connected(kubeconfig, context, namespace)
-    _announce(cluster, job, LOOKING)
+    cluster.get(KIND, job)
+    typer.echo(f"{job}: {LOOKING}", err=True)  # before imports that take half a second
     from dtjob.cli.steering import fetch as fetching
 
     if list_files:
@@ -132,11 +134,10 @@ def tensorboard(
     Example: dtjob tensorboard digits
     """
     cluster = connected(kubeconfig, context, namespace)
-    _announce(cluster, job, LOOKING)
     from dtjob.cli.steering.tensorboard import show
 
     try:
-        show(cluster, job, port, typer.echo, image)
+        show(cluster, job, port, partial(typer.echo, err=True), typer.echo, image)
     except KeyboardInterrupt:
         raise typer.Exit(130) from None
 
@@ -156,19 +157,11 @@ def debug_bundle(
     Example: dtjob debug-bundle digits
     """
     cluster = connected(kubeconfig, context, namespace)
-    _announce(cluster, job, "collecting its objects, events, logs and metrics")
     from dtjob.cli.steering.bundle import collect
 
     file = output or Path(f"{job}-debug.tar.gz")
-    names = collect(cluster, job, file)
+    names = collect(cluster, job, file, partial(typer.echo, err=True))
     typer.echo(f"{file}: {len(names)} files; look at them before you send them to anybody")
-
-
-def _announce(cluster: Any, job: str, text: str) -> None:
-    """Say on standard error what is begun, before imports that take half a second. Raises ClientError if there is no
-    such job."""
-    cluster.get(KIND, job)
-    typer.echo(f"{job}: {text}", err=True)
 
 
 COMMANDS: tuple[Callable[..., None], ...] = (

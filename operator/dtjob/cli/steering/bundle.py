@@ -22,17 +22,20 @@ from dtjob.cli.watching.reports import status_port
 from dtjob.cli.watching.words import status_lines
 from dtjob.client.cluster import Cluster
 from dtjob.client.errors import ClientError
-from dtjob.client.streams import answer
 
 REMOVED = "(removed by dtjob debug-bundle)"
 _SECRET = re.compile(r"token|secret|passw|credential|api_?key|access_?key|private", re.I)
 
 
-def collect(cluster: Cluster, name: str, file: Path) -> list[str]:
-    """Write the archive. Returns the names of its files. Raises ClientError if there is no such job."""
+def collect(cluster: Cluster, name: str, file: Path, say: Callable[[str], None]) -> list[str]:
+    """Write the archive, and `say` so before. Returns the names of its files.
+
+    Raises ClientError if there is no such job.
+    """
     job = cluster.get(KIND, name)
     names = []
     with tarfile.open(file, "w:gz") as archive:
+        say(f"{name}: collecting its objects, events, logs and metrics")
         for path, text in _files(cluster, job):
             entry = tarfile.TarInfo(f"{name}/{path}")
             entry.size = len(text)
@@ -79,6 +82,8 @@ def _objects(cluster: Cluster, kind: str, job: str) -> bytes:
 
 
 def _asked(cluster: Cluster, pod: str, port: int, path: str) -> bytes:
+    from dtjob.client.streams import answer  # its import takes a while
+
     return asyncio.run(answer(cluster, pod, port, f"/{path}"))
 
 

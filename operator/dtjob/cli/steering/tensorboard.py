@@ -11,7 +11,6 @@ from dtjob.api.names import KIND
 from dtjob.cli.bad_input import BadInput
 from dtjob.cli.steering.helper_pod import directory_of, running
 from dtjob.client.cluster import Cluster
-from dtjob.client.streams import forward
 
 PORT = 6006
 
@@ -24,11 +23,21 @@ def command(directory: str) -> list[str]:
     ]
 
 
-def show(cluster: Cluster, name: str, port: int, say: Callable[[str], None], image: str | None = None) -> None:
+def show(
+    cluster: Cluster,
+    name: str,
+    port: int,
+    begin: Callable[[str], None],
+    say: Callable[[str], None],
+    image: str | None = None,
+) -> None:
     """Run TensorBoard until the user ends it. `port`: of this machine, 0 for a free one. Raises BadInput if it is
     taken."""
     stored = cluster.get(KIND, name)
     _check_is_free(port)
+    begin(f"{name}: looking for its checkpoints")
+    from dtjob.client.streams import forward  # its import takes a while
+
     with running(cluster, stored, command(directory_of(stored)), image) as pod:
         asyncio.run(forward(cluster, pod, PORT, port, lambda at: say(f"TensorBoard of {name}: http://127.0.0.1:{at}/")))
 

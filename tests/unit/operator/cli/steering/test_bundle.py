@@ -21,7 +21,9 @@ def test_the_bundle_has_objects_logs_and_the_errors_of_missing_parts(
     server.answer(f"GET {PODS}/digits-worker-1-0/log", b"2026 a line\n")
     server.answer("GET /api/v1/namespaces/team/events", {"items": [], "metadata": {}})
     file = tmp_path / "bundle.tar.gz"
-    names = collect(cluster, "digits", file)
+    said: list[str] = []
+    names = collect(cluster, "digits", file, said.append)
+    assert said == ["digits: collecting its objects, events, logs and metrics"]
     with tarfile.open(file) as archive:
         assert archive.getnames() == [f"digits/{name}" for name in names]
         log = archive.extractfile("digits/logs/digits-worker-1-0.log")
