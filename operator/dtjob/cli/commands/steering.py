@@ -5,13 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from dtjob.api.names import KIND
 from dtjob.cli.commands.options import Context, JobName, Kubeconfig, Namespace
 from dtjob.cli.commands.watching import Task, connected
 
+LOOKING = "looking for its checkpoints"
 HelperImage = Annotated[
     str | None, typer.Option("--image", metavar="IMAGE", help="Of the pod that reads the files. Left out: the job's.")
 ]
@@ -106,9 +108,10 @@ def fetch(
 
     Example: dtjob fetch digits model.keras -o out
     """
+    cluster = connected(kubeconfig, context, namespace)
+    _announce(cluster, job, LOOKING)
     from dtjob.cli.steering import fetch as fetching
 
-    cluster = connected(kubeconfig, context, namespace)
     if list_files:
         for name, size in fetching.listed(cluster, job, image).items():
             typer.echo(f"{size:>12}  {name}")
@@ -128,10 +131,12 @@ def tensorboard(
 
     Example: dtjob tensorboard digits
     """
+    cluster = connected(kubeconfig, context, namespace)
+    _announce(cluster, job, LOOKING)
     from dtjob.cli.steering.tensorboard import show
 
     try:
-        show(connected(kubeconfig, context, namespace), job, port, typer.echo, image)
+        show(cluster, job, port, typer.echo, image)
     except KeyboardInterrupt:
         raise typer.Exit(130) from None
 
@@ -150,11 +155,20 @@ def debug_bundle(
 
     Example: dtjob debug-bundle digits
     """
+    cluster = connected(kubeconfig, context, namespace)
+    _announce(cluster, job, "collecting its objects, events, logs and metrics")
     from dtjob.cli.steering.bundle import collect
 
     file = output or Path(f"{job}-debug.tar.gz")
-    names = collect(connected(kubeconfig, context, namespace), job, file)
+    names = collect(cluster, job, file)
     typer.echo(f"{file}: {len(names)} files; look at them before you send them to anybody")
+
+
+def _announce(cluster: Any, job: str, text: str) -> None:
+    """Say on standard error what is begun, before imports that take half a second. Raises ClientError if there is no
+    such job."""
+    cluster.get(KIND, job)
+    typer.echo(f"{job}: {text}", err=True)
 
 
 COMMANDS: tuple[Callable[..., None], ...] = (
