@@ -30,7 +30,7 @@ EVENTS: Mapping[str, EventMeaning] = {
     "InvalidSpec": EventMeaning(WARNING, "The operator cannot read the stored spec. The message names the field."),
     "Admitted": EventMeaning(NORMAL, "Kueue admitted the job."),
     "Evicted": EventMeaning(NORMAL, "Kueue took the quota of the job back. The message has the reason."),
-    "Suspended": EventMeaning(NORMAL, "The job gives its pods back. The message says why."),
+    "Suspended": EventMeaning(NORMAL, "The pods of the job are told to end. The message says why."),
     "Resumed": EventMeaning(
         EITHER,
         "The job continues after a suspension, or training continues from a checkpoint. It is a warning if a newer "

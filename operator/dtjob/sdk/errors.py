@@ -5,4 +5,4 @@ from __future__ import annotations
 
 
 class JobFailed(Exception):
-    """The job ended otherwise than it was waited for. The message says why."""
+    """The job ended in another state than the one waited for. The message says why."""

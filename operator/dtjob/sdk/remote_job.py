@@ -84,7 +84,7 @@ class RemoteJob:
         return [Path(directory) / name for name in names]
 
     def suspend(self) -> None:
-        """Save the job and give its pods back."""
+        """Save a checkpoint and delete the pods of the job."""
         steering.suspend(self._cluster, self.name)
 
     def resume(self) -> None:

@@ -21,7 +21,7 @@ HelperImage = Annotated[
 
 
 def suspend(job: JobName, namespace: Namespace = None, kubeconfig: Kubeconfig = None, context: Context = None) -> None:
-    """Save a job and give its pods back. dtjob resume continues it.
+    """Save a checkpoint of a job and delete its pods. dtjob resume continues it.
 
     Example: dtjob suspend digits
     """
@@ -103,7 +103,7 @@ def fetch(
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
-    """Copy models, checkpoints or events of a job to here. The job may have ended.
+    """Copy models, checkpoints or events of a job to this machine. The job may have ended.
 
     A pod reads them, with the rights of the chief. It is deleted afterwards.
 

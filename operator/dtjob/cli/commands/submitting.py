@@ -66,7 +66,7 @@ def submit(
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
-    """Train a script of this machine in a cluster. It travels in a ConfigMap, which the job owns.
+    """Train a script of this machine in a cluster. It is sent in a ConfigMap, which the job owns.
 
     Example: dtjob submit train.py --strategy MultiWorkerMirrored --workers 8 --gpus 1 --claim data -f -- --epochs=5
     """

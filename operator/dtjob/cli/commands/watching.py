@@ -87,7 +87,7 @@ def logs(
 ) -> None:
     """Print the logs of all tasks, in the order of time. worker-1.2 is the third pod of worker-1.
 
-    The log of a pod goes with the pod, and a pod that failed is replaced. To see all attempts, follow from the start.
+    The log of a pod is deleted with it, and a failed pod is replaced. To see all attempts, follow from the start.
 
     Example: dtjob logs digits --task worker-1 -f
     """

@@ -26,7 +26,7 @@ def suspend(cluster: Cluster, name: str) -> str:
     """Suspend the job. Returns what happens."""
     _check_goes_on(cluster.get(KIND, name), "suspended")
     cluster.patch(KIND, name, {"spec": {"suspend": True}})
-    return f"{name} is told to save and to give its pods back; dtjob resume {name} continues it"
+    return f"the pods of {name} are told to save and to end; dtjob resume {name} continues it"
 
 
 def resume(cluster: Cluster, name: str) -> str:
