@@ -35,6 +35,17 @@ def test_a_scaled_learning_rate_stays_what_it_was(tmp_path: Path) -> None:
             assert [line for line in lines if line.startswith("rate")] == ["rate 0.2"], lines
 
 
+def test_a_rate_that_depends_on_the_number_of_replicas_may_be_another_one_after_the_end(tmp_path: Path) -> None:
+    for workers in (1, 2):
+        checkpoint = {"everySteps": 100, "directory": str(tmp_path / "checkpoints")}
+        counts = {"worker": workers}
+        with Cluster(
+            tmp_path / str(workers), "MultiWorkerMirrored", counts, "rate_of_replicas.py", checkpoint=checkpoint
+        ) as run:
+            run.run()
+            assert f"trained by {workers}" in run["worker-0"].output()
+
+
 def one_device(directory: Path, data: str) -> dict[str, Any]:
     with Cluster(directory, "Default", {"chief": 1}, "resized.py", f"--data={data}") as run:
         run.run()

@@ -200,7 +200,7 @@ def _give_to_the_program(here: runtime.Runtime, task: Task) -> None:
     devices.leave_to_the_job(here)
     whole_files.save_whole(here, task)
     if task.in_cluster:
-        io_devices.stay_here()
+        io_devices.stay_here(task)
     if task.traits.collective:
         whole_directories.save_directories_whole(task)
     if task.traits.distributed:
@@ -237,10 +237,17 @@ def _run_entrypoint(here: runtime.Runtime, arguments: Sequence[str]) -> None:
             here.progress.report(state="failed", message=message, exception=missing)
             sys.exit(exit_codes.FAILED)
         sys.path.insert(0, str(Path(entrypoint).resolve().parent))
-        runpy.run_path(entrypoint, run_name="__main__")
     else:
         sys.path.insert(0, str(Path.cwd()))
-        runpy.run_module(entrypoint, run_name="__main__", alter_sys=True)
+    try:
+        if entrypoint.endswith(".py"):
+            runpy.run_path(entrypoint, run_name="__main__")
+        else:
+            runpy.run_module(entrypoint, run_name="__main__", alter_sys=True)
+    except SystemExit as leave:
+        if leave.code in (None, 0):
+            servers.refuse_to_wait(here)
+        raise
     servers.refuse_to_wait(here)
 
 

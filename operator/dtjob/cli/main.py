@@ -227,6 +227,8 @@ def main() -> None:
     except KeyboardInterrupt:  # before a command has begun
         sys.exit(INTERRUPTED)
     except OSError as error:  # a file of the user, or where the output goes, whichever command it was
+        if sys.argv[1:2] == ["operator"]:  # its log needs the place
+            raise
         where = "" if error.filename is None else f"{error.filename}: "
         print(f"dtjob: {where}{error.strerror or error}", file=sys.stderr)
         sys.exit(BAD_INPUT)

@@ -208,6 +208,19 @@ def test_an_evaluator_that_gets_sigterm_has_not_finished(tmp_path: Path) -> None
     assert run.told_to_end("ready").code == 143
 
 
+@pytest.mark.parametrize("leaves", ["", "sys.exit()", "sys.exit(0)"])
+def test_a_program_that_waited_as_a_server_and_trained_nothing_has_failed(tmp_path: Path, leaves: str) -> None:
+    program = f"""
+        import sys
+        from dtjob_trainer.process import runtime
+        runtime.current().joined_server = True
+        {leaves}
+        """
+    end = Run(tmp_path, program, DTJOB_STRATEGY="MultiWorkerMirrored").end()
+    assert end.code == 1
+    assert "NoServerError" in end.errors
+
+
 def test_an_evaluator_that_ends_before_the_thread_of_signals_has_looked_has_not_finished(tmp_path: Path) -> None:
     program = """
         import os, signal, sys, threading

@@ -11,6 +11,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 NAMES = ("name", "module", "registered_name")
 """Keys of a config that say nothing of training. Keras numbers names in the order in which objects are made."""
 
@@ -44,6 +46,8 @@ def _config_of(optimizer: Any) -> Mapping[str, Any]:
 
 def _without_names(value: Any) -> Any:
     match value:
+        case np.generic():  # tf_keras gives numbers as such
+            return _without_names(value.item())
         case Mapping():
             return {str(key): _without_names(each) for key, each in value.items() if key not in NAMES}
         case list() | tuple():

@@ -254,5 +254,7 @@ class TrainingRun(ABC):
             # Also of a process before this one in the same pod: what that had saved is not there.
             self._here.progress.report(restoredStep=0, checkpoint=None)
         else:
+            if not restored.same_replicas:  # rates and schedules may depend on the number of replicas
+                self._before = {**self._before, "optimizers": self._optimizers}
             self._take_up_rest(restored)
             self._saved = self._position()

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import threading
@@ -72,8 +73,9 @@ class Shutdown:
         if self._write_end < 0:
             return
         self._caught_up.clear()
-        os.write(self._write_end, bytes([CATCH_UP]))
-        self._caught_up.wait(CATCH_UP_SECONDS)
+        with contextlib.suppress(OSError):  # the program may have closed all files
+            os.write(self._write_end, bytes([CATCH_UP]))
+            self._caught_up.wait(CATCH_UP_SECONDS)
 
     def training_begins(self) -> None:
         """From now on the training loop answers a stop.

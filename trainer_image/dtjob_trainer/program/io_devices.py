@@ -12,20 +12,23 @@ from typing import Any
 
 import tensorflow as tf
 
+from dtjob_trainer.contract.task import Task
+
 LOCAL = "/job:localhost"
 
 
-def stay_here() -> None:
-    """Have these options leave the device to TensorFlow, which is that of this process, where they name LOCAL."""
+def stay_here(task: Task) -> None:
+    """Have these options name this process as TensorFlow does, where they name LOCAL."""
+    here = f"/job:{task.role}/task:{task.index}" if task.traits.asynchronous else None  # None: TensorFlow's own choice
     for kind in (tf.saved_model.SaveOptions, tf.saved_model.LoadOptions, tf.train.CheckpointOptions):
-        kind.__init__ = _leaving_out(kind.__init__)
+        kind.__init__ = _naming(kind.__init__, here)
 
 
-def _leaving_out(original: Any) -> Any:
+def _naming(original: Any, here: str | None) -> Any:
     @functools.wraps(original)
     def make(self: Any, *args: Any, **kwargs: Any) -> None:
         original(self, *args, **kwargs)
         if str(self.experimental_io_device or "").startswith(LOCAL):
-            self.experimental_io_device = None
+            self.experimental_io_device = here
 
     return make

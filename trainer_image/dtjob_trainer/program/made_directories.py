@@ -76,6 +76,15 @@ def _opened(record: Path) -> Iterator[IO[str]]:
         yield io.StringIO()
         return
     with file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX)
+        except OSError:  # not each file system has locks
+            yield io.StringIO()
+            return
         file.seek(0)
-        yield file
+        try:
+            yield file
+        finally:
+            with contextlib.suppress(OSError):
+                file.flush()
+            fcntl.flock(file, fcntl.LOCK_UN)  # a child that was forked meanwhile has the file too

@@ -25,7 +25,8 @@ def counting(reduce: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(reduce)
     def method(self: Any, reduce_op: Any, value: Any) -> Any:
         is_sum = reduce_op == tf.distribute.ReduceOp.SUM
-        if not is_sum or isinstance(value, tf.distribute.DistributedValues) or tf.nest.is_nested(value):
+        of_replicas = isinstance(value, tf.distribute.DistributedValues) or tf.nest.is_nested(value)
+        if self._num_replicas_in_sync == 1 or not is_sum or of_replicas:
             return reduce(self, reduce_op, value)
         same = tf.convert_to_tensor(value)
         return same * tf.cast(self._num_replicas_in_sync, same.dtype)

@@ -8,14 +8,15 @@ function in a set. Beside the variables of another task, it would give the wrong
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import errno
 import functools
-import glob
 import inspect
 import os
 import shutil
+import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,10 @@ import wrapt
 from dtjob_trainer.checkpoint.model_file import SAVED_MODEL
 from dtjob_trainer.contract.task import Task
 
+OF_A_SAVE = SAVED_MODEL | {"assets.extra", "debug", "saved_model.cpb"}
+"""What saves write. All else in a directory is the user's own."""
+_HERE, _EXCHANGE = -100, 2
+"""AT_FDCWD and RENAME_EXCHANGE of Linux."""
 PATIENCE = 1.0
 """Seconds that a directory may be away while another task exchanges it."""
 
@@ -94,46 +99,115 @@ class _Directories:
         if path.name.startswith(f".{self.task}-new-") or not _may_exchange(path):  # tf_keras calls TensorFlow's save
             yield path
             return
-        shutil.rmtree(new, ignore_errors=True)
+        self._tidy(new, path)
         new.mkdir(parents=True)
         try:
             yield new
-            self._exchange(new, path)
+            written = OF_A_SAVE | {each.name for each in new.iterdir()}
+            if path.is_dir():
+                _copy_mode(path, new)
+            _exchange(new, path)
+            _keep_others(new, path, written)
             self.saved.add(path)
         finally:
             shutil.rmtree(new, ignore_errors=True)
 
-    def _exchange(self, new: Path, path: Path) -> None:
-        """Have `new` be `path`. Files of the user's own in it stay; those of the earlier model go."""
-        placed = False
-        while not placed:
-            with contextlib.suppress(FileNotFoundError):  # there is none yet, or another task has taken it away
-                path.rename(self._beside(path, f"old{time.time_ns()}"))
-            try:
-                new.rename(path)
-                placed = True
-            except OSError as error:
-                if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):  # else another task was faster
-                    raise
-        for old in path.parent.glob(glob.escape(f".{self.task}-old") + f"[0-9]*-{glob.escape(path.name)}"):
-            for each in old.iterdir():
-                if each.name not in SAVED_MODEL:
-                    _move(each, path)
-            shutil.rmtree(old)
+    def _tidy(self, new: Path, path: Path) -> None:
+        """Remove what a process left that was killed in a save. What the user had in the directory comes back."""
+        if _away(new).is_dir():
+            _put_back(_away(new), path)
+        if path.is_dir():
+            _keep_others(new, path, OF_A_SAVE)
+        shutil.rmtree(new, ignore_errors=True)
 
     @contextlib.contextmanager
     def _read(self, path: Path) -> Iterator[Path]:
         links = self._beside(path, "read")
+        whole = path in self.saved and not any(path.glob("assets/*"))  # a loaded model keeps the paths of its assets
         try:
-            yield links if path in self.saved and _link(path, links) else path
+            yield links if whole and _link(path, links) else path
         finally:
-            shutil.rmtree(links, ignore_errors=True)
+            if whole:
+                shutil.rmtree(links, ignore_errors=True)
 
 
 def _may_exchange(path: Path) -> bool:
     """Whether the directory `path`, which may not exist yet, can be renamed."""
     above = next(each for each in path.parents if each.is_dir())
-    return not path.is_mount() and os.access(above, os.W_OK | os.X_OK)
+    of_its_kind = path.is_dir() or not path.exists()
+    return of_its_kind and not os.path.ismount(path) and os.access(above, os.W_OK | os.X_OK)
+
+
+def _copy_mode(path: Path, new: Path) -> None:
+    """Give `new` the mode and the group of `path`, which others may write to."""
+    with contextlib.suppress(OSError):
+        found = path.stat()
+        os.chown(new, -1, found.st_gid)
+        new.chmod(stat.S_IMODE(found.st_mode))
+
+
+def _exchange(new: Path, path: Path) -> None:
+    """Have `new` be `path`, and `path`, if there is one, be `new`.
+
+    Where the file system cannot do that, the files of `new` go into `path`.
+    """
+    while True:
+        try:
+            if path.exists():
+                _exchange_names(new, path)
+            else:
+                new.rename(path)
+            return
+        except OSError as error:
+            if error.errno in (errno.EEXIST, errno.ENOTEMPTY, errno.ENOENT):  # another task has made it, or taken it
+                continue
+            # of an image's layer, or of another user: it can be written and not renamed
+            shutil.copytree(new, path, dirs_exist_ok=True)
+            return
+
+
+def _exchange_names(one: Path, other: Path) -> None:
+    """Exchange two names, in one go where the file system can (renameat2 with RENAME_EXCHANGE). Raises OSError."""
+    rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if rename is None:
+        _exchange_in_turn(one, other)
+    elif rename(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE):
+        number = ctypes.get_errno()
+        if number not in (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP):
+            raise OSError(number, os.strerror(number), str(other))
+        _exchange_in_turn(one, other)
+
+
+def _exchange_in_turn(one: Path, other: Path) -> None:
+    """The same by renaming one after the other, as on NFS: `other` is away for a moment. Raises OSError."""
+    away = _away(one)
+    other.rename(away)
+    try:
+        one.rename(other)
+    except OSError:
+        _put_back(away, other)
+        raise
+    away.rename(one)
+
+
+def _away(new: Path) -> Path:
+    return new.with_name(f"{new.name}-away")
+
+
+def _put_back(away: Path, path: Path) -> None:
+    """Have `away` be `path` again. If another task has made `path` meanwhile, it gets what the user had in it."""
+    if not path.exists():
+        away.rename(path)
+        return
+    _keep_others(away, path, OF_A_SAVE)
+    shutil.rmtree(away)
+
+
+def _keep_others(old: Path, path: Path, written: Collection[str]) -> None:
+    """Move what is in `old` into `path`, but the names that a save has written and those that are there."""
+    for each in old.iterdir() if old.is_dir() else ():
+        if each.name not in written and not (path / each.name).exists():
+            _move(each, path)
 
 
 def _move(file: Path, directory: Path) -> None:

@@ -8,6 +8,7 @@ A task that starts again finds what there was before the first start, and nothin
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
@@ -21,7 +22,8 @@ LEVELS = 2
 """How many directories above the working directory have links too, for paths such as `../data`."""
 MOST_LINKS = 10_000
 """Entries of a directory up to which each gets a link."""
-LISTING = "files-at-the-start.json"
+LISTING = "files-at-the-start-{run}.json"
+"""One for each `dtjob run`: between two of them the user may add files."""
 
 
 def enter_own(task: Task) -> None:
@@ -32,7 +34,7 @@ def enter_own(task: Task) -> None:
     if task.parent is None or not task.termination_log:
         return
     run = Path(task.termination_log).parent.parent
-    entries = at_the_start(run / LISTING, levels_of(Path.cwd()))
+    entries = at_the_start(run / LISTING.format(run=task.parent), levels_of(Path.cwd()))
     if task.is_chief:
         return
     root = run / "working-directories" / task.id
@@ -52,7 +54,9 @@ def at_the_start(listing: Path, levels: Sequence[Path]) -> dict[Path, list[str]]
         fcntl.flock(file, fcntl.LOCK_EX)
         file.seek(0)
         if text := file.read():
-            return {Path(level): names for level, names in json.loads(text).items()}
+            with contextlib.suppress(ValueError):  # a process was killed as it wrote
+                return {Path(level): names for level, names in json.loads(text).items()}
+            file.truncate(0)
         entries = {level: _names(level) for level in levels}
         file.write(json.dumps({str(level): names for level, names in entries.items()}))
     return entries

@@ -81,7 +81,10 @@ def _number(value: Any, form: str) -> str:
     """The number of a report, which whatever runs in the pod may have written. Empty if it is none."""
     if isinstance(value, bool) or not isinstance(value, int if form == "d" else int | float):
         return ""
-    return format(value, form)
+    try:
+        return format(value, form)
+    except OverflowError:
+        return ""
 
 
 def line_of(job: Object) -> str:
@@ -162,7 +165,8 @@ class _Shown:
 
     def _follow_reports(self, cluster: Cluster, _: str) -> None:
         while True:
-            self.reports, self.why = read_reports(cluster, self.job, shown_tasks(self.pods))
+            with contextlib.suppress(ClientError, OSError, RuntimeError):  # a token that is away, or the end of top
+                self.reports, self.why = read_reports(cluster, self.job, shown_tasks(self.pods))
             time.sleep(REPORT_SECONDS if self.pods else AGAIN_SECONDS)
 
 

@@ -34,15 +34,15 @@ def wanted(pods: Iterable[Manifest]) -> int:
 
 
 def shares(pods: Sequence[Manifest], devices: Sequence[str]) -> dict[str, str]:
-    """Task to its value of CUDA_VISIBLE_DEVICES, for each task that asks for GPUs.
+    """Task to its value of CUDA_VISIBLE_DEVICES. As in a cluster, a task that asks for no GPUs sees none.
 
-    Empty if there are not enough: then all tasks share the GPUs.
+    Empty if no task asks for GPUs, or if there are not enough: then all tasks share the GPUs.
     """
-    if wanted(pods) > len(devices):
+    if not 0 < wanted(pods) <= len(devices):
         return {}
     found, at = {}, 0
     for pod in pods:
-        if count := gpus_of(training_container(pod)):
-            found[labels.task_id(pod)] = ",".join(devices[at : at + count])
-            at += count
+        count = gpus_of(training_container(pod))
+        found[labels.task_id(pod)] = ",".join(devices[at : at + count]) or "-1"
+        at += count
     return found

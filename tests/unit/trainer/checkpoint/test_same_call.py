@@ -36,6 +36,13 @@ def test_the_same_optimizer_made_again_is_the_same(now: Any, before: Any) -> Non
     assert same_call.difference(same_call.described([now]), same_call.described([before])) is None
 
 
+def test_another_rate_of_tf_keras_is_another_call() -> None:
+    tf_keras = pytest.importorskip("tf_keras")
+    now, before = (same_call.described([tf_keras.optimizers.Adam(rate)]) for rate in (0.1, 0.2))
+    assert same_call.difference(now, before) == "learning_rate 0.1, and not 0.2"
+    assert same_call.difference(now, same_call.described([tf_keras.optimizers.Adam(0.1)])) is None
+
+
 @pytest.mark.parametrize(
     ("now", "before", "words"),
     [

@@ -6,7 +6,10 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
+import signal
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -74,6 +77,33 @@ def test_a_directory_without_a_record_is_made(tmp_path: Path, process: Callable[
     os.mkdir("training")
     with pytest.raises(FileExistsError):
         os.mkdir("training")
+
+
+def test_a_child_that_was_forked_holds_no_lock(tmp_path: Path, process: Callable[..., None]) -> None:
+    record = tmp_path / "record"
+    process(record=record)
+    with made_directories._opened(record):
+        child = os.fork()
+        if child == 0:
+            time.sleep(60)
+            os._exit(0)
+    try:
+        with record.open() as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+def test_a_directory_is_made_where_files_cannot_be_locked(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, process: Callable[..., None]
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(made_directories.fcntl, "flock", refuse)
+    os.mkdir("training")
+    assert (tmp_path / "training").is_dir()
 
 
 def test_tasks_of_a_local_run_have_one_record_and_containers_their_own() -> None:

@@ -25,5 +25,11 @@ def test_a_sum_counts_a_plain_value_for_each_replica(value: object) -> None:
     ("reduce_op", "value"), [("MEAN", 1.0), ("SUM", tf.distribute.DistributedValues()), ("SUM", [1.0, 2.0])]
 )
 def test_the_strategy_gets_everything_else(reduce_op: str, value: object) -> None:
-    found = plain_values.counting(lambda *given: given)("strategy", tf.distribute.ReduceOp(reduce_op), value)
-    assert found == ("strategy", tf.distribute.ReduceOp(reduce_op), value)
+    several = SimpleNamespace(_num_replicas_in_sync=2)
+    found = plain_values.counting(lambda *given: given)(several, tf.distribute.ReduceOp(reduce_op), value)
+    assert found == (several, tf.distribute.ReduceOp(reduce_op), value)
+
+
+def test_the_strategy_gets_a_value_of_one_replica_as_it_is() -> None:
+    one = SimpleNamespace(_num_replicas_in_sync=1)
+    assert plain_values.counting(lambda *given: given)(one, tf.distribute.ReduceOp.SUM, "text")[2] == "text"

@@ -57,6 +57,25 @@ def test_created_files_lie_in_the_tasks_own_directory_and_go_with_the_process(
     assert (shared / "vocabulary.txt").exists()
 
 
+def test_a_file_that_the_user_adds_is_there_in_the_next_dtjob_run(
+    tmp_path: Path, shared: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    working_directory.enter_own(task(tmp_path))
+    monkeypatch.chdir(shared)
+    (shared / "data.csv").write_text("1,2")
+    working_directory.enter_own(task(tmp_path))
+    assert not Path("data.csv").exists()
+    monkeypatch.chdir(shared)
+    working_directory.enter_own(task(tmp_path, parent=2))
+    assert Path("data.csv").read_text() == "1,2"
+
+
+def test_a_list_of_files_that_was_not_written_to_its_end_is_made_again(tmp_path: Path, shared: Path) -> None:
+    (tmp_path / "run-1" / working_directory.LISTING.format(run=1)).write_text('{"/work')
+    working_directory.enter_own(task(tmp_path))
+    assert Path("vocabulary.txt").read_text() == "words"
+
+
 @pytest.mark.parametrize("facts", [{"is_chief": True}, {"parent": None}, {"termination_log": ""}])
 def test_the_chief_and_pods_stay_where_they_are(tmp_path: Path, shared: Path, facts: dict[str, Any]) -> None:
     working_directory.enter_own(task(tmp_path, **facts))

@@ -15,17 +15,17 @@ def pods(gpus, **roles):
     return [pod(made, task, 0) for task in topology.tasks(made)]
 
 
-def test_each_task_that_asks_for_gpus_has_its_own():
+def test_each_task_that_asks_for_gpus_has_its_own_and_the_others_see_none():
     found = pods(2, chief={})
     assert wanted(found) == 4
-    assert shares(found, ["0", "1", "2", "3", "4"]) == {"worker-0": "0,1", "worker-1": "2,3"}
+    assert shares(found, ["0", "1", "2", "3", "4"]) == {"chief-0": "-1", "worker-0": "0,1", "worker-1": "2,3"}
 
 
 def test_where_there_are_too_few_all_are_shared():
     assert shares(pods(2, chief={}), ["0", "1", "2"]) == {}
 
 
-def test_tasks_that_ask_for_none_are_left_alone():
+def test_the_tasks_of_a_job_that_asks_for_none_are_left_alone():
     made = job(replicaSpecs={"worker": {"replicas": 2}, "chief": {}})
     found = [pod(made, task, 0) for task in topology.tasks(made)]
     assert (wanted(found), shares(found, ["0"])) == (0, {})
