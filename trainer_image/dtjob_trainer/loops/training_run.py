@@ -38,10 +38,10 @@ class TrainingRun(ABC):
     ) -> None:
         self._here, self._group, self._state, self._total_steps = here, group, state, total_steps
         self._saves = Saves(here, group, state)
-        self._optimizers = same_call.described(optimizers)
-        self._uid = here.task.uid if here.task is not None else ""
-        self._before: Mapping[str, Any] = {"uid": self._uid, "optimizers": self._optimizers}
-        """The job and the optimizers of the checkpoint."""
+        self._call = {**_where(here), "optimizers": same_call.described(optimizers)}
+        """What tells this call from others, for a checkpoint."""
+        self._before: Mapping[str, Any] = self._call
+        """That of the checkpoint."""
         self._board = TrainingEvents(here, optimizers)
         self._control = Control(group, here.shutdown, self._saves.every_seconds, handed_out=here.traits.asynchronous)
         self._pace = Pace()
@@ -112,8 +112,10 @@ class TrainingRun(ABC):
 
     def _refuse_another_call(self) -> None:
         """Raise StateError if an earlier process of this job ended a call of this number that was another one."""
-        other = same_call.difference(self._optimizers, self._before["optimizers"])
-        if other is not None and (self._here.progress.passes_over or self._before["uid"] == self._uid):
+        if self._before["tasks"] != self._call["tasks"]:  # rates and schedules may depend on the size of the group
+            return
+        other = same_call.difference(self._call["optimizers"], self._before["optimizers"])
+        if other is not None and (self._here.progress.passes_over or self._before["uid"] == self._call["uid"]):
             raise StateError(
                 f"call {self._here.stage} of fit or train has {other} as in the checkpoint of its end: make the same "
                 "calls in the same order in every start, without leaving out those of an earlier start, or choose "
@@ -219,8 +221,7 @@ class TrainingRun(ABC):
         if wait:
             self._wait()
         with self._here.pulse.resting(SAVING), self._watch.saving():
-            call = {"uid": self._uid, "optimizers": self._optimizers}
-            self._saves.write(self._step, lambda: {**self._kept(), "call": call})
+            self._saves.write(self._step, lambda: {**self._kept(), "call": self._call})
 
     def _leave(self, *, wait: bool = True) -> NoReturn:
         """Save at this step and end the process, after a stop that all tasks agreed on.
@@ -254,7 +255,14 @@ class TrainingRun(ABC):
             # Also of a process before this one in the same pod: what that had saved is not there.
             self._here.progress.report(restoredStep=0, checkpoint=None)
         else:
-            if not restored.same_replicas:  # rates and schedules may depend on the number of replicas
-                self._before = {**self._before, "optimizers": self._optimizers}
             self._take_up_rest(restored)
             self._saved = self._position()
+
+
+def _where(here: Runtime) -> dict[str, Any]:
+    """The job, and how many tasks and replicas train."""
+    tasks = {role: len(hosts) for role, hosts in here.task.cluster.items()} if here.task is not None else {}
+    return {
+        "uid": here.task.uid if here.task is not None else "",
+        "tasks": {**tasks, "replicas": here.strategy.num_replicas_in_sync},
+    }
