@@ -68,6 +68,7 @@ def dataset_fn(context):
             )
         )
         .shuffle(200, seed=1, reshuffle_each_iteration=False)
+        .shard(context.num_input_pipelines, context.input_pipeline_id)
         .batch(context.get_per_replica_batch_size(32))
         .repeat()
     )
