@@ -24,6 +24,7 @@ import wrapt
 
 from dtjob_trainer.checkpoint.model_file import SAVED_MODEL
 from dtjob_trainer.contract.task import Task
+from dtjob_trainer.process import places
 
 OF_A_SAVE = SAVED_MODEL | {"assets.extra", "debug", "saved_model.cpb"}
 """What saves write. All else in a directory is the user's own."""
@@ -133,9 +134,9 @@ class _Directories:
 
 def _may_exchange(path: Path) -> bool:
     """Whether the directory `path`, which may not exist yet, can be renamed."""
-    above = next(each for each in path.parents if each.is_dir())
     of_its_kind = path.is_dir() or not path.exists()
-    return of_its_kind and not os.path.ismount(path) and os.access(above, os.W_OK | os.X_OK)
+    may_write = os.access(places.directory_above(path), os.W_OK | os.X_OK)
+    return of_its_kind and not os.path.ismount(path) and may_write
 
 
 def _copy_mode(path: Path, new: Path) -> None:
@@ -159,8 +160,8 @@ def _exchange(new: Path, path: Path) -> None:
                 new.rename(path)
             return
         except OSError as error:
-            if error.errno in (errno.EEXIST, errno.ENOTEMPTY, errno.ENOENT):  # another task has made it, or taken it
-                continue
+            if error.errno in (errno.EEXIST, errno.ENOTEMPTY, errno.ENOENT) and new.exists():
+                continue  # another task has made it, or taken it
             # of an image's layer, or of another user: it can be written and not renamed
             shutil.copytree(new, path, dirs_exist_ok=True)
             return

@@ -11,10 +11,10 @@ from dtjob.cli.commands.watching import connected
 
 
 def doctor(namespace: Namespace = None, kubeconfig: Kubeconfig = None, context: Context = None) -> None:
-    """Check whether a cluster can run jobs. It looks at definition, rights, operator, nodes, GPUs, storage
-    and queues.
+    """Check whether a cluster can run jobs.
 
-    Exit code 1: there is a problem. What you may not look at is said.
+    It looks at definition, rights, operator, nodes, GPUs, storage, queues and gangs. Exit code 1: there is a problem.
+    What you may not look at is said.
 
     Example: dtjob doctor
     """

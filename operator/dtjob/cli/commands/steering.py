@@ -14,7 +14,6 @@ from dtjob.api.names import KIND
 from dtjob.cli.commands.options import Context, JobName, Kubeconfig, Namespace
 from dtjob.cli.commands.watching import Task, connected
 
-LOOKING = "looking for its checkpoints"
 HelperImage = Annotated[
     str | None, typer.Option("--image", metavar="IMAGE", help="Of the pod that reads the files. Left out: the job's.")
 ]
@@ -111,7 +110,7 @@ def fetch(
     """
     cluster = connected(kubeconfig, context, namespace)
     cluster.get(KIND, job)
-    typer.echo(f"{job}: {LOOKING}", err=True)  # before imports that take half a second
+    _say_it_looks(job)  # before imports that take half a second
     from dtjob.cli.steering import fetch as fetching
 
     if list_files:
@@ -137,7 +136,7 @@ def tensorboard(
     from dtjob.cli.steering.tensorboard import show
 
     try:
-        show(cluster, job, port, partial(typer.echo, err=True), typer.echo, image)
+        show(cluster, job, port, partial(_say_it_looks, job), typer.echo, image)
     except KeyboardInterrupt:
         raise typer.Exit(130) from None
 
@@ -151,8 +150,9 @@ def debug_bundle(
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
-    """Collect what explains a job in an archive. It has objects, events, logs and metrics. Secrets are
-    removed.
+    """Collect what explains a job in an archive. It has objects, events, logs and metrics.
+
+    Values that look like secrets are removed.
 
     Example: dtjob debug-bundle digits
     """
@@ -162,6 +162,10 @@ def debug_bundle(
     file = output or Path(f"{job}-debug.tar.gz")
     names = collect(cluster, job, file, partial(typer.echo, err=True))
     typer.echo(f"{file}: {len(names)} files; look at them before you send them to anybody")
+
+
+def _say_it_looks(job: str) -> None:
+    typer.echo(f"{job}: looking for its checkpoints", err=True)
 
 
 COMMANDS: tuple[Callable[..., None], ...] = (

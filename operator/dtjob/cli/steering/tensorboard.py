@@ -27,15 +27,17 @@ def show(
     cluster: Cluster,
     name: str,
     port: int,
-    begin: Callable[[str], None],
+    begin: Callable[[], None],
     say: Callable[[str], None],
     image: str | None = None,
 ) -> None:
-    """Run TensorBoard until the user ends it. `port`: of this machine, 0 for a free one. Raises BadInput if it is
-    taken."""
+    """Run TensorBoard until the user ends it.
+
+    `port`: of this machine, 0 for a free one. `begin` is called before a pod is made. Raises BadInput for a taken port.
+    """
     stored = cluster.get(KIND, name)
     _check_is_free(port)
-    begin(f"{name}: looking for its checkpoints")
+    begin()
     from dtjob.client.streams import forward  # its import takes a while
 
     with running(cluster, stored, command(directory_of(stored)), image) as pod:
