@@ -75,7 +75,7 @@ def test_each_metric_of_the_package_has_the_bits_that_it_has_by_itself(package: 
 
 def test_each_metric_has_the_bits_of_the_states_of_all_replicas() -> None:
     """As if it had counted what another one has."""
-    mine, others, results = metrics_of(keras), metrics_of(keras), Results("keras")
+    mine, others, results = metrics_of(keras)[::4], metrics_of(keras)[::4], Results("keras")
     random = np.random.default_rng(6)
     for _ in range(3):
         for metric, other in zip(mine, others, strict=True):
