@@ -71,7 +71,9 @@ class Callbacks:
         if asynchronous:
             self._all = [_by_epochs(callback, package) for callback in self._all]
         for callback in self._all:
-            _check(callback, package, asynchronous)
+            _check(callback, package)
+        self.one_at_a_time = [why for c in self._all if asynchronous and (why := _why_one_at_a_time(c, package))]
+        """Why a step waits for the one before it, where it else would not."""
         of_loop = package.History, package.ProgbarLogger  # this loop keeps the one and prints as the other
         here = [is_chief or not _is_chiefs(c) or (writes and path_of(c) is not None) for c in self._all]
         self._running = [type(c) not in of_loop and runs for c, runs in zip(self._all, here, strict=True)]
@@ -308,16 +310,21 @@ def _why_left_out(callback: Any) -> str | None:
     return None
 
 
-def _check(callback: Any, package: Any, asynchronous: bool) -> None:
+def _check(callback: Any, package: Any) -> None:
     name = type(callback).__name__
     if not isinstance(callback, package.Callback):
         home = package.Callback.__module__.partition(".")[0]
         raise CallbackError(f"callbacks: {name} must be one of {home}.callbacks, as the model is of {home}")
-    if asynchronous and _wants_batches(callback, package, (*BATCH_METHODS, *TEST_BATCH_METHODS)):
-        raise CallbackError(
-            f"callbacks: {name} has methods for each batch, but under ParameterServer batches end in no order; use "
-            f"{_instead_of_batches(callback)}"
-        )
+
+
+def _why_one_at_a_time(callback: Any, package: Any) -> str | None:
+    """What to say of a callback with methods for batches under ParameterServer. None: it has none."""
+    if not _wants_batches(callback, package, (*BATCH_METHODS, *TEST_BATCH_METHODS)):
+        return None
+    return (
+        f"callbacks: {type(callback).__name__} has methods for each batch, so under ParameterServer a step waits for "
+        f"the one before it, and one worker trains at a time; to use all workers, use {_instead_of_batches(callback)}"
+    )
 
 
 def _by_epochs(callback: Any, package: Any) -> Any:
