@@ -95,9 +95,9 @@ class Callbacks:
         self._model = trained.model
         bars = [] if self._bar is None else [self._bar]
         self._own += bars
-        self._list = package.CallbackList(
-            [*called, *bars, self._last], add_history=False, add_progbar=False, model=self._model
-        )
+        # tf_keras refuses methods for batches where it finds ParameterServer, whose steps it does not wait for
+        make = outside_strategy(package.CallbackList) if asynchronous else package.CallbackList
+        self._list = make([*called, *bars, self._last], add_history=False, add_progbar=False, model=self._model)
         self._counter = getattr(self._model, "_train_counter", None)  # of tf_keras, whose TensorBoard reads it
         self._first = 0
         # of all callbacks, wherever they run: what is read for them is read by all tasks together (`alike.agree`)
