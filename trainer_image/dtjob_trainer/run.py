@@ -194,6 +194,7 @@ def _give_to_the_program(here: runtime.Runtime, task: Task) -> None:
         saved_models,
         whole_directories,
         whole_files,
+        whole_losses,
     )
 
     constructors.give_the_jobs(here, task)
@@ -203,6 +204,7 @@ def _give_to_the_program(here: runtime.Runtime, task: Task) -> None:
         io_devices.stay_here(task)
     if task.traits.collective:
         whole_directories.save_directories_whole(task)
+    whole_losses.take_means()
     if task.traits.distributed:
         saved_models.load_outside_of_scopes(here)
     if not task.keras_fit:
