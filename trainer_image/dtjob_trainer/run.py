@@ -207,6 +207,7 @@ def _give_to_the_program(here: runtime.Runtime, task: Task) -> None:
     whole_losses.take_means()
     if task.traits.distributed:
         saved_models.load_outside_of_scopes(here)
+        saved_models.call_outside_of_replicas()
     if not task.keras_fit:
         keras_methods.use_ours(task.traits)
     refused_methods.refuse_where_wrong(task)
