@@ -189,13 +189,12 @@ def _give_to_the_program(here: runtime.Runtime, task: Task) -> None:
         io_devices,
         keras_methods,
         own_loops,
-        plain_values,
         refused_methods,
-        saved_models,
+        tuners,
         whole_directories,
         whole_files,
-        whole_losses,
     )
+    from dtjob_trainer.program.outside_replicas import plain_values, saved_models, whole_losses
 
     constructors.give_the_jobs(here, task)
     devices.leave_to_the_job(here)
@@ -204,6 +203,7 @@ def _give_to_the_program(here: runtime.Runtime, task: Task) -> None:
         io_devices.stay_here(task)
     if task.traits.collective:
         whole_directories.save_directories_whole(task)
+    tuners.search_again(here, task)
     whole_losses.take_means()
     if task.traits.distributed:
         saved_models.load_outside_of_scopes(here)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dtjob_trainer.program.saved_models: models that a program loads."""
+"""dtjob_trainer.program.outside_replicas.saved_models: models that a program loads."""
 
 from pathlib import Path
 
 import pytest
 
 tf = pytest.importorskip("tensorflow")
-saved_models = pytest.importorskip("dtjob_trainer.program.saved_models")
+saved_models = pytest.importorskip("dtjob_trainer.program.outside_replicas.saved_models")
 
 
 class Doubled(tf.Module):  # type: ignore[misc]

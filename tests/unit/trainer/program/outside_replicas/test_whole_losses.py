@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dtjob_trainer.program.whole_losses: losses of tf_keras that a program calls by itself."""
+"""dtjob_trainer.program.outside_replicas.whole_losses: losses of tf_keras that a program calls by itself."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ import pytest
 
 tf = pytest.importorskip("tensorflow")
 tf_keras = pytest.importorskip("tf_keras")
-whole_losses = pytest.importorskip("dtjob_trainer.program.whole_losses")
+whole_losses = pytest.importorskip("dtjob_trainer.program.outside_replicas.whole_losses")
 TARGETS, FOUND = np.array([[0.0], [1.0]], np.float32), np.array([[0.5], [3.0]], np.float32)
 
 
