@@ -217,7 +217,7 @@ class Callbacks:
 
     def files_left_out(self) -> list[str]:
         """What to write instead where files of callbacks are lost with the pod."""
-        writers = (c for c in self._here() if callback_state.keras_name(c) == "ModelCheckpoint")
+        writers = (c for c in self._here() if callback_files.are_kept(c))
         return [why for callback in writers if (why := callback_files.left_out(callback)) is not None]
 
     def set_state(self, states: Sequence[Any], classes: Sequence[str]) -> bool:
