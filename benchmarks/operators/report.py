@@ -61,6 +61,8 @@ def index(directory: Path) -> str:
     lines = [_row(head), _row(["---"] * len(head))]
     for file in sorted(directory.glob("*.json")):
         result = json.loads(file.read_text())
+        if "rounds" not in result:  # what the picture of a recovery is drawn from
+            continue
         files = f"[{file.stem}]({file.stem}.md), [plot]({file.stem}.png)"
         counted = [str(len(result["rounds"])), f"{result['tookSeconds'] / 60:.0f}"]
         counted += [str(result["machine"]["loadBefore"]), result["versions"]["commit"]]
