@@ -130,6 +130,8 @@ def tensorboard(
 ) -> None:
     """Run TensorBoard on the checkpoints of a job, until Ctrl-C. A local port is forwarded to its pod.
 
+    A profile is shown only if the image has the package xprof, which dtjob's image lacks.
+
     Example: dtjob tensorboard digits
     """
     cluster = connected(kubeconfig, context, namespace)

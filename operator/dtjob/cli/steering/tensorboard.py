@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Callable
+from typing import Any
 
 from dtjob.api.names import KIND
 from dtjob.cli.bad_input import BadInput
@@ -19,8 +20,24 @@ def command(directory: str) -> list[str]:
     """What runs in the pod. It listens to the pod alone."""
     return [
         *("python3", "-m", "tensorboard.main", "--host=127.0.0.1", f"--port={PORT}"),
-        *(f"--logdir={directory.rstrip('/')}/events", "--reload_interval=10"),
+        *(f"--logdir={_events(directory)}", "--reload_interval=10"),
     ]
+
+
+def _events(directory: str) -> str:
+    """Where the events of a job are, below the directory or URI of its checkpoints."""
+    return f"{directory.rstrip('/')}/events"
+
+
+def _check_has_events(cluster: Cluster, stored: dict[str, Any], pod: str) -> None:
+    """Raise BadInput if the job writes no events and its program has written none."""
+    from dtjob.cli.steering.fetch import sizes
+
+    if stored["spec"].get("tensorBoard") is None and not sizes(cluster, pod, _events(directory_of(stored))):
+        raise BadInput(
+            f"{stored['metadata']['name']}: has written nothing for TensorBoard; to see a job there, set "
+            "`spec.tensorBoard: {}` before it starts"
+        )
 
 
 def show(
@@ -33,7 +50,8 @@ def show(
 ) -> None:
     """Run TensorBoard until the user ends it.
 
-    `port`: of this machine, 0 for a free one. `begin` is called before a pod is made. Raises BadInput for a taken port.
+    `port`: of this machine, 0 for a free one. `begin` is called before a pod is made. Raises BadInput for a taken port,
+    and if there can be nothing to show.
     """
     stored = cluster.get(KIND, name)
     _check_is_free(port)
@@ -41,6 +59,7 @@ def show(
     from dtjob.client.streams import forward  # its import takes a while
 
     with running(cluster, stored, command(directory_of(stored)), image) as pod:
+        _check_has_events(cluster, stored, pod)
         asyncio.run(forward(cluster, pod, PORT, port, lambda at: say(f"TensorBoard of {name}: http://127.0.0.1:{at}/")))
 
 

@@ -42,9 +42,8 @@ def made(submission: Submission) -> Made:
     name = str(job["metadata"]["name"])
     if found := problems(job):
         raise BadInput(*(f"{submission.script.file}: {problem}" for problem in found))
-    keeps = submission.claim or submission.script.checkpoint
     config_map = files.config_map(source_name(name), submission.namespace)
-    return Made(config_map, job, [] if keeps else [TEMPORARY])
+    return Made(config_map, job, [] if _keeps(submission) else [TEMPORARY])
 
 
 def source_name(job: str) -> str:
@@ -57,13 +56,18 @@ def parsed(one: Made) -> Job:
     return to_job(one.job)
 
 
+def _keeps(submission: Submission) -> bool:
+    """Whether the files of the job outlive its pods."""
+    return submission.claim is not None or submission.script.checkpoint is not None
+
+
 def _check_storage(submission: Submission) -> None:
     checkpoint = submission.script.checkpoint
     if checkpoint is not None and "://" not in checkpoint:
         raise BadInput(f"--storage: {checkpoint} is no URI such as gs://BUCKET/PATH; for a volume, give --claim NAME")
     if checkpoint is not None and submission.claim is not None:
         raise BadInput("--claim: give either --claim or --storage")
-    if submission.script.evaluator and checkpoint is None and submission.claim is None:
+    if submission.script.evaluator and not _keeps(submission):
         raise BadInput("--evaluator: it reads the checkpoints of the chief; give --claim NAME or --storage URI")
 
 
@@ -76,6 +80,8 @@ def _manifest(submission: Submission, files: Package) -> dict[str, Any]:
         program["requirements"] = files.requirements
     if submission.claim:
         spec["checkpoint"] = {"storage": {"volume": {"persistentVolumeClaim": {"claimName": submission.claim}}}}
+    if not _keeps(submission):
+        del spec["tensorBoard"]  # nobody could read the events
     if submission.namespace:
         found["metadata"]["namespace"] = submission.namespace
     if submission.queue:

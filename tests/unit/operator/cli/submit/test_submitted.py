@@ -48,6 +48,12 @@ def test_a_claim_or_a_uri_becomes_the_storage_of_checkpoints(script: Path) -> No
     assert made(Submission(Script(script), claim="data")).warnings == []
 
 
+def test_a_job_writes_for_tensorboard_where_its_storage_lasts(script: Path) -> None:
+    assert spec(script, claim="data")["tensorBoard"] == {}
+    assert spec(script, of_script={"checkpoint": "gs://b/c"})["tensorBoard"] == {}
+    assert "tensorBoard" not in spec(script)
+
+
 def test_gpus_go_to_the_tasks_that_compute(script: Path) -> None:
     roles = spec(script, claim="a", of_script={"workers": 3, "evaluator": True, "gpus": 2})["replicaSpecs"]
     assert roles == {"worker": {"replicas": 3, "resources": {"limits": {"nvidia.com/gpu": 2}}}, "evaluator": {}}
