@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,6 @@ from dtjob.cli.script_job import manifest
 from dtjob.cli.submit.package import Package, package
 from dtjob.cli.submit.submission import Submission
 from dtjob.crd.answers.problems import problems, to_job
-from dtjob.objects.kueue import QUEUE
 
 TEMPORARY = (
     "checkpoints end with the pod of the chief: a new pod begins at step 0, and nothing can be fetched. Give --claim "
@@ -44,6 +44,16 @@ def made(submission: Submission) -> Made:
         raise BadInput(*(f"{submission.script.file}: {problem}" for problem in found))
     config_map = files.config_map(source_name(name), submission.namespace)
     return Made(config_map, job, [] if _keeps(submission) else [TEMPORARY])
+
+
+def printed(one: Made, *, as_json: bool) -> str:
+    """The objects for `--dry-run`."""
+    objects = [one.config_map, one.job]
+    if as_json:
+        return json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}, indent=2) + "\n"
+    from dtjob.cli.manifest_yaml import written  # its import takes a while
+
+    return written(objects)
 
 
 def source_name(job: str) -> str:
@@ -85,6 +95,8 @@ def _manifest(submission: Submission, files: Package) -> dict[str, Any]:
     if submission.namespace:
         found["metadata"]["namespace"] = submission.namespace
     if submission.queue:
+        from dtjob.objects.kueue import QUEUE  # its import takes a while
+
         found["metadata"]["labels"] = {QUEUE: submission.queue}
     image = {"image": submission.image} if submission.image else {}
     found["spec"] = {"strategy": spec.pop("strategy"), **image, "program": program, **spec}
