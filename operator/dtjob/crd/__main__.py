@@ -22,6 +22,7 @@ FILE = ROOT / "crds" / f"{PLURAL}.yaml"
 CHART_FILE = ROOT / "helm" / "dtjob" / "files" / "crd.yaml"
 JSON_SCHEMA_FILE = ROOT / "crds" / "json-schema" / f"{KIND.lower()}_{VERSION}.json"
 """By the name that kubeconform looks for."""
+MANIFEST_SCHEMA_FILE = Path(manifest_schema.__file__).with_name(manifest_schema.FILE)
 PAGE_FILE = ROOT / "docs" / "reference" / "api.md"
 
 
@@ -31,7 +32,7 @@ def files() -> dict[Path, str]:
         FILE: text(),
         CHART_FILE: text(KEEP),
         JSON_SCHEMA_FILE: json_schema.text(),
-        manifest_schema.FILE: manifest_schema.text(),
+        MANIFEST_SCHEMA_FILE: manifest_schema.text(),
         PAGE_FILE: page(),
     }
 

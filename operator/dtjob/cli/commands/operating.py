@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +12,7 @@ import typer
 
 from dtjob.cli.bad_input import BadInput
 from dtjob.cli.commands.default_options import DefaultGangProvider, DefaultImage, DefaultPod, DefaultPodLabels
-from dtjob.cli.commands.log_format import LogFormat, LogLevel
+from dtjob.cli.commands.log_format import LogFormat, LogLevel, configure
 
 CoschedulingScheduler = Annotated[str, typer.Option(help="The schedulerName of pods in gangs of Coscheduling.")]
 OperatorNamespace = Annotated[
@@ -83,4 +84,4 @@ def operator(
             coscheduling_scheduler=coscheduling_scheduler,
         ),
     )
-    raise typer.Exit(run(options, log_level, log_format))
+    raise typer.Exit(run(options, partial(configure, log_level, log_format)))
