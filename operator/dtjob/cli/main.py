@@ -68,8 +68,16 @@ def _options(
     """Take the options that go before a command."""
 
 
+def _open_what_is_closed() -> None:
+    """Give a program without standard input, output or error (`>&-`) an empty one."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode))  # noqa: SIM115 (until the program ends)
+
+
 def main() -> None:
     """Run the command line. Bad input is one clear sentence on standard error and exit code 2."""
+    _open_what_is_closed()
     if sys.argv[1:2] not in (["run"], ["operator"]):  # the programs of a user inherit the environment of these two
         os.environ["PYDANTIC_DISABLE_PLUGINS"] = "1"  # to look for plugins, pydantic reads all installed packages
     try:

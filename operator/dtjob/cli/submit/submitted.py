@@ -36,6 +36,7 @@ class Made:
 
 def made(submission: Submission) -> Made:
     """The objects. Raises BadInput with a line for each thing that is wrong."""
+    _check_words(submission)
     _check_storage(submission)
     files = package(submission.script.file, submission.source, submission.requirements)
     job = _manifest(submission, files)
@@ -69,6 +70,14 @@ def parsed(one: Made) -> Job:
 def _keeps(submission: Submission) -> bool:
     """Whether the files of the job outlive its pods."""
     return submission.claim is not None or submission.script.checkpoint is not None
+
+
+def _check_words(submission: Submission) -> None:
+    """Raise BadInput for an empty name, as a shell gives that of a variable without a value, or for one with blanks."""
+    named = {"--claim": submission.claim, "--queue": submission.queue, "--image": submission.image}
+    for option, value in named.items():
+        if value is not None and value.split() != [value]:
+            raise BadInput(f"{option}: {value!r} is no name; write one without blanks, or leave the option out")
 
 
 def _check_storage(submission: Submission) -> None:

@@ -52,7 +52,7 @@ def test_a_block_is_used_without_its_source(monkeypatch: pytest.MonkeyPatch) -> 
     assert Late.model_validate({"size": 2}).size == 2
 
 
-def test_the_import_of_the_models_makes_no_validator() -> None:
+def test_models_have_no_validator_after_their_import() -> None:
     code = "import dtjob.api.job as job; print(job.Spec.__pydantic_complete__, job.FailurePolicy.__pydantic_complete__)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False False\n"

@@ -71,6 +71,23 @@ def test_a_command_imports_nothing_that_it_does_not_need(tmp_path: Path, words: 
     assert done.returncode == (2 if "none" in words else 0)
 
 
+@pytest.mark.parametrize(
+    ("words", "redirected", "code", "said"),
+    [
+        ("explain job.yaml", ">&-", 0, ""),
+        ("validate job.yaml", ">&- 2>&-", 0, ""),
+        ("validate -", "<&-", 2, "dtjob: -: is empty; give one DistributedTrainingJob\n"),
+        ("version", "<&- >&- 2>&-", 0, ""),
+        ("explain none", "2>&-", 2, ""),
+    ],
+)
+def test_a_command_works_with_closed_streams(tmp_path: Path, words: str, redirected: str, code: int, said: str) -> None:
+    write(tmp_path, "digits")
+    line = f"{sys.executable} -m dtjob {words} {redirected}"
+    done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (code, said)
+
+
 def test_help_names_every_command(dtjob):
     code, out, _ = dtjob("--help")
     assert code == 0

@@ -10,5 +10,5 @@ from dtjob.plan.record.failure import Cause
 
 
 @pytest.mark.parametrize("cause", list(Cause))
-def test_one_built_in_rule_decides_about_each_cause(cause: Cause) -> None:
+def test_each_cause_has_one_built_in_rule(cause: Cause) -> None:
     assert [one.charged for one in BUILT_IN].count(cause.charged) == 1
