@@ -170,6 +170,29 @@ def test_tensorboard_is_forwarded_until_it_is_interrupted(
     assert not [pod for pod in api.list("pods", namespace) if "helper" in pod["metadata"]["name"]]
 
 
+def test_tensorboard_that_ends_by_itself_ends_the_command(
+    cluster: ControlPlane,
+    api: Api,
+    namespace: str,
+    digits: dict[str, object],
+    node: NodeStreams,
+    kubelet: Kubelet,
+    tmp_path: Path,
+) -> None:
+    kubeconfig = editor(cluster, api, namespace, tmp_path)
+    command = [sys.executable, "-m", "dtjob", "tensorboard", "digits", "--port", "0", "--kubeconfig", str(kubeconfig)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as forwarding:
+        assert forwarding.stdout is not None
+        forwarding.stdout.readline()
+        (pod,) = (one["metadata"]["name"] for one in api.list("pods", namespace) if "helper" in one["metadata"]["name"])
+        node.logs[pod] = ["No module named tensorboard"]
+        kubelet.exit(pod, 1, container="helper")
+        _, said = forwarding.communicate(timeout=120)
+    assert forwarding.returncode == 2
+    assert said.splitlines()[1] == "dtjob: TensorBoard has ended: failed (1): No module named tensorboard"
+    assert not [one for one in api.list("pods", namespace) if "helper" in one["metadata"]["name"]]
+
+
 def test_tensorboard_of_a_job_that_wrote_nothing_for_it_names_the_field(
     dtjob: Run, api: Api, namespace: str, digits: dict[str, object], tmp_path: Path
 ) -> None:

@@ -10,10 +10,12 @@ from typing import Any
 
 from dtjob.api.names import KIND
 from dtjob.cli.bad_input import BadInput
-from dtjob.cli.steering.helper_pod import directory_of, running
+from dtjob.cli.steering.helper_pod import directory_of, ended, running
 from dtjob.client.cluster import Cluster
 
 PORT = 6006
+LOOK_SECONDS = 5.0
+"""How often it is looked whether TensorBoard still runs. It ends if the image lacks it, or after a day."""
 
 
 def command(directory: str) -> list[str]:
@@ -51,16 +53,26 @@ def show(
     """Run TensorBoard until the user ends it.
 
     `port`: of this machine, 0 for a free one. `begin` is called before a pod is made. Raises BadInput for a taken port,
-    and if there can be nothing to show.
+    if there can be nothing to show, and if TensorBoard ends by itself.
     """
     stored = cluster.get(KIND, name)
     _check_is_free(port)
     begin()
-    from dtjob.client.streams import forward  # its import takes a while
-
     with running(cluster, stored, command(directory_of(stored)), image) as pod:
         _check_has_events(cluster, stored, pod)
-        asyncio.run(forward(cluster, pod, PORT, port, lambda at: say(f"TensorBoard of {name}: http://127.0.0.1:{at}/")))
+        asyncio.run(_forward(cluster, pod, port, lambda at: say(f"TensorBoard of {name}: http://127.0.0.1:{at}/")))
+
+
+async def _forward(cluster: Cluster, pod: str, port: int, ready: Callable[[int], None]) -> None:
+    """Forward the port until the user ends it. Raises BadInput if TensorBoard ends before."""
+    from dtjob.client.streams import forward  # its import takes a while
+
+    forwarding = asyncio.create_task(forward(cluster, pod, PORT, port, ready))
+    while not forwarding.done():
+        await asyncio.wait([forwarding], timeout=LOOK_SECONDS)
+        if said := await asyncio.to_thread(ended, cluster, pod):
+            raise BadInput(f"TensorBoard has ended: {said}")
+    forwarding.result()
 
 
 def _check_is_free(port: int) -> None:
