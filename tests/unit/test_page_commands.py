@@ -18,7 +18,7 @@ from typer.exceptions import Exit, TyperException
 from dtjob.cli.main import app
 from tests.unit.page_commands import PAGES, ROOT, of_blocks, of_text
 
-DTJOB: Any = typer.main.get_command(app)
+DTJOB: Any = typer.main.get_command(app())
 MAKEFILE = (ROOT / "Makefile").read_text()
 SCENARIOS = re.findall(r"^SCENARIOS := (.*)$", MAKEFILE, re.M)[0].split()
 TARGETS = {*re.findall(r"^([a-z0-9-]+):", MAKEFILE, re.M), *(f"bench-{name}" for name in SCENARIOS)}
