@@ -30,8 +30,8 @@ lint: $(STAMP)  ## ruff, mypy --strict and import-linter
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
 
-unit: $(STAMP)  ## Only the unit tests (about 5 minutes)
-	@$(BIN)/python -m pytest tests/unit
+unit: $(STAMP)  ## Only the unit tests (about 5 minutes; PROCESSES=4: four tests at a time)
+	@$(BIN)/python -m pytest tests/unit $(if $(filter command,$(origin PROCESSES)),-n $(PROCESSES))
 
 simulate: $(STAMP)  ## Look through 3,000 simulated lives of jobs, others each time (LIVES=…, SEED=…; about 10 minutes)
 	@seed=$(or $(SEED),$$RANDOM); echo "make simulate SEED=$$seed looks through the same lives again"; \
