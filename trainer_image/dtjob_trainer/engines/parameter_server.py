@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any
 
-import keras
 import tensorflow as tf
 
 from dtjob_trainer.data import elements
@@ -87,8 +86,6 @@ class ParameterServerEngine(Engine):
         return tf.function(step, autograph=False, input_signature=[source.input_spec()])
 
     def _schedule(self, kind: Kind, source: Source, batch: Batch) -> HandedOut:
-        parts = tuple(part for part in batch.inputs if part is not None)
-        tensors = keras.tree.map_structure(tf.convert_to_tensor, parts)
         steps = self._steps[kind]
-        steps.schedule(self._function(kind, source), args=(tensors,))
+        steps.schedule(self._function(kind, source), batch.inputs)
         return steps
