@@ -35,8 +35,7 @@ from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Action, Create, Delete, Event, PatchWorkload, Plan, Relabel, Repair, StopServing
 from dtjob.plan.plan import plan
 from dtjob.plan.queueing.remote import runs_elsewhere
-from dtjob.plan.seen.children import Children, PodEvent
-from dtjob.plan.seen.unread import Unread
+from dtjob.plan.seen.children import Children, PodEvent, Unread
 from dtjob.plan.urgency import begins
 
 logger = logging.getLogger(__name__)

@@ -14,16 +14,16 @@ from dtjob.api.job import Job
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
 from dtjob.plan.actions import Plan
 from dtjob.plan.diagnosis.checkpoints_kept import say_whether_checkpoints_are_kept
+from dtjob.plan.diagnosis.pending import events_to_read, slow_start_changes_at
 from dtjob.plan.diagnosis.reachability import reachability_changes_at, say_reachability
 from dtjob.plan.diagnosis.restored import note_restored
-from dtjob.plan.diagnosis.slow_start import events_to_read, slow_start_changes_at
 from dtjob.plan.diagnosis.unreached import note_unreached, unreached_changes_at
 from dtjob.plan.draft import Draft
 from dtjob.plan.elastic.resize import begin, end_group, is_over, look_for_room, start_group
 from dtjob.plan.elastic.room import at_rest, elastic_changes_at, note_room, resize_due
 from dtjob.plan.failure.budget import note_end, only_the_end_differs
 from dtjob.plan.failure.crashes import note_crashes
-from dtjob.plan.failure.decisions import GiveUp, Nothing, TrainingDecision, Wait, replaced
+from dtjob.plan.failure.decisions import GiveUp, TrainingDecision, Wait, replaced
 from dtjob.plan.failure.lost_peers import explain
 from dtjob.plan.failure.restart import end_over, failures, restart_evaluator, restart_training
 from dtjob.plan.failure.same_mistake import note_first_step
@@ -101,14 +101,14 @@ def _decide(draft: Draft, not_admitted: Pause | None) -> None:
 
 def _train(draft: Draft) -> None:
     """Decide about a job that is to train: restart what failed, change the size of its group, make what is missing."""
-    training: TrainingDecision = Nothing()
+    training: TrainingDecision = None
     if not _is_resizing(draft):
         training = _restart_what_failed(draft)
         if isinstance(training, GiveUp):
             end_by_failure(draft, training)
             return
         note_room(draft)
-        if isinstance(training, Nothing) and (change := resize_due(draft.situation)):
+        if training is None and (change := resize_due(draft.situation)):
             begin(draft, change)
     if _is_resizing(draft):
         if not is_over(draft.situation):

@@ -27,8 +27,7 @@ from dtjob.plan.elastic.room import ROOM, SCALED, goal, placeholders, placeholde
 from dtjob.plan.kueue.placement import placed
 from dtjob.plan.record.conditions import BLOCKED
 from dtjob.plan.record.status import set_condition, set_phase
-from dtjob.plan.seen.children import TaskView, deleting, ended, is_lost, lost_at
-from dtjob.plan.seen.counts import count_tasks
+from dtjob.plan.seen.children import TaskView, count_tasks, deleting, ended, is_lost, lost_at
 from dtjob.plan.seen.pod_facts import facts_of
 from dtjob.plan.seen.situation import Situation
 from dtjob.plan.seen.workers import changing

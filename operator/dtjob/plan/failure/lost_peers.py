@@ -20,13 +20,12 @@ from dtjob.objects import topology
 from dtjob.objects.exit_codes import RESTARTED_IN_VAIN
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.topology import Task
-from dtjob.plan.failure.budget import with_another_failure
+from dtjob.plan.failure.budget import WINDOW, shows_its_cause, with_another_failure
 from dtjob.plan.failure.cause import disruption_of, failure_of
-from dtjob.plan.failure.decisions import Explain, Nothing, Wait
+from dtjob.plan.failure.decisions import Explain, Wait
 from dtjob.plan.failure.rules import ruled
 from dtjob.plan.record.conditions import stopped_running
 from dtjob.plan.record.failure import Cause, Failure
-from dtjob.plan.record.incident import WINDOW, shows_its_cause
 from dtjob.plan.record.status import ran_before
 from dtjob.plan.seen.children import (
     TaskView,
@@ -93,12 +92,12 @@ def repeated_errors(situation: Situation, incident: Incident, first: Failure) ->
     return row.but(count=row.count + 1)
 
 
-def explain(situation: Situation) -> Explain | Nothing:
+def explain(situation: Situation) -> Explain | None:
     """The cause of the latest incident, if it shows only now: at the pod that failed first, or at a peer whose loss the
     error followed from. Most of these pods were replaced since. Rules have been applied to it."""
     incident, first = situation.status.internal.incident, situation.status.first_failure
     if incident is None or incident.cause not in EXPLAINED:
-        return Nothing()
+        return None
     in_time, views = shows_its_cause(incident, situation.now), _suspects_of(situation, incident, first)
     if in_time:
         views = [*(view for view in situation.training if first is not None and view.task.id == first.task), *views]
@@ -126,7 +125,7 @@ def explain(situation: Situation) -> Explain | Nothing:
                 continue
             incident = with_another_failure(incident, found.cause, verdict.of_a_rule, max(row, 1))
             return Explain(incident, was, found, max(row, 1), verdict.action)
-    return Nothing()
+    return None
 
 
 def _own_disruption(situation: Situation, failure: Failure) -> Failure | None:

@@ -18,18 +18,16 @@ from dtjob.api.spec.strategy import Strategy
 from dtjob.api.status.incident import Incident
 from dtjob.objects import topology
 from dtjob.objects.topology import Task
-from dtjob.plan.failure.budget import next_incident, wait_before, with_another_failure
+from dtjob.plan.failure.budget import belongs, next_incident, shows_its_cause, wait_before, with_another_failure
 from dtjob.plan.failure.cause import failure_of, vanished
 from dtjob.plan.failure.decisions import (
     Begin,
     EvaluatorDecision,
     Explain,
-    FollowChief,
     GiveUp,
     GiveUpEvaluation,
     Join,
-    Nothing,
-    Recall,
+    Renew,
     ReplaceEvaluator,
     TrainingDecision,
     Wait,
@@ -41,7 +39,6 @@ from dtjob.plan.failure.same_mistake import failed_for_good, mistake_of, program
 from dtjob.plan.failure.stalled import silent_stragglers, silent_tasks
 from dtjob.plan.record.conditions import running_since
 from dtjob.plan.record.failure import Cause, Failure
-from dtjob.plan.record.incident import belongs, shows_its_cause
 from dtjob.plan.seen.children import PodState, TaskView, created_at, ended_at, is_terminal
 from dtjob.plan.seen.situation import Situation
 
@@ -74,7 +71,7 @@ def restart_training(situation: Situation, failed: Iterable[Failure]) -> Trainin
     previous, now = situation.status.internal.incident, situation.now
     if not failed:
         needed = finished_without_the_chief(situation)
-        return fail_job(situation, None, everyone) or (Recall(needed) if needed else Nothing())
+        return fail_job(situation, None, everyone) or (Renew(needed) if needed else None)
     first = first_cause(situation, _first(failed))
     tasks = replacement_group(situation, [*(failure.task for failure in failed), *silent_stragglers(situation, failed)])
     # The time is the node's; a clock that is ahead of ours must not hold the restart back.
@@ -133,9 +130,9 @@ def over_budget(situation: Situation, incident: Incident, first: Failure) -> Giv
     return GiveUp(first, f"{first.with_rule()}; {used_up}") if used_up else None
 
 
-def end_over(situation: Situation, explained: Explain | Nothing) -> GiveUp | None:
+def end_over(situation: Situation, explained: Explain | None) -> GiveUp | None:
     """The end of a job over a cause of its latest incident that shows only now."""
-    if isinstance(explained, Nothing):
+    if explained is None:
         return None
     if explained.action is RuleAction.FAIL_JOB:
         return failed_by_rule(explained.first)
@@ -154,15 +151,15 @@ def restart_evaluator(
     """
     evaluator = situation.evaluator
     if evaluator is None:
-        return Nothing()
+        return None
     chief_moves = situation.chief.task in training_replaced and topology.evaluator_follows_chief(situation.group_job)
     # It holds the volume on the old chief's node until it has ended. One that is missing may be on its way there.
     gone = evaluator.state is PodState.MISSING
     if chief_moves and (gone or (evaluator.pod is not None and not is_terminal(evaluator.pod))):
-        return FollowChief((evaluator.task,))
+        return Renew((evaluator.task,), "The evaluator moves with the chief, whose volume it mounts")
     failure = next((failure for failure in failed if failure.task == evaluator.task), None)
     if failure is None:
-        return Nothing()
+        return None
     failure, verdict = ruled(situation, failure)
     in_vain = failure.end.permanent and verdict.of_a_rule is None
     if in_vain or verdict.action is RuleAction.LEAVE_FAILED:
@@ -216,19 +213,10 @@ def finished_without_the_chief(situation: Situation) -> tuple[Task, ...]:
 
 def _gathers_since(situation: Situation) -> datetime | None:
     """When the chief's supervisor restarted its training process, if that process waits for its peers; else None."""
-    report = situation.reports.get(situation.chief.task.id, {})
-    last = report.get("lastRestart")
-    if (
-        report.get("attempt") != situation.chief.attempt
-        or report.get("state") != "waiting"
-        or not isinstance(last, dict)
-    ):
-        return None
-    try:
-        began = times.parse(last["time"])
-    except (KeyError, TypeError, ValueError):
-        return None  # not as docs/contract.md has it
-    return began if began.tzinfo else None
+    report = situation.chief_report
+    began = report.get("lastRestart", {}).get("time")
+    waits = report.get("attempt") == situation.chief.attempt and report.get("state") == "waiting"
+    return times.parse(began) if waits and began else None
 
 
 def _ended_before(view: TaskView, moment: datetime, *, unseen: bool) -> bool:

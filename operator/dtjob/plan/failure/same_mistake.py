@@ -30,7 +30,6 @@ from dtjob.plan.failure.lost_peers import wait_for_late_reports
 from dtjob.plan.failure.rules import ruled
 from dtjob.plan.record.failure import Cause, Failure
 from dtjob.plan.seen.children import PodState
-from dtjob.plan.seen.report_types import of_the_contract
 from dtjob.plan.seen.situation import Situation
 
 REASON = "ProgramFailed"
@@ -102,11 +101,11 @@ def _may_be_the_programs(situation: Situation, first: Failure) -> bool:
 
 def _has_stepped(situation: Situation) -> bool:
     """Whether the chief reports a step that it did not restore, or a failed pod shows one at its end."""
-    report, status = situation.reports.get(situation.chief.task.id, {}), situation.status
+    report, status = situation.chief_report, situation.status
     restored = status.restored.step if status.restored else 0
     if report.get("stepped") is True or status.step > restored:
         return True
-    if _went_on_from_more(situation, of_the_contract(report)):
+    if _went_on_from_more(situation, report):
         return True
     ends = [(view, end_of(view)) for view in situation.training if view.state is PodState.FAILED]
     known = situation.written.restored.step if situation.written.restored else 0

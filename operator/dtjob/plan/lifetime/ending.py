@@ -8,7 +8,7 @@ from dtjob.plan.diagnosis.reachability import nothing_to_reach
 from dtjob.plan.draft import Draft
 from dtjob.plan.failure.decisions import GiveUp
 from dtjob.plan.failure.write_ahead import write_ahead
-from dtjob.plan.lifetime.cleanup import pods_to_remove
+from dtjob.plan.lifetime.cleanup import deletion, pods_to_remove
 from dtjob.plan.lifetime.deadlines import Overdue
 from dtjob.plan.lifetime.last_evaluation import (
     deadline,
@@ -17,13 +17,11 @@ from dtjob.plan.lifetime.last_evaluation import (
     evaluator_left,
     keeps_account,
 )
-from dtjob.plan.lifetime.time_to_live import deletion
 from dtjob.plan.pods.convergence import converge_evaluator
 from dtjob.plan.pods.gang import release_gang
 from dtjob.plan.record.conditions import BLOCKED, EVALUATION_GIVEN_UP
 from dtjob.plan.record.status import confirm_phase, set_condition, set_phase
-from dtjob.plan.seen.children import lost_at
-from dtjob.plan.seen.counts import count_tasks
+from dtjob.plan.seen.children import count_tasks, lost_at
 from dtjob.plan.seen.situation import Situation
 
 

@@ -9,7 +9,7 @@ from dtjob.plan.draft import Draft
 from dtjob.plan.lifetime.deadlines import deadline_changes_at
 from dtjob.plan.record.conditions import BLOCKED
 from dtjob.plan.record.status import set_condition, set_phase
-from dtjob.plan.seen.counts import count_tasks
+from dtjob.plan.seen.children import count_tasks
 from dtjob.plan.seen.situation import Situation
 
 

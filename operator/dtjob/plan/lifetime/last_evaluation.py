@@ -13,7 +13,7 @@ from dtjob.api.phase import Phase
 from dtjob.api.spec.failure_rules import RuleAction
 from dtjob.objects import topology
 from dtjob.plan.diagnosis.pending import waiting_reason
-from dtjob.plan.failure.decisions import EvaluatorDecision, GiveUpEvaluation, LeaveChief, Nothing, Wait
+from dtjob.plan.failure.decisions import EvaluatorDecision, GiveUpEvaluation, Renew, Wait
 from dtjob.plan.failure.restart import failure_at, restart_evaluator
 from dtjob.plan.failure.rules import cannot_start, ruled
 from dtjob.plan.record.conditions import EVALUATION_GIVEN_UP, holds
@@ -60,12 +60,14 @@ def leave_the_chief(situation: Situation) -> EvaluatorDecision:
     """
     left = _left(situation)
     if left is None or not topology.evaluator_follows_chief(situation.group_job):
-        return Nothing()
+        return None
     if left.view.attempt != situation.written.internal.attempts.of(left.view.task.id):  # it is a new one just now
-        return Nothing()
+        return None
     pod = left.view.pod
     waits = left.view.state is PodState.PENDING and pod is not None and not node_of(pod)
-    return LeaveChief((left.view.task,)) if waits or left.view.state is PodState.MISSING else Nothing()
+    if not waits and left.view.state is not PodState.MISSING:
+        return None
+    return Renew((left.view.task,), "The evaluator need not wait for a place beside the chief")
 
 
 def evaluate_last(situation: Situation) -> EvaluatorDecision:
@@ -74,7 +76,7 @@ def evaluate_last(situation: Situation) -> EvaluatorDecision:
     not change any more."""
     left = _left(situation)
     if left is None or left.view.state is PodState.RUNNING:
-        return Nothing()
+        return None
     failure = failure_at(situation, left.view) or next(cannot_start(situation, [left.view]), None)
     wanted = None
     if failure is not None:

@@ -7,8 +7,7 @@ from dtjob import times
 from dtjob.api.phase import Phase
 from dtjob.api.status.status import Status
 from dtjob.objects.placeholder import is_placeholder
-from dtjob.plan.diagnosis.pending import waiting_reason
-from dtjob.plan.diagnosis.slow_start import slow_start
+from dtjob.plan.diagnosis.pending import slow_start, waiting_reason
 from dtjob.plan.diagnosis.unreached import UNREACHABLE, why_unreached
 from dtjob.plan.draft import Draft
 from dtjob.plan.elastic.resize import RESIZED, was_resized_last
@@ -18,8 +17,7 @@ from dtjob.plan.lifetime.deadlines import note_all_ran
 from dtjob.plan.pods.one_chief import why_the_chief_waits
 from dtjob.plan.record.conditions import BLOCKED, CANNOT_CREATE, CREATED, PhaseStatus
 from dtjob.plan.record.status import ran_before, say_instead, set_condition, set_phase
-from dtjob.plan.seen.children import PodState
-from dtjob.plan.seen.counts import count_tasks
+from dtjob.plan.seen.children import PodState, count_tasks
 from dtjob.plan.seen.situation import Situation
 
 ALL_RUNNING, WORKERS_MISSING = "AllTasksRunning", "WorkersMissing"
@@ -83,8 +81,6 @@ def _cause(situation: Situation) -> str:
 
 def why_the_start_waits(situation: Situation) -> str:
     """What the chief's training process waits for while it starts (docs/contract.md: `message`); empty if nothing."""
-    chief = situation.chief.task.id
-    report = situation.reports.get(chief, {})
-    message = report.get("message")
-    waits = report.get("state") == "starting" and isinstance(message, str) and message
-    return f"{chief} says: {message}" if waits else ""
+    report = situation.chief_report
+    message = report.get("message", "")
+    return f"{situation.chief.task.id} says: {message}" if message and report.get("state") == "starting" else ""

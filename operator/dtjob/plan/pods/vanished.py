@@ -10,9 +10,8 @@ from __future__ import annotations
 from dtjob.objects import topology
 from dtjob.plan.failure.budget import is_due
 from dtjob.plan.pods.one_chief import writer_left
-from dtjob.plan.seen.children import PodState
+from dtjob.plan.seen.children import PodState, Unread
 from dtjob.plan.seen.situation import Situation
-from dtjob.plan.seen.unread import Unread
 
 LOOKED_BACK = 5
 """Earlier attempts to ask for: a chief is made only when all before it have ended, so only the last one that was made

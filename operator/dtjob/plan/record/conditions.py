@@ -80,32 +80,19 @@ def with_condition(
     old = condition(conditions, type_)
     if old is None and not holds and not always:
         return conditions
-    status = "Unknown" if holds is None else str(holds)
-    reason, message = valid_reason(reason), cut(message, LONGEST_MESSAGE)
-    if old is None:
-        since = whole(now)
-        made = Condition(
-            type=type_,
-            status=status,  # type: ignore[arg-type]
-            reason=reason,
-            message=message,
-            last_transition_time=since,
-            observed_generation=generation,
-        )
-        return (*conditions, made)
-    generation = old.observed_generation if generation is None else generation
-    if (old.status, old.reason, old.message, old.observed_generation) == (status, reason, message, generation):
-        return conditions
     changes: dict[str, Any] = {
-        "status": status,
-        "reason": reason,
-        "message": message,
-        "observed_generation": generation,
+        "status": "Unknown" if holds is None else str(holds),
+        "reason": valid_reason(reason),
+        "message": cut(message, LONGEST_MESSAGE),
     }
-    if old.status != status:
+    if generation is not None:
+        changes["observed_generation"] = generation
+    if old is None:
+        return (*conditions, Condition(type=type_, last_transition_time=whole(now), **changes))
+    if old.status != changes["status"]:
         changes["last_transition_time"] = whole(now)
     said = old.but(**changes)
-    return tuple(said if one is old else one for one in conditions)
+    return conditions if said == old else tuple(said if one is old else one for one in conditions)
 
 
 def in_phase(

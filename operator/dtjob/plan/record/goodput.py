@@ -10,27 +10,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
 
 from dtjob.api.status.goodput import GoodputSeconds, GoodputStatus, Part
 from dtjob.api.status.internal import Counted, Doing, Spent
 from dtjob.api.status.status import Status
 
 NOTHING_REPORTED = Spent()
-
-
-def spent_of(fields: Mapping[str, Any], attempt: int, incarnation: int) -> Spent:
-    """The account that a report's `spent` gives; whatever is no number from 0 on counts as 0."""
-    return Spent(
-        attempt=attempt,
-        incarnation=incarnation,
-        from_step=_steps(fields.get("from")),
-        kept_steps=_steps(fields.get("keptSteps")),
-        kept=_seconds(fields.get("kept")),
-        redone_steps=_steps(fields.get("redoneSteps")),
-        redone=_seconds(fields.get("redone")),
-        saving=_seconds(fields.get("saving")),
-    )
 
 
 @dataclass(frozen=True)
@@ -46,8 +31,6 @@ class Goodput:
     redone_steps: int = 0
     reported: Spent = NOTHING_REPORTED
     """What of the supervisor's own account is counted."""
-    unreported: Mapping[Part, float] = field(default_factory=dict)
-    """Of each part, the seconds that this supervisor may yet account for."""
 
     @property
     def ratio(self) -> float | None:
@@ -81,7 +64,6 @@ class Goodput:
             kept_steps=said.steps.kept,
             redone_steps=said.steps.redone,
             reported=counted.reported,
-            unreported=by_part(counted.unreported),
         )
 
     def written_to(self, status: Status) -> Status:
@@ -92,12 +74,7 @@ class Goodput:
             seconds=_in_block(said.seconds, self.seconds),
             steps=said.steps.but(kept=self.kept_steps, redone=self.redone_steps),
         )
-        counted = Counted(
-            until=self.until,
-            doing=self.doing,
-            reported=self.reported,
-            unreported=_in_block(GoodputSeconds(), self.unreported),
-        )
+        counted = Counted(until=self.until, doing=self.doing, reported=self.reported)
         return status.but(goodput=said).remembering(goodput=counted)
 
 
@@ -119,17 +96,3 @@ _FIELDS = {part: part.name.lower() for part in Part}
 def _in_block(block: GoodputSeconds, seconds: Mapping[Part, float]) -> GoodputSeconds:
     # No coarser than what supervisors tell: else many writes would add up to another sum.
     return block.but(**{name: round(seconds.get(part, 0.0), 2) for part, name in _FIELDS.items()})
-
-
-def _whole(value: Any, otherwise: int) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) else otherwise
-
-
-def _steps(value: Any) -> int:
-    return max(0, _whole(value, 0))
-
-
-def _seconds(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        return 0.0
-    return max(0.0, float(value))

@@ -25,7 +25,6 @@ from dtjob.api.status.status import Status
 from dtjob.objects import topology
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.seen.children import PodState, TaskView, terminated
-from dtjob.plan.seen.report import readable
 
 
 def of_current_attempts(views: Iterable[TaskView], reports: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -75,8 +74,8 @@ def last_words(pod: Manifest) -> dict[str, Any] | None:
 def with_progress(job: Job, status: Status, reports: Mapping[str, dict[str, Any]], now: datetime) -> Status:
     """The status with the progress that these reports tell of; what none of them has anything newer about stays as it
     was."""
-    chief = readable(reports.get(topology.chief_task(job).id, {}))
-    evaluator = readable(reports.get(f"{Role.EVALUATOR.value}-0", {}))
+    chief = reports.get(topology.chief_task(job).id, {})
+    evaluator = reports.get(f"{Role.EVALUATOR.value}-0", {})
     if not chief and not evaluator:
         return status
     progress = _training(chief, status.progress, now) if "step" in chief else status.progress

@@ -18,6 +18,7 @@ from dtjob.plan.record.conditions import EVALUATION_GIVEN_UP, holds
 from dtjob.plan.record.status import say_accepted
 from dtjob.plan.seen.children import Children, PodState, TaskView, attempts_of_pods, created_at, view_tasks
 from dtjob.plan.seen.progress import final_reports, of_current_attempts, with_progress
+from dtjob.plan.seen.report import read_report
 from dtjob.plan.seen.workers import sized, workers_of
 
 LOOK_AT_LEAST_EVERY = timedelta(minutes=5)
@@ -34,7 +35,8 @@ class Situation:
     views: tuple[TaskView, ...]
     """Every task, the chief first and the evaluator last, at the attempts of `status`."""
     reports: Mapping[str, dict[str, Any]]
-    """What each task's supervisor said last, by task id; of one that finished, its last words."""
+    """What each task's supervisor said last, by task id, as `read_report` reads it; of one that finished, its last
+    words."""
     written: Status
     """The status that the job has."""
     status: Status
@@ -55,7 +57,8 @@ class Situation:
         )
         # Of all tasks, only the chief's and the evaluator's reports are read; they stand first and last.
         read = (views[0], views[-1])
-        reports = final_reports(read, of_current_attempts(read, children.reports))
+        said = final_reports(read, of_current_attempts(read, children.reports))
+        reports = {task: read_report(report) for task, report in said.items()}
         status = written.but(
             observed_generation=job.metadata.generation,
             workers=workers,
@@ -97,6 +100,11 @@ class Situation:
     def chief(self) -> TaskView:
         """The task that writes checkpoints and decides success."""
         return self.views[0]
+
+    @property
+    def chief_report(self) -> Mapping[str, Any]:
+        """What the chief's supervisor said last, empty before its first report."""
+        return self.reports.get(self.chief.task.id, {})
 
     @property
     def evaluator(self) -> TaskView | None:

@@ -17,11 +17,9 @@ from dtjob.plan.failure import decisions
 from dtjob.plan.failure.decisions import (
     Begin,
     EvaluatorDecision,
-    FollowChief,
     GiveUp,
     Join,
-    Nothing,
-    Recall,
+    Renew,
     ReplaceEvaluator,
     TrainingDecision,
     Wait,
@@ -121,7 +119,7 @@ def test_a_worker_that_finished_before_the_chief_was_made_is_needed_again(
         pods["chief-0"] = builders.pod(job, "chief-0", builders.running(), attempt=1, created=chief_made)
     pods["worker-0"]["status"] = builders.ended(0, finished_at)
     decision = restart_training(see(job, *pods.values(), now=at(601), previous=previous), [])
-    assert decision == (Recall(tuple(builders.task(one) for one in expected)) if expected else Nothing())
+    assert decision == (Renew(tuple(builders.task(one) for one in expected)) if expected else None)
 
 
 GATHERS = {
@@ -167,7 +165,7 @@ def test_a_finished_tasks_pod_may_go(strategy: str, program: bool):
     )
     pods = builders.all_pods(job)
     del pods["worker-0"]
-    assert decide(job, pods) == Nothing()
+    assert decide(job, pods) is None
     pods["worker-1"]["status"] = builders.out_of_memory()
     group = {(True, "ParameterServer"): ["worker-1"], (False, "ParameterServer"): ["worker-1"]}
     everyone = ["worker-0", "worker-1"] if program else ["chief-0", "worker-0", "worker-1"]
@@ -373,7 +371,7 @@ def test_an_evaluator_that_holds_the_chiefs_volume_follows_it(
     pods = [builders.pod(job, "evaluator-0", status, attempt=1)] if status else []
     situation = see(job, *pods, now=at(1), all_created=False)
     decision = restart_evaluator(situation, failures(situation), (builders.task(lost),))
-    assert isinstance(decision, FollowChief | Wait | Nothing)
+    assert decision is None or isinstance(decision, Renew | Wait)
     assert replaced(decision) == expected
 
 

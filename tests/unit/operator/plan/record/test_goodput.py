@@ -3,14 +3,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import pytest
-
 from dtjob.api.status.goodput import Part
 from dtjob.api.status.internal import Doing, Spent
 from dtjob.api.status.status import Status
-from dtjob.plan.record.goodput import Goodput, kept_ratio, spent_of
+from dtjob.plan.record.goodput import Goodput, kept_ratio
 from tests.unit.operator.builders import NOW, at
 
 SPENT = Spent(
@@ -23,7 +19,6 @@ COUNTED = Goodput(
     kept_steps=90,
     redone_steps=12,
     reported=SPENT,
-    unreported={Part.RESTARTING: 1.5, Part.UNKNOWN: 0.5},
 )
 
 
@@ -33,8 +28,6 @@ def through_the_status(goodput: Goodput) -> Goodput | None:
 
 def test_goodput_is_the_same_after_a_write_and_a_read() -> None:
     assert through_the_status(COUNTED) == COUNTED
-    claimed = Goodput(NOW, Doing.STARTING, {Part.WAITING_FOR_PODS: 4.0}, unreported={Part.WAITING_FOR_PODS: 3.0})
-    assert through_the_status(claimed) == claimed
     part_of_a_second = Goodput(at(0.12), Doing.STARTING, {Part.STARTING: 0.12})
     assert through_the_status(part_of_a_second) == part_of_a_second
 
@@ -83,10 +76,3 @@ def test_goodput_without_the_time_of_its_last_count_is_counted_from_now() -> Non
 
 def test_nothing_is_counted_before_all_ran() -> None:
     assert Goodput.of(Status(), NOW) is None
-
-
-@pytest.mark.parametrize(
-    "odd", [{}, {"kept": -4, "keptSteps": 1.5}, {"kept": "long", "redone": float("nan"), "saving": True}]
-)
-def test_a_field_of_a_report_that_is_no_number_counts_as_zero(odd: dict[str, Any]) -> None:
-    assert spent_of(odd, 1, 2) == Spent(attempt=1, incarnation=2)
