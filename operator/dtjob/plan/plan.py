@@ -11,8 +11,9 @@ from __future__ import annotations
 from datetime import datetime
 
 from dtjob.api.job import Job
-from dtjob.objects.defaults import NO_DEFAULTS, Defaults
-from dtjob.plan.actions import Plan
+from dtjob.objects import kueue
+from dtjob.objects.defaults import NO_DEFAULTS, Defaults, lacks_image
+from dtjob.plan.actions import Create, Plan
 from dtjob.plan.diagnosis.checkpoints_kept import say_whether_checkpoints_are_kept
 from dtjob.plan.diagnosis.pending import events_to_read, slow_start_changes_at
 from dtjob.plan.diagnosis.reachability import reachability_changes_at, say_reachability
@@ -30,7 +31,7 @@ from dtjob.plan.failure.same_mistake import note_first_step
 from dtjob.plan.failure.write_ahead import write_ahead
 from dtjob.plan.lifetime.deadlines import deadline_changes_at, overdue
 from dtjob.plan.lifetime.ending import after_the_end, end_by_deadline, end_by_failure
-from dtjob.plan.lifetime.image import is_without_image, keep_image, wait_for_image
+from dtjob.plan.lifetime.image import keep_image, wait_for_image
 from dtjob.plan.lifetime.last_evaluation import leave_the_chief
 from dtjob.plan.lifetime.phase import note_phase
 from dtjob.plan.lifetime.success import succeed, succeeded
@@ -43,7 +44,6 @@ from dtjob.plan.pods.relabel import restore_labels
 from dtjob.plan.pods.vanished import find_earlier_chiefs, find_vanished
 from dtjob.plan.queueing.queueing import queueing
 from dtjob.plan.queueing.remote import keep_workload
-from dtjob.plan.queueing.step import ask_queue
 from dtjob.plan.seen.children import Children, lost_at
 from dtjob.plan.seen.progress import next_write, only_progress_differs
 from dtjob.plan.seen.situation import Situation
@@ -59,11 +59,10 @@ def plan(job: Job, children: Children, now: datetime, defaults: Defaults = NO_DE
     if not job.spec.is_ours:
         return keep_workload(job, children, now, defaults)
     draft = Draft(Situation.of(job, children, now, defaults))
-    queued = queueing(draft)
-    _decide(draft, queued.pause)
+    not_admitted = queueing(draft)
+    _decide(draft, not_admitted)
     if draft.status.ended:
-        after_the_end(draft, has_quota=queued.pause is None)
-    ask_queue(draft, queued)
+        after_the_end(draft, has_quota=not_admitted is None)
     return _finished(draft)
 
 
@@ -81,7 +80,7 @@ def _decide(draft: Draft, not_admitted: Pause | None) -> None:
         draft.do(release_gang(draft.situation))
         return
     go_on(draft)
-    if is_without_image(draft.situation):
+    if lacks_image(draft.situation.group_job, draft.situation.defaults):
         if late := overdue(draft.situation):
             end_by_deadline(draft, late)
         else:
@@ -178,6 +177,10 @@ def _finished(draft: Draft) -> Plan:
     """The plan. It has no status if that did not change, or only by progress and the last was written just now."""
     situation, now, written = draft.situation, draft.now, draft.situation.written
     status = at_rest(situation.group_job, draft.status)
+    actions, at_once = draft.actions, False
+    if status.ended and not written.ended:  # of a job that ends no Workload is made; its own is told at the next look
+        actions = [one for one in actions if not (isinstance(one, Create) and one.kind == kueue.KIND)]
+        at_once = status.queue is not None
     later = [moment for moment in draft.times if moment is not None and moment > now]
     write = status != written and not only_the_end_differs(status, written)
     if write and only_progress_differs(status, written):
@@ -185,10 +188,10 @@ def _finished(draft: Draft) -> Plan:
         if may_write is not None and now < may_write:
             write, later = False, [*later, may_write]
     return Plan(
-        actions=tuple(draft.actions),
+        actions=tuple(actions),
         status=with_goodput(situation, status).to_json() if write else None,
         events=tuple(draft.events),
-        look_again_at=now if draft.at_once else min(later, default=None),
+        look_again_at=now if at_once else min(later, default=None),
         only_counts=write and only_counts(status, written),
         events_of=draft.events_of,
     )

@@ -15,7 +15,7 @@ from typing import Any
 from dtjob import times
 from dtjob.api.spec.pod_template import TRAINING_CONTAINER
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.seen.children import PodState, TaskView, container_status, created_at, deleting, node_of
+from dtjob.plan.seen.children import PodState, TaskView, condition_of, container_status, created_at, deleting, node_of
 from dtjob.plan.seen.pod_facts import facts_of
 from dtjob.plan.seen.situation import Situation
 
@@ -33,13 +33,10 @@ def waiting_reason(views: Sequence[TaskView], *, with_place: bool = False) -> st
         if view.state is PodState.RUNNING:
             beside = beside or (reason and f"{view.task.id} runs, but {reason}")
         elif reason := reason or unscheduled(view.pod):
-            return f"{view.task.id} waits: {reason}{_where(view.pod) if with_place else ''}"
+            # If it has no node, its scheduler says why.
+            placed = with_place and node_of(view.pod) and not unscheduled(view.pod)
+            return f"{view.task.id} waits: {reason}{f' ({_where(view.pod)})' if placed else ''}"
     return beside
-
-
-def _where(pod: Manifest) -> str:
-    """The pod, its node and since when it has it; nothing if it has none, as its scheduler says why."""
-    return f" ({where(pod)})" if node_of(pod) and not unscheduled(pod) else ""
 
 
 def _harmful_wait(pod: Manifest) -> str:
@@ -56,10 +53,8 @@ def _harmful_wait(pod: Manifest) -> str:
 
 def unscheduled(pod: Manifest) -> str:
     """Why the pod has no node, as its scheduler says; empty if it has one, or nobody has looked at it."""
-    for condition in (pod.get("status") or {}).get("conditions") or ():
-        if condition["type"] == "PodScheduled" and condition["status"] == "False":
-            return _gated(pod) or _joined(condition)
-    return ""
+    said = condition_of(pod, "PodScheduled")
+    return (_gated(pod) or _joined(said)) if said.get("status") == "False" else ""
 
 
 def _gated(pod: Manifest) -> str:
@@ -85,20 +80,19 @@ MOST_LOOKED_AT = 20
 
 def slow_start(situation: Situation) -> str:
     """Why the first pod that is slow to start has not started; empty if none is slow."""
-    view = _slow(situation)
-    if view is None or view.pod is None:
+    if (found := _slow(situation)) is None:
         return ""
-    event = situation.children.pod_event
-    said = f"; {event.text}" if event and event.text and event.pod_uid == view.pod["metadata"]["uid"] else ""
-    return f"{view.task.id} waits: {_state(view.pod)} ({where(view.pod)}){said}"
+    (view, pod), event = found, situation.children.pod_event
+    said = f"; {event.text}" if event and event.text and event.pod_uid == pod["metadata"]["uid"] else ""
+    return f"{view.task.id} waits: {_state(pod)} ({_where(pod)}){said}"
 
 
 def events_to_read(situation: Situation) -> str:
     """The uid of the pod whose events are to be read now; empty if there is none."""
-    view, event = _slow(situation), situation.children.pod_event
-    if view is None or view.pod is None or not node_of(view.pod):
+    found, event = _slow(situation), situation.children.pod_event
+    if found is None or not node_of(found[1]):
         return ""
-    uid = str(view.pod["metadata"]["uid"])
+    uid = str(found[1]["metadata"]["uid"])
     known = event is not None and event.pod_uid == uid and situation.now < event.read_at + READ_AGAIN_AFTER
     return "" if known else uid
 
@@ -107,42 +101,30 @@ def slow_start_changes_at(situation: Situation) -> datetime | None:
     """When time alone makes a pod slow, or lets its events be read again."""
     if _slow(situation) is not None and (event := situation.children.pod_event) is not None:
         return event.read_at + READ_AGAIN_AFTER
-    return min((_since(view.pod) + SLOW_AFTER for view in _starting(situation) if view.pod), default=None)
+    return min((_since(pod) + SLOW_AFTER for _, pod in _starting(situation)), default=None)
 
 
-def where(pod: Manifest) -> str:
+def _where(pod: Manifest) -> str:
     """The pod, its node where it has one, and since when it is there."""
     node, since = node_of(pod), times.rfc3339(_since(pod))
     return f"pod {pod['metadata']['name']}, {f'on node {node} ' if node else ''}since {since}"
 
 
-def _slow(situation: Situation) -> TaskView | None:
-    late = (view for view in _starting(situation) if view.pod and situation.now >= _since(view.pod) + SLOW_AFTER)
+def _slow(situation: Situation) -> tuple[TaskView, Manifest] | None:
+    late = (found for found in _starting(situation) if situation.now >= _since(found[1]) + SLOW_AFTER)
     return next(late, None)
 
 
-def _starting(situation: Situation) -> Iterator[TaskView]:
+def _starting(situation: Situation) -> Iterator[tuple[TaskView, Manifest]]:
     """The first tasks whose pods have not started, without those that a scheduler has no node for, which says why."""
-    pending = (
-        view
-        for view in situation.views
-        if view.state is PodState.PENDING and view.pod is not None and not deleting(view.pod)
-    )
-    return (view for view in islice(pending, MOST_LOOKED_AT) if view.pod and not _is_refused_a_node(view.pod))
-
-
-def _scheduled(pod: Manifest) -> dict[str, Any]:
-    conditions = (pod.get("status") or {}).get("conditions") or ()
-    return next((one for one in conditions if one["type"] == "PodScheduled"), {})
-
-
-def _is_refused_a_node(pod: Manifest) -> bool:
-    return _scheduled(pod).get("status") == "False"
+    pending = ((view, view.pod) for view in situation.views if view.state is PodState.PENDING and view.pod)
+    starting = ((view, pod) for view, pod in pending if not deleting(pod))
+    return (found for found in islice(starting, MOST_LOOKED_AT) if not unscheduled(found[1]))
 
 
 def _since(pod: Manifest) -> datetime:
     """Since when it has its node; without one, since it was created."""
-    text = _scheduled(pod).get("lastTransitionTime")
+    text = condition_of(pod, "PodScheduled").get("lastTransitionTime")
     return times.parse(text) if text and node_of(pod) else created_at(pod)
 
 

@@ -28,7 +28,7 @@ from dtjob.plan.kueue.placement import COUNT as ADMITTED
 from dtjob.plan.kueue.slices import waiting_words
 from dtjob.plan.record.conditions import BLOCKED, condition
 from dtjob.plan.record.status import ran_before
-from dtjob.plan.seen.children import PodState, TaskView, deleting, is_lost, lost_at, node_of
+from dtjob.plan.seen.children import PodState, TaskView, condition_of, deleting, is_lost, lost_at, node_of
 from dtjob.plan.seen.pod_facts import facts_of
 from dtjob.plan.seen.situation import LOOK_AT_LEAST_EVERY, Situation
 from dtjob.plan.seen.workers import changing
@@ -231,9 +231,8 @@ def _without_room(situation: Situation) -> list[TaskView]:
 
 def _unschedulable(pod: Manifest) -> bool:
     """Whether the scheduler has found no node for it. Not one that a scheduling gate holds back: nobody looked."""
-    conditions = (pod.get("status") or {}).get("conditions") or ()
-    said = (one for one in conditions if one["type"] == "PodScheduled" and one["status"] == "False")
-    return not node_of(pod) and any(one.get("reason") == UNSCHEDULABLE for one in said)
+    said = condition_of(pod, "PodScheduled")
+    return not node_of(pod) and (said.get("status"), said.get("reason")) == ("False", UNSCHEDULABLE)
 
 
 def _over_quota(situation: Situation, *, placeholder: bool = False) -> bool:

@@ -19,7 +19,7 @@ from dtjob.objects.topology import Task
 from dtjob.plan.failure.evidence import UNSEEN_END_REASONS, failed_init_end
 from dtjob.plan.record.failure import Cause, Failure
 from dtjob.plan.record.program_end import UNKNOWN, ProgramEnd
-from dtjob.plan.seen.children import PodState, TaskView, deleting, ended_at, node_of, terminated
+from dtjob.plan.seen.children import PodState, TaskView, condition_of, deleting, ended_at, node_of, terminated
 
 OOM_KILLED = "OOMKilled"
 """The reason of a container's end that the kernel's memory limit ended."""
@@ -89,18 +89,16 @@ def disruption_of(pod: Manifest) -> str | None:
     The Eviction API and the scheduler set it when they ask the pod to end. A kubelet sets it when the containers have
     ended. The controllers of nodes set it when they notice that a node is gone.
     """
-    status = pod.get("status") or {}
-    for condition in status.get("conditions") or ():
-        if condition["type"] == "DisruptionTarget" and condition["status"] == "True":
-            return str(condition.get("reason") or status.get("reason") or "DisruptionTarget")
-    return None
+    said = condition_of(pod, "DisruptionTarget")
+    if said.get("status") != "True":
+        return None
+    return str(said.get("reason") or (pod.get("status") or {}).get("reason") or "DisruptionTarget")
 
 
 def _time(pod: Manifest, status: dict[str, Any]) -> datetime | None:
     """When the pod failed, as its node or whoever disrupted it wrote; None if nobody did."""
     init = failed_init_end(status)
-    written = [init.get("finishedAt")]
-    written += [c.get("lastTransitionTime") for c in status.get("conditions") or () if c["type"] == "DisruptionTarget"]
+    written = [init.get("finishedAt"), condition_of(pod, "DisruptionTarget").get("lastTransitionTime")]
     if end := terminated(pod) or init:  # it may have no time: then the earliest one, as `now` moves with each look
         written += [end.get("startedAt"), pod["metadata"]["creationTimestamp"]]
     return ended_at(pod) or next((times.parse(text) for text in written if text), None)

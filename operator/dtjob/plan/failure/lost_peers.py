@@ -30,6 +30,7 @@ from dtjob.plan.record.status import ran_before
 from dtjob.plan.seen.children import (
     TaskView,
     asked_to_go_at,
+    condition_of,
     container_status,
     deleting,
     ended,
@@ -236,8 +237,8 @@ def _silent_nodes(situation: Situation) -> frozenset[str]:
 def _is_marked(pod: Manifest) -> bool:
     """Whether the node controller has marked the pod: it sets Ready to False and leaves ContainersReady, from which a
     kubelet computes Ready. Readiness gates of the pod look the same."""
-    conditions = {one["type"]: one["status"] for one in (pod.get("status") or {}).get("conditions") or ()}
-    marked = conditions.get("Ready") == "False" and conditions.get("ContainersReady") == "True"
+    ready, containers = (condition_of(pod, type_).get("status") for type_ in ("Ready", "ContainersReady"))
+    marked = ready == "False" and containers == "True"
     return marked and not ended(pod) and not (pod.get("spec") or {}).get("readinessGates")
 
 

@@ -10,7 +10,6 @@ from dtjob.api.phase import Phase
 from dtjob.api.spec.clean_pod_policy import CleanPodPolicy
 from dtjob.api.spec.replica_specs import Role
 from dtjob.api.spec.strategy import Strategy
-from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Delete
 from dtjob.plan.elastic.resize import strays
 from dtjob.plan.lifetime.deadlines import ended_by_deadline
@@ -36,7 +35,8 @@ def pods_to_remove(situation: Situation) -> tuple[list[Delete], datetime | None]
         if view is evaluator:
             continue
         for pod in view.pods:
-            if deleting(pod) or (_leaves_nothing_running(pod) and policy is not CleanPodPolicy.ALL):
+            # A sidecar would keep a pod for ever whose training has ended.
+            if deleting(pod) or (ended(pod) and not kept_by_sidecar(pod) and policy is not CleanPodPolicy.ALL):
                 continue
             lingers = situation.status.phase is Phase.SUCCEEDED and not ended(pod) and situation.now < linger_until
             if lingers and _ends_by_itself(situation.group_job, view):
@@ -44,11 +44,6 @@ def pods_to_remove(situation: Situation) -> tuple[list[Delete], datetime | None]
                 continue
             removed.append(Delete.of(pod, f"the job has ended (cleanPodPolicy: {policy.value})"))
     return removed, linger_until if waits else None
-
-
-def _leaves_nothing_running(pod: Manifest) -> bool:
-    """Whether the pod has ended, and not only its training: a sidecar would keep it for ever."""
-    return ended(pod) and not kept_by_sidecar(pod)
 
 
 def _ends_by_itself(job: Job, view: TaskView) -> bool:

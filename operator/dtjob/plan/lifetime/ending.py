@@ -11,10 +11,10 @@ from dtjob.plan.failure.write_ahead import write_ahead
 from dtjob.plan.lifetime.cleanup import deletion, pods_to_remove
 from dtjob.plan.lifetime.deadlines import Overdue
 from dtjob.plan.lifetime.last_evaluation import (
-    deadline,
     evaluate_last,
     evaluates_after_all,
     evaluator_left,
+    given_up_at,
     keeps_account,
 )
 from dtjob.plan.pods.convergence import converge_evaluator
@@ -51,7 +51,7 @@ def after_the_end(draft: Draft, *, has_quota: bool) -> None:
     removed, lingers_until = pods_to_remove(situation)
     deleted, due = deletion(situation, lingers=lingers_until is not None)
     draft.do((*removed, *release_gang(situation), *deleted))
-    draft.look_again(lingers_until, deadline(situation), due)
+    draft.look_again(lingers_until, given_up_at(situation), due)
     draft.look_again(*(lost_at(pod) for view in situation.views for pod in view.pods))
     _describe(draft, situation)
 

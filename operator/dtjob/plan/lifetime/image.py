@@ -4,18 +4,12 @@
 from __future__ import annotations
 
 from dtjob.api.phase import Phase
-from dtjob.objects.defaults import IMAGE_MISSING, MISSING_IMAGE_MESSAGE, image_of, lacks_image
+from dtjob.objects.defaults import IMAGE_MISSING, MISSING_IMAGE_MESSAGE, image_of
 from dtjob.plan.draft import Draft
 from dtjob.plan.lifetime.deadlines import deadline_changes_at
 from dtjob.plan.record.conditions import BLOCKED
 from dtjob.plan.record.status import set_condition, set_phase
 from dtjob.plan.seen.children import count_tasks
-from dtjob.plan.seen.situation import Situation
-
-
-def is_without_image(situation: Situation) -> bool:
-    """Whether neither the job nor the operator names an image that the job needs."""
-    return lacks_image(situation.group_job, situation.defaults)
 
 
 def keep_image(draft: Draft) -> None:

@@ -66,18 +66,14 @@ def with_goodput(situation: Situation, status: Status) -> Status:
         return status
     if situation.written.ended:
         return status
-    now = _hundredths(situation.now)
+    # No finer than the status keeps seconds, so that they add up.
+    now = situation.now.replace(microsecond=situation.now.microsecond // 10_000 * 10_000)
     seen, before = see(situation, status), Goodput.of(status, now)
     if before is None:
         if status.phase is not Phase.RUNNING:
             return status
         before = Goodput(now, seen.doing)  # steps that are reported already count, though their time is not known
     return count(before, seen, now).written_to(status)
-
-
-def _hundredths(moment: datetime) -> datetime:
-    """No finer than the status keeps seconds, so that they add up."""
-    return moment.replace(microsecond=moment.microsecond // 10_000 * 10_000)
 
 
 def see(situation: Situation, status: Status) -> Seen:

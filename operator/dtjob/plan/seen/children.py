@@ -153,6 +153,12 @@ def _view(task: Task, attempt: int, pods: list[Manifest], now: datetime, supervi
     return view
 
 
+def condition_of(pod: Manifest, type_: str) -> Mapping[str, Any]:
+    """The pod's condition of this type, empty if it has none."""
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    return next((one for one in conditions if one["type"] == type_), {})
+
+
 def container_status(pod: Manifest) -> dict[str, Any]:
     """The status of the training container, empty before the kubelet wrote one."""
     return facts_of(pod).container
@@ -225,10 +231,9 @@ def node_of(pod: Manifest) -> str:
 
 def _was_told_to_end(pod: Manifest, end: Mapping[str, Any]) -> bool:
     """Whether the training container ended after its pod was evicted or deleted."""
-    status = pod.get("status") or {}
-    if any(one["type"] == "DisruptionTarget" and one["status"] == "True" for one in status.get("conditions") or ()):
+    if condition_of(pod, "DisruptionTarget").get("status") == "True":
         return True
-    if status.get("reason"):  # the pod's own: its node, or its own deadline, has ended it
+    if (pod.get("status") or {}).get("reason"):  # the pod's own: its node, or its own deadline, has ended it
         return True
     if not deleting(pod):
         return False

@@ -13,7 +13,6 @@ from dtjob.objects import kueue, labels
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import PatchWorkload, Plan
 from dtjob.plan.plan import plan
-from dtjob.plan.queueing.vanished import LABELLED_AT, LEFT_ALONE
 from dtjob.plan.seen.workload import Kueue
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
@@ -67,6 +66,7 @@ def test_an_unseen_workload_is_looked_up_first_and_gets_its_labels_again() -> No
     made = story.look(at(10))
     (action,) = relabels(made)
     assert (action.uid, action.version) == (found["metadata"]["uid"], found["metadata"]["resourceVersion"])
+    assert action.repairs
     assert action.body["metadata"]["labels"] == {
         labels.MANAGED_BY: "dtjob",
         labels.JOB_NAME: "digits",
@@ -130,7 +130,7 @@ def test_an_unseen_workload_that_was_evicted_stops_the_job() -> None:
     story.evict()
     hide(story)
     made = story.look(at(10))
-    assert kinds(made) == [*["delete Pod"] * 3, "write Workload"]
+    assert kinds(made) == ["write Workload", *["delete Pod"] * 3]
     assert "evicted by Kueue (Preempted: " in story.job.status["message"]
     story.settle(at(20))
     assert story.said("QuotaReserved") == ("False", "Pending")
@@ -177,27 +177,6 @@ def test_an_ended_job_looks_up_its_unseen_workload_once(gone: bool) -> None:
     assert made.actions == ()
     assert "workload" not in story.job.status["queue"]
     assert plan(story.job, story.children, at(31)) == Plan()
-
-
-def test_a_workload_that_was_just_labelled_is_labelled_again_only_after_a_wait() -> None:
-    story = running()
-    hide(story)
-    story.settle(at(10))
-    workload = story.workload
-    assert workload is not None
-    assert LABELLED_AT not in workload["metadata"]["annotations"]  # only what is read is kept
-    hide(story, annotations={**workload["metadata"]["annotations"], LABELLED_AT: "2026-11-21T10:00:10Z"})
-    made = story.look(at(15))
-    assert (made.actions, made.events, made.look_again_at) == ((), (), at(25))
-    assert story.look(at(65)).look_again_at == at(70)
-    assert len(relabels(story.look(at(10) + LEFT_ALONE))) == 1
-
-
-@pytest.mark.parametrize("text", ["yesterday", "2026-11-21T10:00:00", "2999-01-01T00:00:00Z"])
-def test_an_unreadable_time_of_the_last_labelling_is_ignored(text: str) -> None:
-    story = running()
-    hide(story, annotations={LABELLED_AT: text})
-    assert len(relabels(story.look(at(15)))) == 1
 
 
 def scaled() -> Story:
