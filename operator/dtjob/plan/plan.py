@@ -15,10 +15,12 @@ from dtjob.objects import kueue
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults, lacks_image
 from dtjob.plan.actions import Create, Plan
 from dtjob.plan.diagnosis.checkpoints_kept import say_whether_checkpoints_are_kept
-from dtjob.plan.diagnosis.pending import events_to_read, slow_start_changes_at
-from dtjob.plan.diagnosis.reachability import reachability_changes_at, say_reachability
+from dtjob.plan.diagnosis.pending import look_at_slow_starts
+from dtjob.plan.diagnosis.reachability import (
+    note_unreached,
+    say_reachability,
+)
 from dtjob.plan.diagnosis.restored import note_restored
-from dtjob.plan.diagnosis.unreached import note_unreached, unreached_changes_at
 from dtjob.plan.draft import Draft
 from dtjob.plan.elastic.resize import begin, end_group, is_over, look_for_room, start_group
 from dtjob.plan.elastic.room import at_rest, elastic_changes_at, note_room, resize_due
@@ -31,17 +33,15 @@ from dtjob.plan.failure.same_mistake import note_first_step
 from dtjob.plan.failure.write_ahead import write_ahead
 from dtjob.plan.lifetime.deadlines import deadline_changes_at, overdue
 from dtjob.plan.lifetime.ending import after_the_end, end_by_deadline, end_by_failure
-from dtjob.plan.lifetime.image import keep_image, wait_for_image
 from dtjob.plan.lifetime.last_evaluation import leave_the_chief
-from dtjob.plan.lifetime.phase import note_phase
+from dtjob.plan.lifetime.phase import keep_image, note_phase, wait_for_image
 from dtjob.plan.lifetime.success import succeed, succeeded
 from dtjob.plan.lifetime.suspension import BY_USER, Pause, go_on, is_suspended, suspend
 from dtjob.plan.lifetime.time_spent import with_goodput
 from dtjob.plan.pods.convergence import converge
 from dtjob.plan.pods.gang import note_gang, release_gang, release_outgrown
-from dtjob.plan.pods.one_chief import when_its_node_counts_as_lost
+from dtjob.plan.pods.one_chief import find_earlier_chiefs, find_vanished
 from dtjob.plan.pods.relabel import restore_labels
-from dtjob.plan.pods.vanished import find_earlier_chiefs, find_vanished
 from dtjob.plan.queueing.queueing import queueing
 from dtjob.plan.queueing.remote import keep_workload
 from dtjob.plan.seen.children import Children, lost_at
@@ -120,7 +120,7 @@ def _train(draft: Draft) -> None:
     note_phase(draft, settles=isinstance(training, Wait) and training.over is None)
     say_reachability(draft)
     note_unreached(draft)
-    draft.events_of = events_to_read(draft.situation)
+    look_at_slow_starts(draft)
 
 
 def _note_what_is_observed(draft: Draft) -> None:
@@ -157,7 +157,7 @@ def _restart_what_failed(draft: Draft) -> TrainingDecision:
 
 def _make_what_is_missing(draft: Draft) -> None:
     """Take away what is superseded, and make what is not there."""
-    find_earlier_chiefs(draft.situation)
+    find_earlier_chiefs(draft)
     restore_labels(draft)
     draft.do((*converge(draft.situation), *look_for_room(draft.situation)))
     _look_again_in_time(draft)
@@ -168,8 +168,6 @@ def _look_again_in_time(draft: Draft) -> None:
     situation, incident = draft.situation, draft.status.internal.incident
     draft.look_again(incident.not_before if incident else None)
     draft.look_again(*(lost_at(pod) for view in situation.views for pod in view.pods))
-    draft.look_again(when_its_node_counts_as_lost(situation), reachability_changes_at(situation))
-    draft.look_again(unreached_changes_at(situation), slow_start_changes_at(situation))
     draft.look_again(deadline_changes_at(situation), elastic_changes_at(situation))
 
 

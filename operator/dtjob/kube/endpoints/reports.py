@@ -21,7 +21,7 @@ from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.controller.store import Store
 from dtjob.objects import topology
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.diagnosis.unreached import unreached_reporter
+from dtjob.plan.diagnosis.reachability import unreached_reporter
 from dtjob.plan.failure.stalled import reporters
 from dtjob.plan.seen.children import Silence, container_status
 from dtjob.plan.seen.pod_facts import facts_of

@@ -15,6 +15,7 @@ from typing import Any
 from dtjob import times
 from dtjob.api.spec.pod_template import TRAINING_CONTAINER
 from dtjob.objects.manifest import Manifest
+from dtjob.plan.draft import Draft
 from dtjob.plan.seen.children import PodState, TaskView, condition_of, container_status, created_at, deleting, node_of
 from dtjob.plan.seen.pod_facts import facts_of
 from dtjob.plan.seen.situation import Situation
@@ -87,21 +88,19 @@ def slow_start(situation: Situation) -> str:
     return f"{view.task.id} waits: {_state(pod)} ({_where(pod)}){said}"
 
 
-def events_to_read(situation: Situation) -> str:
-    """The uid of the pod whose events are to be read now; empty if there is none."""
-    found, event = _slow(situation), situation.children.pod_event
-    if found is None or not node_of(found[1]):
-        return ""
-    uid = str(found[1]["metadata"]["uid"])
-    known = event is not None and event.pod_uid == uid and situation.now < event.read_at + READ_AGAIN_AFTER
-    return "" if known else uid
-
-
-def slow_start_changes_at(situation: Situation) -> datetime | None:
-    """When time alone makes a pod slow, or lets its events be read again."""
-    if _slow(situation) is not None and (event := situation.children.pod_event) is not None:
-        return event.read_at + READ_AGAIN_AFTER
-    return min((_since(pod) + SLOW_AFTER for _, pod in _starting(situation)), default=None)
+def look_at_slow_starts(draft: Draft) -> None:
+    """Have the events of the first pod that is slow to start be read now and then. Look again when a pod becomes
+    slow."""
+    situation, event = draft.situation, draft.situation.children.pod_event
+    found = _slow(situation)
+    if found is None or event is None:
+        draft.look_again(*(_since(pod) + SLOW_AFTER for _, pod in _starting(situation)))
+    else:
+        draft.look_again(event.read_at + READ_AGAIN_AFTER)
+    if found is not None and node_of(found[1]):
+        uid = str(found[1]["metadata"]["uid"])
+        known = event is not None and event.pod_uid == uid and situation.now < event.read_at + READ_AGAIN_AFTER
+        draft.events_of = "" if known else uid
 
 
 def _where(pod: Manifest) -> str:

@@ -26,12 +26,10 @@ from dtjob.plan.draft import Draft
 from dtjob.plan.failure.restart import trains_without
 from dtjob.plan.kueue.placement import COUNT as ADMITTED
 from dtjob.plan.kueue.slices import waiting_words
-from dtjob.plan.record.conditions import BLOCKED, condition
-from dtjob.plan.record.status import ran_before
+from dtjob.plan.record.status import BLOCKED, condition, ran_before
 from dtjob.plan.seen.children import PodState, TaskView, condition_of, deleting, is_lost, lost_at, node_of
 from dtjob.plan.seen.pod_facts import facts_of
-from dtjob.plan.seen.situation import LOOK_AT_LEAST_EVERY, Situation
-from dtjob.plan.seen.workers import changing
+from dtjob.plan.seen.situation import LOOK_AT_LEAST_EVERY, Situation, changing
 
 AS_DESIRED, SCALED, UNSCHEDULABLE, NO_ROOM, ROOM = "AsDesired", "Scaled", "Unschedulable", "NoRoom", "Room"
 FINISHING = "Finishing"

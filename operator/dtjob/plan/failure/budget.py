@@ -11,8 +11,8 @@ from dtjob.api.status.attempts import Attempts
 from dtjob.api.status.block import whole
 from dtjob.api.status.incident import Incident
 from dtjob.api.status.status import Status
-from dtjob.plan.record.conditions import running_since
 from dtjob.plan.record.failure import Cause
+from dtjob.plan.record.status import running_since
 
 LONG_RUN = timedelta(minutes=10)
 """A run of this length, twice the longest wait by default, ends the restarts in a row, as the kubelet does."""

@@ -24,9 +24,8 @@ from dtjob.plan.failure.budget import WINDOW, shows_its_cause, with_another_fail
 from dtjob.plan.failure.cause import disruption_of, failure_of
 from dtjob.plan.failure.decisions import Explain, Wait
 from dtjob.plan.failure.rules import ruled
-from dtjob.plan.record.conditions import stopped_running
 from dtjob.plan.record.failure import Cause, Failure
-from dtjob.plan.record.status import ran_before
+from dtjob.plan.record.status import ran_before, stopped_running
 from dtjob.plan.seen.children import (
     TaskView,
     asked_to_go_at,

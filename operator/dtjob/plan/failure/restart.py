@@ -7,6 +7,7 @@ The functions return decisions (`decisions.py`). `write_ahead.py` writes these i
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from dtjob import times
@@ -32,13 +33,12 @@ from dtjob.plan.failure.decisions import (
     TrainingDecision,
     Wait,
 )
-from dtjob.plan.failure.fail_job import fail_job, failed_by_rule
-from dtjob.plan.failure.lost_peers import first_cause, repeated_errors, wait_for_late_reports
-from dtjob.plan.failure.rules import cannot_start, ruled
+from dtjob.plan.failure.lost_peers import first_cause, may_follow_from, repeated_errors, wait_for_late_reports
+from dtjob.plan.failure.rules import BY_RULE, cannot_start, ruled
 from dtjob.plan.failure.same_mistake import failed_for_good, mistake_of, program_failed
 from dtjob.plan.failure.stalled import silent_stragglers, silent_tasks
-from dtjob.plan.record.conditions import running_since
 from dtjob.plan.record.failure import Cause, Failure
+from dtjob.plan.record.status import running_since
 from dtjob.plan.seen.children import PodState, TaskView, created_at, ended_at, is_terminal
 from dtjob.plan.seen.situation import Situation
 
@@ -264,3 +264,37 @@ def _disrupted_too_often(job: Job, first: Failure, checkpoint_step: int) -> str:
 
 def _without_progress(checkpoint_step: int) -> str:
     return f", with no checkpoint newer than step {checkpoint_step}" if checkpoint_step >= 0 else ""
+
+
+def fail_job(situation: Situation, first: Failure | None, failed: Sequence[Failure]) -> GiveUp | Wait | None:
+    """The end of the job, if a rule wants that over `first` or over another of the `failed` that does not follow from
+    one of them; else None. If nodes may still report what was done to the failed pod, the job waits for that."""
+    if all(rule.action is not RuleAction.FAIL_JOB for rule in situation.group_job.spec.failure_policy.rules):
+        return None
+    waits = None
+    for failure in _real(situation, first, failed):
+        found, verdict = ruled(situation, failure)
+        if verdict.action is not RuleAction.FAIL_JOB:
+            continue
+        wait = None if failure.task.role is Role.EVALUATOR else wait_for_late_reports(situation, failure)
+        if wait is None:
+            return failed_by_rule(found)
+        waits = waits or replace(wait, over=found)
+    return waits
+
+
+def failed_by_rule(failure: Failure) -> GiveUp:
+    """The end of the job over a failure that a rule has matched."""
+    return GiveUp(failure, f"{failure.sentence()}; {failure.rule}", BY_RULE)
+
+
+def _real(situation: Situation, first: Failure | None, failed: Iterable[Failure]) -> Iterable[Failure]:
+    """`first`, and the others that did not fail only because a task of these did."""
+    if first is not None:
+        yield first
+    others = [one for one in failed if first is None or one.task != first.task]
+    gone = {one.task for one in others if one.task.role is not Role.EVALUATOR}
+    gone |= {first.task} if first is not None else set()
+    for one in sorted(others, key=lambda one: (one.cause.precedence, one.time)):
+        if one.task.role is Role.EVALUATOR or not may_follow_from(situation, one, gone):
+            yield one

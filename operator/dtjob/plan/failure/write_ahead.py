@@ -28,9 +28,15 @@ from dtjob.plan.failure.decisions import (
     replaced,
 )
 from dtjob.plan.failure.restart import trains_without
-from dtjob.plan.record.conditions import EVALUATION_GIVEN_UP, holds, running_since
 from dtjob.plan.record.failure import Failure
-from dtjob.plan.record.status import bump_attempts, count_restart, set_condition
+from dtjob.plan.record.status import (
+    EVALUATION_GIVEN_UP,
+    bump_attempts,
+    count_restart,
+    holds,
+    running_since,
+    set_condition,
+)
 from dtjob.plan.seen.situation import Situation
 
 

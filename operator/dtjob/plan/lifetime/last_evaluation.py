@@ -15,8 +15,8 @@ from dtjob.plan.diagnosis.pending import waiting_reason
 from dtjob.plan.failure.decisions import EvaluatorDecision, GiveUpEvaluation, Renew, Wait
 from dtjob.plan.failure.restart import failure_at, restart_evaluator
 from dtjob.plan.failure.rules import cannot_start, ruled
-from dtjob.plan.record.conditions import EVALUATION_GIVEN_UP, holds
 from dtjob.plan.record.failure import Failure
+from dtjob.plan.record.status import EVALUATION_GIVEN_UP, holds
 from dtjob.plan.seen.children import PodState, TaskView, created_at, node_of
 from dtjob.plan.seen.situation import Situation
 

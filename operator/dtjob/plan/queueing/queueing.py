@@ -21,25 +21,40 @@ from dtjob.plan.actions import Create, Delete
 from dtjob.plan.draft import Draft
 from dtjob.plan.kueue.placement import Conflict, pod_sets
 from dtjob.plan.kueue.slices import Slices, slices_of
-from dtjob.plan.kueue.words import ABSENT, FORBIDDEN, changed_queue, evicted, ignored_label, queued, waits_for_prebuilt
 from dtjob.plan.lifetime.last_evaluation import evaluator_left
 from dtjob.plan.lifetime.phase import current_phase
 from dtjob.plan.lifetime.suspension import Pause, is_suspended
-from dtjob.plan.queueing.conditions import mirror, note_end, note_no_queue, note_no_workload, say_ignored
-from dtjob.plan.queueing.lookups import places_pods, priority, priority_changes, read_flavours
+from dtjob.plan.queueing.lookups import (
+    looked_for,
+    places_pods,
+    priority,
+    priority_changes,
+    read_flavours,
+    restore_labels,
+)
 from dtjob.plan.queueing.quota_use import done, next_loss, pods_left
 from dtjob.plan.queueing.resized import (
     asked_for,
     held,
     only_resized,
-    surplus,
     taken_over,
     waits_for_checks,
     without_successor,
 )
-from dtjob.plan.queueing.vanished import looked_for, restore_labels
-from dtjob.plan.queueing.waiting import messages_of, pause_of, resized, while_it_waits
-from dtjob.plan.record.conditions import ADMITTED, SUSPENDED, holds
+from dtjob.plan.queueing.waiting import (
+    ABSENT,
+    FORBIDDEN,
+    changed_queue,
+    evicted,
+    ignored_label,
+    messages_of,
+    pause_of,
+    queued,
+    resized,
+    waits_for_prebuilt,
+    while_it_waits,
+)
+from dtjob.plan.record.status import ADMITTED, QUEUE_IGNORED, QUOTA_RESERVED, SUSPENDED, holds, set_condition
 from dtjob.plan.seen.children import deleting
 from dtjob.plan.seen.workload import Kueue, Workload
 
@@ -62,7 +77,7 @@ def queueing(draft: Draft) -> Pause | None:
     entry = draft.status.queue
     if draft.status.ended or entry is None or not entry.runs:
         draft.do(without_successor(draft.situation, slices))
-    draft.do(surplus(slices.others))
+    draft.do(one.delete("another Workload of the job has its place", as_seen=True) for one in slices.others)
     if unseen is not None:
         restore_labels(draft, unseen)
     return pause
@@ -260,3 +275,41 @@ def _after_the_end(draft: Draft, workload: Workload | None) -> Pause | None:
         return None
     draft.do(Delete.of(pod, evicted(workload)) for pod in left if not deleting(pod))
     return pause_of(situation, workload)
+
+
+def mirror(draft: Draft, workload: Workload) -> None:
+    """Set the Workload's conditions as the job's."""
+    for type_ in (QUOTA_RESERVED, ADMITTED):
+        said = workload.condition(type_)
+        there = (said.get("status") == "True", said.get("reason", "Pending"), said.get("message", ""))
+        draft.status = set_condition(draft.status, type_, *there, draft.now, always=True)
+
+
+def note_no_workload(draft: Draft, why: str) -> None:
+    """Say of a job in a queue that it has no Workload."""
+    for type_ in (QUOTA_RESERVED, ADMITTED):
+        draft.status = set_condition(draft.status, type_, False, "NoWorkload", why, draft.now, always=True)
+
+
+def say_ignored(draft: Draft, why: str) -> None:
+    """Say why the job's label does nothing yet; empty: it does."""
+    reason = "JobRuns" if why else "QueueName"
+    draft.status = set_condition(draft.status, QUEUE_IGNORED, bool(why), reason, why, draft.now)
+
+
+def note_end(draft: Draft) -> None:
+    """The job has ended: there is no next start for which its label could count."""
+    if holds(draft.status.conditions, QUEUE_IGNORED):
+        draft.status = set_condition(draft.status, QUEUE_IGNORED, False, "JobEnded", "", draft.now)
+
+
+def note_no_queue(draft: Draft, ignored: str = "") -> None:
+    """The job is in no queue. Conditions of the time when it was in one turn False."""
+    before = draft.status
+    for type_ in (QUOTA_RESERVED, ADMITTED):
+        if holds(before.conditions, type_):
+            draft.status = set_condition(draft.status, type_, False, "NoWorkload", "", draft.now)
+    if before.queue is not None:
+        draft.status = draft.status.but(queue=None)
+    if ignored or holds(before.conditions, QUEUE_IGNORED):
+        say_ignored(draft, ignored)

@@ -17,8 +17,8 @@ from dtjob.objects.manifest import Manifest
 from dtjob.plan.failure.cause import failure_of
 from dtjob.plan.failure.decisions import Explain, Wait
 from dtjob.plan.failure.lost_peers import explain, first_cause, wait_for_late_reports
-from dtjob.plan.record.conditions import with_condition
 from dtjob.plan.record.failure import Cause, Failure
+from dtjob.plan.record.status import with_condition
 from dtjob.plan.seen.situation import Situation
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at

@@ -12,7 +12,7 @@ from dtjob.api.job import Job
 from dtjob.api.phase import Phase
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Delete
-from dtjob.plan.lifetime.cleanup import deletion, pods_to_remove
+from dtjob.plan.lifetime.ending import deletion, pods_to_remove
 from dtjob.plan.plan import plan
 from dtjob.plan.seen.children import Children
 from tests.unit.operator import builders
