@@ -8,7 +8,7 @@ a crash at any point only repeats calls that are safe to repeat.
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from dtjob.api.job import Job
 from dtjob.objects import kueue
@@ -31,7 +31,7 @@ from dtjob.plan.failure.lost_peers import explain
 from dtjob.plan.failure.restart import end_over, failures, restart_evaluator, restart_training
 from dtjob.plan.failure.same_mistake import note_first_step
 from dtjob.plan.failure.write_ahead import write_ahead
-from dtjob.plan.lifetime.deadlines import deadline_changes_at, overdue
+from dtjob.plan.lifetime.deadlines import deadlines, overdue
 from dtjob.plan.lifetime.ending import after_the_end, end_by_deadline, end_by_failure
 from dtjob.plan.lifetime.last_evaluation import leave_the_chief
 from dtjob.plan.lifetime.phase import keep_image, note_phase, wait_for_image
@@ -48,6 +48,9 @@ from dtjob.plan.seen.children import Children, lost_at
 from dtjob.plan.seen.progress import next_write, only_progress_differs
 from dtjob.plan.seen.situation import Situation
 from dtjob.plan.urgency import only_counts
+
+LOOK_AT_LEAST_EVERY = timedelta(minutes=5)
+"""A timer does not notice that the clock was set; so a job that waits for a moment is looked at that often."""
 
 
 def plan(job: Job, children: Children, now: datetime, defaults: Defaults = NO_DEFAULTS) -> Plan:
@@ -168,7 +171,7 @@ def _look_again_in_time(draft: Draft) -> None:
     situation, incident = draft.situation, draft.status.internal.incident
     draft.look_again(incident.not_before if incident else None)
     draft.look_again(*(lost_at(pod) for view in situation.views for pod in view.pods))
-    draft.look_again(deadline_changes_at(situation), elastic_changes_at(situation))
+    draft.look_again(*deadlines(situation), *elastic_changes_at(situation))
 
 
 def _finished(draft: Draft) -> Plan:
@@ -185,11 +188,12 @@ def _finished(draft: Draft) -> Plan:
         may_write = next_write(written.progress, situation.defaults.progress_every, now)
         if may_write is not None and now < may_write:
             write, later = False, [*later, may_write]
+    due = min((*later, now + LOOK_AT_LEAST_EVERY)) if later else None
     return Plan(
         actions=tuple(actions),
         status=with_goodput(situation, status).to_json() if write else None,
         events=tuple(draft.events),
-        look_again_at=now if at_once else min(later, default=None),
+        look_again_at=now if at_once else due,
         only_counts=write and only_counts(status, written),
         events_of=draft.events_of,
     )

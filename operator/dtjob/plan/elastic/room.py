@@ -29,7 +29,7 @@ from dtjob.plan.kueue.slices import waiting_words
 from dtjob.plan.record.status import BLOCKED, condition, ran_before
 from dtjob.plan.seen.children import PodState, TaskView, condition_of, deleting, is_lost, lost_at, node_of
 from dtjob.plan.seen.pod_facts import facts_of
-from dtjob.plan.seen.situation import LOOK_AT_LEAST_EVERY, Situation, changing
+from dtjob.plan.seen.situation import Situation, changing
 
 AS_DESIRED, SCALED, UNSCHEDULABLE, NO_ROOM, ROOM = "AsDesired", "Scaled", "Unschedulable", "NoRoom", "Room"
 FINISHING = "Finishing"
@@ -141,19 +141,15 @@ def grows_from(situation: Situation) -> datetime | None:
     return workers.adjusted_time + timedelta(seconds=_policy(situation).grow_period_seconds)
 
 
-def elastic_changes_at(situation: Situation) -> datetime | None:
-    """When the number of workers may change though nothing happens; None: not."""
+def elastic_changes_at(situation: Situation) -> list[datetime | None]:
+    """When the number of workers may change though nothing happens."""
     workers = changing(situation.group_job, situation.status.workers)
     if workers is None:
-        return None
-    found = []
-    if workers.unschedulable_since is not None:
-        found.append(workers.unschedulable_since + _deadline(situation))
-    if _short(situation, workers) and (at := grows_from(situation)):
-        found.append(at)
-    found += [at for pod in placeholders(situation) if (at := lost_at(pod)) is not None]
-    later = [at for at in found if at > situation.now]
-    return min(*later, situation.now + LOOK_AT_LEAST_EVERY) if later else None
+        return []
+    since = workers.unschedulable_since
+    shrinks_at = None if since is None else since + _deadline(situation)
+    grows_at = grows_from(situation) if _short(situation, workers) else None
+    return [shrinks_at, grows_at, *map(lost_at, placeholders(situation))]
 
 
 def _about_to_end(situation: Situation) -> bool:

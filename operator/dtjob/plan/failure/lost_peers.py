@@ -66,10 +66,11 @@ def first_cause(situation: Situation, failure: Failure) -> Failure:
     A silent task that has not ended may itself be the removed one.
     """
     if failure.cause is Cause.STALLED:
-        return _own_disruption(situation, failure) or failure
-    if failure.cause is not Cause.ERROR:
+        suspects = [situation.by_task[failure.task]]
+    elif failure.cause is Cause.ERROR:
+        suspects = _suspects(situation, failure.task.id, failure.exit_code)
+    else:
         return failure
-    suspects = _suspects(situation, failure.task.id, failure.exit_code)
     silent = _silent_nodes(situation) if suspects else frozenset()
     for view in suspects:
         if view.pod is not None and (found := _disruption_under_way(view.task, view.pod, silent, situation.now)):
@@ -126,12 +127,6 @@ def explain(situation: Situation) -> Explain | None:
             incident = with_another_failure(incident, found.cause, verdict.of_a_rule, max(row, 1))
             return Explain(incident, was, found, max(row, 1), verdict.action)
     return None
-
-
-def _own_disruption(situation: Situation, failure: Failure) -> Failure | None:
-    """The disruption of the failed task's own pod, if that has not ended. None if there is none."""
-    view = situation.by_task[failure.task]
-    return _disruption_under_way(view.task, view.pod, _silent_nodes(situation), situation.now) if view.pod else None
 
 
 def may_follow_from(situation: Situation, failure: Failure, gone: Set[Task]) -> bool:

@@ -109,24 +109,21 @@ def _new_incident(situation: Situation, tasks: tuple[Task, ...], first: Failure)
     )
     if verdict.charged and verdict.of_a_rule is None and (over := program_failed(situation, first)):
         return wait_for_late_reports(situation, first) or over
-    if verdict.charged and (used_up := _used_up(policy, incident, step)):
-        return wait_for_late_reports(situation, first) or GiveUp(first, f"{first.with_rule()}; {used_up}")
-    if not verdict.charged and incident.uncharged > policy.max_disruptions_without_progress:
-        return GiveUp(first, _disrupted_too_often(situation.group_job, first, step), "MaxDisruptionsExceeded")
+    if (over := over_budget(situation, incident, first)) is not None:
+        return (wait_for_late_reports(situation, first) if verdict.charged else None) or over
     errors = repeated_errors(situation, incident, first) if verdict.charged else None
     return Begin(tasks, incident.but(errors=errors, mistake=mistake_of(situation, first)), first)
 
 
 def over_budget(situation: Situation, incident: Incident, first: Failure) -> GiveUp | None:
-    """The end of a job whose latest incident is charged only now, or counts as a disruption only now, and uses up its
-    budget."""
+    """The end of a job whose incident is charged, or counts as a disruption, and was not before: that uses up its
+    budget. None if it has some left."""
     before, policy = situation.status.internal.incident, situation.group_job.spec.failure_policy
+    counted, uncharged = (before.counted, before.uncharged) if before else (0, 0)
     step = situation.status.checkpoint_step
-    if before is not None and incident.uncharged > max(before.uncharged, policy.max_disruptions_without_progress):
+    if incident.uncharged > max(uncharged, policy.max_disruptions_without_progress):
         return GiveUp(first, _disrupted_too_often(situation.group_job, first, step), "MaxDisruptionsExceeded")
-    if before is None or incident.counted <= before.counted:
-        return None
-    used_up = _used_up(policy, incident, step)
+    used_up = _used_up(policy, incident, step) if incident.counted > counted else None
     return GiveUp(first, f"{first.with_rule()}; {used_up}") if used_up else None
 
 

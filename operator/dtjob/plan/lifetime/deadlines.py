@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 from dtjob.api.phase import Phase
 from dtjob.api.status.status import Status
-from dtjob.plan.seen.situation import LOOK_AT_LEAST_EVERY, Situation
+from dtjob.plan.seen.situation import Situation
 
 DEADLINE_EXCEEDED = "DeadlineExceeded"
 """A Job's reason."""
@@ -29,7 +29,7 @@ class Overdue:
 def overdue(situation: Situation) -> Overdue | None:
     """The deadline that is over, None if none is."""
     spec, now = situation.group_job.spec, situation.now
-    active_until, start_until = _active_until(situation), _start_until(situation)
+    active_until, start_until = deadlines(situation)
     if active_until is not None and now >= active_until:
         absent = _absent(situation)
         more = f"; at the end {absent}" if absent else ""
@@ -46,11 +46,9 @@ def ended_by_deadline(status: Status) -> bool:
     return status.phase is Phase.FAILED and status.reason in (DEADLINE_EXCEEDED, START_DEADLINE_EXCEEDED)
 
 
-def deadline_changes_at(situation: Situation) -> datetime | None:
-    """When to look at the job for its deadlines though nothing happens; None if it has none."""
-    ends = (_active_until(situation), _start_until(situation))
-    ends_to_come = [end for end in ends if end is not None and end > situation.now]
-    return min((*ends_to_come, situation.now + LOOK_AT_LEAST_EVERY)) if ends_to_come else None
+def deadlines(situation: Situation) -> tuple[datetime | None, datetime | None]:
+    """When the job may be active no longer, and when its tasks are to run at the latest. None: no deadline."""
+    return _active_until(situation), _start_until(situation)
 
 
 def note_all_ran(situation: Situation, status: Status) -> Status:

@@ -28,7 +28,7 @@ from dtjob.plan.pods.convergence import converge_evaluator
 from dtjob.plan.pods.gang import release_gang
 from dtjob.plan.record.status import BLOCKED, EVALUATION_GIVEN_UP, confirm_phase, set_condition, set_phase
 from dtjob.plan.seen.children import TaskView, count_tasks, deleting, ended, kept_by_sidecar, lost_at
-from dtjob.plan.seen.situation import LOOK_AT_LEAST_EVERY, Situation
+from dtjob.plan.seen.situation import Situation
 
 
 def end_by_failure(draft: Draft, decision: GiveUp) -> None:
@@ -128,7 +128,7 @@ def deletion(situation: Situation, lingers: bool) -> tuple[list[Delete], datetim
         return [], None
     due = ended_at + timedelta(seconds=seconds)
     if situation.now < due:
-        return [], min(due, situation.now + LOOK_AT_LEAST_EVERY)
+        return [], due
     outcome = "failed" if status.phase is Phase.FAILED else "succeeded"
     field = "ttlSecondsAfterFailed" if failed else "ttlSecondsAfterFinished"
     why = f"it {outcome} {seconds} s ago ({field})"

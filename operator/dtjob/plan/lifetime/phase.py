@@ -15,7 +15,7 @@ from dtjob.plan.draft import Draft
 from dtjob.plan.elastic.resize import RESIZED, was_resized_last
 from dtjob.plan.failure.budget import restarts
 from dtjob.plan.failure.restart import trains_without
-from dtjob.plan.lifetime.deadlines import deadline_changes_at, note_all_ran
+from dtjob.plan.lifetime.deadlines import deadlines, note_all_ran
 from dtjob.plan.pods.one_chief import why_the_chief_waits
 from dtjob.plan.record.status import (
     BLOCKED,
@@ -110,5 +110,5 @@ def wait_for_image(draft: Draft) -> None:
         draft.add_event("Warning", IMAGE_MISSING, MISSING_IMAGE_MESSAGE)
     status = set_phase(draft.status, Phase.PENDING, IMAGE_MISSING, MISSING_IMAGE_MESSAGE, now)
     status = set_condition(status, BLOCKED, True, IMAGE_MISSING, MISSING_IMAGE_MESSAGE, now)
-    draft.look_again(deadline_changes_at(draft.situation))
+    draft.look_again(*deadlines(draft.situation))
     draft.status = count_tasks(status, views).but(ready=f"0/{len(views)}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import cached_property
 from typing import Any
 
@@ -24,9 +24,6 @@ from dtjob.objects.topology import Task
 from dtjob.plan.record.status import EVALUATION_GIVEN_UP, holds, say_accepted
 from dtjob.plan.seen.children import Children, PodState, TaskView, attempts_of_pods, created_at, view_tasks
 from dtjob.plan.seen.progress import latest_reports, with_progress
-
-LOOK_AT_LEAST_EVERY = timedelta(minutes=5)
-"""A timer does not notice that the clock was set; so a job with a deadline is looked at that often."""
 
 
 @dataclass(frozen=True)

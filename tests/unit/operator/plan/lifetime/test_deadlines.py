@@ -13,7 +13,7 @@ from dtjob.plan.lifetime.deadlines import (
     DEADLINE_EXCEEDED,
     START_DEADLINE_EXCEEDED,
     Overdue,
-    deadline_changes_at,
+    deadlines,
     overdue,
 )
 from dtjob.plan.plan import plan
@@ -120,22 +120,39 @@ def test_a_job_that_waits_for_an_image_is_cut_off_too():
 
 
 @pytest.mark.parametrize(
-    ("policy", "active", "now", "expected"),
+    ("policy", "active", "ends"),
     [
-        ({}, RAN, NOW, None),
-        (ACTIVE, RAN, NOW, at(100)),
-        (ACTIVE, {**RAN, "seconds": 60}, NOW, at(40)),
-        ({**ACTIVE, **START}, SINCE, NOW, at(30)),
-        (START, RAN, NOW, None),
-        ({"activeDeadlineSeconds": 86_400}, RAN, NOW, at(300)),  # a clock may be set meanwhile
-        (ACTIVE, {"seconds": 5}, NOW, None),
+        ({}, RAN, (None, None)),
+        (ACTIVE, RAN, (at(100), None)),
+        (ACTIVE, {**RAN, "seconds": 60}, (at(40), None)),
+        ({**ACTIVE, **START}, SINCE, (at(100), at(30))),
+        (START, RAN, (None, None)),
+        (ACTIVE, {"seconds": 5}, (None, None)),
+    ],
+)
+def test_deadlines_count_from_when_the_job_became_active(policy: dict[str, Any], active: dict[str, Any], ends: Any):
+    job = builders.job(**policy, status={"active": active})
+    assert deadlines(builders.situation(job)) == ends
+
+
+@pytest.mark.parametrize(
+    ("policy", "seconds", "looks"),
+    [
+        ({}, 40, None),
+        (ACTIVE, 0, at(100)),
+        ({**ACTIVE, **START}, 0, at(30)),
+        ({**ACTIVE, **START}, 40, at(100)),  # all tasks run just now
+        ({"activeDeadlineSeconds": 86_400}, 0, at(300)),  # a clock may be set meanwhile
     ],
 )
 def test_the_next_look_is_at_the_next_deadline_or_after_five_minutes(
-    policy: dict[str, Any], active: dict[str, Any], now: Any, expected: Any
+    policy: dict[str, Any], seconds: float, looks: Any
 ):
-    job = builders.job(**policy, status={"active": active})
-    assert deadline_changes_at(builders.situation(job, now=now)) == expected
+    job = builders.job(**policy, status={"active": SINCE})
+    pods = builders.all_pods(job, builders.running() if seconds else builders.waiting("ContainerCreating"))
+    deleted = Children(tuple(builders.deleting(pod, at(1000)) for pod in pods.values()))  # so no pod is slow to start
+    made = plan(job, Children(tuple(pods.values())) if seconds else deleted, at(seconds))
+    assert made.look_again_at == looks
 
 
 @pytest.mark.parametrize("clean", ["Running", "All", "None"])
@@ -186,9 +203,3 @@ def test_a_job_that_does_not_say_how_long_it_was_active_counts_from_its_start():
     assert made is not None
     assert made["phase"] == "Restarting"
     assert (plan(job, pods, at(40)).status or {})["reason"] == DEADLINE_EXCEEDED
-
-
-def test_a_deadline_that_is_over_hides_none_that_is_to_come():
-    job = builders.job(**ACTIVE, **START, status={"active": SINCE})
-    situation = builders.situation(job, *builders.all_pods(job, builders.running()).values(), now=at(40))
-    assert deadline_changes_at(situation) == at(100)
