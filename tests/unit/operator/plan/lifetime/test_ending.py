@@ -152,8 +152,8 @@ JOB = [("DistributedTrainingJob", "digits", JOB_UID)]
         ({"ttlSecondsAfterFailed": 60}, Phase.SUCCEEDED, 10**8, ([], None)),
         ({"ttlSecondsAfterFailed": 0}, Phase.FAILED, 0, (JOB, None)),
         ({"ttlSecondsAfterFinished": 0, "ttlSecondsAfterFailed": 60}, Phase.FAILED, 0, ([], at(60))),
-        ({"ttlSecondsAfterFailed": 86_400}, Phase.FAILED, 0, ([], at(300))),  # a clock may be set meanwhile
-        (BOTH, Phase.FAILED, -3600, ([], at(-3300))),  # one that is behind
+        ({"ttlSecondsAfterFailed": 86_400}, Phase.FAILED, 0, ([], at(86_400))),
+        (BOTH, Phase.FAILED, -3600, ([], at(200))),  # a clock that is behind
     ],
 )
 def test_each_end_has_a_time_of_its_own(ttl: dict[str, int] | None, phase: Phase, seconds: float, expected: Any):
