@@ -34,7 +34,7 @@ TABLES = "every_table,tables_of_an_own_step,step_that_clips"
 TABLE_OPTIMIZERS = "every_optimizer_of_a_table"
 OTHER_LOSSES = (
     "sums_over_rows,means_over_rows,rows_against_rows,masked_means,losses_of_layers,losses_of_own_steps,"
-    "losses_of_own_compute_loss,losses_without_layers"
+    "losses_of_views,losses_of_own_compute_loss,losses_without_layers"
 )
 """Those that are no means over rows, or not known to be."""
 COMBINED = f"{OWN_STEPS},{STATES}"

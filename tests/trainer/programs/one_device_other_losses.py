@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Losses that are no means over rows, or not known to be: sums, ratios, and rows held against other rows."""
 
+import numpy as np
 import tensorflow as tf
 from one_device_setup import (
     BATCH,
@@ -156,10 +157,27 @@ def text_model(kind=keras.Sequential, **arguments):
     return model
 
 
+@tf.function
+def masked_by_its_numbers(y_true, logits):
+    """As `masked`, in a function of its own: neither its numbers nor its list of them are among the step's own."""
+    ignored = tf.reduce_any(y_true[..., None] == tf.constant([-100, 0], y_true.dtype), -1)
+    mask, known = tf.cast(~ignored, logits.dtype), tf.maximum(y_true, 0)
+    each = losses.sparse_categorical_crossentropy(known, logits, from_logits=True)
+    return tf.math.divide_no_nan(tf.reduce_sum(each * mask), tf.reduce_sum(mask))
+
+
+def weighted_by_class(y_true, logits):
+    each = losses.sparse_categorical_crossentropy(y_true, logits, from_logits=True)
+    of_classes = tf.gather(tf.constant([1.0] * 4 + [9.0, 0.0, 1.0, 20.0, 1.0]), tf.cast(y_true, tf.int32))
+    return tf.math.divide_no_nan(tf.reduce_sum(each * of_classes), tf.reduce_sum(of_classes))
+
+
 @case
 def masked_means():
     full = 2 * BATCH  # later batches end in rows of padding alone
     return {
+        "ignored numbers": train(text_model(loss=masked_by_its_numbers), tokens, np.where(targets == 0, -100, targets)),
+        "weights of classes": train(text_model(loss=weighted_by_class), tokens, targets),
         "padding in one replica": train(text_model(loss=masked), tokens[:full], targets[:full]),
         "padding alone": train(text_model(loss=safe_masked), tokens, targets),
     }
@@ -245,6 +263,37 @@ def losses_of_own_steps():
         contrastive=lambda: stepped(lambda y, y_pred: tf.reduce_mean(contrastive(y, y_pred)), 0.2),
         ranking=lambda: stepped(ranking, 0.2),
         pairs=lambda: stepped(pairs, 0.2),
+    )
+
+
+def views(y_true, both):
+    """Two views of each row against those of all rows; the second ones come after all first ones."""
+    first, second = tf.split(both, 2)
+    logits = 3.0 * tf.matmul(first, second, transpose_b=True)
+    return tf.nn.sparse_softmax_cross_entropy_with_logits(tf.range(tf.shape(y_true)[0]), logits)
+
+
+class Views(Step):
+    """Calls its layers once, with two views of each row."""
+
+    def train_step(self, data):
+        inputs, targets = data
+        return super().train_step((tf.concat([inputs, 0.8 * inputs + 0.1], 0), targets))
+
+
+def of_views(loss, rate):
+    model = Views([keras.Input((5,)), layers.Dense(4, "tanh"), layers.Dense(3)])
+    model.compile(sgd(rate), loss)
+    return train(model, x[:54], y[:54])
+
+
+@case
+def losses_of_views():
+    return anew(
+        pairs=lambda: of_views(lambda y, both: tf.reduce_mean(views(y, both)), 0.2),
+        apart=lambda: of_views(lambda y, both: tf.reduce_mean((both - tf.concat([y, 2.0 * y], 0)) ** 2), 0.05),
+        near=lambda: of_views(lambda y, both: tf.reduce_mean(tf.square(tf.subtract(*tf.split(both, 2)))), 0.05),
+        root=lambda: of_views(lambda y, both: tf.sqrt(tf.reduce_mean(both**2)), 0.05),
     )
 
 
