@@ -236,12 +236,31 @@ class Step(keras.Sequential):
         return {"loss": self.tracker.result(), "now": tf.reduce_mean(loss)}
 
 
+class InFunction(Step):
+    """A step that is a tf.function, whose loss is another."""
+
+    @tf.function
+    def train_step(self, data):
+        return super().train_step(data)
+
+
+class WithoutTape(Step):
+    def train_step(self, data):
+        inputs, targets = data
+        loss = self.loss_fn(targets, self(inputs, training=True))
+        found = self.trainable_weights
+        gradients = tf.gradients(loss, [each if LEGACY else each.value for each in found])
+        self.optimizer.apply_gradients(zip(gradients, found, strict=True))
+        self.tracker.update_state(loss)
+        return {"loss": self.tracker.result()}
+
+
 def helper(y_true, y_pred):
     return averaged(y_true, y_pred) + tf.nn.scale_regularization_loss(tf.constant(2.0))
 
 
-def stepped(loss, rate=0.05):
-    model = Step([keras.Input((5,)), layers.Dense(4, "tanh"), layers.Dense(1)])
+def stepped(loss, rate=0.05, kind=Step):
+    model = kind([keras.Input((5,)), layers.Dense(4, "tanh"), layers.Dense(1)])
     model.compile(sgd(rate), loss)
     return train(model, x[:54], y[:54])  # the last batch has many rows, whose loss is reported
 
@@ -313,6 +332,17 @@ def computed(loss, rate=0.05):
 
 
 @case
+def losses_in_functions():
+    return anew(
+        sum=lambda: stepped(tf.function(summed), 0.002, InFunction),
+        root=lambda: stepped(tf.function(root), 0.05, InFunction),
+        plain=lambda: stepped(tf.function(ranking), 0.2),
+        compiled=lambda: fitted(tf.function(root)),
+        gradients=lambda: stepped(summed, 0.002, WithoutTape),
+    )
+
+
+@case
 def losses_of_own_compute_loss():
     return anew(
         mean=lambda: computed(lambda y, y_pred: tf.reduce_mean((y_pred - y) ** 2)),
@@ -363,4 +393,5 @@ def some_other_losses():
         step=lambda: stepped(root),
         padding=lambda: train(text_model(loss=safe_masked), tokens, targets),
         pairs=lambda: computed(pairs),
+        function=lambda: stepped(tf.function(summed), 0.002, InFunction),
     )

@@ -24,6 +24,7 @@ from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.errors import FitError
 from dtjob_trainer.models import (
     added_sums,
+    inlined,
     optimizers,
     recurrent,
     returned,
@@ -95,7 +96,7 @@ class LegacyModel(TrainedModel):
             tf.distribute.coordinator.ClusterCoordinator(strategy)  # run() asks for it; there is one for a strategy
 
         def replica(x: Any, y: Any, sample_weight: Any, y_pred: Any) -> Any:
-            with _autograph():
+            with _autograph(), inlined.functions():
                 if self.own_step:
                     with setting(current_cut, Cut(1, tf.constant(1), tf.constant(1), False, alone=True)):
                         self._own_train(x, y, sample_weight)

@@ -20,7 +20,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from dtjob_trainer.models import global_rows
+from dtjob_trainer.models import global_rows, inlined
 from dtjob_trainer.models.by_rows import blocks, trials
 from dtjob_trainer.models.by_rows.slices import Edge, Slice, UnknownPartError, cut_out, key_of, maker_of
 from dtjob_trainer.models.cuts import Cut, setting
@@ -62,13 +62,13 @@ def current() -> Traced | None:
 
 @contextlib.contextmanager
 def tracing(cut: Cut, data: Any) -> Iterator[None]:
-    """While this lasts, a replica's step on `data` is traced."""
+    """While this lasts, a replica's step on `data` is traced, with the functions that it calls."""
     if cut.replicas == 1:
         yield
         return
     traced = Traced()
     note_rows(traced, data)
-    with setting(_traced, traced):
+    with setting(_traced, traced), inlined.functions():
         yield
 
 
@@ -159,7 +159,8 @@ def whole(part: Slice, cut: Cut, name: str | None = None) -> Any:
     )
     parts = [(blocks.apart(source.tensor, source.blocks), source.kind) for source in part.sources]
     joined = zip(global_rows.joined(parts, cut), part.sources, strict=True)
-    return part.function()(*(blocks.together(each, source.blocks) for each, source in joined))
+    with inlined.nothing():
+        return part.function()(*(blocks.together(each, source.blocks) for each, source in joined))
 
 
 def _beside(part: Slice) -> bool:
