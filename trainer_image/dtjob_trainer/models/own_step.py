@@ -23,7 +23,7 @@ import tensorflow as tf
 
 from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.errors import FitError
-from dtjob_trainer.models import inlined
+from dtjob_trainer.models.by_rows import inlined
 from dtjob_trainer.models.cuts import current_cut, replaced, weighed
 from dtjob_trainer.models.instances import overridden
 from dtjob_trainer.models.optimizers import outermost

@@ -24,7 +24,6 @@ from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.errors import FitError
 from dtjob_trainer.models import (
     added_sums,
-    inlined,
     optimizers,
     recurrent,
     returned,
@@ -32,6 +31,7 @@ from dtjob_trainer.models import (
     tf_keras_losses,
     tf_keras_metrics,
 )
+from dtjob_trainer.models.by_rows import inlined
 from dtjob_trainer.models.compiled import TrainedModel
 from dtjob_trainer.models.cuts import Cut, current_cut, replaced, setting, unscaled
 from dtjob_trainer.models.gradients import own_gradients, tf_keras_sums

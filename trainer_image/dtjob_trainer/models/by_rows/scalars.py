@@ -20,8 +20,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from dtjob_trainer.models import global_rows, inlined
-from dtjob_trainer.models.by_rows import blocks, trials
+from dtjob_trainer.models import global_rows
+from dtjob_trainer.models.by_rows import blocks, inlined, trials
 from dtjob_trainer.models.by_rows.slices import Edge, Slice, UnknownPartError, cut_out, key_of, maker_of
 from dtjob_trainer.models.cuts import Cut, setting
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dtjob_trainer.models.inlined: functions that a step calls become parts of its graph."""
+"""dtjob_trainer.models.by_rows.inlined: functions that a step calls become parts of its graph."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from dtjob_trainer.models import inlined
+from dtjob_trainer.models.by_rows import inlined
 
 
 def traced(step: Any, *, inline: bool) -> list[str]:
@@ -34,7 +34,7 @@ def test_a_function_is_traced_into_the_step_and_not_for_later_steps() -> None:
 
     found = traced(inner, inline=True)
     assert "StatelessIf" in found or "If" in found
-    assert "PartitionedCall" not in found and "StatefulPartitionedCall" not in found
+    assert not any("PartitionedCall" in each for each in found)
     factor[0] = 3.0
     assert inner(tf.constant(1.0)).numpy() == 3.0
     assert any("PartitionedCall" in each for each in traced(inner, inline=False))
