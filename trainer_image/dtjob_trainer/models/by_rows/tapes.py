@@ -13,18 +13,17 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from dtjob_trainer.models.by_rows import scalars
+from dtjob_trainer.models.by_rows import gradient_functions, scalars
 from dtjob_trainer.models.by_rows.slices import Slice, key_of
 from dtjob_trainer.models.cuts import Cut, current_cut
-from dtjob_trainer.models.gradients import functions
 
 
 def heard() -> AbstractContextManager[None]:
     """While this lasts, gradients of a replica's loss by variables are as above."""
-    return functions.heard(_hearing)
+    return gradient_functions.heard(_hearing)
 
 
-def _hearing(own: functions.Gradient) -> functions.Gradient:
+def _hearing(own: gradient_functions.Gradient) -> gradient_functions.Gradient:
     def gradient(target: Any, sources: Any, output_gradients: Any = None, *args: Any, **kwargs: Any) -> Any:
         cut, traced = current_cut.get(), scalars.current()
 

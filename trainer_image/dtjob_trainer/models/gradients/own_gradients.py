@@ -15,8 +15,9 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from dtjob_trainer.models.by_rows import gradient_functions
 from dtjob_trainer.models.cuts import Cut, setting, weighed
-from dtjob_trainer.models.gradients import functions, indexed_slices
+from dtjob_trainer.models.gradients import indexed_slices
 from dtjob_trainer.models.instances import overridden
 from dtjob_trainer.models.optimizers import outermost
 
@@ -36,7 +37,7 @@ class Watch:
     def tapes(self) -> Iterator[None]:
         """While this lasts, note what tapes give."""
 
-        def noting(own: functions.Gradient) -> functions.Gradient:
+        def noting(own: gradient_functions.Gradient) -> gradient_functions.Gradient:
             def gradient(*args: Any, **kwargs: Any) -> Any:
                 found = own(*args, **kwargs)
                 self._given.update({id(each): each for each in tf.nest.flatten(found)})
@@ -44,7 +45,7 @@ class Watch:
 
             return gradient
 
-        with functions.heard(noting):
+        with gradient_functions.heard(noting):
             yield
         self._given.clear()
 
@@ -72,10 +73,10 @@ def applied_by(optimizers: Sequence[Any], watch: Watch) -> Iterator[None]:
 
 def summed() -> contextlib.AbstractContextManager[None]:
     """While this lasts, tapes give sums in steps that are `acting`."""
-    return functions.heard(_summing)
+    return gradient_functions.heard(_summing)
 
 
-def _summing(own: functions.Gradient) -> functions.Gradient:
+def _summing(own: gradient_functions.Gradient) -> gradient_functions.Gradient:
     def gradient(target: Any, sources: Any, *args: Any, **kwargs: Any) -> Any:
         found, acting = own(target, sources, *args, **kwargs), _acting.get()
         # replicas cannot meet within a loop
