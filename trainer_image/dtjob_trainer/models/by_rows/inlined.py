@@ -8,7 +8,7 @@ optimizers a step applies, and that applies none. And nobody would see losses an
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import Any
@@ -47,6 +47,7 @@ def _looking(own: Callable[..., Any]) -> Callable[..., Any]:
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         if not _inlining.get() or tf.executing_eagerly():
             return own(self, *args, **kwargs)
+        args = _converted(args, self.input_signature or ())
         if not self._autograph:
             return self.python_function(*args, **kwargs)
         converted = autograph_util.py_func_from_autograph(self.python_function, self._experimental_autograph_options)
@@ -55,3 +56,14 @@ def _looking(own: Callable[..., Any]) -> Callable[..., Any]:
 
     found: Callable[..., Any] = autograph_artifact(call)
     return found
+
+
+def _converted(args: Sequence[Any], signature: Sequence[Any]) -> list[Any]:
+    """`args` as a function would get them: those numbers are tensors of which its `signature` has the types."""
+
+    def convert(spec: Any, value: Any) -> Any:
+        is_plain = isinstance(spec, tf.TensorSpec) and not isinstance(value, tf.Tensor | tf.Variable)
+        return tf.convert_to_tensor(value, spec.dtype) if is_plain else value
+
+    known = [convert(spec, value) for spec, value in zip(signature, args, strict=False)]
+    return [*known, *args[len(known) :]]

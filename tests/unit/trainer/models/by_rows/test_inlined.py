@@ -59,3 +59,11 @@ def test_functions_that_are_not_to_be_inlined_stay() -> None:
             return function(value)
 
     assert any("PartitionedCall" in each for each in traced(step, inline=True))
+
+
+def test_numbers_are_tensors_of_the_types_in_the_signature() -> None:
+    @tf.function(input_signature=[tf.TensorSpec([]), tf.TensorSpec([], tf.int32)])
+    def inner(value: Any, times: Any) -> Any:
+        return value * tf.cast(times, value.dtype)
+
+    assert "Cast" in traced(lambda value: inner(value, 3), inline=True)
