@@ -47,12 +47,12 @@ def _looking(own: Callable[..., Any]) -> Callable[..., Any]:
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         if not _inlining.get() or tf.executing_eagerly():
             return own(self, *args, **kwargs)
-        args = _converted(args, self.input_signature or ())
+        given = _converted(args, self.input_signature or ())
         if not self._autograph:
-            return self.python_function(*args, **kwargs)
+            return self.python_function(*given, **kwargs)
         converted = autograph_util.py_func_from_autograph(self.python_function, self._experimental_autograph_options)
         with ag_ctx.ControlStatusCtx(ag_ctx.Status.UNSPECIFIED):  # what calls it may have been left unconverted
-            return converted(*args, **kwargs)
+            return converted(*given, **kwargs)
 
     found: Callable[..., Any] = autograph_artifact(call)
     return found
