@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dtjob.api.spec.replica_specs import ReplicaSpec
-from dtjob.crd.rule import Reason, Rule, Value
+from dtjob.crd.rule import Reason, Rule, Value, default_of
 
 _POLICY = "self.elasticPolicy"
 _WORKERS = "self.replicaSpecs.worker"
@@ -12,7 +12,7 @@ _WORKERS = "self.replicaSpecs.worker"
 
 def replicas_of(block: Value) -> int:
     """How many tasks this block of replicaSpecs asks for."""
-    return int(block.get("replicas", ReplicaSpec().replicas))
+    return int(block.get("replicas", default_of(ReplicaSpec, "replicas")))
 
 
 def _workers(spec: Value) -> Value:

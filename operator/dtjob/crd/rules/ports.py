@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from dtjob.api.spec.network import Network
 from dtjob.api.spec.pod_template import TRAINING_CONTAINER
 from dtjob.api.spec.replica_specs import Role
-from dtjob.crd.rule import Rule, Value
+from dtjob.crd.rule import Rule, Value, default_of
 from dtjob.crd.rules.templates import pod, pod_frame
 
-_DEFAULTS = Network().model_dump(by_alias=True)
 _OF_TRAINER = ("statusPort", "rendezvousPort")
 """Ports on which only the trainer listens, so only with program."""
 _OURS_CEL = "([self.network.port] + (has(self.program) ? [self.network.statusPort, self.network.rendezvousPort] : []))"
@@ -19,7 +18,7 @@ _CONTAINERS = ("containers", "initContainers")
 
 
 def _port(spec: Value, field: str) -> int:
-    return int((spec.get("network") or {}).get(field, _DEFAULTS[field]))
+    return int((spec.get("network") or {}).get(field, default_of(Network, field)))
 
 
 def _ours(spec: Value) -> set[int]:
@@ -40,8 +39,8 @@ def _differ(one: str, other: str) -> Rule:
         "spec",
         f"n.{one} != n.{other}",
         lambda spec: spec.get("program") is None or _port(spec, one) != _port(spec, other),
-        f"{one} (by default {_DEFAULTS[one]}) and {other} (by default {_DEFAULTS[other]}) must differ: change one of "
-        "them",
+        f"{one} (by default {default_of(Network, one)}) and {other} (by default {default_of(Network, other)}) must "
+        "differ: change one of them",
         f"network.{one}",
         frame="!has(self.program) || [self.network].all(n, {})",
     )

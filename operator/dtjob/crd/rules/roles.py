@@ -8,7 +8,7 @@ import re
 from dtjob.api.spec.network import Network
 from dtjob.api.spec.replica_specs import MAX_REPLICAS, Role
 from dtjob.api.spec.strategy import Strategy
-from dtjob.crd.rule import Reason, Rule, Value
+from dtjob.crd.rule import Reason, Rule, Value, default_of
 from dtjob.crd.rules.elastic import replicas_of
 
 NAME_LIMIT = 63
@@ -72,7 +72,7 @@ def cluster_spec_length(name: str, counts: dict[str, int], port: int) -> int:
 
 def _cluster_spec_fits(job: Value) -> bool:
     counts = {role.value: _tasks(job, role.value) for role in ADDRESSED_ROLES}
-    port = (job["spec"].get("network") or {}).get("port", Network().port)
+    port = (job["spec"].get("network") or {}).get("port", default_of(Network, "port"))
     return cluster_spec_length(job["metadata"]["name"], counts, port) <= CLUSTER_SPEC_LIMIT
 
 

@@ -6,19 +6,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from dtjob.api.spec.checkpoint import Checkpoint, CheckpointStorage
+from dtjob.api.spec.checkpoint import Checkpoint
 from dtjob.api.spec.failure_policy import Backoff
 from dtjob.api.spec.strategy import Strategy
-from dtjob.crd.rule import Reason, Rule, Value
+from dtjob.crd.rule import Reason, Rule, Value, default_of
 
 _FILE = "[^ ]+[.]py"
 _DEVICE = "(CPU|GPU):[0-9]+"
 _PARTITIONERS = ("fixedShards", "minShardBytes", "maxShardBytes")
 _MODULE = "[A-Za-z_][A-Za-z0-9_]*([.][A-Za-z_][A-Za-z0-9_]*)*"
-_BACKOFF = Backoff()
-"""With the defaults, which a rule's Python does not see filled in."""
-_CHECKPOINT = Checkpoint(storage=CheckpointStorage()).model_dump(mode="json", by_alias=True)
-"""The defaults of checkpoint."""
+_INITIAL, _MAX = (default_of(Backoff, field) for field in ("initialSeconds", "maxSeconds"))
+"""The defaults of backoff, which a rule's Python does not see filled in."""
 
 
 def _if_there(block: str) -> str:
@@ -51,7 +49,7 @@ def _unset_without_program(field: str) -> Rule:
 
 def _default_without_program(field: str) -> Rule:
     """A field of checkpoint with a default, which nobody reads without a program: then it keeps its default."""
-    default = _CHECKPOINT[field]
+    default = default_of(Checkpoint, field)
     return _only_with_program(
         "checkpoint", field, f"b.{field} == {default!r}", lambda block: block.get(field, default) == default
     )
@@ -161,11 +159,9 @@ TRAINER_RULES = (
     Rule(
         "spec.failurePolicy.backoff",
         "self.maxSeconds >= self.initialSeconds",
-        lambda backoff: (
-            backoff.get("maxSeconds", _BACKOFF.max_seconds) >= backoff.get("initialSeconds", _BACKOFF.initial_seconds)
-        ),
-        f"maxSeconds (by default {_BACKOFF.max_seconds}) is below initialSeconds (by default "
-        f"{_BACKOFF.initial_seconds}): raise it, or lower initialSeconds",
+        lambda backoff: backoff.get("maxSeconds", _MAX) >= backoff.get("initialSeconds", _INITIAL),
+        f"maxSeconds (by default {_MAX}) is below initialSeconds (by default {_INITIAL}): raise it, or lower "
+        "initialSeconds",
         "maxSeconds",
     ),
 )
