@@ -1,17 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A role's pod template and its training container, in Python and in CEL."""
+"""A role's pod template and its training container, in CEL."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from dtjob.api.spec.pod_template import TRAINING_CONTAINER
-
-
-def training(replica: Any) -> list[Any]:
-    """The template's training container, as a list of none or one; `replica` is a block of replicaSpecs."""
-    spec = (replica.get("template") or {}).get("spec") or {}
-    return [container for container in spec.get("containers") or [] if container["name"] == TRAINING_CONTAINER]
 
 
 def pod_frame(role: str) -> str:

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from dtjob.api.phase import Phase
-from dtjob.crd.answers.problems import changed_fields
 from dtjob.crd.reference.changes import (
     ELASTIC,
     NO,
@@ -23,6 +22,7 @@ from dtjob.crd.reference.changes import (
 )
 from dtjob.crd.schema import INT_OR_STRING, Schema, spec_schema
 from tests.refusals.manifests import Manifest, job
+from tests.unit.operator.crd.changed import changed_fields
 
 NEVER_MIND = {"volume"}
 """Open blocks, of which the page says the same as of the block around them."""
