@@ -128,6 +128,7 @@ images:  ## Build the operator's and the trainer's image into ~/.cache/dtjob/ima
 
 crd: $(STAMP)  ## Write crds/, the chart's copy and docs/reference/api.md from operator/dtjob/api/ and crd/
 	@$(BIN)/python -m dtjob.crd
+	@$(BIN)/python -m tools.reference
 
 chart: $(STAMP)  ## Write the README of the chart from its values
 	@$(BIN)/python -m tools.chart readme

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the files that are made from the models and the rules: the definition, the JSON schema, the reference page.
+"""Writes the files that are made from the models and the rules: the definition and the JSON schema.
 
-python -m dtjob.crd             # writes crds/, the chart's copy of the definition, and docs/reference/api.md
+python -m dtjob.crd             # writes crds/ and the chart's copy of the definition
 python -m dtjob.crd --check     # exit code 1 if a file is not what would be written
 """
 
@@ -13,19 +13,17 @@ from pathlib import Path
 from dtjob.api.job import KIND, PLURAL, VERSION
 from dtjob.crd import json_schema
 from dtjob.crd.definition import KEEP, text
-from dtjob.crd.reference.page import page
 
 ROOT = Path(__file__).resolve().parents[3]
 FILE = ROOT / "crds" / f"{PLURAL}.yaml"
 CHART_FILE = ROOT / "helm" / "dtjob" / "files" / "crd.yaml"
 JSON_SCHEMA_FILE = ROOT / "crds" / "json-schema" / f"{KIND.lower()}_{VERSION}.json"
 """By the name that kubeconform looks for."""
-PAGE_FILE = ROOT / "docs" / "reference" / "api.md"
 
 
 def files() -> dict[Path, str]:
     """Each file that is made from here, and its content."""
-    return {FILE: text(), CHART_FILE: text(KEEP), JSON_SCHEMA_FILE: json_schema.text(), PAGE_FILE: page()}
+    return {FILE: text(), CHART_FILE: text(KEEP), JSON_SCHEMA_FILE: json_schema.text()}
 
 
 def main(arguments: list[str]) -> int:

@@ -62,6 +62,6 @@ def test_a_field_that_is_not_there_is_an_error() -> None:
 
 
 @pytest.mark.parametrize("text", ["self.a &&", "(self.a", "self.a self.b", "has(self.a", "[1, 2"])
-def test_what_is_no_expression_is_refused(text: str) -> None:
+def test_a_text_that_is_no_expression_is_refused(text: str) -> None:
     with pytest.raises((ValueError, IndexError, SyntaxError)):
         cel.holds(text, {"self": SELF})

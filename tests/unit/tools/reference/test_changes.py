@@ -9,7 +9,10 @@ from typing import Any
 import pytest
 
 from dtjob.api.phase import Phase
-from dtjob.crd.reference.changes import (
+from dtjob.crd.schema import INT_OR_STRING, Schema, spec_schema
+from tests.refusals.manifests import Manifest, job
+from tests.unit.operator.crd.changed import changed_fields
+from tools.reference.changes import (
     ELASTIC,
     NO,
     PARTLY,
@@ -20,9 +23,6 @@ from dtjob.crd.reference.changes import (
     may_change,
     may_change_at,
 )
-from dtjob.crd.schema import INT_OR_STRING, Schema, spec_schema
-from tests.refusals.manifests import Manifest, job
-from tests.unit.operator.crd.changed import changed_fields
 
 NEVER_MIND = {"volume"}
 """Open blocks, of which the page says the same as of the block around them."""
