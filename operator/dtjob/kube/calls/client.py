@@ -62,8 +62,7 @@ class Kube:
     def __init__(self, api_client: client.ApiClient, transport: Transport, observer: Observer = NOBODY) -> None:
         self._client, self._transport = api_client, transport
         self._observer = observer
-        recorder = Recorder(self._call)
-        self._events = Outbox(recorder.record, recorder.hurry)
+        self._events = Outbox(Recorder(self._call).record)
         self._pod_groups = pod_group_calls.Served(self._call)
 
     @property
