@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Words of other APIs in a dtjob manifest, and what to write for them: TFJob's, PyTorchJob's, TrainJob's, Job's,
-JobSet's and RayJob's, and those that dtjob had before v1beta1.
+JobSet's and RayJob's.
 
 An API server says of each that the field is unknown. `dtjob validate` and `dtjob run` say this too.
 """
@@ -22,29 +22,6 @@ _ROLES: Mapping[str, str] = {
     **dict.fromkeys(("Chief", "Master", "master"), "write chief"),
     **{word: f"write {word.lower()}" for word in ("Worker", "PS", "Evaluator")},
 }
-_BEFORE_V1BETA1: Mapping[str, str] = {
-    "spec.replicas": "write replicaSpecs",
-    "spec.replicas.*": "write replicaSpecs.{role}",
-    "spec.replicas.*.count": "write replicaSpecs.{role}.replicas",
-    "spec.replicas.*.min": "write elasticPolicy.minReplicas",
-    "spec.replicas.*.max": "write elasticPolicy.maxReplicas",
-    "spec.replicaSpecs.*.count": "write replicaSpecs.{role}.replicas",
-    "spec.replicaSpecs.*.min": "write elasticPolicy.minReplicas",
-    "spec.replicaSpecs.*.max": "write elasticPolicy.maxReplicas",
-    "spec.runPolicy.cleanPods": "write cleanPodPolicy in spec",
-    "spec.runPolicy.elasticity": "write elasticPolicy in spec",
-    "spec.cleanPods": "write cleanPodPolicy",
-    "spec.program.entry": "write program.entrypoint",
-    "spec.checkpoint.directory": "write checkpoint.storage.mountPath, or checkpoint.storage.uri for a bucket",
-    "spec.checkpoint.volume": "write checkpoint.storage.volume",
-    "spec.checkpoint.mount": "write checkpoint.storage.mountOn",
-    "spec.checkpoint.keep": "write checkpoint.maxToKeep",
-    "spec.checkpoint.async": "write checkpoint.writeMode: Async or Sync",
-    "spec.failurePolicy.maxDisruptions": "write failurePolicy.maxDisruptionsWithoutProgress",
-    "spec.scheduling.gang.queue": "write scheduling.gang.volcano.queue",
-    "spec.scheduling.gang.timeoutSeconds": "write scheduling.gang.coscheduling.scheduleTimeoutSeconds",
-    "spec.network.policy": "write network.isolation: Job or None",
-}
 _RUN_POLICY: Mapping[str, str] = {
     "spec.runPolicy": "write its fields in spec",
     **{
@@ -62,7 +39,6 @@ _RUN_POLICY: Mapping[str, str] = {
     "spec.runPolicy.schedulingPolicy.scheduleTimeoutSeconds": "write startDeadlineSeconds in spec",
 }
 _ADVICE: Mapping[str, str] = {
-    **_BEFORE_V1BETA1,
     **_RUN_POLICY,
     # TFJob, PyTorchJob, TrainJob
     "spec.tfReplicaSpecs": _SPECS,
@@ -75,7 +51,8 @@ _ADVICE: Mapping[str, str] = {
     "spec.elasticPolicy.metrics": "create a HorizontalPodAutoscaler for the job's scale subresource",
     "spec.trainer": "write program, image and replicaSpecs",
     "spec.runtimeRef": "write strategy and replicaSpecs",
-    # Job, HorizontalPodAutoscaler
+    # Job, Deployment, HorizontalPodAutoscaler
+    "spec.replicas": _WORKERS,
     "spec.backoffLimit": "write failurePolicy.maxRestarts",
     "spec.podFailurePolicy": _RULES,
     "spec.parallelism": _WORKERS,
@@ -105,17 +82,14 @@ _VALUES: Mapping[tuple[str, str], str] = {
         "write LeaveFailed to leave a failed evaluator alone, or RestartAndIgnoreMaxRestarts for what Ignore means in "
         "a Job"
     ),
-    ("spec.failurePolicy.rules[].action", "RestartUncounted"): "write RestartAndIgnoreMaxRestarts",
     ("spec.failurePolicy.rules[].action", "RestartJobSetAndIgnoreMaxRestarts"): "write RestartAndIgnoreMaxRestarts",
     ("spec.failurePolicy.rules[].action", "RestartJobSet"): "write Restart",
     ("spec.failurePolicy.rules[].action", "Count"): "write Restart",
     ("spec.failurePolicy.rules[].action", "FailJobSet"): "write FailJob",
-    ("spec.network.isolation", "Isolated"): "write Job",
 }
 _ALWAYS_ONE = "remove it: there is always one {role}"
 _SINGLE = ("chief", "evaluator")
-_NUMBERS = ("spec.replicas.*.count", "spec.replicaSpecs.*.count", "spec.replicaSpecs.*.replicas")
-_ROLE = re.compile(r"^(spec\.replicas|spec\.replicaSpecs)\.(\w+)(?=\.|$)")
+_ROLE = re.compile(r"^spec\.replicaSpecs\.(\w+)(?=\.|$)")
 
 
 def instead(path: str) -> str | None:
@@ -126,12 +100,8 @@ def instead(path: str) -> str | None:
     match = _ROLE.match(path)
     if match is None:
         return None
-    role, of_any = match[2], _ROLE.sub(r"\1.*", path)
-    if role in _SINGLE and of_any in (
-        "spec.replicas.*.count",
-        "spec.replicaSpecs.*.count",
-        "spec.replicaSpecs.*.replicas",
-    ):
+    role, of_any = match[1], _ROLE.sub("spec.replicaSpecs.*", path)
+    if role in _SINGLE and of_any == "spec.replicaSpecs.*.replicas":
         return _ALWAYS_ONE.format(role=role)
     advice = _ADVICE.get(of_any)
     return advice and advice.format(role=role)

@@ -7,7 +7,7 @@ from dtjob.api.job import GROUP, MANAGED_BY_LABEL
 from dtjob.api.spec.pod_template import TRAINING_CONTAINER
 from dtjob.api.spec.replica_specs import Role
 from dtjob.crd.rule import Reason, Rule
-from dtjob.crd.rules.templates import training_frame
+from dtjob.crd.rules.templates import of_training
 
 _POD = "spec.replicaSpecs.*.template.spec"
 _QUANTITY = r"^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)(n|u|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei|[eE][+-]?[0-9]+)?$"
@@ -39,14 +39,8 @@ _SETS_TF_CONFIG = "has(c.env) && c.env.exists(v, v.name == 'TF_CONFIG')"
 
 def _tf_config_of_the_program(role: str) -> Rule:
     """With a program the supervisor makes TF_CONFIG; an image's own command may be given another one."""
-    return Rule(
-        "spec",
-        f"!({_SETS_TF_CONFIG}) || !has(self.program)",
-        f"{_TF_CONFIG_IS_OURS}: remove it, or remove program",
-        f"replicaSpecs.{role}.template.spec.containers",
-        Reason.FORBIDDEN,
-        at_creation=True,  # what runs in a container stays (`suspended_roles.py`)
-        frame=training_frame(role),
+    return of_training(
+        role, f"!({_SETS_TF_CONFIG}) || !has(self.program)", f"{_TF_CONFIG_IS_OURS}: remove it, or remove program"
     )
 
 
@@ -72,16 +66,11 @@ def _quantities(at: str) -> Rule:
 
 def _program_decides(role: str) -> Rule:
     """With a program, the training container's command and args are dtjob's."""
-
-    return Rule(
-        "spec",
+    return of_training(
+        role,
         "!(has(c.command) || has(c.args)) || !has(self.program)",
         f"program says what the container {TRAINING_CONTAINER} runs: remove its command and args and use "
         "program.entrypoint and program.args, or remove program",
-        f"replicaSpecs.{role}.template.spec.containers",
-        Reason.FORBIDDEN,
-        at_creation=True,  # what runs in a container stays (`suspended_roles.py`)
-        frame=training_frame(role),
     )
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from dtjob.api.spec.pod_template import TRAINING_CONTAINER
 from dtjob.api.spec.replica_specs import Role
-from dtjob.crd.rule import Reason, Rule
-from dtjob.crd.rules.templates import pod, pod_frame, training_frame
+from dtjob.crd.rule import Rule
+from dtjob.crd.rules.templates import of_training, pod, pod_frame
 
 _IN_TEMPLATE = "replicaSpecs.{role}.template.spec.containers[name=" + TRAINING_CONTAINER + "]"
 
@@ -15,33 +15,21 @@ def _template(role: str) -> str:
     return _IN_TEMPLATE.format(role=role)
 
 
-def _of_training(role: str, cel: str, message: str) -> Rule:
-    return Rule(
-        "spec",
-        cel,
-        f"{message}: keep one of them",
-        f"replicaSpecs.{role}.template.spec.containers",
-        Reason.FORBIDDEN,
-        at_creation=True,  # what runs in a container stays (`suspended_roles.py`)
-        frame=training_frame(role),
-    )
-
-
 def _image(role: str) -> Rule:
-    return _of_training(
+    return of_training(
         role,
         "!has(c.image) || !has(self.image)",
-        f"spec.image and spec.{_template(role)}.image both set the image",
+        f"spec.image and spec.{_template(role)}.image both set the image: keep one of them",
     )
 
 
 def _environment(role: str) -> Rule:
     # A look for each name in the list of names: pairs of variables would pass the API server's budget for a rule.
     named = "[self.program.env.map(v, v.name)].exists(names, c.env.exists(v, v.name in names))"
-    return _of_training(
+    return of_training(
         role,
         f"!has(c.env) || !has(self.program) || !has(self.program.env) || !{named}",
-        f"spec.program.env and spec.{_template(role)}.env both set a variable of one name",
+        f"spec.program.env and spec.{_template(role)}.env both set a variable of one name: keep one of them",
     )
 
 
