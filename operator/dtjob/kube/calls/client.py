@@ -84,7 +84,7 @@ class Kube:
         path = f"{path_of(kind, metadata['namespace'], version)}?fieldValidation=Strict"
         try:
             stored = typed(kind, await self._call("POST", path, gangs.as_served(manifest, version)), version)
-            await pod_group_calls.refuse_dropped(self, manifest, stored)
+            await pod_group_calls.refuse_dropped(self.delete, manifest, stored)
             return stored
         except ApiError as error:
             if error.code == 409 and error.reason == "AlreadyExists":
