@@ -231,12 +231,26 @@ def _link(path: Path, links: Path) -> bool:
     given_up = time.monotonic() + PATIENCE
     while time.monotonic() < given_up:
         shutil.rmtree(links, ignore_errors=True)
-        with contextlib.suppress(FileNotFoundError):  # another task is exchanging it
-            before = path.stat().st_ino
+        with contextlib.suppress(FileNotFoundError), _opened(path) as directory:  # another task is exchanging it
             with contextlib.suppress(shutil.Error):
                 shutil.copytree(path, links, copy_function=os.link)
-                if path.stat().st_ino == before:
+                if _is_at(directory, path):
                     return True
-            if path.stat().st_ino == before:
+            if _is_at(directory, path):
                 return False
     return False
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[int]:
+    """The directory `path`. While it is open, no other directory gets its inode's number."""
+    directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        yield directory
+    finally:
+        os.close(directory)
+
+
+def _is_at(directory: int, path: Path) -> bool:
+    """Whether the open `directory` is the one at `path`. Raises FileNotFoundError if there is none."""
+    return os.path.samestat(os.fstat(directory), path.stat())

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import errno
+import shutil
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -80,6 +81,26 @@ def test_a_model_is_of_one_task_while_others_save(task: Any, tmp_path: Path) -> 
         over.set()
         saver.join()
     assert names(tmp_path) == {"exported"}
+
+
+def test_a_model_that_is_replaced_while_it_is_linked_is_read_whole(
+    task: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "exported"
+    saving(task)("one", str(path))
+    copy, replacements = shutil.copytree, ["two"]
+
+    def replaced_meanwhile(source: Any, *how: Any, **named: Any) -> None:
+        text = replacements.pop() if replacements else None
+        if text:
+            (path / "saved_model.pb").unlink()  # another task has exchanged the directory, and removes this one
+        copy(source, *how, **named)
+        if text:
+            shutil.rmtree(path)
+            save(text, str(path))  # the file system may give it the number of the directory that was removed
+
+    monkeypatch.setattr(shutil, "copytree", replaced_meanwhile)
+    assert task.reading(read, "export_dir")(str(path)) == {"two"}
 
 
 @pytest.mark.parametrize("left", ["new", "away"])
