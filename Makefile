@@ -30,8 +30,8 @@ lint: $(STAMP)  ## ruff, mypy --strict and import-linter
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
 
-unit: $(STAMP)  ## Only the unit tests (about 5 minutes)
-	@$(BIN)/python -m pytest tests/unit
+unit: $(STAMP)  ## Only the unit tests (about 5 minutes; PROCESSES=4: four tests at a time)
+	@$(BIN)/python -m pytest tests/unit $(if $(filter command,$(origin PROCESSES)),-n $(PROCESSES))
 
 simulate: $(STAMP)  ## Look through 3,000 simulated lives of jobs, others each time (LIVES=…, SEED=…; about 10 minutes)
 	@seed=$(or $(SEED),$$RANDOM); echo "make simulate SEED=$$seed looks through the same lives again"; \
@@ -69,7 +69,7 @@ chaos: $(STAMP)  ## Kill -9 the chief in 100 saves of 200 MB, and any task at 20
 	@$(BIN)/python -m pytest -m slow -s tests/trainer/test_chaos.py tests/trainer/test_random_kills.py
 
 benchmarks: $(STAMP) binaries  ## Measure training against TensorFlow alone, and the operator (a quiet machine, an hour)
-	@for each in steps_per_second data_memory checkpoint_stall first_step start recovery variables parameter_server plan_cost operator_memory event_cost event_loop rules_cost; do echo "$$each"; $(BIN)/python -m benchmarks.$$each; done
+	@for each in steps_per_second data_memory restore_memory checkpoint_stall first_step start recovery variables parameter_server plan_cost operator_memory event_cost event_loop rules_cost; do echo "$$each"; $(BIN)/python -m benchmarks.$$each; done
 
 SCENARIOS := burst big_job standing_load small_beside_big away
 # Where tables, plots and numbers go; what stands there of a scenario is overwritten.

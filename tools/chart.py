@@ -28,7 +28,7 @@ HEAD = """# The chart `dtjob`
 It installs the operator of dtjob and the CustomResourceDefinition `DistributedTrainingJob`. Helm 4 and Kubernetes 1.30
 or newer are needed.
 
-```
+```sh
 helm install dtjob helm/dtjob --namespace dtjob-system --create-namespace \\
   --set image.repository=REGISTRY/dtjob-operator,image.tag=TAG,jobs.image=REGISTRY/dtjob-trainer:TAG
 ```

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the files that are made from the models and the rules: the definition and the JSON schema.
 
-python -m tools.definition             # writes crds/ and the chart's copy of the definition
+python -m tools.definition             # writes crds/, the chart's copy of the definition, and the
+                                       # schema that the command line reads
 python -m tools.definition --check     # exit code 1 if a file is not what would be written
 """
 
@@ -14,6 +15,7 @@ from typing import Any
 import yaml
 
 from dtjob.api.job import KIND, PLURAL, VERSION
+from dtjob.crd.answers import manifest_schema
 from dtjob.crd.definition import crd
 from tools import json_schema
 
@@ -26,6 +28,7 @@ FILE = ROOT / "crds" / f"{PLURAL}.yaml"
 CHART_FILE = ROOT / "helm" / "dtjob" / "files" / "crd.yaml"
 JSON_SCHEMA_FILE = ROOT / "crds" / "json-schema" / f"{KIND.lower()}_{VERSION}.json"
 """By the name that kubeconform looks for."""
+MANIFEST_SCHEMA_FILE = Path(manifest_schema.__file__).with_name(manifest_schema.FILE)
 
 
 def text(annotations: dict[str, str] | None = None) -> str:
@@ -37,7 +40,12 @@ def text(annotations: dict[str, str] | None = None) -> str:
 
 def files() -> dict[Path, str]:
     """Each file that is made from here, and its content."""
-    return {FILE: text(), CHART_FILE: text(KEEP), JSON_SCHEMA_FILE: json_schema.text()}
+    return {
+        FILE: text(),
+        CHART_FILE: text(KEEP),
+        JSON_SCHEMA_FILE: json_schema.text(),
+        MANIFEST_SCHEMA_FILE: manifest_schema.text(),
+    }
 
 
 def main(arguments: list[str]) -> int:

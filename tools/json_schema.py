@@ -10,9 +10,8 @@ import json
 from typing import Any
 
 from dtjob.api.job import API_VERSION, KIND
-from dtjob.crd.answers.metadata import metadata_schema
 from dtjob.crd.definition import schema
-from dtjob.crd.schema import INT_OR_STRING, LIST_TYPE, PRESERVE, Schema
+from dtjob.crd.schema import INT_OR_STRING, LIST_TYPE, PRESERVE, Schema, metadata_schema
 
 _KEPT = (
     *("description", "default", "enum", "format", "minimum", "maximum", "minLength", "maxLength", "pattern"),

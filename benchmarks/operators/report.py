@@ -56,17 +56,20 @@ def write(result: Mapping[str, Any], units: Mapping[str, str], goals: Sequence[G
 
 
 def index(directory: Path) -> str:
-    """Markdown: what was run when, of all results in a directory, and what of that which was to hold does."""
+    """Markdown: what was run when, of all results in a directory, which goals hold, and all plots."""
     head = ["", "when (UTC)", "command", "rounds", "minutes", "load before", "commit", "goals that hold"]
-    lines = [_row(head), _row(["---"] * len(head))]
+    lines, plots = [_row(head), _row(["---"] * len(head))], ["", "## Plots"]
     for file in sorted(directory.glob("*.json")):
         result = json.loads(file.read_text())
+        if "rounds" not in result:  # what the picture of a recovery is drawn from
+            continue
         files = f"[{file.stem}]({file.stem}.md), [plot]({file.stem}.png)"
         counted = [str(len(result["rounds"])), f"{result['tookSeconds'] / 60:.0f}"]
         counted += [str(result["machine"]["loadBefore"]), result["versions"]["commit"]]
+        plots += ["", f"![{result['title']}]({file.stem}.png)"]
         held = list(result["goals"].values())
         lines.append(_row([files, result["when"], f"`{result['command']}`", *counted, f"{sum(held)} of {len(held)}"]))
-    return "\n".join([_INDEX_HEAD, *lines, ""])
+    return "\n".join([_INDEX_HEAD, *lines, *plots, ""])
 
 
 def verdicts(rounds: Sequence[Mapping[str, Any]], goals: Sequence[Goal]) -> dict[str, bool]:

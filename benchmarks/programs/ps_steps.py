@@ -46,13 +46,16 @@ def network(seconds):
     return keras.Sequential([keras.Input((4,)), Slow(seconds), keras.layers.Dense(1)])
 
 
-def scheduled(step, batches):
-    """Schedule a call of `step` for each batch, and wait for all; steps per second."""
+def scheduled(step, *arrays):
+    """Schedule a call of `step` for each row of the arrays, and wait for all; steps per second.
+
+    Each batch is made and freed in turn, as from a Dataset. To free one, TensorFlow calls the worker that had it.
+    """
     began = time.perf_counter()
-    for batch in batches:
-        coordinator.schedule(step, args=batch)
+    for row in range(len(arrays[0])):
+        coordinator.schedule(step, args=tuple(tf.constant(array[row : row + 1]) for array in arrays))
     coordinator.join()
-    return len(batches) / (time.perf_counter() - began)
+    return len(arrays[0]) / (time.perf_counter() - began)
 
 
 class Turns(keras.callbacks.Callback):
@@ -88,10 +91,7 @@ def by_fit(seconds):
     signature = [tf.TensorSpec([None, 4]), tf.TensorSpec([None, 1])]
     step = tf.function(lambda x, y: strategy.run(replica, args=(x, y)), input_signature=signature)
 
-    def alone():
-        return scheduled(step, [(tf.constant(x[k : k + 1]), tf.constant(y[k : k + 1])) for k in range(steps)])
-
-    turns, trained = Turns(alone), network(seconds)
+    turns, trained = Turns(lambda: scheduled(step, x, y)), network(seconds)
     trained.compile(keras.optimizers.SGD(0.01), "mse")
     dt.fit(trained, x, y, batch_size=1, epochs=rounds + 1, callbacks=[turns], verbose=0)
     return turns.rates[1:], turns.others[1:]
@@ -121,11 +121,8 @@ def by_train(seconds):
     def by_dtjob():
         dt.train(step_fn, rows, batch_size=1, variables=[ends, count], total_steps=len(rows))
 
-    def alone():
-        scheduled(step, [(tf.constant(rows[k : k + 1]),) for k in range(len(rows))])
-
-    scheduled(step, [(tf.constant(rows[:1]),)] * workers)
-    rates = [(rate(by_dtjob), rate(alone)) for _ in range(rounds)]
+    scheduled(step, rows[:workers])
+    rates = [(rate(by_dtjob), rate(lambda: scheduled(step, rows))) for _ in range(rounds)]
     return [one for one, _ in rates], [other for _, other in rates]
 
 

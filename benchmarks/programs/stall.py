@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trains weights and writes, as JSON, the gaps between steps: stall.py FILE EPOCHS EVERY MEGABYTES BEST (0 or 1)."""
+"""Trains weights and writes, as JSON, the gaps between steps: stall.py SIDE FILE EPOCHS EVERY MEGABYTES BEST (0 or 1).
+
+SIDE: dtjob (dt.fit of a job that saves after EVERY steps) or keras (Model.fit with BackupAndRestore, beside FILE).
+"""
 
 import json
 import sys
@@ -11,8 +14,8 @@ import numpy as np
 
 import dtjob_trainer as dt
 
-file = Path(sys.argv[1])
-epochs, every, megabytes, best = map(int, sys.argv[2:])
+side, file = sys.argv[1], Path(sys.argv[2])
+epochs, every, megabytes, best = map(int, sys.argv[3:])
 
 
 class Gaps(keras.callbacks.Callback):
@@ -40,8 +43,11 @@ rows = np.zeros((per_epoch * 8, 1000), np.float32)
 gaps = Gaps()
 callbacks = [gaps]
 if best:  # the best weights are there from the end of the first epoch on
-    callbacks.append(keras.callbacks.EarlyStopping("loss", status_delay=epochs, restore_best_weights=True))
-dt.fit(model, rows, np.zeros((len(rows), 1), np.float32), batch_size=8, epochs=epochs, callbacks=callbacks)
+    callbacks.append(keras.callbacks.EarlyStopping("loss", patience=epochs, restore_best_weights=True))
+if side == "keras":
+    callbacks.append(keras.callbacks.BackupAndRestore(str(file.parent / "backup"), every, delete_checkpoint=False))
+fit = dt.fit if side == "dtjob" else keras.Model.fit
+fit(model, rows, np.zeros((len(rows), 1), np.float32), batch_size=8, epochs=epochs, callbacks=callbacks)
 # the gap after step k, counted from 1, is gaps[k - 1], and the step that follows it steps[k]
 later = range(per_epoch + 1, len(gaps.gaps) + 1)
 saves = [gaps.gaps[k - 1] for k in later if k % every == 0]

@@ -1,48 +1,133 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands of kubectl on the pages work, against a real API server."""
+"""The commands of kubectl and dtjob on the pages work, against a real API server. `test_page_helm.py` runs helm's."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from dtjob.cli.main import app
 from tests.cluster.conftest import Kubectl
+from tests.cluster.support.editor import editor
 from tests.cluster.support.jobs import job, wait_phase
 from tests.cluster.support.kubelet import Kubelet
+from tests.cluster.support.node_streams import NodeStreams
 from tests.cluster.support.operator_process import OperatorProcess
-from tests.unit.page_commands import PAGES, ROOT, of_blocks, of_text
+from tests.unit.page_commands import PAGES
+from tests.unit.page_runs import commands_of, everywhere, filled, text, write_files
+from tools.cluster.control_plane import ControlPlane
 from tools.cluster.rest import Api
 
-LOOKING = ("get", "describe", "explain", "scale", "autoscale", "patch", "apply")
-"""Commands that end at once. Files are applied for a trial only, and `--watch` is left out."""
+NODE = "node-of-pages"
+JOBS = ("digits", "classifier", "spot")
+CHANGING = ("restart", "scale", "suspend", "resume")
+"""Commands of dtjob that change a job, in the order in which they are run, each for STEERED."""
+STEERED = "spot"
+AFTER_THE_END = ("wait", "top")
+"""Commands of dtjob and kubectl that wait for the end of the job."""
+OF_FILES, TRIED = ("apply", "create"), ("scale", "autoscale", "patch", "delete", "drain")
+"""Verbs of kubectl that the API server only tries: those that need files of the page, and those that need jobs."""
+WITH_HELM = "build/dtjob.yaml"
+"""`test_page_helm.py` makes this file and applies it."""
 
 
-def _commands() -> set[tuple[str, ...]]:
-    """Each command on the pages that concerns jobs or files of this repository."""
-    found = set()
-    for page in PAGES:
-        for program, *words in [*of_blocks(page), *of_text(page)]:
-            applies = words[0] == "apply" and words[1:2] == ["-f"] and (ROOT / words[-1]).exists()
-            of_jobs = any(word.startswith(("dtj", "dtjob")) for word in words) and words[0] != "apply"
-            whole = len(words) > 2 or words[-1] == "dtjobs"
-            if program == "kubectl" and words[0] in LOOKING and whole and (applies or of_jobs):
-                found.add(tuple(word for word in words if word not in ("--watch", "NAME")))
-    return found
+@pytest.fixture
+def kubelet(api: Api, namespace: str) -> Iterator[Kubelet]:
+    with Kubelet(api, namespace, auto=True, node=NODE) as running:
+        yield running
 
 
-def test_the_kubectl_commands_of_the_pages_work(
-    shared_operator: OperatorProcess, api: Api, namespace: str, kubectl: Kubectl, auto_kubelet: Kubelet
-) -> None:
-    wanted = sorted(_commands())
-    assert {words[0] for words in wanted} >= {"get", "describe", "explain", "scale", "patch", "apply"}
-    wrong = [problem for words in wanted if words[0] == "apply" and (problem := _problem(words, kubectl))]
-    for name in ("digits", "spot"):
-        api.create("dtjobs", namespace, job(name, elasticPolicy={"minReplicas": 2, "maxReplicas": 8}))
+@pytest.fixture
+def node(cluster: ControlPlane, api: Api, kubelet: Kubelet, tmp_path: Path) -> Iterator[NodeStreams]:
+    checkpoints = tmp_path / "checkpoints"
+    for name in ("model.keras", "ckpt-7.index", "best/ckpt-6.index", "events/train/events.out"):
+        (checkpoints / name).parent.mkdir(parents=True, exist_ok=True)
+        (checkpoints / name).write_text(name)
+    with NodeStreams(cluster, api, NODE, checkpoints) as running:
+        running.logs.update(
+            {f"{name}-{task}-0": ["hello"] for name in JOBS for task in ("chief-0", "worker-0", "worker-1")}
+        )
+        yield running
+
+
+@pytest.fixture
+def running(api: Api, namespace: str, shared_operator: OperatorProcess, node: NodeStreams) -> None:
+    """The jobs that the pages name."""
+    claim = {"storage": {"volume": {"persistentVolumeClaim": {"claimName": "data"}}}}
+    for name in JOBS:
+        api.create("dtjobs", namespace, job(name, checkpoint=claim, elasticPolicy={"minReplicas": 2, "maxReplicas": 8}))
+    for name in JOBS:
         wait_phase(api, namespace, "Running", name)
-    wrong += [problem for words in wanted if words[0] != "apply" and (problem := _problem(words, kubectl))]
+
+
+def test_the_commands_of_the_pages_for_files_work(kubectl: Kubectl, tmp_path: Path) -> None:
+    wrong, verbs = [], set()
+    for number, page in enumerate(PAGES):
+        commands = [words[1:] for words in commands_of(page) if words[0] == "kubectl" and words[1] in OF_FILES]
+        if commands:
+            (tmp_path / str(number)).mkdir()
+            write_files(page, tmp_path / str(number))
+        for words in commands:
+            if WITH_HELM not in words:
+                verbs.add(words[0])
+                wrong += _of_kubectl(words, kubectl, tmp_path / str(number))
+    assert wrong == []
+    assert verbs == set(OF_FILES)
+
+
+def test_the_commands_of_the_pages_for_jobs_work(
+    cluster: ControlPlane,
+    api: Api,
+    namespace: str,
+    kubectl: Kubectl,
+    kubelet: Kubelet,
+    running: None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    user, administrator = editor(cluster, api, namespace, tmp_path), tmp_path / "administrator"
+    administrator.write_text(cluster.kubeconfig.read_text())
+    commands = list(everywhere("cluster").values())
+    ours = [words[1:] for words in commands if words[0] == "dtjob"]
+    theirs = [words[1:] for words in commands if words[0] == "kubectl" and words[1] not in OF_FILES]
+    last = [words for words in (*ours, *theirs) if words[0] in AFTER_THE_END]
+    changing = sorted((words for words in ours if words[0] in CHANGING), key=lambda words: CHANGING.index(words[0]))
+    assert [words[0] for words in changing] == list(CHANGING)
+    assert {words[0] for words in theirs} >= set(TRIED)
+
+    wrong = [said for words in theirs if words not in last for said in _of_kubectl(words, kubectl, tmp_path)]
+    for words in ours:
+        if words not in last and words not in changing:
+            wrong += _of_dtjob(filled(words), administrator if words == ["check"] else user)
+    for words in changing:
+        wrong += _of_dtjob(filled([word.replace("JOB", STEERED) for word in words]), user)
+    kubelet.exit("digits-chief-0-0", 0)
+    wait_phase(api, namespace, "Succeeded", "digits")
+    for words in last:
+        wrong += _of_dtjob(filled(words), user) if words in ours else _of_kubectl(words, kubectl, tmp_path)
     assert wrong == []
 
 
-def _problem(words: tuple[str, ...], kubectl: Kubectl) -> str:
-    """Why this command fails; empty where it works."""
-    trial = ["--dry-run=server"] if words[0] in ("apply", "scale", "autoscale", "patch") else []
-    files = [str(ROOT / word) if (ROOT / word).exists() and "/" in word else word for word in words]
+def _of_kubectl(words: list[str], kubectl: Kubectl, folder: Path) -> list[str]:
+    """Why this command fails; empty where it works. It ends at once: `--watch` is left out."""
+    kept = [NODE if word == "NODE" else word for word in filled(words) if word != "--watch"]
+    made = [
+        re.sub(r"(?<==)(\w+\.(?:py|npz))$", lambda found: str((folder / found[1]).resolve()), word) for word in kept
+    ]
+    files = [str((folder / word).resolve()) if word[0] != "-" and (folder / word).exists() else word for word in made]
+    trial = ["--dry-run=server"] if words[0] in (*OF_FILES, *TRIED) else []
     done = kubectl(*files, *trial, check=False)
-    return "" if done.returncode == 0 else f"{' '.join(words)}: {done.stderr}"
+    return [] if done.returncode == 0 else [f"kubectl {text(words)}: {done.stderr}"]
+
+
+def _of_dtjob(words: list[str], kubeconfig: Path) -> list[str]:
+    """Why this command fails with the rights of this user; empty where it works."""
+    done = CliRunner().invoke(app, [*words, "--kubeconfig", str(kubeconfig)])
+    if done.exit_code == 0 and "Traceback" not in done.stderr:
+        return []
+    return [f"dtjob {text(words)}: exit code {done.exit_code}: {done.output[-500:]} {done.exception!r}"]

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import http.server
+import shutil
 import signal
 import subprocess
 import sys
@@ -132,6 +133,11 @@ def test_logs_are_followed_to_the_end_of_the_job(
     assert said.splitlines()[-1].startswith("digits: Succeeded")
 
 
+def listens_to_ctrl_c() -> None:
+    """Let a child be interrupted, also if a shell started these tests in the background: it ignores SIGINT."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_tensorboard_is_forwarded_until_it_is_interrupted(
     cluster: ControlPlane, api: Api, namespace: str, digits: dict[str, object], node: NodeStreams, tmp_path: Path
 ) -> None:
@@ -149,7 +155,8 @@ def test_tensorboard_is_forwarded_until_it_is_interrupted(
     node.ports[6006] = board.server_port
     kubeconfig = editor(cluster, api, namespace, tmp_path)
     command = [sys.executable, "-m", "dtjob", "tensorboard", "digits", "--port", "0", "--kubeconfig", str(kubeconfig)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as forwarding:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, preexec_fn=listens_to_ctrl_c) as forwarding:
         assert forwarding.stdout is not None
         address = forwarding.stdout.readline().split()[-1]
         for path in ("a", "b"):
@@ -160,6 +167,43 @@ def test_tensorboard_is_forwarded_until_it_is_interrupted(
     board.shutdown()
     board.server_close()
     assert (forwarding.returncode, said) == (130, "digits: looking for its checkpoints\n")
+    assert not [pod for pod in api.list("pods", namespace) if "helper" in pod["metadata"]["name"]]
+
+
+def test_tensorboard_that_ends_by_itself_ends_the_command(
+    cluster: ControlPlane,
+    api: Api,
+    namespace: str,
+    digits: dict[str, object],
+    node: NodeStreams,
+    kubelet: Kubelet,
+    tmp_path: Path,
+) -> None:
+    kubeconfig = editor(cluster, api, namespace, tmp_path)
+    command = [sys.executable, "-m", "dtjob", "tensorboard", "digits", "--port", "0", "--kubeconfig", str(kubeconfig)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as forwarding:
+        assert forwarding.stdout is not None
+        forwarding.stdout.readline()
+        (pod,) = (one["metadata"]["name"] for one in api.list("pods", namespace) if "helper" in one["metadata"]["name"])
+        node.logs[pod] = ["No module named tensorboard"]
+        kubelet.exit(pod, 1, container="helper")
+        _, said = forwarding.communicate(timeout=120)
+    assert forwarding.returncode == 2
+    assert said.splitlines()[1] == "dtjob: TensorBoard has ended: failed (1): No module named tensorboard"
+    assert not [one for one in api.list("pods", namespace) if "helper" in one["metadata"]["name"]]
+
+
+def test_tensorboard_of_a_job_that_wrote_nothing_for_it_names_the_field(
+    dtjob: Run, api: Api, namespace: str, digits: dict[str, object], tmp_path: Path
+) -> None:
+    shutil.rmtree(tmp_path / "checkpoints" / "events")
+    done = dtjob("tensorboard", "digits", "--port", "0")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "digits: looking for its checkpoints\n"
+        "dtjob: digits: has written nothing for TensorBoard; to see a job there, set `spec.tensorBoard: {}` before it "
+        "starts\n",
+    )
     assert not [pod for pod in api.list("pods", namespace) if "helper" in pod["metadata"]["name"]]
 
 

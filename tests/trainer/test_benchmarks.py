@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import checkpoint_stall, data_memory, parameter_server
+from benchmarks import checkpoint_stall, data_memory, parameter_server, restore_memory
 from benchmarks.operators import local_recovery, rounds
 
 
@@ -39,9 +39,9 @@ def test_each_part_of_parameter_server_is_measured_on_both_sides(capsys: pytest.
 @pytest.mark.slow
 def test_saves_are_measured_without_and_with_arrays_of_callbacks(capsys: pytest.CaptureFixture[str]) -> None:
     checkpoint_stall.main(["--saves=3", "--every=10", "--megabytes=1"])
-    without, best = json.loads(capsys.readouterr().out).values()
-    assert without["saves"] == best["saves"] == 3
-    assert without["checkpointMegabytes"] >= 1
+    dtjob, keras = (list(side.values()) for side in json.loads(capsys.readouterr().out).values())
+    assert all(run["saves"] == 3 and run["checkpointMegabytes"] >= 1 for run in (*dtjob, *keras))
+    without, best = dtjob
     assert best["checkpointMegabytes"] == pytest.approx(2 * without["checkpointMegabytes"], rel=0.1)
 
 
@@ -51,3 +51,11 @@ def test_the_memory_of_arrays_is_measured_on_both_sides(capsys: pytest.CaptureFi
     rows = [line.strip("| ").split(" | ") for line in capsys.readouterr().out.splitlines()[2:]]
     assert [row[:2] for row in rows] == [["array", "64"], ["mapped", "64"]]
     assert all(float(number) > -64 for row in rows for number in row[2:])
+
+
+@pytest.mark.slow
+def test_a_restore_is_measured_on_both_sides(capsys: pytest.CaptureFixture[str]) -> None:
+    restore_memory.main(["--megabytes", "8", "--rounds=1"])
+    rows = [line.strip("| ").split(" | ") for line in capsys.readouterr().out.splitlines()[2:]]
+    assert [row[:2] for row in rows] == [["dtjob", "8"], ["keras", "8"]]
+    assert all(float(number) > 0 for row in rows for number in row[2:])

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.trainer.support.event_files import scalars
+from tests.trainer.support.event_files import marked_steps, scalars
 from tests.trainer.support.harness import ROOT, Cluster
 
 WRITE = """
@@ -65,4 +65,4 @@ def test_a_custom_loop_that_is_killed_shows_each_step_once(tmp_path: Path, argum
             assert [step for step, _ in found[tag]] == [15, 30, 45, 60], tag
         assert found["loss"][-1][1] == pytest.approx(run["chief-0"].status["metrics"]["loss"], rel=1e-6)
         assert found[rates[0]][0][1] == pytest.approx(0.05)
-        assert len(list(events.glob("plugins/profile/*/*.xplane.pb"))) == 1
+        assert marked_steps(events) == [5, 6]

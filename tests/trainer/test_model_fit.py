@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """`Model.fit`, `evaluate` and `predict` in a job: they train under the job's strategy, with one device's numbers."""
 
+import json
 import re
 from pathlib import Path
 
 import pytest
 
 from dtjob_trainer.loops.building import NOT_STATIC
+from tests.trainer.support.event_files import marked_steps
 from tests.trainer.support.harness import Cluster
 
 TWO = {"logicalCPUs": 2}
@@ -27,6 +29,14 @@ def found(output: str) -> list[float]:
     """Losses and metrics of the epochs, then of the evaluation."""
     (line,) = (line for line in output.splitlines() if line.startswith("found "))
     return [float(number) for number in line.split()[1:]]
+
+
+def test_a_profile_has_marks_of_its_steps(tmp_path: Path) -> None:
+    board = json.dumps({"profile": {"firstStep": 2, "steps": 3}})
+    env = {"DTJOB_TENSORBOARD": board}
+    with Cluster(tmp_path, "OneDevice", {"chief": 1}, "model_fit.py", checkpoint={}, env=env) as run:
+        run.run()
+        assert marked_steps(run.checkpoints / "events" / "train") == [2, 3, 4]
 
 
 @pytest.fixture(scope="module")

@@ -38,7 +38,6 @@ NEARLY = {
 large temperature are rounded."""
 REFUSED = {
     **{("keras_guides/loop_from_scratch.py", strategy): "runs outside of strategy.run" for strategy in STRATEGIES},
-    ("keras_guides/batch_callbacks.py", "ParameterServer"): "has methods for each batch",
 }
 """What nobody can distribute, and words of the sentence that says so."""
 QUICK = {

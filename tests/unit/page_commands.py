@@ -17,44 +17,59 @@ PAGES = [
     *sorted((ROOT / "benchmarks").rglob("README.md")),
     ROOT / "helm" / "dtjob" / "README.md",
 ]
-PROGRAMS = ("dtjob", "make", "helm", "kubectl")
-NO_COMMANDS = ("yaml", "python", "json", "mermaid", "toml", "dockerfile", "ini", "promql")
-"""Languages of blocks that hold no commands."""
+PROGRAMS = ("dtjob", "make", "helm", "kubectl", "python", "docker", "kind", "ctr", "kubeconform")
+COMMANDS, SESSION, NO_COMMANDS = (
+    "sh",
+    "console",
+    ("text", "yaml", "python", "json", "mermaid", "dockerfile", "diff"),
+)
+"""Languages of blocks: each line is a command; lines that begin with `$` are commands; no line is one."""
+PLAIN_SHELL = ("for", "done", "echo", "cat", "tail")
+"""Words that may begin a part of a command line beside PROGRAMS."""
 UNFINISHED = ("…", "...", "[", "<", "{")
 """Where these stand in a command of the text, it is a form of commands and not a command."""
 
 
-_BLOCKS = re.compile(r"^( *)```(\w*)\n(.*?)^ *```", re.M | re.S)
+_BLOCKS = re.compile(r"^ *```([^\n]*)\n(.*?)^ *```", re.M | re.S)
+
+
+def blocks(page: Path) -> list[tuple[str, str]]:
+    """Language and text of each block of code."""
+    return _BLOCKS.findall(page.read_text())
+
+
+def parts(page: Path) -> Iterator[list[str]]:
+    """The words of each part of a command line in the blocks of commands and sessions, without the redirections."""
+    for language, block in blocks(page):
+        for line in re.sub(r"\\\n\s*", " ", block).splitlines():
+            if language == COMMANDS or (language == SESSION and line.startswith("$ ")):
+                yield from _parts(line.strip().removeprefix("$ "))
 
 
 def of_blocks(page: Path) -> Iterator[list[str]]:
-    """The words of each command in blocks of code whose program is one of PROGRAMS, without the redirections."""
-    for _, language, block in _BLOCKS.findall(page.read_text()):
-        if language not in NO_COMMANDS:
-            for line in re.sub(r"\\\n\s*", " ", block).splitlines():
-                yield from _of_line(line.strip())
+    """The same where the program is one of PROGRAMS."""
+    yield from filter(None, map(_program, parts(page)))
 
 
 def of_text(page: Path) -> Iterator[list[str]]:
     """The same of what stands as code in the text. It may leave out arguments."""
     for code in re.findall(r"(?<!`)`([^`\n]+)`(?!`)", _BLOCKS.sub("", page.read_text())):
         if not any(mark in code for mark in UNFINISHED):
-            yield from _of_line(code)
+            try:
+                yield from filter(None, map(_program, _parts(code)))
+            except ValueError:  # code with an apostrophe
+                continue
 
 
-def _of_line(line: str) -> Iterator[list[str]]:
-    try:
-        words = _words(line.removeprefix("$ "))
-    except ValueError:  # a line of text with an apostrophe
-        return
-    command: list[str] = []
-    for word in [*words, ";"]:
+def _parts(line: str) -> Iterator[list[str]]:
+    part: list[str] = []
+    for word in [*_words(line), ";"]:
         if word not in (";", "&&", "||", "|", "&"):
-            command.append(word)
+            part.append(word)
             continue
-        if program := _program(command):
-            yield program
-        command = []
+        if part:
+            yield part[1:] if part[0] == "do" else part
+        part = []
 
 
 def _words(line: str) -> list[str]:

@@ -45,5 +45,5 @@ def _targets(step: dict[str, Any], job: dict[str, Any]) -> list[str]:
     found: list[str] = []
     for words in re.findall(r"^\s*make (.+?)(?:&&|$)", step.get("run", ""), re.M):
         name = re.fullmatch(r"\$\{\{ matrix\.(\w+) \}\}", words.strip())
-        found += matrix[name[1]] if name else words.split()
+        found += matrix[name[1]] if name else [word for word in words.split() if "=" not in word]
     return found

@@ -18,7 +18,7 @@ from typer.exceptions import Exit, TyperException
 from dtjob.cli.main import app
 from tests.unit.page_commands import PAGES, ROOT, of_blocks, of_text
 
-DTJOB: Any = typer.main.get_command(app)
+DTJOB: Any = typer.main.get_command(app())
 MAKEFILE = (ROOT / "Makefile").read_text()
 SCENARIOS = re.findall(r"^SCENARIOS := (.*)$", MAKEFILE, re.M)[0].split()
 TARGETS = {*re.findall(r"^([a-z0-9-]+):", MAKEFILE, re.M), *(f"bench-{name}" for name in SCENARIOS)}
@@ -51,20 +51,22 @@ def test_the_programs_accept_all_commands_of_the_page(page: Path) -> None:
 )
 def test_a_wrong_command_is_found(command: str, tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    page.write_text(f"```\n{command}\n```\n")
+    page.write_text(f"```sh\n{command}\n```\n")
     assert [bool(_problem(found)) for found in of_blocks(page)] == [True]
 
 
 def test_commands_are_read_out_of_blocks_and_text(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(
-        "```sh\n$ make images && kubectl get pods \\\n   -o wide > list.txt  # all\nW=1 .venv/bin/dtjob list | cat\n"
-        "```\n```yaml\nmake: test\n```\nRun `kubectl dtjob top digits` or `dtjob fetch JOB [PATH…]`.\n"
+        "```sh\nmake images && kubectl get pods \\\n   -o wide > list.txt  # all\nW=1 .venv/bin/dtjob list | cat\n"
+        "```\n```console\n$ make test\nmake lint\n```\n```yaml\nmake: test\n```\n"
+        "Run `kubectl dtjob top digits` or `dtjob fetch JOB [PATH…]`.\n"
     )
     assert [*of_blocks(page), *of_text(page)] == [
         ["make", "images"],
         ["kubectl", "get", "pods", "-o", "wide"],
         ["dtjob", "list"],
+        ["make", "test"],
         ["dtjob", "top", "digits"],
     ]
 

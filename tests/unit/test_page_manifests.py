@@ -1,19 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every job in README.md and docs/, and every part of one, is one that an API server takes."""
+"""Every block of YAML in README.md and docs/ is a job or a part of one that an API server takes, or is of another kind.
+`tests/cluster/test_page_manifests.py` shows the objects to a real API server.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 import yaml
 
 from dtjob.api.job import API_VERSION, KIND
 from dtjob.crd.answers.problems import problems
+from dtjob.crd.definition import crd
 from dtjob.crd.schema import spec_schema
+from dtjob.crd.status_schema import status_schema
 
 ROOT = Path(__file__).parents[2]
 OWN_TEST = "failure-rules.md"
@@ -39,11 +45,20 @@ def jobs(page: Path) -> Iterator[dict[str, Any]]:
     for document in documents(page):
         if document.get("kind") == KIND:
             yield document
-            continue
-        part = document["spec"] if set(document) == {"spec"} else document
-        if set(part) <= FIELDS:
+        elif (part := part_of_a_spec(document)) is not None:
             whole = {**REST_OF_A_JOB, **part}
             yield {"apiVersion": API_VERSION, "kind": KIND, "metadata": {"name": "digits"}, "spec": whole}
+
+
+def part_of_a_spec(document: dict[str, Any]) -> dict[str, Any] | None:
+    """The fields of a spec where the document has these and nothing else."""
+    part: dict[str, Any] = document["spec"] if set(document) == {"spec"} else document
+    return part if set(part) <= FIELDS else None
+
+
+def others(page: Path) -> Iterator[dict[str, Any]]:
+    """The page's documents that are neither objects of a cluster nor parts of a spec."""
+    yield from (one for one in documents(page) if "kind" not in one and part_of_a_spec(one) is None)
 
 
 PAGES = [page for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))) if page.name != OWN_TEST]
@@ -63,3 +78,49 @@ def test_a_manifest_of_a_page_with_an_unknown_field_is_a_problem(tmp_path: Path)
     page = tmp_path / "page.md"
     page.write_text("```yaml\nreplicaSpecs: {worker: {count: 2}}\n```\n")
     assert [bool(problems(job)) for job in jobs(page)] == [True]
+
+
+def test_every_other_block_is_of_a_known_sort() -> None:
+    """Of Kueue's configuration and a scheduler's profiles, `tests/integrations/` has the whole."""
+    sorts = {key for page in PAGES for one in others(page) for key in one}
+    assert sorts == {"status", "jobs", "integrations", "multiKueue", "profiles"}
+
+
+def test_parts_of_a_status_have_fields_of_the_status() -> None:
+    found = [one["status"] for page in PAGES for one in others(page) if "status" in one]
+    assert len(found) > 1
+    for part in found:
+        jsonschema.validate(part, closed(status_schema()))
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({"goodput": {"steps": {"keep": 1}}}, closed(status_schema()))
+
+
+def test_values_of_the_chart_are_allowed() -> None:
+    schema = json.loads((ROOT / "helm" / "dtjob" / "values.schema.json").read_text())
+    found = [one for page in PAGES for one in others(page) if set(one) <= set(schema["properties"])]
+    kinds = {one["kind"]: one for one in documents(ROOT / "docs" / "operate" / "installing.md") if "kind" in one}
+    found.append(kinds["Application"]["spec"]["source"]["helm"]["valuesObject"])
+    found.append(kinds["HelmRelease"]["spec"]["values"])
+    assert len(found) > 2
+    for values in found:
+        jsonschema.validate(values, {**schema, "required": []})
+
+
+def test_kueue_is_given_the_kind_as_it_names_kinds() -> None:
+    definition = crd()["spec"]
+    (version,) = [one["name"] for one in definition["versions"]]
+    text = "".join(yaml.safe_dump(one) for one in others(ROOT / "docs" / "jobs" / "kueue.md"))
+    kind = f"{definition['names']['kind']}.{version}.{definition['group']}"
+    assert text.count(kind) == text.count("externalFrameworks") > 0
+
+
+def closed(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema without what must be there, and with no other fields than those that it names."""
+    kept = {
+        key: {name: closed(part) for name, part in value.items()} if key == "properties" else value
+        for key, value in schema.items()
+        if key != "required"
+    }
+    if "items" in kept:
+        kept["items"] = closed(kept["items"])
+    return {**kept, "additionalProperties": kept.get("additionalProperties", "properties" not in kept)}

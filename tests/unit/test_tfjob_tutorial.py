@@ -27,7 +27,7 @@ def run(folder: Path, *words: str) -> tuple[int, str, str]:
     """The command in a folder with the page's files: exit code, output, and what standard error has."""
     for name, text in blocks("file: ").items():
         (folder / name).write_text(text)
-    done = CliRunner().invoke(app, list(words))
+    done = CliRunner().invoke(app(), list(words))
     return done.exit_code, done.stdout, done.stderr
 
 

@@ -79,7 +79,7 @@ def meanings_of_codes(source: str) -> dict[int, str]:
 
 def command_line() -> str:
     """The page of all commands."""
-    root: Any = typer.main.get_command(app)  # Typer has a click of its own inside
+    root: Any = typer.main.get_command(app())  # Typer has a click of its own inside
     context = root.context_class(root, info_name="dtjob")
     return HEAD + "".join(
         "\n".join(["", *_command(command, command.context_class(command, parent=context, info_name=name)), ""])

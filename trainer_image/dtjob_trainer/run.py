@@ -189,12 +189,12 @@ def _give_to_the_program(here: runtime.Runtime, task: Task) -> None:
         io_devices,
         keras_methods,
         own_loops,
-        plain_values,
         refused_methods,
-        saved_models,
+        tuners,
         whole_directories,
         whole_files,
     )
+    from dtjob_trainer.program.outside_replicas import plain_values, saved_models, whole_losses
 
     constructors.give_the_jobs(here, task)
     devices.leave_to_the_job(here)
@@ -203,8 +203,11 @@ def _give_to_the_program(here: runtime.Runtime, task: Task) -> None:
         io_devices.stay_here(task)
     if task.traits.collective:
         whole_directories.save_directories_whole(task)
+    tuners.search_again(here, task)
+    whole_losses.take_means()
     if task.traits.distributed:
         saved_models.load_outside_of_scopes(here)
+        saved_models.call_outside_of_replicas()
     if not task.keras_fit:
         keras_methods.use_ours(task.traits)
     refused_methods.refuse_where_wrong(task)

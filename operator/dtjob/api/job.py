@@ -62,7 +62,7 @@ class Spec(Block):
     success_policy: SuccessPolicy = SuccessPolicy.CHIEF
     """Tasks whose exit code 0 makes the job succeed. Chief (the default): the chief, or worker 0 if there is no chief.
     AllWorkers: every worker, and the chief if there is one."""
-    failure_policy: FailurePolicy = FailurePolicy()
+    failure_policy: FailurePolicy = FailurePolicy.model_construct()
     """What happens when tasks fail."""
     suspend: bool = False
     """true: the job saves within checkpoint.saveTimeoutSeconds, and all its pods are deleted. false: it continues at
@@ -83,9 +83,9 @@ class Spec(Block):
     """Pods that are deleted when the job has ended. Running (the default): those that still run, such as parameter
     servers. All: all of them. None: none. The evaluator first finishes the last checkpoint, for which it has one
     hour."""
-    scheduling: Scheduling = Scheduling()
+    scheduling: Scheduling = Scheduling.model_construct()
     """How the pods are placed."""
-    network: Network = Network()
+    network: Network = Network.model_construct()
     """Ports of the pods, and who may reach them."""
     managed_by: Annotated[str, Field(max_length=63)] | None = None
     """Controller that runs this job, as a domain-prefixed path. Example: kueue.x-k8s.io/multikueue. dtjob ignores the

@@ -39,6 +39,7 @@ spec:
   checkpoint:
     storage: {{volume: {{persistentVolumeClaim: {{claimName: {name}}}}}}}
     everySteps: 100
+  tensorBoard: {{}}
 """
 
 

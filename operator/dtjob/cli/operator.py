@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from pathlib import Path
 
 from dtjob.cli.bad_input import BadInput, check_kubeconfig
-from dtjob.cli.commands.log_format import LogFormat, LogLevel, configure
 from dtjob.kube import process
 from dtjob.kube.calls.kubeconfig import NoCluster
 from dtjob.kube.election.leader import Election
@@ -49,10 +49,10 @@ def election(namespace: str | None, name: str, seconds: int) -> Election:
     return Election(namespace, name, seconds)
 
 
-def run(options: process.Options, level: LogLevel, chosen: LogFormat) -> int:
+def run(options: process.Options, set_up_log: Callable[[], None]) -> int:
     """Run the operator until SIGTERM or SIGINT. Returns the exit code 0. Raises BadInput where there is no cluster."""
     check_kubeconfig(options.kubeconfig)
-    configure(level, chosen)
+    set_up_log()
     try:
         asyncio.run(process.run(options))
     except NoCluster as error:

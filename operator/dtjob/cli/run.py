@@ -72,6 +72,8 @@ def run(options: Options, ahead: Launcher | None = None) -> int:
         # Saved after the last look at the chief, which does not wait for one when it is told to end.
         result["checkpoint"] = {**(result["checkpoint"] or {}), "step": saved}
         result["steps"] = max(result["steps"] or 0, saved)
+    if record.events.is_dir():
+        result["events"] = str(record.events)
     text = "\n".join(summary_text(result, record.logs, _again(options)))
     write_line(text, sys.stderr if options.json_output else sys.stdout)
     if options.json_output:

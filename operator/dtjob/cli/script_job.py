@@ -29,6 +29,7 @@ def manifest(script: Script, gpus: int) -> dict[str, Any]:
         "program": program,
         "replicaSpecs": _replica_specs(script, strategy),
         "checkpoint": {"storage": _storage(script)},
+        "tensorBoard": {},
     }
     return {
         "apiVersion": API_VERSION,

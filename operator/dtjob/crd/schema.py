@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from dtjob.api.job import Spec
+from dtjob.api.object_meta import ObjectMeta
 
 Schema = dict[str, Any]
 
@@ -33,9 +34,16 @@ def spec_schema() -> Schema:
     return structural(Spec)
 
 
+@cache
+def metadata_schema() -> Schema:
+    """The schema of `metadata`. Treat as read only."""
+    return structural(ObjectMeta)
+
+
 def is_always_there(name: str) -> bool:
     """Whether an API server always has this field of `spec`: given by the user, or filled in by default."""
-    return name in spec_schema()["required"] or "default" in spec_schema()["properties"].get(name, {})
+    field = next(one for one in Spec.model_fields.values() if one.alias == name)
+    return field.is_required() or field.default is not None
 
 
 def structural(model: type[BaseModel]) -> Schema:

@@ -73,6 +73,11 @@ class Run:
         return self.kept_at or self.directory / CHECKPOINTS
 
     @property
+    def events(self) -> Path:
+        """Where the job writes for TensorBoard, if it does."""
+        return self.checkpoints / "events"
+
+    @property
     def logs(self) -> Path:
         """Where each pod's log is."""
         return self.directory / "logs"

@@ -15,7 +15,7 @@ Name = Annotated[str, StringConstraints(min_length=1, max_length=253, pattern=r"
 class _Given(BaseModel):
     """Values as JSON has them."""
 
-    model_config = ConfigDict(alias_generator=to_camel, extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(alias_generator=to_camel, extra="forbid", frozen=True, strict=True, defer_build=True)
 
 
 class Variable(_Given):
@@ -72,4 +72,4 @@ class PodDefaults(_Given):
         return [one.model_dump() for one in self.env if one.name not in names]
 
 
-NO_POD_DEFAULTS = PodDefaults()
+NO_POD_DEFAULTS = PodDefaults.model_construct()

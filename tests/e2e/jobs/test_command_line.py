@@ -3,9 +3,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import http.client
+import json
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
+from urllib.request import urlopen
 
 from dtjob.cli.watching.reports import read_reports
 from dtjob.client.cluster import connect
@@ -26,6 +32,33 @@ model.compile(loss="mse", optimizer="sgd")
 dt.fit(model, x, x.sum(axis=1), batch_size=8, epochs=40, save="model.keras")
 print("trained", flush=True)
 """
+
+
+def listens_to_ctrl_c() -> None:
+    """Let a child be interrupted, also if a shell started these tests in the background: it ignores SIGINT."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def tensorboard_tags(namespace: str, cluster: Cluster) -> dict[str, list[str]]:
+    """The scalars of each run that TensorBoard of the job shows after its end."""
+    where = ("-n", namespace, "--kubeconfig", str(cluster.kubeconfig))
+    command = [sys.executable, "-m", "dtjob", "tensorboard", "train", "--port", "0", *where]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, preexec_fn=listens_to_ctrl_c) as shown:
+        try:
+            assert shown.stdout is not None
+            address = shown.stdout.readline().split()[-1]
+            limit = time.monotonic() + 120
+            found: dict[str, list[str]] = {}
+            while not found and time.monotonic() < limit:
+                with (
+                    contextlib.suppress(OSError, http.client.HTTPException),  # it starts, and reads the events
+                    urlopen(f"{address}data/plugin/scalars/tags", timeout=30) as answer,
+                ):
+                    found = {run: list(tags) for run, tags in json.load(answer).items()}
+                time.sleep(0 if found else 0.5)
+            return found
+        finally:
+            shown.send_signal(signal.SIGINT)
 
 
 def test_a_submitted_script_trains_and_its_model_is_fetched(
@@ -56,4 +89,5 @@ def test_a_submitted_script_trains_and_its_model_is_fetched(
     assert "trained" in logs
     dtjob("fetch", "train")
     assert (tmp_path / "model.keras").stat().st_size > 0
+    assert set(tensorboard_tags(namespace, cluster)) == {"train"}
     assert not [pod for pod in api.list("pods", namespace) if "helper" in pod["metadata"]["name"]]

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 READ = """
 import json, sys
@@ -19,9 +20,35 @@ print(json.dumps(found))
 """
 
 
+READ_MARKS = """
+import json, sys
+from tensorflow.tsl.profiler.protobuf import xplane_pb2
+found = []
+with open(sys.argv[1], "rb") as file:
+    planes = xplane_pb2.XSpace.FromString(file.read()).planes
+for plane in planes:
+    stats = {number: one.name for number, one in plane.stat_metadata.items()}
+    for event in [event for line in plane.lines for event in line.events]:
+        if plane.event_metadata[event.metadata_id].name == "train":
+            found += [stat.int64_value for stat in event.stats if stats[stat.metadata_id] == "step_num"]
+print(json.dumps(found))
+"""
+
+
+def marked_steps(directory: Path) -> list[int]:
+    """The steps that the one profile in this directory of events has marks of."""
+    (file,) = directory.glob("plugins/profile/*/*.xplane.pb")
+    found: list[int] = _answer(READ_MARKS, file)
+    return found
+
+
 def scalars(directory: Path) -> dict[str, list[tuple[int, float]]]:
     """Tag to (step, value), as TensorBoard shows them; Keras's drawing of its model left out."""
-    env = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
-    command = [sys.executable, "-c", READ, str(directory)]
-    found = json.loads(subprocess.run(command, env=env, capture_output=True, check=True).stdout)
+    found = _answer(READ, directory)
     return {tag: [(step, value) for step, value in points] for tag, points in found.items()}
+
+
+def _answer(code: str, path: Path) -> Any:
+    env = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
+    command = [sys.executable, "-c", code, str(path)]
+    return json.loads(subprocess.run(command, env=env, capture_output=True, check=True).stdout)

@@ -95,12 +95,14 @@ def test_goals_that_were_not_measured_have_no_verdict(result: dict[str, Any]):
 def test_the_index_says_what_was_run_when(result: dict[str, Any], tmp_path: Path):
     report.write(result, UNITS, GOALS, tmp_path)
     report.write({**result, "scenario": "away", "rounds": result["rounds"][:1]}, UNITS, GOALS, tmp_path)
-    first, second = (tmp_path / "README.md").read_text().splitlines()[-2:]
+    text = (tmp_path / "README.md").read_text()
+    first, second = (line for line in text.splitlines() if line.startswith("| ["))
     command = "`python -m benchmarks.operators.burst --rounds 2`"
     counts = "2 | 2 | 0.1 | 0123456789abcdef | 1 of 2"
     row = f"[burst](burst.md), [plot](burst.png) | 2026-01-01 00:00 | {command} | {counts} |"
     assert row in second
     assert first.startswith("| [away](away.md)")
+    assert text.endswith(f"## Plots\n\n![{result['title']}](away.png)\n\n![{result['title']}](burst.png)\n")
 
 
 def test_without_matplotlib_there_is_no_plot(

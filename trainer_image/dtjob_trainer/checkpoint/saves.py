@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -24,6 +25,8 @@ FORMAT = 1
 """Version of the checkpoint's `state`."""
 REMEMBERED = 1000
 """Of how many earlier checkpoints each one knows the steps."""
+LONG_SECONDS = 1.0
+"""For how long a save may wait for the one before without a word."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,7 @@ class Saves:
         self.history: Eras = ((0, group.tasks),)
         """How many tasks have shared the batches of the run so far."""
         self._writer: Writer | None = None
+        self._said_long = False
         self._earlier: list[int] = []
         """Steps of the checkpoints written so far, for an evaluator that misses some of them."""
         if here.is_chief and here.task is not None and self._settings is not None:
@@ -82,13 +86,27 @@ class Saves:
         """
         if self._settings is None:
             return
+        began = time.monotonic()
         failed = self._writer.settle() if self._writer is not None else None  # else memory would hold two copies
+        self._say_if_long(step, time.monotonic() - began)
         tensors = self._state.capture()
         if self._writer is not None:
             self._earlier = [each for each in self._earlier if each != failed]
             named = {"format": FORMAT, "step": step, "earlier": list(self._earlier), "tasks": self.history, **state()}
             self._writer.write(step, tensors, named)
             self._remember(step)
+
+    def _say_if_long(self, step: int, waited: float) -> None:
+        """Say, once, that a save waits until the one before is written. `waited`: for so many seconds."""
+        if waited < LONG_SECONDS or self._said_long:
+            return
+        self._said_long = True
+        self._here.log(
+            f"training waited {waited:.1f} s until the checkpoint before was written; if this is too long, choose "
+            "larger values of checkpoint.everySteps and everySeconds, or faster storage",
+            level="warning",
+            step=step,
+        )
 
     def restore(self, before: Callable[[int, dict[str, Any]], None] | None = None) -> Restored | None:
         """Give every task the chief's newest checkpoint; None where there is none. Collective.

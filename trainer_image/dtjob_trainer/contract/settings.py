@@ -126,10 +126,11 @@ class ProfiledSteps:
         return done < self.last_step and done + count >= self.first_step
 
     def left(self, done: int) -> int | None:
-        """How many steps may run in one call after `done`, so that no other step is profiled. None: any number."""
+        """How many steps may run in one call after `done`: those up to the first profiled one, and then one by one, as
+        each has a mark of its own in the profile. None: any number."""
         if done >= self.last_step:
             return None
-        return (self.first_step - 1 if done < self.first_step - 1 else self.last_step) - done
+        return max(self.first_step - 1 - done, 1)
 
 
 @dataclass(frozen=True)

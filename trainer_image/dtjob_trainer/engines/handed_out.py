@@ -7,10 +7,12 @@ import time
 from collections import deque
 from typing import Any
 
+import keras
+import numpy as np
 import tensorflow as tf
 
 AHEAD = 4
-"""Steps for each worker that wait until it is free. Their batches are in the chief's memory."""
+"""The most steps for each worker that wait until it is free. Their batches are in the chief's memory."""
 KEPT_SECONDS = 0.1
 """The least time between two steps whose results are kept."""
 _LOOK_SECONDS = 0.5
@@ -64,14 +66,15 @@ class HandedOut:
         """By the id of a function that was handed out, what was traced of it."""
         self._results = Results(self._most + workers)
 
-    def schedule(self, function: Any, args: tuple[Any, ...]) -> None:
-        """Have a free worker call `function`, a `tf.function` with an input signature, with `args`.
+    def schedule(self, function: Any, inputs: Any) -> None:
+        """Have a free worker call `function`, a `tf.function` with an input signature, with the parts of `inputs`.
 
         Waits while there are enough steps that no worker has begun. Raises the error of an earlier step.
         """
-        self._wait_for_room()
+        tensors = tuple(_tensors(part) for part in inputs if part is not None)
+        wait_for_room(self._coordinator._cluster.closure_queue, self._most)
         # in each call of a tf.function TensorFlow looks at the arguments, which takes longer than to hand the step out
-        result = self._coordinator.schedule(self._traced.get(id(function), function), args=args)
+        result = self._coordinator.schedule(self._traced.get(id(function), function), args=(tensors,))
         if id(function) not in self._traced:
             self._traced[id(function)] = function.get_concrete_function()
         self._results.add(result, time.monotonic())
@@ -87,7 +90,7 @@ class HandedOut:
 
     def outstanding(self) -> int:
         """How many steps are not done. Any thread may ask. TensorFlow says only whether there are any (`done`)."""
-        closures = self._closures
+        closures = self._coordinator._cluster.closure_queue
         return int(closures._queue.qsize() + closures._inflight_closure_count)
 
     def wait(self) -> None:
@@ -98,20 +101,28 @@ class HandedOut:
         """Whether `wait` would return at once."""
         return bool(self._coordinator.done())
 
-    @property
-    def _closures(self) -> Any:
-        return self._coordinator._cluster.closure_queue
 
-    def _wait_for_room(self) -> None:
-        """Return when fewer than the most steps wait for a worker, or when a step has failed.
+def wait_for_room(closures: Any, most: int) -> None:
+    """Return while fewer than `most` steps wait for a worker. Else return when half of them do, or if one has failed.
 
-        TensorFlow's own limit of its queue does not serve: a worker that comes back puts its step into the queue again,
-        and would wait there for room for ever.
-        """
-        closures = self._closures
-        with closures._queue_lock:
-            while closures._queue.qsize() >= self._most and closures._error is None:
-                closures._queue_free_slot_condition.wait(_LOOK_SECONDS)
+    So several steps are handed out at once, in half the processor time: between two steps, other processes take the
+    processor's caches.
+
+    TensorFlow's own limit of its queue does not serve: a worker that comes back puts its step into the queue again,
+    and would wait there for room for ever.
+
+    - closures: TensorFlow's queue of the steps.
+    """
+    with closures._queue_lock:
+        if closures._queue.qsize() < most:
+            return
+        while closures._queue.qsize() > most // 2 and closures._error is None:
+            closures._queue_free_slot_condition.wait(_LOOK_SECONDS)
+
+
+def _tensors(part: Any) -> Any:
+    """Tensors for the arrays of a part. Most parts are one array: to look for others in it takes longer."""
+    return tf.constant(part) if isinstance(part, np.ndarray) else keras.tree.map_structure(tf.convert_to_tensor, part)
 
 
 def _is_done(result: Any) -> bool:

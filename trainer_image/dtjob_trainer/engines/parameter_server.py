@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any
 
-import keras
 import tensorflow as tf
 
 from dtjob_trainer.data import elements
@@ -20,7 +19,9 @@ from dtjob_trainer.strategies.collective import Group
 
 
 class ParameterServerEngine(Engine):
-    """Runs steps of a built model on ParameterServer's workers, one a call: none waits for the one before it.
+    """Runs steps of a built model on ParameterServer's workers: none waits for the one before it.
+
+    Of the `watched` kinds, the steps of a call are done when it returns, so that callbacks see each in its order.
 
     Each step is given its examples by the chief: steps are not bound to workers, so this is what makes every example
     count exactly once.
@@ -33,12 +34,15 @@ class ParameterServerEngine(Engine):
         self._steps = {"train": HandedOut(group.strategy), "evaluate": HandedOut(group.strategy)}
         """By kind; TensorFlow has one coordinator for both, so either waits for all."""
         self.batches_ahead = AHEAD * group.strategy._num_workers
+        if watched:
+            self.steps_per_call = trained.steps_per_call
 
     def train(self, source: Source, work: Work) -> int:
-        """Hand out a step for each batch; returns before they are done."""
+        """Hand out a step for each batch; returns before they are done, unless callbacks see them."""
         assert not isinstance(work, Portion)
         for batch in work:
             self._trained = self._schedule("train", source, batch)
+        self._wait_if_watched("train")
         return len(work)
 
     def evaluate(self, source: Source, work: Work) -> int:
@@ -46,6 +50,7 @@ class ParameterServerEngine(Engine):
         assert not isinstance(work, Portion)
         for batch in work:
             self._evaluated = self._schedule("evaluate", source, batch)
+        self._wait_if_watched("evaluate")
         return len(work)
 
     def wait(self) -> None:
@@ -59,6 +64,10 @@ class ParameterServerEngine(Engine):
     def outstanding(self) -> int:
         """Steps handed out that are not done."""
         return self._steps["train"].outstanding()
+
+    def _wait_if_watched(self, kind: Kind) -> None:
+        if kind in self.watched:
+            self._steps[kind].wait()
 
     def _result(self, step: HandedOut) -> Any:
         """Of the last step that is done; steps that run are not waited for."""
@@ -77,8 +86,6 @@ class ParameterServerEngine(Engine):
         return tf.function(step, autograph=False, input_signature=[source.input_spec()])
 
     def _schedule(self, kind: Kind, source: Source, batch: Batch) -> HandedOut:
-        parts = tuple(part for part in batch.inputs if part is not None)
-        tensors = keras.tree.map_structure(tf.convert_to_tensor, parts)
         steps = self._steps[kind]
-        steps.schedule(self._function(kind, source), args=(tensors,))
+        steps.schedule(self._function(kind, source), batch.inputs)
         return steps

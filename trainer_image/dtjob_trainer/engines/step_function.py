@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import keras
 import tensorflow as tf
 
 from dtjob_trainer.engines.feed import Feed
@@ -78,8 +77,7 @@ class ScheduledSteps(Steps):
 
     def run(self, inputs: Any) -> None:
         """Hand out one step; returns before it is done."""
-        tensors = keras.tree.map_structure(tf.convert_to_tensor, tuple(part for part in inputs if part is not None))
-        self._steps.schedule(self._function, args=(tensors,))
+        self._steps.schedule(self._function, inputs)
 
     def wait(self) -> None:
         """Return when every step handed out is done."""

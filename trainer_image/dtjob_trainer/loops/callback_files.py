@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that a ModelCheckpoint has written: a checkpoint keeps them where they are small.
+"""Files that a ModelCheckpoint, or KerasTuner's like, has written: a checkpoint keeps them where they are small.
 
 A script may write them to a temporary directory, or to its working directory, which goes with the pod. It loads them
 after its fit, also where that fit had ended before a restart and writes nothing again.
@@ -28,7 +28,16 @@ PLACEHOLDER = re.compile(r"\{[^{}]*\}")
 ENDS = ("", ".index", ".data-?????-of-?????")
 """How names of files go on after the path. TensorFlow's own format has several files."""
 
+WRITERS = (("keras.", "ModelCheckpoint"), ("tf_keras.", "ModelCheckpoint"), ("keras_tuner.", "SaveBestEpoch"))
+"""How the module begins, and the name, of the classes whose files at `filepath` a program loads."""
+
 Files = dict[str, npt.NDArray[np.uint8]]
+
+
+def are_kept(callback: Any) -> bool:
+    """Whether `callback` is of a class of WRITERS or derives from it, so that a checkpoint keeps its files."""
+    bases = type(callback).__mro__
+    return any(base.__module__.startswith(home) and base.__name__ == name for base in bases for home, name in WRITERS)
 
 
 def begin(callback: Any) -> None:

@@ -48,12 +48,12 @@ KERASS_PART, OWN_PART = "__keras__", "__own__"
 ATTRIBUTES = "__attributes__"
 """What a state has of a user's callback without get_state: attributes that training has changed."""
 FILES = "files"
-"""What the state of a ModelCheckpoint has of the files that it has written."""
+"""What the state of a callback has of the files that it has written."""
 
 
 def begin(callback: Any) -> None:
     """Remember how `callback` is as training begins. Its state is what has changed since."""
-    if keras_name(callback) == "ModelCheckpoint":
+    if callback_files.are_kept(callback):
         callback_files.begin(callback)
     if _has_attributes(callback):
         callback_attributes.begin(callback, _uncopied, STATEFUL.get(keras_name(callback), ()))
@@ -107,7 +107,7 @@ def _kerass_state(callback: Any) -> dict[str, Any]:
         if tf.io.gfile.exists(callback.filename):  # tf_keras's makes it with the first row
             with tf.io.gfile.GFile(callback.filename, "r") as file:
                 state["text"] = file.read()
-    if name == "ModelCheckpoint" and (files := callback_files.written(callback)):
+    if callback_files.are_kept(callback) and (files := callback_files.written(callback)):
         state[FILES] = files
     return state
 
@@ -138,7 +138,7 @@ def _restore_kerass(callback: Any, state: Mapping[str, Any], model: Any) -> None
         callback.csv_file.write(state["text"])
         callback.csv_file.flush()
         callback.append_header = not state["text"]
-    if name == "ModelCheckpoint":
+    if callback_files.are_kept(callback):
         callback_files.put_back(callback, state.get(FILES, {}))
     if name == "TensorBoard" and callback.write_steps_per_second:  # set at the begin of an epoch, which may be past
         callback._epoch_start_time = time.time()

@@ -71,7 +71,9 @@ class Callbacks:
         if asynchronous:
             self._all = [_by_epochs(callback, package) for callback in self._all]
         for callback in self._all:
-            _check(callback, package, asynchronous)
+            _check(callback, package)
+        self.one_at_a_time = [why for c in self._all if asynchronous and (why := _why_one_at_a_time(c, package))]
+        """Why a step waits for the one before it, where it else would not."""
         of_loop = package.History, package.ProgbarLogger  # this loop keeps the one and prints as the other
         here = [is_chief or not _is_chiefs(c) or (writes and path_of(c) is not None) for c in self._all]
         self._running = [type(c) not in of_loop and runs for c, runs in zip(self._all, here, strict=True)]
@@ -93,9 +95,9 @@ class Callbacks:
         self._model = trained.model
         bars = [] if self._bar is None else [self._bar]
         self._own += bars
-        self._list = package.CallbackList(
-            [*called, *bars, self._last], add_history=False, add_progbar=False, model=self._model
-        )
+        # tf_keras refuses methods for batches where it finds ParameterServer, whose steps it does not wait for
+        make = outside_strategy(package.CallbackList) if asynchronous else package.CallbackList
+        self._list = make([*called, *bars, self._last], add_history=False, add_progbar=False, model=self._model)
         self._counter = getattr(self._model, "_train_counter", None)  # of tf_keras, whose TensorBoard reads it
         self._first = 0
         # of all callbacks, wherever they run: what is read for them is read by all tasks together (`alike.agree`)
@@ -215,7 +217,7 @@ class Callbacks:
 
     def files_left_out(self) -> list[str]:
         """What to write instead where files of callbacks are lost with the pod."""
-        writers = (c for c in self._here() if callback_state.keras_name(c) == "ModelCheckpoint")
+        writers = (c for c in self._here() if callback_files.are_kept(c))
         return [why for callback in writers if (why := callback_files.left_out(callback)) is not None]
 
     def set_state(self, states: Sequence[Any], classes: Sequence[str]) -> bool:
@@ -308,16 +310,21 @@ def _why_left_out(callback: Any) -> str | None:
     return None
 
 
-def _check(callback: Any, package: Any, asynchronous: bool) -> None:
+def _check(callback: Any, package: Any) -> None:
     name = type(callback).__name__
     if not isinstance(callback, package.Callback):
         home = package.Callback.__module__.partition(".")[0]
         raise CallbackError(f"callbacks: {name} must be one of {home}.callbacks, as the model is of {home}")
-    if asynchronous and _wants_batches(callback, package, (*BATCH_METHODS, *TEST_BATCH_METHODS)):
-        raise CallbackError(
-            f"callbacks: {name} has methods for each batch, but under ParameterServer batches end in no order; use "
-            f"{_instead_of_batches(callback)}"
-        )
+
+
+def _why_one_at_a_time(callback: Any, package: Any) -> str | None:
+    """What to say of a callback with methods for batches under ParameterServer. None: it has none."""
+    if not _wants_batches(callback, package, (*BATCH_METHODS, *TEST_BATCH_METHODS)):
+        return None
+    return (
+        f"callbacks: {type(callback).__name__} has methods for each batch, so under ParameterServer a step waits for "
+        f"the one before it, and one worker trains at a time; to use all workers, use {_instead_of_batches(callback)}"
+    )
 
 
 def _by_epochs(callback: Any, package: Any) -> Any:

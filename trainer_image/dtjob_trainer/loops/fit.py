@@ -177,7 +177,7 @@ def _remark(here: runtime.Runtime, trained: TrainedModel, callbacks: Callbacks) 
         here.log(why)
     if trained.jit_compile and not (here.traits.compiles or here.traits.tpu):
         here.log(f"jit_compile=True is left aside under {here.traits.name}: XLA compiles no sums over replicas")
-    for remark in trained.remarks():
+    for remark in (*callbacks.one_at_a_time, *trained.remarks()):
         here.warn(remark)
 
 

@@ -219,7 +219,7 @@ class TrainedModel(ABC):
         """While this lasts, the metrics' results are those of all replicas' states. Collective."""
         if often and self._traits.compiles:  # one replica
             return self._read.known(self._metrics())
-        return self._states_of_all(group)
+        return self._states_of_all(group, often)
 
     def _results(self) -> dict[str, Any]:
         """The metrics as they are now. One may have several results, in a dict of its own, which Keras takes apart."""
@@ -230,7 +230,7 @@ class TrainedModel(ABC):
         """What `Model.evaluate` returns of these logs: a number, or a list in the order of the model's metrics."""
 
     @abstractmethod
-    def _states_of_all(self, group: Group) -> AbstractContextManager[Any]:
+    def _states_of_all(self, group: Group, often: bool) -> AbstractContextManager[Any]:
         """The same, of the states read one by one."""
 
     @abstractmethod

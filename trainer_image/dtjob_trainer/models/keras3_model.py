@@ -185,12 +185,12 @@ class KerasModel(TrainedModel):
         return self.model._flatten_metrics_in_order(logs)
 
     @contextlib.contextmanager
-    def _states_of_all(self, group: Group) -> Iterator[None]:
+    def _states_of_all(self, group: Group, often: bool) -> Iterator[None]:
         variables = [v for metric in self._metrics() for v in metric.variables]
         variables = list({id(v): v for v in [*self.model.metrics_variables, *variables]}.values())
-        copies, sums = len(parts_of(group.strategy, variables[0])) * group.tasks if variables else 1, []
-        for variable in variables:
-            parts = parts_of(group.strategy, variable)
+        held = [parts_of(group.strategy, variable) for variable in variables]
+        copies, sums = len(held[0]) * group.tasks if held else 1, []
+        for variable, parts in zip(variables, self._read.parts(held) if often else held, strict=True):
             if variable.aggregation == "only_first_replica":
                 parts = parts[:1] if group.index == 0 else (np.zeros(variable.shape),)
             sums.append(sum_of(parts))
@@ -199,7 +199,10 @@ class KerasModel(TrainedModel):
             if variable.aggregation in ("mean", "none"):
                 merged = merged / copies
             mapping.append((variable, tf.constant(merged.astype(variable.dtype))))
-        with keras.StatelessScope(state_mapping=mapping):
+        with contextlib.ExitStack() as stack:
+            if often:
+                stack.enter_context(self._read.known(self._metrics(), mapping))
+            stack.enter_context(keras.StatelessScope(state_mapping=mapping))
             yield
 
     def _metrics(self) -> list[Any]:

@@ -7,6 +7,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import keras
 import tensorflow as tf
 from tensorflow.python.eager import context
 
@@ -14,35 +15,57 @@ from dtjob_trainer.models.instances import overridden
 
 
 class Results:
-    """Reads the metrics of one model often. For one replica, which has all of their states."""
+    """Reads the metrics of one model often."""
 
     def __init__(self, package: str) -> None:
         """`package`: the model's; classes of its own are in modules below it."""
         self._package = package
         self._metrics: list[Any] = []
-        self._function: Callable[[], Any] | None = None
+        self._function: Callable[..., Any] | None = None
         self._options: Any = None
+        self._parts: Callable[[], Any] | None = None
+
+    def parts(self, variables: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
+        """The values of the `tf.Variable`s that replicas hold of each variable (float64), read by one function.
+
+        They are the same variables in each call.
+        """
+        if self._parts is None:
+            self._parts = _traced(lambda: [tf.stack([tf.cast(v, tf.float64) for v in held]) for held in variables])
+        return [tuple(values.numpy()) for values in self._parts()]
 
     @contextlib.contextmanager
-    def known(self, metrics: Sequence[Any]) -> Iterator[None]:
+    def known(self, metrics: Sequence[Any], states: Sequence[tuple[Any, Any]] = ()) -> Iterator[None]:
         """While this lasts, `result()` of each of `metrics` gives what was read at the beginning.
 
         A class of the program's own is left out: what its Python code does is not known, and a trace runs it once.
+
+        - states: if several replicas count, variables of Keras 3, each with the value of all replicas together. They
+          are the same variables in each call.
         """
         if self._function is None:
             self._metrics = [m for m in metrics if str(type(m).__module__).startswith(f"{self._package}.")]
-            self._function, self._options = self._traced(), _without_rewriting()
+            self._function, self._options = self._read_by(states), _without_rewriting()
         with _call_options(self._options):
-            results = self._function()
+            results = self._function(*(value for _, value in states))
         with contextlib.ExitStack() as stack:
             for metric, result in zip(self._metrics, results, strict=True):
                 stack.enter_context(overridden(metric, result=lambda result=result: result))
             yield
 
-    def _traced(self) -> Callable[[], Any]:
-        function = tf.function(lambda: [metric.result() for metric in self._metrics], autograph=False)
-        concrete: Callable[[], Any] = function.get_concrete_function()
-        return concrete
+    def _read_by(self, states: Sequence[tuple[Any, Any]]) -> Callable[..., Any]:
+        def read(*values: Any) -> list[Any]:
+            instead = [(variable, value) for (variable, _), value in zip(states, values, strict=True)]
+            with keras.StatelessScope(instead) if instead else contextlib.nullcontext():
+                return [metric.result() for metric in self._metrics]
+
+        return _traced(read, *(tf.TensorSpec(value.shape, value.dtype) for _, value in states))
+
+
+def _traced(function: Callable[..., Any], *signature: Any) -> Callable[..., Any]:
+    traced = tf.function(function, autograph=False, input_signature=signature)
+    concrete: Callable[..., Any] = traced.get_concrete_function()
+    return concrete
 
 
 def _without_rewriting() -> Any:

@@ -167,7 +167,7 @@ class LegacyModel(TrainedModel):
         """What `Model.evaluate` returns of these logs."""
         return flatten_metrics_in_order(logs, self.model.metrics_names)
 
-    def _states_of_all(self, group: Group) -> AbstractContextManager[Any]:
+    def _states_of_all(self, group: Group, often: bool) -> AbstractContextManager[Any]:
         return tf_keras_metrics.states_of_all([v for metric in self._metrics() for v in metric.variables], group)
 
     @contextlib.contextmanager

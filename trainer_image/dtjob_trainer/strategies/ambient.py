@@ -26,7 +26,7 @@ def make_ambient(task: Task) -> None:
     strategy = create(task)
     if strategy is not tf.distribute.get_strategy():
         tf.distribute.experimental_set_strategy(strategy)
-        _keep_in_new_graphs(tf.compat.v1)
+        keep_in_new_graphs()
     if task.traits.shared_variables:
         keras_variables.add_in_place()
     if task.traits.synchronous:
@@ -43,23 +43,30 @@ def _enter_scopes() -> None:
         _LIFELONG.enter_context(tf.variable_creator_scope(creator))
 
 
-def _keep_in_new_graphs(v1: Any) -> None:
+def keep_in_new_graphs() -> None:
     """Keep the strategy where a program begins with a new graph, as by `keras.backend.clear_session()`.
 
-    TensorFlow keeps the strategy in the default graph.
+    TensorFlow keeps the strategy in the default graph. Keras 3 and tf_keras call the function of different modules.
     """
     import tensorflow as tf
 
-    original = v1.reset_default_graph
+    v1, v2 = tf.compat.v1, tf.compat.v2
+    for home in (v1, v2.compat.v1, v1.compat.v1):
+        home.reset_default_graph = _keeping(home.reset_default_graph)
 
-    @functools.wraps(original)
+
+def _keeping(reset_default_graph: Callable[[], None]) -> Callable[[], None]:
+    """The function `reset_default_graph`, after which the strategy is what it was."""
+    import tensorflow as tf
+
+    @functools.wraps(reset_default_graph)
     def reset() -> None:
         strategy = tf.distribute.get_strategy() if tf.distribute.has_strategy() else None
-        original()
+        reset_default_graph()
         if strategy is not None:
             tf.distribute.experimental_set_strategy(strategy)
 
-    v1.reset_default_graph = reset
+    return reset
 
 
 def traits_of(task: Task | None) -> Traits:

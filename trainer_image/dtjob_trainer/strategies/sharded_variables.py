@@ -26,6 +26,10 @@ ROW_BY_ROW = (
 )
 """Optimizers that compute each number of a variable of that number, its gradient and its slots alone."""
 
+OF_SHARDS = "_dtjob_of_shards"
+"""The attribute of a joined gradient that has the gradients of the shards. An optimizer that changes the joined
+gradient makes a new one without it. TensorFlow computes the joined gradient only if it is used."""
+
 
 def partitioner(options: Mapping[str, Any], servers: int) -> Any:
     """The partitioner that `strategyOptions.partitioner` asks for; None where it asks for none.
@@ -99,6 +103,7 @@ def _allow_updates(optimizer: Any) -> None:
     update = optimizer._backend_update_step
 
     def backend_update_step(self: Any, gradients: Any, variables: Any, learning_rate: Any) -> None:
+        learning_rate = tf.convert_to_tensor(learning_rate)  # else each ps reads it once for each of its variables
         pairs = list(zip(gradients, variables, strict=True))
         for gradient, variable in pairs:
             if is_sharded(variable) and gradient is not None:
@@ -131,6 +136,9 @@ def _update(optimizer: Any, gradient: Any, variable: Any, learning_rate: Any) ->
 
 def _split(gradient: Any, variable: Any) -> Iterator[tuple[Any, Any]]:
     """Each shard of a Keras variable, and its rows of a gradient of the whole."""
+    if hasattr(gradient, OF_SHARDS):
+        yield from zip(variable.value.variables, getattr(gradient, OF_SHARDS), strict=True)
+        return
     for first, shard in shards_of(variable.value):
         last = first + rows_of(shard)
         if not isinstance(gradient, tf.IndexedSlices):
@@ -225,7 +233,10 @@ def _joined(gradients: list[Any], variable: Any) -> Any:
         slices = [(g.values, g.indices + first) for g, (first, _) in pairs if g is not None]
         values, indices = zip(*slices, strict=True)
         shape = tf.constant(variable.value.shape.as_list(), tf.int32)
-        return tf.IndexedSlices(tf.concat(values, 0), tf.concat(indices, 0), shape)
+        joined = tf.IndexedSlices(tf.concat(values, 0), tf.concat(indices, 0), shape)
+        if len(found) == len(gradients):
+            setattr(joined, OF_SHARDS, gradients)
+        return joined
     return tf.concat([tf.zeros_like(s) if g is None else tf.convert_to_tensor(g) for g, (_, s) in pairs], 0)
 
 

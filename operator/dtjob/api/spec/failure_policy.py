@@ -36,7 +36,7 @@ class FailurePolicy(Block):
     max_disruptions_without_progress: Annotated[int, Field(ge=0)] = 100
     """Restarts in a row that maxRestartsWithoutProgress does not count, before the job fails. A newer checkpoint ends
     the row. So does a run of 10 minutes, or of twice backoff.maxSeconds if that is longer. Defaults to 100."""
-    backoff: Backoff = Backoff()
+    backoff: Backoff = Backoff.model_construct()
     """Wait before a restart. Pods that fail during the wait are part of the same restart."""
     stall_timeout_seconds: Annotated[int, Field(ge=10, le=604800)] | None = None
     """Seconds without a new step after which training has stalled. The slowest task writes its threads' stacks to its

@@ -10,10 +10,11 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Annotated, Any, Self
 
-from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema
+from pydantic import AwareDatetime, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema
 from pydantic.alias_generators import to_camel
 
 from dtjob import times
+from dtjob.api.described import Described
 
 LONGEST_NAME = 256
 """Characters of a name, such as that of a pod or of a metric."""
@@ -25,12 +26,10 @@ LONGEST_NUMBER = 64
 """Characters of a number that is written as text."""
 
 
-class StatusBlock(BaseModel):
+class StatusBlock(Described):
     """A block of the status: camelCase names in JSON; fields that are not known are kept."""
 
-    model_config = ConfigDict(
-        extra="allow", frozen=True, alias_generator=to_camel, populate_by_name=True, use_attribute_docstrings=True
-    )
+    model_config = ConfigDict(extra="allow", frozen=True, alias_generator=to_camel, populate_by_name=True)
 
     def __eq__(self, other: object) -> bool:
         """Whether both have the same values, fields that are not known included."""

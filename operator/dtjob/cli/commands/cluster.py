@@ -6,8 +6,7 @@ from __future__ import annotations
 import typer
 
 from dtjob import __version__
-from dtjob.cli.commands.options import Context, Kubeconfig, Namespace
-from dtjob.cli.commands.watching import connected
+from dtjob.cli.commands.options import Context, Kubeconfig, Namespace, connected
 
 
 def doctor(namespace: Namespace = None, kubeconfig: Kubeconfig = None, context: Context = None) -> None:

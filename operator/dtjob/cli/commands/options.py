@@ -4,9 +4,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from dtjob.client.cluster import Cluster
 
 Namespace = Annotated[
     str | None, typer.Option("--namespace", "-n", help="Left out: the namespace of the kubeconfig's context.")
@@ -32,3 +35,11 @@ Arguments = Annotated[
     list[str] | None, typer.Argument(metavar="[-- ARGS]...", help="The arguments of a script.", show_default=False)
 ]
 JobName = Annotated[str, typer.Argument(metavar="JOB", help="Name of a job.")]
+Task = Annotated[str | None, typer.Option(metavar="TASK", help="Only this one, such as worker-1, or a role.")]
+
+
+def connected(kubeconfig: Path | None, context: str | None, namespace: str | None) -> Cluster:
+    """The cluster of these options."""
+    from dtjob.client.cluster import connect
+
+    return connect(str(kubeconfig) if kubeconfig else None, context, namespace)

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -11,8 +10,7 @@ from typing import Annotated
 import typer
 
 from dtjob.api.names import KIND
-from dtjob.cli.commands.options import Context, JobName, Kubeconfig, Namespace
-from dtjob.cli.commands.watching import Task, connected
+from dtjob.cli.commands.options import Context, JobName, Kubeconfig, Namespace, Task, connected
 
 HelperImage = Annotated[
     str | None, typer.Option("--image", metavar="IMAGE", help="Of the pod that reads the files. Left out: the job's.")
@@ -130,6 +128,8 @@ def tensorboard(
 ) -> None:
     """Run TensorBoard on the checkpoints of a job, until Ctrl-C. A local port is forwarded to its pod.
 
+    A profile is shown only if the image has the package xprof, which dtjob's image lacks.
+
     Example: dtjob tensorboard digits
     """
     cluster = connected(kubeconfig, context, namespace)
@@ -166,10 +166,3 @@ def debug_bundle(
 
 def _say_it_looks(job: str) -> None:
     typer.echo(f"{job}: looking for its checkpoints", err=True)
-
-
-COMMANDS: tuple[Callable[..., None], ...] = (
-    *(suspend, resume, scale, restart, delete),
-    *(fetch, tensorboard, debug_bundle),
-)
-"""In the order of the help."""

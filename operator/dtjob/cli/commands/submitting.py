@@ -23,8 +23,8 @@ from dtjob.cli.commands.options import (
     ParameterServers,
     ScriptStrategy,
     Workers,
+    connected,
 )
-from dtjob.cli.commands.watching import connected
 from dtjob.cli.submit.submission import Submission
 
 if TYPE_CHECKING:
@@ -82,27 +82,32 @@ def _submit(
 ) -> None:
     """Create the objects, or print them in this form."""
     from dtjob.cli.script import Script, is_script
-    from dtjob.cli.submit import command
-    from dtjob.cli.submit.submitted import made
-    from dtjob.cli.watching.follow import follow_job
 
     file = submission.script.file
     if not is_script(file):
         if submission != Submission(Script(file), namespace=submission.namespace) or printed:
             raise BadInput(f"{file}: options of a script go with a .py file; write them in the manifest instead")
+        from dtjob.cli.submit.command import submit_manifest
+
         cluster = connect()
-        job = command.submit_manifest(cluster, file)
+        job = submit_manifest(cluster, file)
     else:
-        one = made(submission)
+        from dtjob.cli.submit import submitted
+
+        one = submitted.made(submission)
         if printed:
-            sys.stdout.write(command.printed(one, as_json=printed is ManifestOutput.JSON))
+            sys.stdout.write(submitted.printed(one, as_json=printed is ManifestOutput.JSON))
             _warn(one.warnings)
             return
+        from dtjob.cli.submit.command import submit as send
+
         cluster = connect()
-        job = command.submit(cluster, one)
+        job = send(cluster, one)
         _warn(one.warnings)
     typer.echo(f"{job['metadata']['name']} is submitted to namespace {cluster.namespace}")
     if follow:
+        from dtjob.cli.watching.follow import follow_job
+
         raise typer.Exit(follow_job(cluster, job["metadata"]["name"]))
 
 

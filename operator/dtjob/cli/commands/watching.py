@@ -6,13 +6,12 @@ from __future__ import annotations
 import json
 import sys
 from enum import StrEnum
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from dtjob.cli.bad_input import BadInput
-from dtjob.cli.commands.options import Context, JobName, Kubeconfig, Namespace
+from dtjob.cli.commands.options import Context, JobName, Kubeconfig, Namespace, Task, connected
 
 
 class Output(StrEnum):
@@ -23,14 +22,6 @@ class Output(StrEnum):
 
 
 Printed = Annotated[Output, typer.Option("--output", "-o", help="json: the objects in full.")]
-Task = Annotated[str | None, typer.Option(metavar="TASK", help="Only this one, such as worker-1, or a role.")]
-
-
-def connected(kubeconfig: Path | None, context: str | None, namespace: str | None) -> Any:
-    """The cluster of these options."""
-    from dtjob.client.cluster import connect
-
-    return connect(str(kubeconfig) if kubeconfig else None, context, namespace)
 
 
 def list_jobs(

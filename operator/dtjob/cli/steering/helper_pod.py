@@ -98,6 +98,19 @@ def running(cluster: Cluster, stored: Object, command: list[str], image: str | N
             cluster.delete("Pod", name, seconds=0)
 
 
+def ended(cluster: Cluster, name: str) -> str:
+    """How the helper pod has ended, with the last line of its log; empty while it runs, or if nobody can tell."""
+    try:
+        found = cluster.find("Pod", name)
+        said = "its pod was deleted" if found is None else _state(found)
+        if said == "running":
+            return ""
+        line = b"" if found is None else cluster.log(name, container=CONTAINER, tailLines=1)
+    except ClientError:
+        return ""
+    return ": ".join(filter(None, (said, line.decode(errors="replace").strip())))
+
+
 def _wait_until_it_runs(cluster: Cluster, name: str) -> None:
     said = "pending"
     for found in changes(cluster, "Pod", name, time.monotonic() + START_SECONDS):
@@ -106,7 +119,10 @@ def _wait_until_it_runs(cluster: Cluster, name: str) -> None:
         said = _state(found)
         if said == "running":
             return
-        if said.startswith(("failed", "ErrImage", "ImagePull", "Invalid", "Create")):
+        if said.startswith(("failed", "finished")):
+            said = ended(cluster, name) or said
+            break
+        if said.startswith(("ErrImage", "ImagePull", "Invalid", "Create")):
             break
     raise BadInput(f"the pod {name}, which reads the checkpoints, does not start: {said}")
 

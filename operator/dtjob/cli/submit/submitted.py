@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,6 @@ from dtjob.cli.script_job import manifest
 from dtjob.cli.submit.package import Package, package
 from dtjob.cli.submit.submission import Submission
 from dtjob.crd.answers.problems import problems, to_job
-from dtjob.objects.kueue import QUEUE
 
 TEMPORARY = (
     "checkpoints end with the pod of the chief: a new pod begins at step 0, and nothing can be fetched. Give --claim "
@@ -36,15 +36,25 @@ class Made:
 
 def made(submission: Submission) -> Made:
     """The objects. Raises BadInput with a line for each thing that is wrong."""
+    _check_words(submission)
     _check_storage(submission)
     files = package(submission.script.file, submission.source, submission.requirements)
     job = _manifest(submission, files)
     name = str(job["metadata"]["name"])
     if found := problems(job):
         raise BadInput(*(f"{submission.script.file}: {problem}" for problem in found))
-    keeps = submission.claim or submission.script.checkpoint
     config_map = files.config_map(source_name(name), submission.namespace)
-    return Made(config_map, job, [] if keeps else [TEMPORARY])
+    return Made(config_map, job, [] if _keeps(submission) else [TEMPORARY])
+
+
+def printed(one: Made, *, as_json: bool) -> str:
+    """The objects for `--dry-run`."""
+    objects = [one.config_map, one.job]
+    if as_json:
+        return json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}, indent=2) + "\n"
+    from dtjob.cli.manifest_yaml import written  # its import takes a while
+
+    return written(objects)
 
 
 def source_name(job: str) -> str:
@@ -57,13 +67,26 @@ def parsed(one: Made) -> Job:
     return to_job(one.job)
 
 
+def _keeps(submission: Submission) -> bool:
+    """Whether the files of the job outlive its pods."""
+    return submission.claim is not None or submission.script.checkpoint is not None
+
+
+def _check_words(submission: Submission) -> None:
+    """Raise BadInput for an empty name, as a shell gives that of a variable without a value, or for one with blanks."""
+    named = {"--claim": submission.claim, "--queue": submission.queue, "--image": submission.image}
+    for option, value in named.items():
+        if value is not None and value.split() != [value]:
+            raise BadInput(f"{option}: {value!r} is no name; write one without blanks, or leave the option out")
+
+
 def _check_storage(submission: Submission) -> None:
     checkpoint = submission.script.checkpoint
     if checkpoint is not None and "://" not in checkpoint:
         raise BadInput(f"--storage: {checkpoint} is no URI such as gs://BUCKET/PATH; for a volume, give --claim NAME")
     if checkpoint is not None and submission.claim is not None:
         raise BadInput("--claim: give either --claim or --storage")
-    if submission.script.evaluator and checkpoint is None and submission.claim is None:
+    if submission.script.evaluator and not _keeps(submission):
         raise BadInput("--evaluator: it reads the checkpoints of the chief; give --claim NAME or --storage URI")
 
 
@@ -76,9 +99,13 @@ def _manifest(submission: Submission, files: Package) -> dict[str, Any]:
         program["requirements"] = files.requirements
     if submission.claim:
         spec["checkpoint"] = {"storage": {"volume": {"persistentVolumeClaim": {"claimName": submission.claim}}}}
+    if not _keeps(submission):
+        del spec["tensorBoard"]  # nobody could read the events
     if submission.namespace:
         found["metadata"]["namespace"] = submission.namespace
     if submission.queue:
+        from dtjob.objects.kueue import QUEUE  # its import takes a while
+
         found["metadata"]["labels"] = {QUEUE: submission.queue}
     image = {"image": submission.image} if submission.image else {}
     found["spec"] = {"strategy": spec.pop("strategy"), **image, "program": program, **spec}

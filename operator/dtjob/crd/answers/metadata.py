@@ -10,27 +10,20 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from datetime import datetime
-from functools import cache
 
 from pydantic import ValidationError
 
 from dtjob.api.label_forms import DOMAIN, check_name, check_value
 from dtjob.api.object_meta import ObjectMeta
 from dtjob.crd.answers.field_errors import Problem, sentence
+from dtjob.crd.answers.manifest_schema import manifest_schema
 from dtjob.crd.rule import Value
-from dtjob.crd.schema import Schema, structural
 
 ANNOTATIONS_LIMIT = 256 * 1024
 """Bytes of all annotations of an object, names and values."""
 _NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _DOMAIN = re.compile(DOMAIN)
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d([.,]\d+)?(Z|[+-]\d\d:\d\d)")
-
-
-@cache
-def metadata_schema() -> Schema:
-    """The schema of `metadata`. Treat as read only."""
-    return structural(ObjectMeta)
 
 
 def metadata_problems(metadata: Value) -> list[Problem]:
@@ -43,9 +36,8 @@ def metadata_problems(metadata: Value) -> list[Problem]:
     try:
         found = ObjectMeta.model_validate_json(json.dumps(metadata), strict=True)
     except ValidationError as error:
-        whole = {"properties": {"metadata": metadata_schema()}}
         details = ({**detail, "loc": ("metadata", *detail["loc"])} for detail in error.errors(include_url=False))
-        return [sentence(detail, whole) for detail in details]
+        return [sentence(detail, manifest_schema()) for detail in details]
     return [Problem(f"metadata.{field}", said) for field, said in _wrong_forms(found)]
 
 

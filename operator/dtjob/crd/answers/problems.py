@@ -15,16 +15,11 @@ from dtjob.api.job import API_VERSION, KIND, Job
 from dtjob.crd.answers import hints
 from dtjob.crd.answers.field_errors import Problem, open_block_errors, sentences, with_defaults, without_empty_fields
 from dtjob.crd.answers.keyed_lists import repeated_entries
-from dtjob.crd.answers.metadata import metadata_problems, metadata_schema
+from dtjob.crd.answers.manifest_schema import manifest_schema
+from dtjob.crd.answers.metadata import metadata_problems
 from dtjob.crd.answers.pod_problems import pod_problems
 from dtjob.crd.rule import Value, values_at
 from dtjob.crd.rules.registry import RULES
-from dtjob.crd.schema import spec_schema
-
-_MANIFEST_SCHEMA = {
-    "type": "object",
-    "properties": {"spec": spec_schema(), "metadata": metadata_schema(), "apiVersion": {}, "kind": {}},
-}
 
 
 def problems(manifest: Value | Job) -> list[Problem]:
@@ -38,7 +33,7 @@ def problems(manifest: Value | Job) -> list[Problem]:
         text = json.dumps(manifest, default=str)  # as kubectl reads YAML: a bare date is text
     except (TypeError, ValueError) as error:
         return [Problem("", f"is not a manifest: {error}")]
-    manifest = without_empty_fields(json.loads(text), _MANIFEST_SCHEMA)
+    manifest = without_empty_fields(json.loads(text), manifest_schema())
     return _kind_problems(manifest) or _of_definition(manifest) or pod_problems(manifest)
 
 
@@ -50,29 +45,30 @@ def _of_definition(manifest: Value) -> list[Problem]:
         found += in_words(error)
     if found:  # the types of a name and a namespace are looked at in both
         return list(dict.fromkeys(found))
-    if found := list(open_block_errors(manifest["spec"], spec_schema(), "spec")):
+    schema = manifest_schema()["properties"]["spec"]
+    if found := list(open_block_errors(manifest["spec"], schema, "spec")):
         return found
     return [
-        *repeated_entries(manifest["spec"], spec_schema(), "spec"),
+        *repeated_entries(manifest["spec"], schema, "spec"),
         *broken_rules(manifest),
     ]
 
 
 def in_words(error: ValidationError) -> list[Problem]:
     """What pydantic says of a manifest, each thing once."""
-    found = (one for detail in error.errors(include_url=False) for one in sentences(detail, _MANIFEST_SCHEMA))
+    found = (one for detail in error.errors(include_url=False) for one in sentences(detail, manifest_schema()))
     return list(dict.fromkeys(found))
 
 
 def to_job(manifest: Value) -> Job:
     """The job of a manifest without problems, read as the API server reads it."""
     manifest = json.loads(json.dumps(manifest, default=str))
-    return Job.model_validate(without_empty_fields(manifest, _MANIFEST_SCHEMA))
+    return Job.model_validate(without_empty_fields(manifest, manifest_schema()))
 
 
 def broken_rules(manifest: Value) -> list[Problem]:
     """The rules between fields that a manifest breaks, whose fields are right each by itself."""
-    stored = with_defaults(manifest, _MANIFEST_SCHEMA)
+    stored = with_defaults(manifest, manifest_schema())
     return [
         Problem(".".join(filter(None, (path, rule.field))), rule.said_of(value))
         for rule in RULES

@@ -6,10 +6,9 @@ from __future__ import annotations
 from dtjob.api.spec.network import Network
 from dtjob.api.spec.pod_template import TRAINING_CONTAINER
 from dtjob.api.spec.replica_specs import Role
-from dtjob.crd.rule import Rule
+from dtjob.crd.rule import Rule, default_of
 from dtjob.crd.rules.templates import pod, pod_frame
 
-_DEFAULTS = Network().model_dump(by_alias=True)
 _OURS_CEL = "([self.network.port] + (has(self.program) ? [self.network.statusPort, self.network.rendezvousPort] : []))"
 _CONTAINERS = ("containers", "initContainers")
 
@@ -18,8 +17,8 @@ def _differ(one: str, other: str) -> Rule:
     return Rule(
         "spec",
         f"n.{one} != n.{other}",
-        f"{one} (by default {_DEFAULTS[one]}) and {other} (by default {_DEFAULTS[other]}) must differ: change one of "
-        "them",
+        f"{one} (by default {default_of(Network, one)}) and {other} (by default {default_of(Network, other)}) must "
+        "differ: change one of them",
         f"network.{one}",
         frame="!has(self.program) || [self.network].all(n, {})",
     )

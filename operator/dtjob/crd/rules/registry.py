@@ -7,6 +7,7 @@ Each rule stands once in a file beside this one, in CEL. `definition.py` puts it
 
 from __future__ import annotations
 
+from dtjob.api.job import Spec
 from dtjob.crd.rule import Rule, Unchanging
 from dtjob.crd.rules.elastic import ELASTIC_RULES
 from dtjob.crd.rules.failure import FAILURE_RULES, STALL_RULES
@@ -20,7 +21,7 @@ from dtjob.crd.rules.storage import MOUNT_RULES, STORAGE_RULES, VOLUME_RULES
 from dtjob.crd.rules.success import SUCCESS_RULES
 from dtjob.crd.rules.trainer import TRAINER_RULES
 from dtjob.crd.rules.twice import TWICE_RULES
-from dtjob.crd.schema import is_always_there, spec_schema
+from dtjob.crd.schema import is_always_there
 from dtjob.crd.settled import CHANGEABLE
 from dtjob.crd.suspended_roles import UnchangingRoles
 
@@ -43,6 +44,6 @@ def _unchanging(name: str) -> Unchanging:
 
 
 UNCHANGING: tuple[Unchanging, ...] = tuple(
-    _unchanging(name) for name in spec_schema()["properties"] if name not in CHANGEABLE
+    _unchanging(str(field.alias)) for field in Spec.model_fields.values() if field.alias not in CHANGEABLE
 )
 """One rule about a job's change for each field that cannot."""

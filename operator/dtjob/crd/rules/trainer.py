@@ -3,18 +3,16 @@
 
 from __future__ import annotations
 
-from dtjob.api.spec.checkpoint import Checkpoint, CheckpointStorage
+from dtjob.api.spec.checkpoint import Checkpoint
 from dtjob.api.spec.failure_policy import Backoff
 from dtjob.api.spec.strategy import Strategy
-from dtjob.crd.rule import Reason, Rule
+from dtjob.crd.rule import Reason, Rule, default_of
 
 _FILE = "[^ ]+[.]py"
 _DEVICE = "(CPU|GPU):[0-9]+"
 _PARTITIONERS = ("fixedShards", "minShardBytes", "maxShardBytes")
 _MODULE = "[A-Za-z_][A-Za-z0-9_]*([.][A-Za-z_][A-Za-z0-9_]*)*"
-_BACKOFF = Backoff()
-_CHECKPOINT = Checkpoint(storage=CheckpointStorage()).model_dump(mode="json", by_alias=True)
-"""The defaults of checkpoint."""
+_INITIAL, _MAX = (default_of(Backoff, field) for field in ("initialSeconds", "maxSeconds"))
 
 
 def _if_there(block: str) -> str:
@@ -46,7 +44,7 @@ def _unset_without_program(field: str) -> Rule:
 
 def _default_without_program(field: str) -> Rule:
     """A field of checkpoint with a default, which nobody reads without a program: then it keeps its default."""
-    return _only_with_program("checkpoint", field, f"b.{field} == {_CHECKPOINT[field]!r}")
+    return _only_with_program("checkpoint", field, f"b.{field} == {default_of(Checkpoint, field)!r}")
 
 
 def _option_of(option: str, strategies: tuple[Strategy, ...]) -> Rule:
@@ -137,8 +135,8 @@ TRAINER_RULES = (
     Rule(
         "spec.failurePolicy.backoff",
         "self.maxSeconds >= self.initialSeconds",
-        f"maxSeconds (by default {_BACKOFF.max_seconds}) is below initialSeconds (by default "
-        f"{_BACKOFF.initial_seconds}): raise it, or lower initialSeconds",
+        f"maxSeconds (by default {_MAX}) is below initialSeconds (by default {_INITIAL}): raise it, or lower "
+        "initialSeconds",
         "maxSeconds",
     ),
 )

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 import signal
 from pathlib import Path
 from typing import Any
@@ -99,10 +100,7 @@ def summary_text(result: dict[str, Any], logs: Path, command: str) -> list[str]:
         lines.append(_row("resume", f"approximate: a restart can change the numbers; logs in {logs} say why"))
     if (text := _goodput(result.get("goodput") or {})) is not None:
         lines.append(_row("goodput", text))
-    if result["phase"] == Phase.FAILED:
-        lines += _failure(result, logs)
-    elif result["model"]:
-        lines.append(_row("model", str(result["model"])))
+    lines += _failure(result, logs) if result["phase"] == Phase.FAILED else _written(result)
     if result["phase"] == INTERRUPTED:
         saved = result["checkpoint"]
         where = f"from the checkpoint at step {saved['step']}" if saved else "from the start: no checkpoint was saved"
@@ -133,6 +131,13 @@ def _failure(result: dict[str, Any], logs: Path) -> list[str]:
     lines = [_row("log", str(logs / f"{failure['pod']}.log"))]
     last = str(failure.get("message", "")).splitlines()[-8:]
     return lines + [f"  | {line}" for line in last]
+
+
+def _written(result: dict[str, Any]) -> list[str]:
+    """Where the model is, and the command that shows the events."""
+    model = [_row("model", str(result["model"]))] if result["model"] else []
+    events = result.get("events")
+    return model + ([_row("events", shlex.join(["tensorboard", "--logdir", events]))] if events else [])
 
 
 def _row(name: str, text: str) -> str:

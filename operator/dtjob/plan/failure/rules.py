@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Failure rules: what is done about a failure. The first of failurePolicy.rules that matches decides. If none matches,
-the built-in rules below decide."""
+the built-in rules decide."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from dtjob.api.spec.failure_rules import ExitCodeOperator, FailureRule, OnExitCodes, OnPodCondition, RuleAction
 from dtjob.api.spec.replica_specs import Role
 from dtjob.objects.manifest import Manifest
+from dtjob.plan.failure.built_in import BUILT_IN
 from dtjob.plan.failure.evidence import Evidence, evidence_of, waiting
 from dtjob.plan.record.failure import Cause, Failure
 from dtjob.plan.seen.children import PodState, TaskView, node_of
@@ -18,33 +19,6 @@ from dtjob.plan.seen.situation import Situation
 
 BY_RULE = "PodFailurePolicy"
 """The reason of a job that a FailJob rule has ended; batch/v1 Job's word for it."""
-
-
-@dataclass(frozen=True)
-class BuiltIn:
-    """A rule that decides if none of the user's rules matches."""
-
-    action: RuleAction
-    causes: tuple[Cause, ...]
-    what: str
-    """Which failures those are, in words."""
-
-
-BUILT_IN = (
-    BuiltIn(
-        RuleAction.RESTART_AND_IGNORE_MAX_RESTARTS,
-        tuple(cause for cause in Cause if not cause.charged),
-        "evictions, preemptions, drains, lost nodes, deleted pods, and pods that their node refused",
-    ),
-    BuiltIn(
-        RuleAction.RESTART,
-        tuple(cause for cause in Cause if cause.charged),
-        "any other exit code or signal, stalls, out of memory, and evictions for more storage than the pod's own "
-        "limits allow",
-    ),
-)
-"""The built-in rules for the tasks that train, in their order. The evaluator is restarted whatever it fails of, and
-nothing is counted for it."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +58,7 @@ def judge_pod(situation: Situation, failure: Failure, evidence: Evidence, *, wai
             return Verdict(rule.action, f"failurePolicy.rules[{index}] ({rule.action}) matches {matched}")
     if failure.task.role is Role.EVALUATOR:
         return Verdict(RuleAction.RESTART)
-    return Verdict(next(one.action for one in BUILT_IN if failure.cause in one.causes))
+    return Verdict(next(one.action for one in BUILT_IN if one.charged is failure.cause.charged))
 
 
 def ruled(situation: Situation, failure: Failure) -> tuple[Failure, Verdict]:

@@ -80,7 +80,8 @@ def waited_for(situation: Situation) -> str:
     reasons = _reasons(situation, absent)
     more = f"; and {len(reasons) - NAMED} more reasons" if len(reasons) > NAMED else ""
     said = "; ".join(reasons[:NAMED])
-    return f"{len(absent)} of {len(situation.training)} tasks did not run: {said}{more}"
+    count = len(situation.training)
+    return f"{len(absent)} of {count} {'task' if count == 1 else 'tasks'} did not run: {said}{more}"
 
 
 def _active_until(situation: Situation) -> datetime | None:

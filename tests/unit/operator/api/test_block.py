@@ -28,7 +28,3 @@ def test_a_dtjob_block_refuses_unknown_fields_and_a_kubernetes_block_keeps_them(
         Outer.model_validate({"innerBlock": {}, "other": 1})
     kept = Outer.model_validate({"innerBlock": {"hostNetwork": True}})
     assert kept.model_dump(by_alias=True) == {"innerBlock": {"maxSize": 3, "hostNetwork": True}}
-
-
-def test_docstrings_are_descriptions() -> None:
-    assert Inner.model_json_schema()["properties"]["maxSize"]["description"] == "The most."

@@ -6,11 +6,14 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
+from dtjob.cli.job_file import read_job
+
 
 def test_the_first_job_is_valid_and_its_script_is_python(dtjob, tmp_path: Path) -> None:
     where = tmp_path / "demo"
     assert dtjob("init", where, "--name", "demo")[0] == 0
     assert dtjob("validate", where)[0] == 0
+    assert read_job(where / "job.yaml").spec.tensor_board is not None
     ast.parse((where / "train.py").read_text())
 
 

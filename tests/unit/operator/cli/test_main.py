@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -12,6 +13,8 @@ import pytest
 
 from dtjob import __version__
 from dtjob.cli import main
+from dtjob.cli.first_job import write
+from tests.unit.operator.cli.convert.tfjobs import replica, tfjob
 
 
 def test_version_and_help_need_no_library():
@@ -20,6 +23,69 @@ def test_version_and_help_need_no_library():
     assert answer.stdout == f"dtjob {__version__}\n"
     for slow in ("kopf", "kubernetes", "pydantic", "aiohttp"):
         assert f" {slow}\n" not in answer.stderr, f"{slow} is imported before it is needed"
+
+
+STARTED = """
+import inspect, sys
+from pydantic import BaseModel
+
+def refuse(*_, **__):
+    raise AssertionError("this is for the definition, and takes a fifth of the time of a command")
+
+inspect.getsource = inspect.getsourcelines = BaseModel.model_json_schema = refuse
+from dtjob.cli.main import main
+try:
+    main()
+finally:
+    print(*sys.modules, sep="\\n", file=sys.stderr)
+"""
+SLOW = ("aiohttp", "kopf", "kubernetes", "rich")
+OURS = ("dtjob.kube", "dtjob.local.engine", "dtjob.plan.seen", "dtjob.api.status")
+NO_CLUSTER = (*SLOW, *OURS, "asyncio", "ssl", "dtjob.client.connection")
+NO_MANIFEST = (*SLOW, *OURS, "dtjob.api.job", "dtjob.crd")
+
+
+@pytest.mark.parametrize(
+    ("words", "unneeded"),
+    [
+        ("validate job.yaml", (*NO_CLUSTER, "dtjob.cli.commands.watching", "dtjob.objects.kueue")),
+        ("explain job.yaml", (*NO_CLUSTER, "dtjob.cli.commands.watching")),
+        ("convert tfjob.yaml", (*NO_CLUSTER, "dtjob.cli.commands.watching")),
+        ("submit train.py --dry-run", (*NO_CLUSTER, "dtjob.objects.kueue", "dtjob.cli.reading")),
+        ("run train.py --dry-run", (*NO_CLUSTER, "dtjob.cli.commands.submitting")),
+        ("init new", (*NO_CLUSTER, *NO_MANIFEST, "yaml", "dtjob.objects")),
+        *((f"{name} --kubeconfig none", NO_MANIFEST) for name in ("list", "doctor")),
+        *((f"{name} digits --kubeconfig none", NO_MANIFEST) for name in ("status", "fetch", "delete", "wait")),
+    ],
+)
+def test_a_command_imports_nothing_that_it_does_not_need(tmp_path: Path, words: str, unneeded: tuple[str, ...]) -> None:
+    """What a command takes to begin is what it imports: no model makes a schema, and no other command is loaded."""
+    write(tmp_path, "digits")
+    (tmp_path / "tfjob.yaml").write_text(json.dumps(tfjob({"Worker": replica()})))
+    command = [sys.executable, "-c", STARTED, *words.split()]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert "dtjob.cli.main" in done.stderr.splitlines(), done.stderr
+    assert "AssertionError" not in done.stderr, done.stderr
+    imported = done.stderr.splitlines()
+    assert [one for one in unneeded if any(f"{name}.".startswith(f"{one}.") for name in imported)] == []
+    assert done.returncode == (2 if "none" in words else 0)
+
+
+@pytest.mark.parametrize(
+    ("words", "redirected", "code", "said"),
+    [
+        ("explain job.yaml", ">&-", 0, ""),
+        ("validate job.yaml", ">&- 2>&-", 0, ""),
+        ("validate -", "<&-", 2, "dtjob: -: is empty; give one DistributedTrainingJob\n"),
+        ("version", "<&- >&- 2>&-", 0, ""),
+        ("explain none", "2>&-", 2, ""),
+    ],
+)
+def test_a_command_works_with_closed_streams(tmp_path: Path, words: str, redirected: str, code: int, said: str) -> None:
+    write(tmp_path, "digits")
+    line = f"{sys.executable} -m dtjob {words} {redirected}"
+    done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (code, said)
 
 
 def test_help_names_every_command(dtjob):
@@ -35,7 +101,7 @@ def test_unknown_command_and_option_are_exit_code_2(dtjob, good):
 
 COMMANDS = [
     str(command.name or getattr(command.callback, "__name__", "")).replace("_", "-")
-    for command in main.app.registered_commands
+    for command in main.app().registered_commands
 ]
 
 

@@ -174,5 +174,5 @@ def test_a_full_disk_is_one_sentence(server: ApiServer) -> None:
 
 
 def test_every_command_is_here() -> None:
-    commands = {re.sub("_", "-", str(one.name or one.callback.__name__)) for one in main.app.registered_commands}
+    commands = {re.sub("_", "-", str(one.name or one.callback.__name__)) for one in main.app().registered_commands}
     assert commands - {*OF_A_CLUSTER, *OF_FILES} == {"operator", "init", "check", "version"}

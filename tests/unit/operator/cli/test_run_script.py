@@ -86,7 +86,7 @@ def test_options_of_a_cluster_are_refused_with_a_sentence_each(dtjob, tmp_path, 
 
 
 def test_run_takes_every_option_of_submit():
-    commands = get_command(app).commands
+    commands = get_command(app()).commands
     submits, runs = ({part for one in commands[name].params for part in one.opts} for name in ("submit", "run"))
     assert submits - runs == {"--kubeconfig", "--context"}
 

@@ -52,6 +52,10 @@ def test_checkpoints_are_kept_in_the_run_or_where_they_are_wanted(checkpoint, st
     assert manifest(Script(FILE, checkpoint=checkpoint), 0)["spec"]["checkpoint"] == {"storage": storage}
 
 
+def test_the_job_of_a_script_writes_for_tensorboard():
+    assert manifest(Script(FILE), 0)["spec"]["tensorBoard"] == {}
+
+
 @pytest.mark.parametrize(
     ("name", "job"), [("Train_2.py", "train-2"), ("01 first.py", "job-01-first"), ("ä.py", "job"), ("x" * 99, "x" * 40)]
 )

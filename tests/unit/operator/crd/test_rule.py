@@ -5,13 +5,19 @@ from __future__ import annotations
 
 import pytest
 
-from dtjob.crd.rule import Rule, Unchanging, values_at
+from dtjob.api.spec.checkpoint import Checkpoint
+from dtjob.crd.rule import Rule, Unchanging, default_of, values_at
 
 
 def test_values_at_finds_every_place_of_a_rule() -> None:
     manifest = {"a": {"x": {"l": [{"b": 1}, {"b": 2}]}, "y": {"l": []}, "z": None}}
     assert list(values_at(manifest, "a.*.l[].b")) == [("a.x.l[0].b", 1), ("a.x.l[1].b", 2)]
     assert list(values_at(manifest, "")) == [("", manifest)]
+
+
+def test_the_default_of_a_field_is_as_in_json() -> None:
+    fields = ("writeMode", "maxToKeep", "everySteps")
+    assert [repr(default_of(Checkpoint, field)) for field in fields] == ["'Async'", "3", "None"]
 
 
 def test_an_optional_field_cannot_come_or_go_either() -> None:

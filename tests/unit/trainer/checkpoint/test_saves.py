@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from dtjob_trainer.checkpoint import saves as saves_module
 from dtjob_trainer.checkpoint import writer
 from dtjob_trainer.checkpoint.directory import DATA_SUFFIX
 from dtjob_trainer.checkpoint.saves import Saves
@@ -50,6 +51,23 @@ def test_steps_and_the_clock_ask_for_saves(checkpoint: Checkpoint | None, due: l
     saves = Saves(here, group, SimpleNamespace())  # type: ignore[arg-type]
     assert [step for step in range(1, 10) if saves.due(step)] == due
     assert saves.every_seconds == seconds
+
+
+@pytest.mark.parametrize(("long", "told"), [(0.0, [4]), (60.0, [])])
+def test_a_long_wait_for_the_checkpoint_before_is_told_once(
+    monkeypatch: pytest.MonkeyPatch, long: float, told: list[int]
+) -> None:
+    monkeypatch.setattr(saves_module, "LONG_SECONDS", long)
+    logged: list[int] = []
+    settings = Checkpoint("/c", every_steps=4)
+    task = Task("test", "default", "uid", "worker", 1, checkpoint=settings)
+    log = lambda message, *, level, step: logged.append(step)  # noqa: E731
+    here: Any = SimpleNamespace(task=task, checkpoint=settings, is_chief=False, log=log)
+    saves: Any = Saves(here, SimpleNamespace(tasks=1), SimpleNamespace(capture=dict))  # type: ignore[arg-type]
+    saves._writer = SimpleNamespace(settle=lambda: None, write=lambda *_: None)
+    for step in (4, 8):
+        saves.write(step, dict)
+    assert logged == told
 
 
 def test_unreadable_checkpoints_are_moved_aside_once_an_older_one_was_read(tmp_path: Path) -> None:

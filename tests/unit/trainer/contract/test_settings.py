@@ -100,13 +100,13 @@ def test_a_profile_begins_at_its_first_step_or_where_a_restart_comes_into_it() -
     assert [done for done in range(0, 20, 4) if asked.begins(done, 4)] == [8]
 
 
-def test_a_call_of_many_steps_takes_in_those_profiled_and_no_other() -> None:
+def test_steps_that_are_profiled_run_one_by_one() -> None:
     asked, done, calls = ProfiledSteps(10, 3), 0, []
     while (left := asked.left(done)) is not None:
         calls.append((done, left))
         done += left
-    assert calls == [(0, 9), (9, 3)]
-    assert [asked.left(done) for done in (8, 10, 12, 30)] == [1, 2, None, None]
+    assert calls == [(0, 9), (9, 1), (10, 1), (11, 1)]
+    assert [asked.left(done) for done in (8, 10, 12, 30)] == [1, 1, None, None]
 
 
 @pytest.mark.parametrize(("text", "words"), [("x", "X is not JSON"), ("[1]", "X must be a JSON object")])

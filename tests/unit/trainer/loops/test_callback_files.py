@@ -79,3 +79,24 @@ def test_files_that_are_too_large_are_left_out_in_words(tmp_path: Path, monkeypa
     assert "write them to a volume, and not to" in files.left_out(callback)
     monkeypatch.setattr(files.places, "is_on_volume", lambda path: True)
     assert files.left_out(callback) is None
+
+
+def test_weights_that_kerastuner_saves_in_a_fit_are_there_again(tmp_path: Path) -> None:
+    """Its class is not Keras's own, and Hyperband loads the weights of an earlier trial."""
+    kind = type("SaveBestEpoch", (keras.callbacks.Callback,), {"__module__": "keras_tuner.src.engine.tuner_utils"})
+
+    def saves() -> Any:
+        callback = kind()
+        callback.filepath = str(tmp_path / "trial_0001" / "checkpoint.weights.h5")
+        return callback
+
+    first = saves()
+    state.begin(first)
+    Path(first.filepath).parent.mkdir()
+    Path(first.filepath).write_text("of trial 1")
+    kept = state.encode(state.state_of(first))
+    Path(first.filepath).unlink()
+    anew = saves()
+    state.begin(anew)
+    state.restore(anew, state.decode(kept), None)
+    assert Path(anew.filepath).read_text() == "of trial 1"

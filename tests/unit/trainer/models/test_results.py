@@ -8,6 +8,7 @@ from typing import Any
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from dtjob_trainer.models.compiled import number
 from dtjob_trainer.models.results import Results
@@ -72,6 +73,30 @@ def test_each_metric_of_the_package_has_the_bits_that_it_has_by_itself(package: 
         assert dict(zip(metrics, read, strict=True)) == dict(zip(metrics, alone, strict=True))
 
 
+def test_each_metric_has_the_bits_of_the_states_of_all_replicas() -> None:
+    """As if it had counted what another one has."""
+    mine, others, results = metrics_of(keras)[::4], metrics_of(keras)[::4], Results("keras")
+    random = np.random.default_rng(6)
+    for _ in range(3):
+        for metric, other in zip(mine, others, strict=True):
+            for counts in (metric, other, other):
+                update(counts, random)
+        variables = [[v for metric in some for v in metric.variables] for some in (mine, others)]
+        states = [(v, tf.constant(other.value)) for v, other in zip(*variables, strict=True)]
+        with results.known(mine, states):
+            read = [number(metric.result()) for metric in mine]
+        assert read == [number(metric.result()) for metric in others]
+
+
+def test_parts_of_replicas_are_read_as_they_are_now() -> None:
+    replicas, results = [tf.Variable([1.0, 2.0]), tf.Variable([3.0, 4.0])], Results("keras")
+    number_of_steps = tf.Variable(2**40, dtype=tf.int64)
+    for added in (0.0, 1.5):
+        replicas[1].assign_add([added, added])
+        (first, second), (steps,) = results.parts([replicas, [number_of_steps]])
+        assert (first.tolist(), second.tolist(), steps) == ([1, 2], [3 + added, 4 + added], 2**40)
+
+
 def test_a_traced_result_has_the_bits_of_the_untraced_division() -> None:
     """TensorFlow makes a product with 1 / 3 of a division by 3 where it may."""
 
@@ -107,12 +132,16 @@ def test_a_metric_of_the_program_is_asked_each_time() -> None:
     assert asked.times == 3
 
 
-def test_python_reads_none_of_the_packages_own_again_once_they_are_traced(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("in_parts", [False, True])
+def test_python_reads_none_of_the_packages_own_again_once_they_are_traced(
+    monkeypatch: pytest.MonkeyPatch, in_parts: bool
+) -> None:
     asked, own = [], keras.metrics.Mean.result
     monkeypatch.setattr(keras.metrics.Mean, "result", lambda self: asked.append(self) or own(self))
     metrics, results = [keras.metrics.Mean() for _ in range(5)], Results("keras")
+    states = [(v, tf.constant(v.value)) for metric in metrics for v in metric.variables] if in_parts else []
     for _ in range(10):
-        with results.known(metrics):
+        with results.known(metrics, states):
             for metric in metrics:
                 metric.result()
     assert asked == metrics

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.strategies.ambient: what the strategy of this process is like."""
 
-from types import SimpleNamespace
-
 import pytest
 
 from dtjob_trainer.contract.strategy import ALONE, TRAITS
@@ -18,16 +16,21 @@ def test_a_task_has_the_traits_of_its_strategy_and_the_evaluator_those_of_none(n
     assert ambient.traits_of(evaluator) is ALONE
 
 
-def test_a_program_that_begins_with_a_new_graph_keeps_the_strategy() -> None:
-    tf = pytest.importorskip("tensorflow")
-    v1 = SimpleNamespace(reset_default_graph=tf.compat.v1.reset_default_graph)
-    ambient._keep_in_new_graphs(v1)
+@pytest.mark.parametrize("package", ["keras", "tf_keras"])
+def test_a_program_that_begins_with_a_new_graph_keeps_the_strategy(
+    package: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tf, backend = pytest.importorskip("tensorflow"), pytest.importorskip(package).backend
+    v1, v2 = tf.compat.v1, tf.compat.v2
+    for home in (v1, v2.compat.v1, v1.compat.v1):
+        monkeypatch.setattr(home, "reset_default_graph", home.reset_default_graph)
+    ambient.keep_in_new_graphs()
     strategy = tf.distribute.OneDeviceStrategy("/cpu:0")
     tf.distribute.experimental_set_strategy(strategy)
     try:
-        v1.reset_default_graph()
+        backend.clear_session()
         assert tf.distribute.get_strategy() is strategy
     finally:
         tf.distribute.experimental_set_strategy(None)
-    v1.reset_default_graph()
+    backend.clear_session()
     assert not tf.distribute.has_strategy()

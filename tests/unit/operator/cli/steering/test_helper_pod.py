@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dtjob.cli.bad_input import BadInput
-from dtjob.cli.steering.helper_pod import directory_of, helper_pod, running
+from dtjob.cli.steering.helper_pod import directory_of, ended, helper_pod, running
 from dtjob.client.cluster import Cluster
 from tests.unit.operator.cli.steering.conftest import stored
 from tests.unit.operator.client.api_server import ApiServer
@@ -81,3 +81,24 @@ def test_a_pod_that_does_not_start_says_why_and_is_deleted(server: ApiServer, cl
     with pytest.raises(BadInput, match="does not start: ErrImagePull"), running(cluster, stored(), []):
         raise AssertionError
     assert server.asked[-1][0] == "DELETE"
+
+
+@pytest.mark.parametrize(("code", "words"), [(1, "failed (1): No module named tensorboard"), (0, "finished: bye")])
+def test_a_pod_that_ends_says_so_with_the_last_line_of_its_log(
+    server: ApiServer, cluster: Cluster, code: int, words: str
+) -> None:
+    server.answer(f"GET {PODS}", {"items": [], "metadata": {}})
+    server.answer(f"POST {PODS}", with_state({}))
+    server.answer(f"GET {PODS}/digits-helper-1", with_state({"running": {}}))
+    assert ended(cluster, "digits-helper-1") == ""
+    server.answer(f"GET {PODS}/digits-helper-1", with_state({"terminated": {"exitCode": code}}))
+    server.answer(f"GET {PODS}/digits-helper-1/log", words.partition(": ")[2].encode() + b"\n")
+    server.answer(f"DELETE {PODS}/digits-helper-1", {})
+    assert ended(cluster, "digits-helper-1") == words
+    with pytest.raises(BadInput) as said, running(cluster, stored(), []):
+        raise AssertionError
+    assert str(said.value).endswith(f"does not start: {words}")
+
+
+def test_a_pod_that_was_deleted_has_ended(cluster: Cluster) -> None:
+    assert ended(cluster, "digits-helper-1") == "its pod was deleted"

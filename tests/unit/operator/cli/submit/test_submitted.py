@@ -48,6 +48,12 @@ def test_a_claim_or_a_uri_becomes_the_storage_of_checkpoints(script: Path) -> No
     assert made(Submission(Script(script), claim="data")).warnings == []
 
 
+def test_a_job_writes_for_tensorboard_where_its_storage_lasts(script: Path) -> None:
+    assert spec(script, claim="data")["tensorBoard"] == {}
+    assert spec(script, of_script={"checkpoint": "gs://b/c"})["tensorBoard"] == {}
+    assert "tensorBoard" not in spec(script)
+
+
 def test_gpus_go_to_the_tasks_that_compute(script: Path) -> None:
     roles = spec(script, claim="a", of_script={"workers": 3, "evaluator": True, "gpus": 2})["replicaSpecs"]
     assert roles == {"worker": {"replicas": 3, "resources": {"limits": {"nvidia.com/gpu": 2}}}, "evaluator": {}}
@@ -65,6 +71,10 @@ def test_queue_image_and_name(script: Path) -> None:
         ({}, {"checkpoint": "here"}, "--storage: here is no URI"),
         ({"claim": "a"}, {"checkpoint": "gs://a/b"}, "either --claim or --storage"),
         ({}, {"evaluator": True}, "--evaluator: it reads the checkpoints"),
+        ({"claim": ""}, {}, "--claim: '' is no name"),
+        ({"claim": "a b"}, {}, "--claim: 'a b' is no name"),
+        ({"queue": " "}, {}, "--queue: ' ' is no name"),
+        ({"image": ""}, {}, "--image: '' is no name"),
         ({}, {"name": "A_b"}, "must be a DNS label"),
         ({}, {"strategy": "Fast"}, "--strategy: Fast is none of"),
     ],

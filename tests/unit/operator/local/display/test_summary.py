@@ -54,6 +54,12 @@ def test_success_has_all_that_was_asked_for():
         assert part in text
 
 
+def test_the_summary_names_the_command_that_shows_the_events():
+    result = summary(snapshot([CHIEF], status={"phase": "Succeeded"}), RUN, False, None)
+    assert "tensorboard" not in text_of(result)
+    assert "events    tensorboard --logdir '/a b/events'" in text_of({**result, "events": "/a b/events"})
+
+
 def test_the_summary_has_goodput_with_the_largest_loss_first():
     seconds = {"kept": "61.25", "restarting": "2.5", "waitingForPods": "12.04", "unknown": "0.02"}
     goodput = {"percentage": 80, "seconds": seconds, "steps": {"kept": 460, "redone": 7}}

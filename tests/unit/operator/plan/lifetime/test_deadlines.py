@@ -106,7 +106,7 @@ def test_the_message_has_the_state_of_each_pod(state: dict[str, Any], says: str)
     job = builders.job("Default")
     assert (
         waited_for(builders.situation(job, builders.pod(job, "chief-0", state)))
-        == f"1 of 1 tasks did not run: chief-0: {says}"
+        == f"1 of 1 task did not run: chief-0: {says}"
     )
 
 

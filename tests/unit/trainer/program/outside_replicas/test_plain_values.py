@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dtjob_trainer.program.plain_values: a number in place of a result of strategy.run."""
+"""dtjob_trainer.program.outside_replicas.plain_values: a number in place of a result of strategy.run."""
 
 from types import SimpleNamespace
 
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 tf = pytest.importorskip("tensorflow")
-plain_values = pytest.importorskip("dtjob_trainer.program.plain_values")
+plain_values = pytest.importorskip("dtjob_trainer.program.outside_replicas.plain_values")
 
 
 @pytest.mark.parametrize("value", [1.5, 2, np.float32(0.25), np.arange(3), tf.constant([1.0, 2.0])])

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pieces of programs in docs/training/, run in a program that has what they name."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.unit.page_commands import ROOT, blocks
+
+TRAINING = ROOT / "docs" / "training"
+BEFORE = """
+import keras
+import numpy as np
+import tensorflow as tf
+
+import dtjob_trainer as dt
+
+optimizer = keras.optimizers.SGD(0.1)
+model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="softmax")])
+x, y = np.random.default_rng(1).random((256, 4), "float32"), np.arange(256) % 3
+names = ["data.tfrecord"]
+with tf.io.TFRecordWriter(names[0]) as file:
+    for row in x:
+        file.write(row.tobytes())
+
+
+def decode(record):
+    return tf.io.decode_raw(record, tf.float32)
+
+
+"""
+AFTER = """
+print("rows of a batch", len(next(iter(data))))
+"""
+
+
+@pytest.mark.slow
+def test_the_custom_loop_and_the_dataset_of_the_pages_run_in_a_group(tmp_path: Path) -> None:
+    pieces = [code for name in ("data.md", "scripts.md") for kind, code in blocks(TRAINING / name) if kind == "python"]
+    assert len(pieces) == 2
+    (tmp_path / "train.py").write_text(BEFORE + "\n".join(pieces) + AFTER)
+    run = [sys.executable, "-m", "dtjob", "run", "train.py", "--strategy", "MultiWorkerMirrored", "--workers", "2"]
+    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, timeout=280)
+    logs = {file.name: file.read_text() for file in (tmp_path / ".dtjob").rglob("train-worker-*.log")}
+    assert done.returncode == 0, logs
+    assert any("step=1000" in log and "loss=" in log for log in logs.values())
+    assert ["rows of a batch 256" in log for log in logs.values()] == [True, True]
