@@ -46,6 +46,8 @@ QUICK = {
 }
 """The cases of `make test`. The others are slow."""
 
+KILLED = {"Mirrored": ("chief-0", "chief-0"), "MultiWorkerMirrored": ("chief-0", "worker-0")}
+"""The tasks that are killed, in their order, by strategy."""
 RANDOM = "random"
 """The name of numbers that depend on random ones, which are others for each replica and after a restart."""
 OWN_LOOPS = {
@@ -153,19 +155,20 @@ def test_a_script_comes_to_the_numbers_of_plain_python(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("strategy", KILLED)
 @pytest.mark.parametrize("script", [script for script in SCRIPTS if script not in OWN_LOOPS])
 @pytest.mark.timeout(600)
-def test_a_script_whose_chief_and_worker_are_killed_comes_to_the_same_bits(script: str, tmp_path: Path) -> None:
-    """Each is killed once by SIGKILL: the chief in the first half of all steps, the worker in the second."""
+def test_a_script_whose_tasks_are_killed_comes_to_the_same_bits(script: str, strategy: str, tmp_path: Path) -> None:
+    """By SIGKILL: one task after a third of all steps, one after two thirds."""
     checkpoint = {"storage": {"volume": {"emptyDir": {}}}, "everySteps": 2}
     policy = {"maxRestartsWithoutProgress": 5, "backoff": {"initialSeconds": 0}}
-    file = manifest(script, "MultiWorkerMirrored", tmp_path / "job.yaml", checkpoint=checkpoint, failurePolicy=policy)
+    file = manifest(script, strategy, tmp_path / "job.yaml", checkpoint=checkpoint, failurePolicy=policy)
     with LocalRun(file, tmp_path / "calm") as run:
         code, calm = run.end(SECONDS)
     assert code == 0, (calm, run.told)
     with LocalRun(file, tmp_path / "killed") as run:
-        for task, step in (("chief-0", calm["steps"] // 3), ("worker-0", calm["steps"] * 2 // 3)):
-            statuses = run.wait_for_step(step, task)
+        for third, task in enumerate(KILLED[strategy], 1):
+            statuses = run.wait_for_step(calm["steps"] * third // 3, task)
             os.kill(statuses[task]["trainingPid"], signal.SIGKILL)
         code, killed = run.end(SECONDS)
     assert code == 0, (killed, run.told)
