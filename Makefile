@@ -127,7 +127,8 @@ images:  ## Build the operator's and the trainer's image into ~/.cache/dtjob/ima
 	@$(PYTHON) tools/images.py
 
 crd: $(STAMP)  ## Write crds/, the chart's copy and docs/reference/api.md from operator/dtjob/api/ and crd/
-	@$(BIN)/python -m dtjob.crd
+	@$(BIN)/python -m tools.definition
+	@$(BIN)/python -m tools.reference
 
 chart: $(STAMP)  ## Write the README of the chart from its values
 	@$(BIN)/python -m tools.chart readme

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 import pytest
 import yaml
 
-from dtjob.crd.__main__ import FILE
 from tests.cluster.conftest import Kubectl
 from tests.refusals import BAD, BEFORE, CHANGES, CHANGES_TAKEN, GOOD, Bad, Manifest
 from tests.refusals.bounds import BOUNDS
 from tests.refusals.good import LEFT_EMPTY
 from tests.refusals.metadata import UNREADABLE
 from tools.cluster.rest import CRD, Api, ApiError, Object
+from tools.definition import FILE
 
 SAMPLE = ("name-with-dot", "ps-with-Mirrored", "replicas-0", "unknown-role", "TF_CONFIG-in-program", "hdfs")
 """Rows that go through kubectl itself too."""

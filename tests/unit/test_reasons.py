@@ -6,8 +6,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from dtjob.api.conditions import CONDITIONS, PHASES, REASONS_OF_PHASES
-from dtjob.api.events import EVENTS
 from dtjob.api.phase import Phase
 from dtjob.plan.failure.decisions import GiveUp
 from dtjob.plan.lifetime.deadlines import DEADLINE_EXCEEDED, START_DEADLINE_EXCEEDED
@@ -15,6 +13,8 @@ from dtjob.plan.record.failure import Cause
 from dtjob.plan.record.status import CONDITION_OF, PhaseStatus, in_phase
 from tests.unit.operator.builders import NOW
 from tests.unit.reasons import Call, NotNamedHere, calls
+from tools.reference.conditions import CONDITIONS, PHASES, REASONS_OF_PHASES
+from tools.reference.events import EVENTS
 
 REASON_OF_A_PHASE = {"PhaseStatus": 1, "set_phase": 2, "Pause": 0, "replace": "reason", "GiveUp": 2, "Overdue": 0}
 """Who is given the reason of a phase, and as which argument."""

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from dtjob.api.conditions import CONDITIONS, REASONS_OF_PHASES
-from dtjob.api.events import EVENTS
 from dtjob.controller.pace.status_delay import MOST_FIRST_SECONDS
 from dtjob.plan.record.failure import Cause
+from tools.reference.conditions import CONDITIONS, REASONS_OF_PHASES
+from tools.reference.events import EVENTS
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "operate" / "troubleshooting.md").read_text()

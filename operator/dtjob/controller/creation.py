@@ -344,9 +344,6 @@ def _now() -> float:
     return asyncio.get_running_loop().time()
 
 
-logger = logging.getLogger(__name__)
-
-
 def built(create: Create) -> Manifest:
     """The object that is to be made. Raises Refused where its template has a value over which its builder stumbles:
     nothing but another template helps, as with one that the API server refuses."""

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pydantic import ValidationError
 
 from dtjob.api.job import Job, is_ours
+from dtjob.api.phase import ENDED
 from dtjob.api.stored_job import stored_job
 from dtjob.controller.call_summary import CallSummary
 from dtjob.controller.cluster import Cluster, ClusterError, Gone, JobKey, Stale
@@ -29,13 +30,14 @@ from dtjob.controller.pace.status_delay import StatusDelay
 from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.controller.status_writer import StatusWriter
 from dtjob.controller.store import Store
-from dtjob.objects import kueue, topology
+from dtjob.objects import drift, kueue, labels, shared, topology
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Action, Create, Delete, Event, PatchWorkload, Plan, Relabel, Repair, StopServing
 from dtjob.plan.plan import plan
 from dtjob.plan.queueing.remote import runs_elsewhere
 from dtjob.plan.seen.children import Children, PodEvent, Unread
+from dtjob.plan.seen.situation import as_it_is
 from dtjob.plan.urgency import begins
 
 logger = logging.getLogger(__name__)
@@ -149,6 +151,7 @@ class Reconciler:
     async def _bring_about(self, key: JobKey, job: Job, manifest: Manifest) -> Plan:
         now = self._clock()
         await self._statuses.catch_up(self._store.memory(key), manifest)
+        await self._learn_of_config_map(key, job)
         decided, children = await self._decide(key, job, now)
         begun = begins(job, children, decided) and not self._queue.failures(key)
         if begun:
@@ -175,6 +178,22 @@ class Reconciler:
         if decided.events_of:
             await self._read_events(key, decided.events_of)
         return decided
+
+    async def _learn_of_config_map(self, key: JobKey, job: Job) -> None:
+        """Read the ConfigMap of a job that an earlier operator began: nobody may list or watch the ConfigMaps of jobs
+        alone, and its name is known. If it cannot be read, the job makes it, and hears then that it is there."""
+        memory = self._store.memory(key)
+        known, memory.knows_config_map = memory.knows_config_map, True
+        if known or not job.status or job.status.get("phase") in ENDED:
+            return
+        try:
+            async with self._slots.of(key, "Get ConfigMap"):
+                found = await self._cluster.get("ConfigMap", key[0], shared.config_map_name(as_it_is(job)))
+        except ClusterError as error:
+            logger.info("%s/%s: its ConfigMap cannot be read: %s", *key, error)
+            return
+        if found is not None:
+            self._store.apply(drift.labelled(found, {labels.JOB_NAME: key[1]}))  # it may have lost its labels
 
     async def _look_for_config_maps(self, key: JobKey, job: Job) -> None:
         """Look whether the ConfigMaps of this job are there: its pods are about to be made, or one of them has a node

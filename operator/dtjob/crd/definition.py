@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The CustomResourceDefinition, made from the models and the rules. `python -m dtjob.crd` writes it to its files."""
+"""The CustomResourceDefinition, made from the models and the rules. `make crd` writes it to its files."""
 
 from __future__ import annotations
 
@@ -7,20 +7,11 @@ from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any
 
-import yaml
-
 from dtjob.api.job import GROUP, KIND, PLURAL, VERSION
 from dtjob.crd.entries import entries
 from dtjob.crd.rules.registry import RULES, UNCHANGING
 from dtjob.crd.schema import VALIDATIONS, Schema, spec_schema
 from dtjob.crd.status_schema import status_schema
-
-KEEP = {"helm.sh/resource-policy": "keep"}
-"""Uninstalling the chart must not delete every job with their definition."""
-HEADER = (
-    "# Made by `python -m dtjob.crd` from operator/dtjob/api/ and the rules in operator/dtjob/crd/: "
-    "change those, not this.\n"
-)
 
 COLUMNS = (
     ("Phase", "string", ".status.phase", 0, "The state of the job in one word."),
@@ -103,13 +94,6 @@ def schema() -> Schema:
     return root
 
 
-def text(annotations: dict[str, str] | None = None) -> str:
-    """A file's content: the definition as YAML, with these annotations."""
-    made = crd()
-    made["metadata"] |= {"annotations": annotations} if annotations else {}
-    return HEADER + yaml.dump(made, Dumper=_Plain, sort_keys=False, width=120, allow_unicode=True)
-
-
 def _parts(schema: Schema, path: str) -> Iterator[Schema]:
     """The schemas of the values at a rule's path."""
     if not path:
@@ -119,31 +103,3 @@ def _parts(schema: Schema, path: str) -> Iterator[Schema]:
     name = step.removesuffix("[]")
     for part in list(schema["properties"].values()) if name == "*" else [schema["properties"][name]]:
         yield from _parts(part["items"] if step.endswith("[]") else part, rest)
-
-
-MOST_ON_A_LINE, LONGEST_ON_A_LINE = 3, 80
-"""Keys of a mapping that is written on one line, and characters of its keys and values."""
-
-
-class _Plain(yaml.SafeDumper):
-    """No anchors: the API server would take them, people do not."""
-
-    def ignore_aliases(self, data: Any) -> bool:
-        """Write everything out."""
-        return True
-
-    # A small schema, such as {type: integer, minimum: 1}, or a list of words on a line: read at a glance, and shorter.
-
-    def represent_mapping(self, tag: str, mapping: Any, flow_style: bool | None = None) -> yaml.MappingNode:
-        """On one line where it is small."""
-        small = len(mapping) <= MOST_ON_A_LINE and _fits(*mapping, *mapping.values())
-        return super().represent_mapping(tag, mapping, small or flow_style)
-
-    def represent_sequence(self, tag: str, sequence: Any, flow_style: bool | None = None) -> yaml.SequenceNode:
-        """On one line where it is small."""
-        return super().represent_sequence(tag, sequence, _fits(*sequence) or flow_style)
-
-
-def _fits(*parts: Any) -> bool:
-    plain = all(isinstance(part, str | int | bool) for part in parts)
-    return plain and sum(len(str(part)) for part in parts) <= LONGEST_ON_A_LINE

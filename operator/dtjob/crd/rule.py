@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One rule about a job: in CEL for the API server, in Python for `dtjob validate`, with one message for both."""
+"""One rule about a job: in CEL, which the API server evaluates, and `dtjob validate` too."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from dtjob.api.block import Block
+from dtjob.crd import cel
 from dtjob.crd.settled import is_settled
 
 Value = Any
@@ -35,9 +36,9 @@ class Rule:
     """What must hold for every value at `at`.
 
     `at` is a path such as `spec.checkpoint` or `spec.replicaSpecs.*.template.spec.containers[]`; `*` is any name and
-    `[]` any item. `cel` and `holds` say the same of the value there; the API server sees defaults filled in, `holds`
-    does not. `message` says what is wrong and what to write instead; `field`, below `at`, is what it is about. `names`
-    is a field of the value whose text replaces `{}` in the message.
+    `[]` any item. `cel` is about the value there, with its defaults filled in. `message` says what is wrong and what to
+    write instead; `field`, below `at`, is what it is about. `names` is a field of the value whose text replaces `{}` in
+    the message.
 
     `frame` leads to what several rules ask about: CEL with `{}` where `cel` stands. Rules with one frame, place and
     reason are one entry of the definition (`entries.py`).
@@ -49,13 +50,17 @@ class Rule:
 
     at: str
     cel: str
-    holds: Callable[[Value], bool]
     message: str
     field: str = ""
     reason: Reason = Reason.INVALID
     at_creation: bool = False
     names: str = ""
     frame: str = "{}"
+
+    def holds(self, value: Value) -> bool:
+        """Whether it holds of this value, whose defaults are filled in. Of most values the frame alone says so."""
+        variables = {"self": value}
+        return cel.holds(self.frame.replace("{}", "false"), variables) or cel.holds(self.whole, variables)
 
     def said_of(self, value: Value) -> str:
         """The message about this value."""
@@ -95,10 +100,6 @@ class Unchanging:
     def validations(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """All rules on the field's change, each with the path at which it stands."""
         yield "spec", self.validation()
-
-    def allows(self, new: Value, old: Value, old_manifest: Value) -> bool:
-        """Whether the field may change from the spec `old` to `new`, in a job that was `old_manifest`."""
-        return bool(new[self.field] == old[self.field])
 
 
 def values_at(manifest: Value, path: str) -> Iterator[tuple[str, Value]]:

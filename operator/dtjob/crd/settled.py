@@ -38,8 +38,6 @@ def _cannot_change(path: tuple[str, ...], only_there: bool) -> bool:
             return True
         case ("spec", "replicaSpecs", role):
             return only_there and role in _ROLES
-        case ("spec", field):
-            return field not in (*CHANGEABLE, "replicaSpecs")
         case ("spec", field, *_):
             return field not in (*CHANGEABLE, "replicaSpecs")
         case _:

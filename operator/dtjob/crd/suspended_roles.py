@@ -14,7 +14,7 @@ from typing import Any
 
 from dtjob.api.phase import Phase
 from dtjob.api.spec.replica_specs import Role
-from dtjob.crd.rule import Unchanging, Value
+from dtjob.crd.rule import Unchanging
 from dtjob.crd.schema import spec_schema
 
 MAY_CHANGE = ("template", "resources")
@@ -46,52 +46,12 @@ class UnchangingRoles(Unchanging):
             yield f"spec.replicaSpecs.{role.value}", always | {"rule": _same_role(role)}
         yield "", entry | {"rule": _same_or_may_change(), "fieldPath": f".spec.{self.field}"}
 
-    def allows(self, new: Value, old: Value, old_manifest: Value) -> bool:
-        """Whether `replicaSpecs` may change so, in a job that was `old_manifest`."""
-        elastic, new, old = new.get("elasticPolicy") is not None, new[self.field], old[self.field]
-        if not elastic and _size(new) != _size(old):
-            return False
-        new, old = _without_size(new), _without_size(old)
-        return bool(new == old) or (_is_suspended(old_manifest) and _what_stays(new) == _what_stays(old))
-
 
 _SUSPENDED = (
     "has(oldSelf.spec.suspend) && oldSelf.spec.suspend && (!has(oldSelf.status) || !has(oldSelf.status.startTime) || "
     f"has(oldSelf.status.phase) && oldSelf.status.phase == '{Phase.SUSPENDED.value}')"
 )
 """It was to be suspended, and has never started or its pods were told to end: no pod of the old template is kept."""
-
-
-def _is_suspended(manifest: Value) -> bool:
-    status = manifest.get("status") or {}
-    stopped = not status.get("startTime") or status.get("phase") == Phase.SUSPENDED
-    return bool(manifest["spec"].get("suspend")) and stopped
-
-
-def _size(specs: Value) -> Value:
-    return (specs.get(Role.WORKER.value) or {}).get(SIZE)
-
-
-def _without_size(specs: Value) -> Value:
-    """The blocks without what may change of the workers' number."""
-    worker = specs.get(Role.WORKER.value)
-    if worker is None:
-        return specs
-    return {**specs, Role.WORKER.value: {name: value for name, value in worker.items() if name != SIZE}}
-
-
-def _what_stays(replicas: Value) -> Value:
-    return {role: _role_stays(block) for role, block in replicas.items() if block is not None}
-
-
-def _role_stays(block: Value) -> Value:
-    pod = (block.get("template") or {}).get("spec") or {}
-    others = {name: value for name, value in block.items() if name not in MAY_CHANGE}
-    return others, _of_containers(pod.get("containers"))
-
-
-def _of_containers(containers: Value) -> Value:
-    return containers and {one["name"]: [one.get(name) for name in OF_A_CONTAINER] for one in containers}
 
 
 def _same_roles() -> str:

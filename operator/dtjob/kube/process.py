@@ -30,7 +30,6 @@ from dtjob.kube.endpoints.endpoint import Address, serving
 from dtjob.kube.endpoints.metrics import Metrics
 from dtjob.kube.endpoints.reports import Reports
 from dtjob.kube.watching import handlers, job_watches
-from dtjob.kube.watching.config_maps import look_for_unknown
 from dtjob.kube.watching.informer import Informer, VersionsWentBack, resync, take_in
 from dtjob.kube.watching.loops import keep_running
 from dtjob.kube.watching.namespaces import Watched, look_for_refused
@@ -112,7 +111,6 @@ async def _operate(cluster: client.Kube, options: Options, pulse: Pulse, metrics
         if job_watches.have_missed_one(_jobs_but(known, store), datetime.now(UTC)):
             watched.changed.set()
         await pod_groups.resync()
-        await look_for_unknown(cluster, store, queue)
         if store.kueue is Kueue.UNKNOWN:  # before anything is decided; later they have a loop of their own
             await _kueue_aside(workloads.resync)
         metrics.resynced()

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any, Self
@@ -24,8 +23,8 @@ from dtjob.api.status.workers import Workers
 
 MOST_CONDITIONS = 64
 """Conditions of one job: ours, and those of whoever else writes some."""
-_ROUNDS = 32
-"""How often a stored status is read again without what could not be read of it."""
+_IN_PARTS = (("internal",), ("conditions",))
+"""Fields of which only the part goes that cannot be read."""
 
 KnownPhase = Annotated[
     Phase | None,
@@ -93,13 +92,10 @@ class Status(StatusBlock):
     @classmethod
     def read(cls, stored: Mapping[str, Any]) -> Self:
         """The status that a job has. What cannot be read of it is left out; whatever is stored, nothing is raised."""
-        left: Any = stored
-        for _ in range(_ROUNDS):
-            try:
-                return cls.model_validate(left)
-            except ValidationError as error:
-                left = _without(left, error)
-        return cls()
+        try:
+            return cls.model_validate(stored)
+        except ValidationError as error:
+            return cls.model_validate(_without(stored, error))
 
     def to_json(self) -> dict[str, Any]:
         """The status as it is written. What is empty is left out, but for the number of restarts."""
@@ -137,25 +133,15 @@ class Status(StatusBlock):
         return self.active is not None and self.active.went_on_after(moment)
 
 
-def _without(stored: Any, error: ValidationError) -> Any:
-    """What is stored without the values that the error is about. A value that is missing takes its block with it."""
-    left = copy.deepcopy(stored)
-    places = {tuple(one["loc"][:-1] if one["type"] == "missing" else one["loc"]) for one in error.errors()}
-    # Later entries of a list first, so that the places of the others stay.
-    for place in sorted(places, key=lambda place: [(isinstance(step, int), step) for step in place], reverse=True):
-        _remove(left, place)
+def _without(stored: Any, error: ValidationError) -> dict[str, Any]:
+    """What is stored without the fields that the error is about."""
+    places = {tuple(one["loc"][: 2 if one["loc"][:1] in _IN_PARTS else 1]) for one in error.errors()}
+    if () in places:
+        return {}
+    left = {name: value for name, value in stored.items() if (name,) not in places}
+    if isinstance(left.get("internal"), dict):
+        left["internal"] = {name: part for name, part in left["internal"].items() if ("internal", name) not in places}
+    if isinstance(left.get("conditions"), list):
+        conditions = enumerate(left["conditions"])
+        left["conditions"] = [one for number, one in conditions if ("conditions", number) not in places]
     return left
-
-
-def _remove(block: Any, place: tuple[int | str, ...]) -> None:
-    """Remove what is at this place, or else the nearest value around it."""
-    for number, step in enumerate(place):
-        there = step in block if isinstance(block, dict) else isinstance(block, list) and isinstance(step, int)
-        if not there:
-            return
-        last = number == len(place) - 1
-        inner = block[step]
-        if last or not isinstance(inner, dict | list) or (isinstance(inner, dict) and place[number + 1] not in inner):
-            del block[step]
-            return
-        block = inner

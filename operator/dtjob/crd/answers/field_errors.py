@@ -110,6 +110,17 @@ def without_empty_fields(value: Any, schema: Schema) -> Any:
     return value
 
 
+def with_defaults(value: Any, schema: Schema) -> Any:
+    """The value with the defaults of the fields that it leaves out, as the API server fills them in."""
+    if isinstance(value, dict):
+        known, further = schema.get("properties", {}), schema.get("additionalProperties")
+        filled = {name: part["default"] for name, part in known.items() if "default" in part} | value
+        return {name: with_defaults(item, known.get(name, further) or {}) for name, item in filled.items()}
+    if isinstance(value, list):
+        return [with_defaults(item, schema.get("items", {})) for item in value]
+    return value
+
+
 def _instead(location: tuple[str | int, ...], schema: Schema) -> str:
     """The field that was probably meant, or all there are."""
     for part in location[:-1]:

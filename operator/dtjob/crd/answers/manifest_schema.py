@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The schema of a whole manifest without descriptions, as `python -m dtjob.crd` has written it beside this file.
+"""The schema of a whole manifest without descriptions, as `make crd` has written it beside this file.
 
 To make it from the models takes a fifth of the time of a command.
 """

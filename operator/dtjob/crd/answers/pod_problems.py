@@ -10,7 +10,7 @@ from dtjob.api.spec.replica_specs import Role
 from dtjob.crd.answers.field_errors import Problem, open_block_errors
 from dtjob.crd.answers.pod_schema import environment_schema, pod_spec_schema, volume_source_schema
 from dtjob.crd.rule import Value, values_at
-from dtjob.crd.rules.resources import ABOVE_LIMIT, NO_LIMIT, has_limits_where_needed, has_requests_within_limits
+from dtjob.crd.rules.resources import RESOURCE_RULES
 from dtjob.crd.rules.storage import NO_VOLUME
 
 _POD = "spec.replicaSpecs.*.template.spec"
@@ -37,10 +37,8 @@ def pod_problems(manifest: Value) -> list[Problem]:
 def _of_resources(manifest: Value) -> Iterator[Problem]:
     for containers in _LISTS:
         for path, resources in values_at(manifest, f"{_POD}.{containers}[].resources"):
-            if not has_requests_within_limits(resources):
-                yield Problem(f"{path}.requests", ABOVE_LIMIT)
-            if not has_limits_where_needed(resources):
-                yield Problem(f"{path}.requests", NO_LIMIT)
+            broken = (rule for rule in RESOURCE_RULES if not rule.holds(resources))
+            yield from (Problem(f"{path}.{rule.field}", rule.message) for rule in broken)
 
 
 def _of_mounts(manifest: Value) -> Iterator[Problem]:

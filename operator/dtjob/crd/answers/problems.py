@@ -11,22 +11,21 @@ import json
 
 from pydantic import ValidationError
 
-from dtjob.api.job import API_VERSION, KIND, Job, Spec
+from dtjob.api.job import API_VERSION, KIND, Job
 from dtjob.crd.answers import hints
-from dtjob.crd.answers.field_errors import Problem, open_block_errors, sentences, without_empty_fields
+from dtjob.crd.answers.field_errors import Problem, open_block_errors, sentences, with_defaults, without_empty_fields
 from dtjob.crd.answers.keyed_lists import repeated_entries
 from dtjob.crd.answers.manifest_schema import manifest_schema
 from dtjob.crd.answers.metadata import metadata_problems
 from dtjob.crd.answers.pod_problems import pod_problems
 from dtjob.crd.rule import Value, values_at
-from dtjob.crd.rules.registry import RULES, UNCHANGING
+from dtjob.crd.rules.registry import RULES
 
 
-def problems(manifest: Value | Job, old: Value | None = None) -> list[Problem]:
+def problems(manifest: Value | Job) -> list[Problem]:
     """Everything that an API server would refuse in this manifest or in its pods; empty if it is fine.
 
-    With `old`, the manifest is a change of that one. Rules between fields are looked at once each field by itself is
-    right.
+    Rules between fields are looked at once each field by itself is right.
     """
     if isinstance(manifest, Job):
         manifest = manifest.model_dump(mode="json", by_alias=True, exclude_unset=True)
@@ -35,10 +34,10 @@ def problems(manifest: Value | Job, old: Value | None = None) -> list[Problem]:
     except (TypeError, ValueError) as error:
         return [Problem("", f"is not a manifest: {error}")]
     manifest = without_empty_fields(json.loads(text), manifest_schema())
-    return _kind_problems(manifest) or _of_definition(manifest, old) or pod_problems(manifest)
+    return _kind_problems(manifest) or _of_definition(manifest) or pod_problems(manifest)
 
 
-def _of_definition(manifest: Value, old: Value | None) -> list[Problem]:
+def _of_definition(manifest: Value) -> list[Problem]:
     found = metadata_problems(manifest.get("metadata"))
     try:
         Job.model_validate_json(json.dumps(manifest), strict=True)
@@ -52,7 +51,6 @@ def _of_definition(manifest: Value, old: Value | None) -> list[Problem]:
     return [
         *repeated_entries(manifest["spec"], schema, "spec"),
         *broken_rules(manifest),
-        *(changed_fields(manifest, old) if old else []),
     ]
 
 
@@ -70,23 +68,12 @@ def to_job(manifest: Value) -> Job:
 
 def broken_rules(manifest: Value) -> list[Problem]:
     """The rules between fields that a manifest breaks, whose fields are right each by itself."""
+    stored = with_defaults(manifest, manifest_schema())
     return [
         Problem(".".join(filter(None, (path, rule.field))), rule.said_of(value))
         for rule in RULES
-        for path, value in values_at(manifest, rule.at)
+        for path, value in values_at(stored, rule.at)
         if not rule.holds(value)
-    ]
-
-
-def changed_fields(manifest: Value, old: Value) -> list[Problem]:
-    """The fields that cannot change and did."""
-    new_spec, old_spec = (
-        Spec.model_validate(item["spec"]).model_dump(mode="json", by_alias=True) for item in (manifest, old)
-    )
-    return [
-        Problem(f"spec.{field.field}", field.message)
-        for field in UNCHANGING
-        if not field.allows(new_spec, old_spec, old)
     ]
 
 

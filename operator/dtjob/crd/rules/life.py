@@ -3,13 +3,11 @@
 
 from __future__ import annotations
 
-import re
-
 from dtjob.api.job import CONTROLLER
 from dtjob.api.spec.checkpoint import Checkpoint
 from dtjob.api.spec.pod_template import TRAINING_CONTAINER
 from dtjob.api.spec.replica_specs import Role
-from dtjob.crd.rule import Rule, Value
+from dtjob.crd.rule import Rule
 from dtjob.crd.rules.templates import each_training, pod, pod_frame
 
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
@@ -26,9 +24,6 @@ LIFE_RULES = (
     Rule(
         "spec",
         f"!has(self.managedBy) || self.managedBy.matches({_in_cel(_PREFIXED_PATH)})",
-        lambda spec: (
-            spec.get("managedBy") is None or re.search(_PREFIXED_PATH[:-1] + r"\Z", spec["managedBy"]) is not None
-        ),
         f"must be a domain-prefixed path, such as kueue.x-k8s.io/multikueue: remove it, or write {CONTROLLER} if dtjob "
         "runs the job",
         "managedBy",
@@ -37,10 +32,6 @@ LIFE_RULES = (
         "spec",
         "!has(self.startDeadlineSeconds) || !has(self.activeDeadlineSeconds) || "
         "self.startDeadlineSeconds < self.activeDeadlineSeconds",
-        lambda spec: (
-            None in (spec.get("startDeadlineSeconds"), spec.get("activeDeadlineSeconds"))
-            or spec["startDeadlineSeconds"] < spec["activeDeadlineSeconds"]
-        ),
         "must be less than activeDeadlineSeconds, which fails the job first: reduce it, or remove it",
         "startDeadlineSeconds",
     ),
@@ -50,24 +41,8 @@ LIFE_RULES = (
 SAVING_ROLES = (Role.CHIEF, Role.WORKER, Role.PS)
 """Tasks that all have a part in a save: those that train save together, and a ps serves its variables meanwhile."""
 _SAVE_SECONDS: int = Checkpoint.model_fields["save_timeout_seconds"].default
-"""The default, which a rule's Python does not see filled in."""
-
-
 _HAS_HOOK = "has(c.lifecycle) && has(c.lifecycle.preStop)"
 """CEL: the container `c` has a preStop hook."""
-
-
-def _saves(spec: Value, role: str) -> Value:
-    """The pod spec in the role's template, empty if there is none or nothing is saved by a program of ours."""
-    if spec.get("program") is None or spec.get("checkpoint") is None:
-        return {}
-    return ((spec["replicaSpecs"].get(role) or {}).get("template") or {}).get("spec") or {}
-
-
-def _hooks(pod: Value) -> list[Value]:
-    training = [one for one in pod.get("containers") or [] if one["name"] == TRAINING_CONTAINER]
-    found = ((one.get("lifecycle") or {}).get("preStop") for one in training)
-    return [hook for hook in found if hook is not None]
 
 
 def _long_enough(role: str) -> Rule:
@@ -77,19 +52,10 @@ def _long_enough(role: str) -> Rule:
     sleeps = f"c.name == '{TRAINING_CONTAINER}' && {_HAS_HOOK} && has({sleep})"
     slept = f"{pod(role)}.containers.exists(c, {sleeps} && {pod(role)}.{given} < {save} + {sleep}.seconds)"
 
-    def holds(spec: Value) -> bool:
-        template = _saves(spec, role)
-        if template.get(given) is None:
-            return True
-        needed = spec["checkpoint"].get("saveTimeoutSeconds", _SAVE_SECONDS)
-        sleeps = [(hook.get("sleep") or {}).get("seconds", 0) for hook in _hooks(template)]
-        return bool(template[given] >= needed + max(sleeps, default=0))
-
     return Rule(
         "spec",
         f"!has({pod(role)}.{given}) || !has(self.program) || !has(self.checkpoint) || "
         f"({pod(role)}.{given} >= {save} && !(has({pod(role)}.containers) && {slept}))",
-        holds,
         f"is shorter than a save (checkpoint.saveTimeoutSeconds, by default {_SAVE_SECONDS}) and preStop.sleep: remove "
         "it, increase it, or reduce checkpoint.saveTimeoutSeconds",
         f"replicaSpecs.{role}.template.spec.{given}",
@@ -102,7 +68,6 @@ def _no_hook_of_unknown_length(role: str) -> Rule:
     return Rule(
         "spec",
         each_training(role).replace("{}", known),
-        lambda spec: all(hook.get("sleep") is not None for hook in _hooks(_saves(spec, role))),
         f"a preStop hook of the container {TRAINING_CONTAINER} uses up the time for the save: use preStop.sleep, which "
         "dtjob adds to that time, or remove the hook",
         f"replicaSpecs.{role}.template.spec.containers",

@@ -3,13 +3,11 @@
 
 from __future__ import annotations
 
-import re
-
 from dtjob.api.job import GROUP, MANAGED_BY_LABEL
 from dtjob.api.spec.pod_template import TRAINING_CONTAINER
 from dtjob.api.spec.replica_specs import Role
-from dtjob.crd.rule import Reason, Rule, Value
-from dtjob.crd.rules.templates import training, training_frame
+from dtjob.crd.rule import Reason, Rule
+from dtjob.crd.rules.templates import of_training
 
 _POD = "spec.replicaSpecs.*.template.spec"
 _QUANTITY = r"^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)(n|u|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei|[eE][+-]?[0-9]+)?$"
@@ -20,7 +18,6 @@ def _ours(field: str, advice: str) -> Rule:
     return Rule(
         _POD,
         f"!has(self.{field})",
-        lambda spec: field not in spec,
         f"{field} belongs to dtjob: {advice}",
         field,
         Reason.FORBIDDEN,
@@ -31,7 +28,6 @@ def _environment(at: str) -> Rule:
     return Rule(
         at,
         "self.all(v, !v.name.startsWith('DTJOB_'))",
-        lambda env: not any(v["name"].startswith("DTJOB_") for v in env),
         "variables that begin with DTJOB_ belong to dtjob: remove them",
         reason=Reason.FORBIDDEN,
     )
@@ -41,24 +37,10 @@ _TF_CONFIG_IS_OURS = "TF_CONFIG belongs to dtjob"
 _SETS_TF_CONFIG = "has(c.env) && c.env.exists(v, v.name == 'TF_CONFIG')"
 
 
-def _sets_tf_config(container: Value) -> bool:
-    return any(variable["name"] == "TF_CONFIG" for variable in container.get("env") or [])
-
-
 def _tf_config_of_the_program(role: str) -> Rule:
     """With a program the supervisor makes TF_CONFIG; an image's own command may be given another one."""
-    return Rule(
-        "spec",
-        f"!({_SETS_TF_CONFIG}) || !has(self.program)",
-        lambda spec: (
-            spec.get("program") is None
-            or not any(_sets_tf_config(one) for one in training(spec["replicaSpecs"].get(role) or {}))
-        ),
-        f"{_TF_CONFIG_IS_OURS}: remove it, or remove program",
-        f"replicaSpecs.{role}.template.spec.containers",
-        Reason.FORBIDDEN,
-        at_creation=True,  # what runs in a container stays (`suspended_roles.py`)
-        frame=training_frame(role),
+    return of_training(
+        role, f"!({_SETS_TF_CONFIG}) || !has(self.program)", f"{_TF_CONFIG_IS_OURS}: remove it, or remove program"
     )
 
 
@@ -66,7 +48,6 @@ def _has_image(container: str) -> Rule:
     return Rule(
         f"{_POD}.{container}[]",
         f"self.name == '{TRAINING_CONTAINER}' || has(self.image)",
-        lambda one: one["name"] == TRAINING_CONTAINER or bool(one.get("image")),
         f"container {{}} has no image: add its image (only the container {TRAINING_CONTAINER} takes spec.image)",
         "image",
         Reason.REQUIRED,
@@ -75,36 +56,21 @@ def _has_image(container: str) -> Rule:
     )
 
 
-def _names(spec: Value, containers: str) -> set[str]:
-    return {container["name"] for container in spec.get(containers) or []}
-
-
 def _quantities(at: str) -> Rule:
     return Rule(
         at,
         f"self.all(k, type(self[k]) == int || string(self[k]).matches('{_QUANTITY}'))",
-        lambda amounts: all(isinstance(v, int) or re.fullmatch(_QUANTITY[1:-1], v) for v in amounts.values()),
         "must be Kubernetes quantities, such as 4, 500m or 16Gi (not 16GB)",
     )
 
 
 def _program_decides(role: str) -> Rule:
     """With a program, the training container's command and args are dtjob's."""
-
-    def holds(spec: Value) -> bool:
-        containers = training(spec["replicaSpecs"].get(role) or {})
-        return spec.get("program") is None or not any({"command", "args"} & one.keys() for one in containers)
-
-    return Rule(
-        "spec",
+    return of_training(
+        role,
         "!(has(c.command) || has(c.args)) || !has(self.program)",
-        holds,
         f"program says what the container {TRAINING_CONTAINER} runs: remove its command and args and use "
         "program.entrypoint and program.args, or remove program",
-        f"replicaSpecs.{role}.template.spec.containers",
-        Reason.FORBIDDEN,
-        at_creation=True,  # what runs in a container stays (`suspended_roles.py`)
-        frame=training_frame(role),
     )
 
 
@@ -116,14 +82,12 @@ POD_RULES = (
         _POD,
         "!has(self.containers) || !has(self.initContainers) || "
         "self.containers.all(c, !self.initContainers.exists(d, d.name == c.name))",
-        lambda spec: not _names(spec, "containers") & _names(spec, "initContainers"),
         "an init container has the name of a container: rename one of them",
         "initContainers",
     ),
     Rule(
         _POD,
         f"!has(self.initContainers) || !self.initContainers.exists(c, c.name == '{TRAINING_CONTAINER}')",
-        lambda spec: TRAINING_CONTAINER not in _names(spec, "initContainers"),
         f"{TRAINING_CONTAINER} is the name of the training container: rename the init container",
         "initContainers",
     ),
@@ -133,7 +97,6 @@ POD_RULES = (
     Rule(
         "spec.program.env",
         "self.all(v, v.name != 'TF_CONFIG')",
-        lambda env: not any(variable["name"] == "TF_CONFIG" for variable in env),
         f"{_TF_CONFIG_IS_OURS}: remove it",
         reason=Reason.FORBIDDEN,
     ),
@@ -141,14 +104,12 @@ POD_RULES = (
     Rule(
         "spec.replicaSpecs.*.template.metadata.labels",
         f"self.all(k, !k.startsWith('{GROUP}/'))",
-        lambda labels: not any(name.startswith(f"{GROUP}/") for name in labels),
         f"labels under {GROUP}/ belong to dtjob: remove them",
         reason=Reason.FORBIDDEN,
     ),
     Rule(
         "spec.replicaSpecs.*.template.metadata.labels",
         f"!('{MANAGED_BY_LABEL}' in self)",
-        lambda labels: MANAGED_BY_LABEL not in labels,
         f"{MANAGED_BY_LABEL} belongs to dtjob: remove it",
         reason=Reason.FORBIDDEN,
     ),

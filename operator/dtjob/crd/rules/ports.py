@@ -3,42 +3,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from dtjob.api.spec.network import Network
 from dtjob.api.spec.pod_template import TRAINING_CONTAINER
 from dtjob.api.spec.replica_specs import Role
-from dtjob.crd.rule import Rule, Value, default_of
+from dtjob.crd.rule import Rule, default_of
 from dtjob.crd.rules.templates import pod, pod_frame
 
-_OF_TRAINER = ("statusPort", "rendezvousPort")
-"""Ports on which only the trainer listens, so only with program."""
 _OURS_CEL = "([self.network.port] + (has(self.program) ? [self.network.statusPort, self.network.rendezvousPort] : []))"
 _CONTAINERS = ("containers", "initContainers")
-
-
-def _port(spec: Value, field: str) -> int:
-    return int((spec.get("network") or {}).get(field, default_of(Network, field)))
-
-
-def _ours(spec: Value) -> set[int]:
-    """The ports on which dtjob's own container of each pod listens."""
-    return {_port(spec, field) for field in ("port", *(_OF_TRAINER if spec.get("program") is not None else ()))}
-
-
-def _ports_of(spec: Value, role: str) -> Iterator[int]:
-    """The ports that the template's other containers name: they share the pod's address."""
-    pod = ((spec["replicaSpecs"].get(role) or {}).get("template") or {}).get("spec") or {}
-    for container in [one for among in _CONTAINERS for one in pod.get(among) or []]:
-        if container["name"] != TRAINING_CONTAINER:
-            yield from (port["containerPort"] for port in container.get("ports") or [])
 
 
 def _differ(one: str, other: str) -> Rule:
     return Rule(
         "spec",
         f"n.{one} != n.{other}",
-        lambda spec: spec.get("program") is None or _port(spec, one) != _port(spec, other),
         f"{one} (by default {default_of(Network, one)}) and {other} (by default {default_of(Network, other)}) must "
         "differ: change one of them",
         f"network.{one}",
@@ -54,7 +32,6 @@ def _not_ours(role: str) -> Rule:
     return Rule(
         "spec",
         free,
-        lambda spec: not _ours(spec) & set(_ports_of(spec, role)),
         "a container of this template has a port of spec.network: change its containerPort, or change network.port, "
         "network.statusPort or network.rendezvousPort",
         f"replicaSpecs.{role}.template.spec",

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """All rules that a manifest must fulfil, beside what its fields say by themselves.
 
-Each rule stands once in a file beside this one, with its CEL and its Python. `definition.py` puts the CEL into the CRD,
-and `answers/problems.py` asks the Python.
+Each rule stands once in a file beside this one, in CEL. `definition.py` puts it into the CRD, and
+`answers/problems.py` asks it of a manifest.
 """
 
 from __future__ import annotations

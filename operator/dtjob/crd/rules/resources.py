@@ -3,11 +3,8 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
-from dtjob.api.quantity import parse
 from dtjob.api.spec.strategy import LOCAL_TPU, TPU_RESOURCE
-from dtjob.crd.rule import Reason, Rule, Value
+from dtjob.crd.rule import Reason, Rule
 
 _AT = "spec.replicaSpecs.*.resources"
 ABOVE_LIMIT = "a request is above the limit of the same resource: lower the request, or raise the limit"
@@ -15,34 +12,6 @@ NO_LIMIT = (
     "GPUs, other extended resources and huge pages need a limit, which a request must equal: set limits and remove "
     "their requests"
 )
-
-
-def has_requests_within_limits(resources: Value) -> bool:
-    """Whether no request is above its limit."""
-    limits = _amounts(resources, "limits")
-    return all(amount <= limits.get(name, amount) for name, amount in _amounts(resources, "requests").items())
-
-
-def has_limits_where_needed(resources: Value) -> bool:
-    """Whether each request has an equal limit that is for a resource of which a node never gives more than it has."""
-    limits, requests = _amounts(resources, "limits"), _amounts(resources, "requests")
-    return all(limits.get(name) == amount for name, amount in requests.items() if _is_never_overcommitted(name))
-
-
-def _amounts(resources: Value, kind: str) -> dict[str, Fraction]:
-    """Those that are quantities; the others have a rule of their own."""
-    found = {}
-    for name, value in (resources.get(kind) or {}).items():
-        try:
-            found[name] = parse(value)
-        except ValueError:
-            continue
-    return found
-
-
-def _is_never_overcommitted(name: str) -> bool:
-    """As apimachinery's IsOvercommitAllowed has it."""
-    return ("/" in name and "kubernetes.io/" not in name) or name.startswith("hugepages-")
 
 
 def _amount(of: str) -> str:
@@ -58,7 +27,6 @@ RESOURCE_RULES = (
     Rule(
         _AT,
         f"{_EACH}!({_HAS_LIMIT} && {_ARE_QUANTITIES}) || {_COMPARED} <= 0)",
-        has_requests_within_limits,
         ABOVE_LIMIT,
         "requests",
     ),
@@ -66,7 +34,6 @@ RESOURCE_RULES = (
         _AT,
         f"{_EACH}!(k.contains('/') && !k.contains('kubernetes.io/') || k.startsWith('hugepages-')) || "
         f"{_HAS_LIMIT} && {_ARE_QUANTITIES} && {_COMPARED} == 0)",
-        has_limits_where_needed,
         NO_LIMIT,
         "requests",
     ),
@@ -79,16 +46,6 @@ SINGLE_HOST_TOPOLOGIES = ("1x1", "2x2", "2x4", "1x1x1", "1x2x1", "2x2x1")
 _TPU = "spec.strategyOptions.tpu"
 
 
-def _asks_for_chips(spec: Value) -> bool:
-    """Whether the chief asks for google.com/tpu by hand."""
-    resources = (spec["replicaSpecs"].get("chief") or {}).get("resources") or {}
-    return any(TPU_RESOURCE in (resources.get(kind) or {}) for kind in ("limits", "requests"))
-
-
-def _topology(spec: Value) -> Value:
-    return ((spec.get("strategyOptions") or {}).get("tpu") or {}).get("topology")
-
-
 _CHIPS = " || ".join(
     f"(has(self.replicaSpecs.chief.resources.{kind}) && '{TPU_RESOURCE}' in self.replicaSpecs.chief.resources.{kind})"
     for kind in ("limits", "requests")
@@ -97,21 +54,18 @@ TPU_RULES = (
     Rule(
         _TPU,
         f"!has(self.topology) || self.topology in [{', '.join(map(repr, SINGLE_HOST_TOPOLOGIES))}]",
-        lambda tpu: tpu.get("topology") is None or tpu["topology"] in SINGLE_HOST_TOPOLOGIES,
         f"dtjob trains only on slices of one host: use one of {', '.join(SINGLE_HOST_TOPOLOGIES)}",
         "topology",
     ),
     Rule(
         _TPU,
         "has(self.topology) == has(self.accelerator)",
-        lambda tpu: (tpu.get("topology") is None) == (tpu.get("accelerator") is None),
         "GKE selects nodes by accelerator and topology: set both, or neither",
         "accelerator",
     ),
     Rule(
         _TPU,
         f"!has(self.topology) || self.address == '{LOCAL_TPU}'",
-        lambda tpu: tpu.get("topology") is None or tpu.get("address", LOCAL_TPU) == LOCAL_TPU,
         "accelerator and topology are for the TPU of the pod's own node: remove them, or remove address",
         "address",
         Reason.FORBIDDEN,
@@ -120,7 +74,6 @@ TPU_RULES = (
         "spec",
         "!has(self.strategyOptions) || !has(self.strategyOptions.tpu) || !has(self.strategyOptions.tpu.topology) || "
         f"!has(self.replicaSpecs.chief) || !has(self.replicaSpecs.chief.resources) || !({_CHIPS})",
-        lambda spec: _topology(spec) is None or not _asks_for_chips(spec),
         f"strategyOptions.tpu.topology sets the number of chips: remove {TPU_RESOURCE} here",
         "replicaSpecs.chief.resources",
         Reason.FORBIDDEN,

@@ -1,17 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A role's pod template and its training container, in Python and in CEL."""
+"""A role's pod template and its training container, in CEL."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from dtjob.api.spec.pod_template import TRAINING_CONTAINER
-
-
-def training(replica: Any) -> list[Any]:
-    """The template's training container, as a list of none or one; `replica` is a block of replicaSpecs."""
-    spec = (replica.get("template") or {}).get("spec") or {}
-    return [container for container in spec.get("containers") or [] if container["name"] == TRAINING_CONTAINER]
+from dtjob.crd.rule import Reason, Rule
 
 
 def pod_frame(role: str) -> str:
@@ -35,6 +28,14 @@ def each_training(role: str) -> str:
     return f"!has({containers}) || {containers}.all(c, c.name != '{TRAINING_CONTAINER}' || {{}})"
 
 
-def training_frame(role: str) -> str:
-    """CEL: if the role has a pod template, `{}` holds of its training container, `c`."""
-    return pod_frame(role).replace("{}", each_training(role))
+def of_training(role: str, cel: str, message: str) -> Rule:
+    """A rule on the training container, `c`, of the role's template."""
+    return Rule(
+        "spec",
+        cel,
+        message,
+        f"replicaSpecs.{role}.template.spec.containers",
+        Reason.FORBIDDEN,
+        at_creation=True,  # what runs in a container stays (`suspended_roles.py`)
+        frame=pod_frame(role).replace("{}", each_training(role)),
+    )

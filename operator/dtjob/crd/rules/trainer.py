@@ -3,20 +3,16 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
-
 from dtjob.api.spec.checkpoint import Checkpoint
 from dtjob.api.spec.failure_policy import Backoff
 from dtjob.api.spec.strategy import Strategy
-from dtjob.crd.rule import Reason, Rule, Value, default_of
+from dtjob.crd.rule import Reason, Rule, default_of
 
 _FILE = "[^ ]+[.]py"
 _DEVICE = "(CPU|GPU):[0-9]+"
 _PARTITIONERS = ("fixedShards", "minShardBytes", "maxShardBytes")
 _MODULE = "[A-Za-z_][A-Za-z0-9_]*([.][A-Za-z_][A-Za-z0-9_]*)*"
 _INITIAL, _MAX = (default_of(Backoff, field) for field in ("initialSeconds", "maxSeconds"))
-"""The defaults of backoff, which a rule's Python does not see filled in."""
 
 
 def _if_there(block: str) -> str:
@@ -24,13 +20,12 @@ def _if_there(block: str) -> str:
     return f"!has(self.{block}) || [self.{block}].all(b, {{}})"
 
 
-def _only_with_program(block: str, field: str, unset: str, holds: Callable[[Value], bool]) -> Rule:
+def _only_with_program(block: str, field: str, unset: str) -> Rule:
     """A field that only dtjob's trainer reads. Without program `unset` must hold of its block, `b`."""
     path = ".".join(filter(None, (block, field)))
     return Rule(
         "spec",
         f"has(self.program) || {unset}",
-        lambda spec: spec.get("program") is not None or spec.get(block) is None or holds(spec[block]),
         f"{path} has no effect without program: set program, or remove it",
         path,
         Reason.FORBIDDEN,
@@ -39,20 +34,17 @@ def _only_with_program(block: str, field: str, unset: str, holds: Callable[[Valu
 
 
 def _block_only_with_program(block: str) -> Rule:
-    return _only_with_program(block, "", "false", lambda _: False)
+    return _only_with_program(block, "", "false")
 
 
 def _unset_without_program(field: str) -> Rule:
     """A field of checkpoint without a default."""
-    return _only_with_program("checkpoint", field, f"!has(b.{field})", lambda block: block.get(field) is None)
+    return _only_with_program("checkpoint", field, f"!has(b.{field})")
 
 
 def _default_without_program(field: str) -> Rule:
     """A field of checkpoint with a default, which nobody reads without a program: then it keeps its default."""
-    default = default_of(Checkpoint, field)
-    return _only_with_program(
-        "checkpoint", field, f"b.{field} == {default!r}", lambda block: block.get(field, default) == default
-    )
+    return _only_with_program("checkpoint", field, f"b.{field} == {default_of(Checkpoint, field)!r}")
 
 
 def _option_of(option: str, strategies: tuple[Strategy, ...]) -> Rule:
@@ -61,7 +53,6 @@ def _option_of(option: str, strategies: tuple[Strategy, ...]) -> Rule:
     return Rule(
         "spec",
         f"!has(b.{option}) || self.strategy in [{', '.join(repr(name) for name in names)}]",
-        lambda spec: option not in (spec.get("strategyOptions") or {}) or spec["strategy"] in names,
         f"{option} is an option of strategy {listed} only: remove it, or set that strategy",
         f"strategyOptions.{option}",
         Reason.FORBIDDEN,
@@ -73,7 +64,6 @@ TRAINER_RULES = (
     Rule(
         "spec.program",
         f"self.entrypoint.matches('^({_FILE}|{_MODULE})$')",
-        lambda program: re.fullmatch(f"{_FILE}|{_MODULE}", program["entrypoint"]) is not None,
         "must be a Python file (train.py) or the name of a module (trainer.main); arguments go into args",
         "entrypoint",
     ),
@@ -83,7 +73,6 @@ TRAINER_RULES = (
     Rule(
         "spec",
         "has(self.checkpoint)",
-        lambda spec: spec.get("tensorBoard") is None or spec.get("checkpoint") is not None,
         "logs for TensorBoard are written beside the checkpoints, and this job saves none: add checkpoint, or remove "
         "tensorBoard",
         "tensorBoard",
@@ -93,9 +82,6 @@ TRAINER_RULES = (
     Rule(
         "spec",
         "!has(self.program) || !has(self.replicaSpecs.evaluator) || has(self.checkpoint)",
-        lambda spec: (
-            spec.get("program") is None or "evaluator" not in spec["replicaSpecs"] or spec.get("checkpoint") is not None
-        ),
         "the evaluator evaluates checkpoints, and this job saves none: add checkpoint, or remove evaluator",
         "replicaSpecs.evaluator",
         Reason.FORBIDDEN,
@@ -103,18 +89,12 @@ TRAINER_RULES = (
     Rule(
         "spec.checkpoint",
         "!has(self.keepEverySteps) || !has(self.everySteps) || self.keepEverySteps >= self.everySteps",
-        lambda checkpoint: (
-            checkpoint.get("keepEverySteps") is None
-            or checkpoint.get("everySteps") is None
-            or checkpoint["keepEverySteps"] >= checkpoint["everySteps"]
-        ),
         "keepEverySteps is below everySteps, so that every checkpoint is kept: raise it, or lower everySteps",
         "keepEverySteps",
     ),
     Rule(
         "spec",
         "!has(b.keepBest) || has(self.replicaSpecs.evaluator)",
-        lambda spec: (spec.get("checkpoint") or {}).get("keepBest") is None or "evaluator" in spec["replicaSpecs"],
         "keepBest needs metrics, and this job has no evaluator: add `replicaSpecs.evaluator: {}`, or remove keepBest",
         "checkpoint.keepBest",
         Reason.FORBIDDEN,
@@ -129,20 +109,17 @@ TRAINER_RULES = (
     Rule(
         "spec.strategyOptions",
         f"!has(self.device) || self.device.matches('^({_DEVICE})$')",
-        lambda options: options.get("device") is None or re.fullmatch(_DEVICE, options["device"]) is not None,
         "must be a device's kind and number, such as GPU:0 or CPU:0",
         "device",
     ),
     Rule(
         "spec.strategyOptions.partitioner",
         "[has(self.fixedShards), has(self.minShardBytes), has(self.maxShardBytes)].filter(x, x).size() == 1",
-        lambda cut: sum(cut.get(kind) is not None for kind in _PARTITIONERS) == 1,
         f"set exactly one of {', '.join(_PARTITIONERS)}, such as {{minShardBytes: 262144, maxShards: 2}}",
     ),
     Rule(
         "spec.strategyOptions.partitioner",
         "!has(self.maxShards) || !has(self.fixedShards)",
-        lambda cut: cut.get("maxShards") is None or cut.get("fixedShards") is None,
         "fixedShards is already the number of shards: remove maxShards",
         "maxShards",
         Reason.FORBIDDEN,
@@ -150,7 +127,6 @@ TRAINER_RULES = (
     Rule(
         "spec",
         "has(self.replicaSpecs.evaluator)",
-        lambda spec: spec.get("evaluation") is None or "evaluator" in spec["replicaSpecs"],
         "this job has no evaluator: add `replicaSpecs.evaluator: {}`, or remove evaluation",
         "evaluation",
         Reason.FORBIDDEN,
@@ -159,7 +135,6 @@ TRAINER_RULES = (
     Rule(
         "spec.failurePolicy.backoff",
         "self.maxSeconds >= self.initialSeconds",
-        lambda backoff: backoff.get("maxSeconds", _MAX) >= backoff.get("initialSeconds", _INITIAL),
         f"maxSeconds (by default {_MAX}) is below initialSeconds (by default {_INITIAL}): raise it, or lower "
         "initialSeconds",
         "maxSeconds",

@@ -22,7 +22,7 @@ from dtjob.api.job import KIND
 from dtjob.controller.cluster import AlreadyExists, ClusterError, Gone, Refused, Stale
 from dtjob.controller.observer import NOBODY, Observer
 from dtjob.kube.api_error import ApiError, NotServed, error_of, object_of
-from dtjob.kube.calls import pod_group_calls, workload_calls
+from dtjob.kube.calls import pod_group_calls
 from dtjob.kube.calls.kinds import KINDS, path_of, resource_of, typed
 from dtjob.kube.calls.kubeconfig import configure
 from dtjob.kube.calls.transport import Transport
@@ -30,9 +30,9 @@ from dtjob.kube.events.event import newest_warning
 from dtjob.kube.events.outbox import Outbox
 from dtjob.kube.events.recorder import Recorder
 from dtjob.kube.libraries import client, config
-from dtjob.objects import drift, gangs, labels
+from dtjob.objects import drift, gangs, kueue, labels
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.actions import Event
+from dtjob.plan.actions import Event, PatchWorkload
 
 logger = logging.getLogger(__name__)
 
@@ -50,18 +50,19 @@ WATCH_SECONDS = 300
 """After which the API server ends a watch."""
 SILENT_SECONDS = 90.0
 """A watch that says nothing for so long is dead: an API server sends bookmarks each minute."""
+MAY_BE_HIDDEN = ("LocalQueue", "ClusterQueue")
+"""These only help to place a job. Without the right to see them it begins all the same."""
 PAGE = 200
 """Objects of a LIST that are decoded at once: about 2 MB of pods, which hold the event loop for 20 ms."""
 
 
-class Kube(workload_calls.WorkloadCalls):
+class Kube:
     """dtjob's calls to one API server; implements `cluster.Cluster`. Make it with `connect`."""
 
     def __init__(self, api_client: client.ApiClient, transport: Transport, observer: Observer = NOBODY) -> None:
         self._client, self._transport = api_client, transport
         self._observer = observer
-        recorder = Recorder(self._call)
-        self._events = Outbox(recorder.record, recorder.hurry)
+        self._events = Outbox(Recorder(self._call).record)
         self._pod_groups = pod_group_calls.Served(self._call)
 
     @property
@@ -83,7 +84,7 @@ class Kube(workload_calls.WorkloadCalls):
         path = f"{path_of(kind, metadata['namespace'], version)}?fieldValidation=Strict"
         try:
             stored = typed(kind, await self._call("POST", path, gangs.as_served(manifest, version)), version)
-            await pod_group_calls.refuse_dropped(self, manifest, stored)
+            await pod_group_calls.refuse_dropped(self.delete, manifest, stored)
             return stored
         except ApiError as error:
             if error.code == 409 and error.reason == "AlreadyExists":
@@ -136,6 +137,25 @@ class Kube(workload_calls.WorkloadCalls):
         except ApiError as error:
             if error.code in (400, 403, 422):
                 raise Refused(f"{error}; delete it, and it is made again") from None
+            raise
+
+    async def has_kueue(self) -> bool:
+        """Whether the API server knows Workloads. Raises ClusterError where it does not say."""
+        found = await _if_there(self._call("GET", f"/apis/{kueue.API_VERSION}"))
+        return any(one.get("name") == kueue.PLURAL for one in (found or {}).get("resources") or ())
+
+    async def patch_workload(self, namespace: str, action: PatchWorkload) -> Manifest:
+        """PATCH the Workload, or its status, against its uid and resourceVersion."""
+        body = dict(action.body)
+        body["metadata"] = {**body.get("metadata", {}), "uid": action.uid, "resourceVersion": action.version}
+        path = f"{path_of(kueue.KIND, namespace)}/{action.name}"
+        try:
+            return typed(kueue.KIND, await self._call("PATCH", f"{path}/status" if action.status else path, body))
+        except ApiError as error:
+            if error.code in (404, 409):
+                raise Stale(str(error)) from None
+            if error.code in (400, 422):
+                raise Refused(str(error)) from None
             raise
 
     async def write_status(self, job: Manifest, status: dict[str, Any]) -> Manifest:
@@ -223,7 +243,7 @@ class Kube(workload_calls.WorkloadCalls):
     async def get(self, kind: str, namespace: str | None, name: str) -> Manifest | None:
         """The object as etcd has it now, None if there is none; without a namespace one of the cluster's own. A
         ConfigMap comes without what it holds, which is nothing to us, whosever it is."""
-        return await _if_there(self._get(kind, namespace, name), kind in workload_calls.MAY_BE_HIDDEN)
+        return await _if_there(self._get(kind, namespace, name), kind in MAY_BE_HIDDEN)
 
     async def replace(self, manifest: Manifest) -> Manifest:
         """PUT the object against the resourceVersion that it carries, as strictly as `create`. Raises Stale where it

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any, Protocol
+from typing import Any
 
 from dtjob.api.spec.scheduling import GangProvider
 from dtjob.controller.cluster import Refused
@@ -100,17 +100,10 @@ class Served:
         return None
 
 
-class Deletes(Protocol):
-    """What deletes objects: `Kube`."""
-
-    async def delete(self, kind: str, namespace: str, name: str, uid: str) -> Manifest | None:
-        """Delete the object with this uid."""
-
-
-async def refuse_dropped(kube: Deletes, wanted: Manifest, stored: Manifest) -> None:
+async def refuse_dropped(delete: Callable[..., Awaitable[Any]], wanted: Manifest, stored: Manifest) -> None:
     """Read a pod back that was just made: one that lost its gang is deleted before it is bound somewhere. Raises
     Refused then."""
     if wanted["kind"] == "Pod" and gangs.lost_group(wanted, stored):
         metadata = stored["metadata"]
-        await kube.delete("Pod", metadata["namespace"], metadata["name"], metadata["uid"])
+        await delete("Pod", metadata["namespace"], metadata["name"], metadata["uid"])
         raise Refused(DROPPED)

@@ -1,12 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports: reads `/status` of the supervisors of running jobs. `controller/pace/asking.py` decides whose, and when."""
+"""Reports: reads `/status` of the supervisors of running jobs. Silent ones do not delay the others.
+
+A chief that accepts a connection and never answers costs a request for seconds. So no namespace has more than a share
+of the requests under way, those that did not answer the last request have a share of their own, and a supervisor that
+stays silent is asked ever less often.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Set
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from pydantic import ValidationError
@@ -16,7 +22,7 @@ from dtjob.api.phase import ENDED
 from dtjob.api.spec.replica_specs import Role
 from dtjob.api.stored_job import stored_job
 from dtjob.controller.cluster import JobKey
-from dtjob.controller.pace.asking import Asking, Supervisor
+from dtjob.controller.pace.backoff import Backoff
 from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.controller.store import Store
 from dtjob.objects import topology
@@ -30,8 +36,29 @@ from dtjob.status_client import NoStatus, read_status
 
 logger = logging.getLogger(__name__)
 
-LOOK_SECONDS = 0.1
-"""How often it is looked who is due, at most."""
+AT_ONCE, AT_ONCE_IN_NAMESPACE = 100, 10
+"""Requests under way to supervisors that answered the last one, in all namespaces and in each. To the others there are
+as many."""
+LONGEST_PAUSE_SECONDS = 60.0
+"""Between two requests to one that stays silent."""
+
+
+@dataclass(frozen=True)
+class Supervisor:
+    """One to ask: the pod of a task, and where it listens."""
+
+    job: JobKey
+    task: str
+    pod_uid: str
+    host: str
+    port: int
+    only_if_chief_silent: bool = False
+    """Whether it is asked only while the chief's status cannot be read."""
+
+    @property
+    def address(self) -> str:
+        """`host:port`, as URLs have it."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
 class Reports:
@@ -46,64 +73,67 @@ class Reports:
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._store, self._queue, self._every, self._clock = store, queue, every_seconds, clock
-        self._asking = Asking(every_seconds)
-        self._asked_for_chief: set[tuple[JobKey, str]] = set()
-        self._questions: set[asyncio.Task[None]] = set()
+        self._pauses = Backoff(every_seconds, max(LONGEST_PAUSE_SECONDS, every_seconds))
+        self._slots = {answers: asyncio.Semaphore(AT_ONCE) for answers in (True, False)}
+        self._slots_of = defaultdict[tuple[str, bool], asyncio.Semaphore](
+            lambda: asyncio.Semaphore(AT_ONCE_IN_NAMESPACE)
+        )
+        self._tasks: dict[Supervisor, asyncio.Task[None]] = {}
 
     async def poll_forever(self) -> None:
         """Ask until cancelled."""
-        loop, look_for_jobs_at = asyncio.get_running_loop(), 0.0
         try:
             while True:
-                now = loop.time()
-                if now >= look_for_jobs_at:
-                    self._asking.seen(self._look_for_supervisors(), now)
-                    look_for_jobs_at = now + self._every
-                for one in self._asking.next(now):
-                    question = asyncio.create_task(self._ask(one))
-                    self._questions.add(question)
-                    question.add_done_callback(self._questions.discard)
-                await asyncio.sleep(min(self._every, LOOK_SECONDS))
+                self._look_for_supervisors()
+                await asyncio.sleep(self._every)
         finally:
-            for question in self._questions:
-                question.cancel()
+            for task in self._tasks.values():
+                task.cancel()
 
-    def _look_for_supervisors(self) -> list[Supervisor]:
-        found = supervisors_to_ask(self._store)
-        asked_for_chief = {(one.job, one.task) for one in found if one.only_if_chief_silent}
-        for key, task_id in self._asked_for_chief - asked_for_chief:
-            self._store.forget_report(key, task_id)
-        self._asked_for_chief = asked_for_chief
-        return found
+    def _look_for_supervisors(self) -> None:
+        """Begin to ask those that are to be asked, and end it for all others."""
+        found = dict.fromkeys(supervisors_to_ask(self._store))
+        for one in self._tasks.keys() - found.keys():
+            self._tasks.pop(one).cancel()
+            if one.only_if_chief_silent:
+                self._store.forget_report(one.job, one.task)
+        for one in found:
+            if one not in self._tasks:
+                self._tasks[one] = asyncio.create_task(self._ask_forever(one))
+        namespaces = {one.job[0] for one in found}
+        for key in [key for key in self._slots_of if key[0] not in namespaces]:
+            del self._slots_of[key]
 
-    async def _ask(self, one: Supervisor) -> None:
-        answered = False
+    async def _ask_forever(self, one: Supervisor) -> None:
+        answers, silent = False, 0
+        while True:
+            async with self._slots_of[one.job[0], answers], self._slots[answers]:
+                answers = await self._ask(one)
+            silent = 0 if answers else silent + 1
+            await asyncio.sleep(self._pauses.after(silent) if silent else self._every)
+
+    async def _ask(self, one: Supervisor) -> bool:
+        """Ask once, and take the answer in; whether there was one."""
         try:
             self._take_in(one, read_report(await read_status(one.host, one.port)))
-            answered = True
         except NoStatus as error:
             silence = Silence(one.pod_uid, one.address, self._clock(), error.reason, str(error))
-            wanted = self._store.job(one.job) is not None and self._is_wanted(one)
-            if wanted and self._store.set_silence(one.job, one.task, silence):
+            if self._store.job(one.job) is not None and self._store.set_silence(one.job, one.task, silence):
                 self._queue.add(one.job)
         except Exception:  # whatever one tenant's pod says, the others' go on
             logger.exception("%s/%s: a bug in dtjob, in reading the status of %s", *one.job, one.task)
-        finally:
-            now = asyncio.get_running_loop().time()
-            (self._asking.answered if answered else self._asking.stayed_silent)(one, now)
+        else:
+            return True
+        return False
 
     def _take_in(self, one: Supervisor, report: dict[str, object]) -> None:
         manifest = self._store.job(one.job)
-        if manifest is None or not self._is_wanted(one):
+        if manifest is None:
             return
         if report.get("jobUid") != manifest["metadata"]["uid"]:
             raise NoStatus("BadAnswer", "what answered is not a supervisor of this job")
         if self._store.set_report(one.job, one.task, report):
             self._queue.add(one.job)
-
-    def _is_wanted(self, one: Supervisor) -> bool:
-        """Whether what it says is still of use: the chief may have been heard again since it was asked."""
-        return not one.only_if_chief_silent or (one.job, one.task) in self._asked_for_chief
 
 
 def supervisors_to_ask(store: Store) -> list[Supervisor]:

@@ -29,10 +29,10 @@ LAST_SECONDS = 5.0
 
 class Outbox:
     """The events of one process, recorded one after another: jobs that fail by the hundred leave the API server to
-    those that begin. To be closed at the end, when `hurry` has it wait for nothing that may be tried later."""
+    those that begin. To be closed at the end."""
 
-    def __init__(self, record: Record, hurry: Callable[[], None]) -> None:
-        self._record, self._hurry = record, hurry
+    def __init__(self, record: Record) -> None:
+        self._record = record
         self._line = asyncio.Queue[tuple[Manifest, Event, datetime]](LONGEST_LINE)
         self._task: asyncio.Task[None] | None = None
         self._left = 0
@@ -57,7 +57,6 @@ class Outbox:
         """Record what waits, for LAST_SECONDS at most, and no more after that."""
         if self._task is None:
             return
-        self._hurry()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(LAST_SECONDS):
                 await self._line.join()

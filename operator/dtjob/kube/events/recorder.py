@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
@@ -38,11 +37,6 @@ class Recorder:
         self._call = call
         self._clock = clock
         self._correlator = Correlator()
-        self._ends = asyncio.Event()
-
-    def hurry(self) -> None:
-        """Wait no more between tries: the process ends, and each event that is left is tried once."""
-        self._ends.set()
 
     async def record(self, job: Manifest, event: Event, now: datetime) -> None:
         """Record the event, which was told at `now`, on the job, or count it where it was recorded lately. Best effort:
@@ -50,22 +44,16 @@ class Recorder:
         metadata = job["metadata"]
         recorded = self._correlator.correlate(metadata["uid"], event, now)
         for tries in range(1, TRIES + 1):
-            ends = self._ends.is_set()
             try:
                 await self._record(job, recorded, now)
                 return
             except ClusterError as error:
                 late = self._clock() >= now + TRIED_FOR
-                if tries == TRIES or ends or late or not _may_pass(error):
+                if tries == TRIES or late or not _may_pass(error):
                     where = f"{metadata['namespace']}/{metadata['name']}"
                     logger.warning("%s: event %s was not recorded: %s", where, event.reason, error)
                     return
-                await self._pause(min(max(PAUSE.after(tries), error.retry_after), PAUSE.longest))
-
-    async def _pause(self, seconds: float) -> None:
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self._ends.wait()
+                await asyncio.sleep(min(max(PAUSE.after(tries), error.retry_after), PAUSE.longest))
 
     async def _record(self, job: Manifest, recorded: Recorded, now: datetime) -> None:
         path = f"/api/v1/namespaces/{job['metadata']['namespace']}/events"

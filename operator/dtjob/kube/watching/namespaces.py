@@ -9,27 +9,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Mapping, Sequence
 
 from dtjob.api.job import KIND
 from dtjob.controller.cluster import ClusterError
 from dtjob.controller.store import LISTED_KINDS
+from dtjob.kube.watching.informer import Reads
 from dtjob.objects import labels
-from dtjob.objects.manifest import Manifest
 
 LOOK_EVERY_SECONDS = 5.0
 """How often a refused namespace is asked for: one call each, as its first is refused. A resync comes every few
 minutes."""
 
 logger = logging.getLogger(__name__)
-
-
-class Lists(Protocol):
-    """What lists objects: `Kube`."""
-
-    def pages(self, kind: str, namespace: str | None, selector: str = "") -> AsyncIterator[tuple[list[Manifest], int]]:
-        """The objects of this kind, page by page, each with the version of the whole LIST."""
 
 
 class Watched:
@@ -67,7 +59,7 @@ class Watched:
             self.changed.set()
 
 
-async def look_for_refused(kube: Lists, watched: Watched, answers: asyncio.Event) -> None:
+async def look_for_refused(kube: Reads, watched: Watched, answers: asyncio.Event) -> None:
     """Ask for ever whether a refused namespace may be listed by now: its role was made again, say. Sets `answers`, upon
     which a resync is to come."""
     while True:

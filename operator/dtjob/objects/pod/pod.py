@@ -11,7 +11,7 @@ from copy import deepcopy
 from typing import Any
 
 from dtjob.api.job import Job
-from dtjob.api.spec.checkpoint import MountOn
+from dtjob.api.spec.checkpoint import CheckpointStorage, MountOn
 from dtjob.api.spec.pod_template import CHECKPOINT_VOLUME, CLUSTER_VOLUME, SOURCE_VOLUME, TRAINING_CONTAINER
 from dtjob.api.spec.replica_specs import AnyReplicaSpec, Role, SingleReplicaSpec
 from dtjob.objects import labels, shared, topology
@@ -95,7 +95,7 @@ def _spec(
         spec["initContainers"] = [with_security(one) for one in user["initContainers"]]
     if job.spec.scheduling.priority_class_name:
         spec["priorityClassName"] = job.spec.scheduling.priority_class_name
-    volumes = _volumes(job, task)
+    volumes = [{"name": name, **source} for name, source, _ in _mounted(job, task)]
     if volumes or user.get("volumes"):
         spec["volumes"] = [*volumes, *(user.get("volumes") or [])]
     return accelerators.equip(job, task, spec)
@@ -122,7 +122,7 @@ def _training_container(
         container["args"] = [job.spec.program.entrypoint.replace("$", "$$"), *job.spec.program.args]
     if replica.resources:
         container["resources"] = replica.resources.model_dump(by_alias=True, exclude_unset=True)
-    mounts = _mounts(job, task)
+    mounts = [{"name": name, **mount} for name, _, mount in _mounted(job, task)]
     if mounts or user.get("volumeMounts"):
         container["volumeMounts"] = [*mounts, *(user.get("volumeMounts") or [])]
     return container
@@ -137,38 +137,24 @@ def _variables(job: Job, task: Task, attempt: int, user: dict[str, Any]) -> list
     return [*(variable for variable in ours if variable["name"] not in replaced), *theirs]
 
 
-def _mounts_checkpoints(job: Job, task: Task) -> bool:
-    storage = job.spec.checkpoint.storage if job.spec.checkpoint else None
-    if storage is None or storage.volume is None:
-        return False
-    chief = topology.chief_task(job)
-    return storage.mount_on is MountOn.ALL or task == chief or task.role is Role.EVALUATOR
+def _needs_checkpoints(job: Job, task: Task, storage: CheckpointStorage) -> bool:
+    return storage.mount_on is MountOn.ALL or task == topology.chief_task(job) or task.role is Role.EVALUATOR
 
 
-def _volumes(job: Job, task: Task) -> list[dict[str, Any]]:
-    volumes: list[dict[str, Any]] = []
-    if job.spec.program:
-        volumes.append({"name": CLUSTER_VOLUME, "configMap": {"name": shared.config_map_name(job)}})
-    if job.spec.program and job.spec.program.source:
-        volumes.append({"name": SOURCE_VOLUME, "configMap": {"name": job.spec.program.source.config_map.name}})
-    if _mounts_checkpoints(job, task):
-        assert job.spec.checkpoint
-        volumes.append({"name": CHECKPOINT_VOLUME, **(job.spec.checkpoint.storage.volume or {})})
-    return volumes
-
-
-def _mounts(job: Job, task: Task) -> list[dict[str, Any]]:
-    mounts: list[dict[str, Any]] = []
-    if job.spec.program:
-        mounts.append({"name": CLUSTER_VOLUME, "mountPath": CLUSTER_DIRECTORY, "readOnly": True})
-    if job.spec.program and job.spec.program.source:
-        mounts.append({"name": SOURCE_VOLUME, "mountPath": SOURCE_DIRECTORY, "readOnly": True})
-    if _mounts_checkpoints(job, task):
-        assert job.spec.checkpoint
-        storage = job.spec.checkpoint.storage
+def _mounted(job: Job, task: Task) -> list[tuple[str, dict[str, Any], dict[str, Any]]]:
+    """dtjob's volumes in the pod: each with its name, its source and how it is mounted."""
+    found: list[tuple[str, dict[str, Any], dict[str, Any]]] = []
+    program, storage = job.spec.program, job.spec.checkpoint.storage if job.spec.checkpoint else None
+    if program:
+        source = {"configMap": {"name": shared.config_map_name(job)}}
+        found.append((CLUSTER_VOLUME, source, {"mountPath": CLUSTER_DIRECTORY, "readOnly": True}))
+    if program and program.source:
+        source = {"configMap": {"name": program.source.config_map.name}}
+        found.append((SOURCE_VOLUME, source, {"mountPath": SOURCE_DIRECTORY, "readOnly": True}))
+    if storage and storage.volume is not None and _needs_checkpoints(job, task, storage):
         below = {"subPath": storage.sub_path} if storage.sub_path else {}
-        mounts.append({"name": CHECKPOINT_VOLUME, "mountPath": storage.mount_path, **below})
-    return mounts
+        found.append((CHECKPOINT_VOLUME, storage.volume, {"mountPath": storage.mount_path, **below}))
+    return found
 
 
 def _with_chief_affinity(job: Job, user: dict[str, Any], chief_attempt: int) -> dict[str, Any]:

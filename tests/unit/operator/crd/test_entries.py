@@ -11,8 +11,8 @@ from dtjob.crd.entries import entries
 from dtjob.crd.rule import Reason, Rule
 
 FRAME = "!has(self.suspend) || {}"
-ONE = Rule("spec", "a", lambda _: True, "add a", "x.y.a", frame=FRAME)
-OTHER = Rule("spec", "b", lambda _: True, 'say "b"', "x.y.b.c", frame=FRAME)
+ONE = Rule("spec", "a", "add a", "x.y.a", frame=FRAME)
+OTHER = Rule("spec", "b", 'say "b"', "x.y.b.c", frame=FRAME)
 
 
 @pytest.mark.parametrize(
@@ -24,19 +24,19 @@ OTHER = Rule("spec", "b", lambda _: True, 'say "b"', "x.y.b.c", frame=FRAME)
     ],
 )
 def test_a_rule_without_a_frame_has_its_own_entry(field: str, message: str, path: dict[str, str]) -> None:
-    rule = Rule("spec", "has(self.suspend)", lambda _: True, "remove it", field, Reason.FORBIDDEN)
+    rule = Rule("spec", "has(self.suspend)", "remove it", field, Reason.FORBIDDEN)
     entry = {"rule": "has(self.suspend)", "message": message, "reason": "FieldValueForbidden", **path}
     other = dataclasses.replace(rule, at="spec.failurePolicy")
     assert list(entries([rule, other])) == [("spec", entry), ("spec.failurePolicy", entry)]
 
 
 def test_a_rule_for_creation_asks_nothing_of_a_change() -> None:
-    ((_, made),) = entries([Rule("spec", "has(self.image)", lambda _: True, "add it", "image")])
+    ((_, made),) = entries([Rule("spec", "has(self.image)", "add it", "image")])
     assert (made["rule"], made["optionalOldSelf"]) == ("oldSelf.hasValue() || (has(self.image))", True)
 
 
 def test_a_rule_that_names_a_part_of_the_value_reads_it() -> None:
-    rule = Rule("spec.a[]", "has(self.b)", lambda _: True, "container {} has no b: add it", names="name")
+    rule = Rule("spec.a[]", "has(self.b)", "container {} has no b: add it", names="name")
     ((_, entry),) = entries([rule])
     assert entry["message"] == "container … has no b: add it"
     assert entry["messageExpression"] == '"container " + self.name + " has no b: add it"'

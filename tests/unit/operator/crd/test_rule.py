@@ -33,16 +33,16 @@ def test_an_optional_field_cannot_come_or_go_either() -> None:
     [("has(self.suspend)", False, False), ("has(self.suspend)", True, True), ("has(self.image)", False, True)],
 )
 def test_a_rule_on_what_cannot_change_is_for_creation(cel: str, at_creation: bool, only_at_creation: bool) -> None:
-    rule = Rule("spec", cel, lambda _: True, "add it", at_creation=at_creation)
+    rule = Rule("spec", cel, "add it", at_creation=at_creation)
     assert rule.is_for_creation is only_at_creation
 
 
 def test_the_fields_that_a_frame_reads_count_as_read_by_its_rule() -> None:
-    rule = Rule("spec", "has(self.image)", lambda _: True, "add it", frame="!has(self.suspend) || {}")
+    rule = Rule("spec", "has(self.image)", "add it", frame="!has(self.suspend) || {}")
     assert rule.whole == "!has(self.suspend) || has(self.image)"
     assert not rule.is_for_creation
 
 
 def test_the_message_names_a_part_of_the_value() -> None:
-    rule = Rule("spec.a[]", "has(self.b)", lambda one: "b" in one, "container {} has no b: add it", names="name")
+    rule = Rule("spec.a[]", "has(self.b)", "container {} has no b: add it", names="name")
     assert rule.said_of({"name": "log"}) == "container log has no b: add it"

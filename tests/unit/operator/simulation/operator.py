@@ -17,7 +17,6 @@ from dtjob.controller.observer import Observer
 from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.controller.store import LISTED_KINDS, Store
 from dtjob.kube.calls.client import Kube
-from dtjob.kube.watching.config_maps import look_for_unknown
 from dtjob.kube.watching.informer import Informer, resync, take_in
 from dtjob.kube.watching.pod_groups import PodGroups
 from dtjob.kube.watching.workloads import Workloads
@@ -209,7 +208,6 @@ class World:
     async def _resync(self) -> None:
         await resync(self._informers)
         await self._pod_groups.resync()
-        await look_for_unknown(cast(Kube, self.cluster), self.store, self.queue)
         await self._workloads.resync()
         self.cluster.rules.resynced(self.now())
         self.cluster.quota_rules.hears_again(self.now())

@@ -10,7 +10,7 @@ from dtjob.crd.schema import spec_schema
 
 
 def test_the_file_is_fresh() -> None:
-    assert manifest_schema() == json.loads(text()), "run `python -m dtjob.crd`"
+    assert manifest_schema() == json.loads(text()), "run `make crd`"
 
 
 def test_only_descriptions_are_left_out() -> None:

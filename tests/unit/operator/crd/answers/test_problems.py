@@ -11,6 +11,7 @@ import pytest
 from dtjob.crd.answers.problems import problems, to_job
 from tests.refusals import BAD, BEFORE, CHANGES, CHANGES_TAKEN, GOOD, ONLY_VALIDATE, Bad, job
 from tests.refusals.manifests import Manifest, pod, training
+from tests.unit.operator.crd.changed import problems_of_change
 
 
 def names(rows: list[Bad]) -> list[str]:
@@ -40,14 +41,14 @@ def test_good_manifests_have_no_problems(name: str) -> None:
 
 @pytest.mark.parametrize("row", CHANGES, ids=names(CHANGES))
 def test_bad_changes_are_refused(row: Bad) -> None:
-    said = " | ".join(str(problem) for problem in problems(row.manifest, old=BEFORE))
+    said = " | ".join(str(problem) for problem in problems_of_change(row.manifest, BEFORE))
     for part in row.says:
         assert part in said
 
 
 @pytest.mark.parametrize("name", CHANGES_TAKEN)
 def test_allowed_changes_are_accepted(name: str) -> None:
-    assert problems(CHANGES_TAKEN[name], old=BEFORE) == []
+    assert problems_of_change(CHANGES_TAKEN[name], BEFORE) == []
 
 
 def test_several_problems_come_together() -> None:

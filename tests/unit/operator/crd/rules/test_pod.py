@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What belongs to dtjob in a pod: a rule's Python over any form of a template."""
+"""What belongs to dtjob in a pod: the rules over any form of a template."""
 
 from __future__ import annotations
 

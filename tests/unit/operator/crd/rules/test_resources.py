@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests and limits: a rule's Python over any amounts."""
+"""Requests and limits: the rules over any amounts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dtjob.crd.answers.problems import problems, to_job
-from dtjob.crd.rules.resources import SINGLE_HOST_TOPOLOGIES, has_limits_where_needed, has_requests_within_limits
+from dtjob.crd.rules.resources import SINGLE_HOST_TOPOLOGIES
 from dtjob.objects.pod.pod import pod
 from tests.refusals.manifests import Manifest, job, options
 from tests.unit.operator import builders
@@ -32,12 +32,6 @@ def test_requests_above_limits_and_unequal_extended_resources_are_refused(
     unequal = name != "cpu" and request is not None and request != limit
     manifest = job(replicaSpecs={"chief": {"resources": resources(name, request, limit)}})
     assert bool(problems(manifest)) == (more or unequal)
-
-
-def test_the_rules_on_limits_ignore_texts_that_are_no_quantities() -> None:
-    unreadable = {"requests": {"cpu": "many", "nvidia.com/gpu": "all"}, "limits": {"cpu": 1}}
-    assert has_requests_within_limits(unreadable)
-    assert has_limits_where_needed(unreadable)
 
 
 @pytest.mark.parametrize("topology", SINGLE_HOST_TOPOLOGIES)

@@ -76,9 +76,9 @@ async def test_a_pod_that_lost_its_gang_goes_and_is_a_refusal():
     gang = gangs.membership(asked, NO_DEFAULTS)
     assert gang is not None
     server, joined = Server(), gangs.joined(bare, gang)
-    await refuse_dropped(server, joined, joined)
-    await refuse_dropped(server, bare, bare)
+    await refuse_dropped(server.delete, joined, joined)
+    await refuse_dropped(server.delete, bare, bare)
     assert server.deleted == []
     with pytest.raises(Refused, match=r"has dropped spec.schedulingGroup .* feature gate GenericWorkload"):
-        await refuse_dropped(server, joined, bare)
+        await refuse_dropped(server.delete, joined, bare)
     assert server.deleted == ["Pod/digits-worker-0-0/uid-1"]

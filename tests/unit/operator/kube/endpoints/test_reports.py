@@ -186,8 +186,10 @@ async def test_a_workers_report_that_arrives_after_the_chief_answers_again_is_no
             raise NoStatus("ConnectTimeout", "no answer")
         if host == "10.0.0.8":
             asked.set()
-            await answering.wait()
-            answered.set()
+            try:
+                await answering.wait()
+            finally:
+                answered.set()
         return report
 
     monkeypatch.setattr(reports, "read_status", read_status)
@@ -292,3 +294,100 @@ async def test_a_bug_in_one_answer_ends_nothing(monkeypatch: pytest.MonkeyPatch)
     polling.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await polling
+
+
+def supervisor(namespace: str, number: int = 0) -> reports.Supervisor:
+    return reports.Supervisor((namespace, f"job-{number}"), "chief-0", f"{namespace}-{number}", namespace, 2223)
+
+
+async def requests(monkeypatch: pytest.MonkeyPatch, made: reports.Reports, one: reports.Supervisor) -> list[float]:
+    """The pauses of seven requests to a supervisor that is silent but for the sixth."""
+    pauses: list[float] = []
+    really = asyncio.sleep
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        await really(0)
+
+    async def ask(_: reports.Supervisor) -> bool:
+        return len(pauses) == 5
+
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    monkeypatch.setattr(made, "_ask", ask)
+    asking = asyncio.create_task(made._ask_forever(one))
+    while len(pauses) < 7:
+        await really(0)
+    asking.cancel()
+    return pauses[:7]
+
+
+async def test_a_silent_supervisor_is_asked_less_and_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = reports.Reports(Store(), WorkQueue(), 5.0)
+    pauses = await requests(monkeypatch, made, supervisor("a"))
+    assert pauses[:5] == [5, 10, 20, 40, reports.LONGEST_PAUSE_SECONDS]
+    assert pauses[5:] == [5, 5], "an answer forgives all"
+
+
+@pytest.mark.parametrize("spread", [1, 300], ids=["in one namespace", "in as many namespaces"])
+async def test_a_supervisor_that_answers_is_asked_beside_300_that_hang(
+    monkeypatch: pytest.MonkeyPatch, spread: int
+) -> None:
+    well, answers, hanging, most = supervisor("well"), 0, 0, 0
+    found = [well]
+
+    async def read_status(host: str, port: int) -> dict[str, Any]:
+        nonlocal answers, hanging, most
+        if host == "well":
+            answers += 1
+            return {}
+        hanging, most = hanging + 1, max(most, hanging + 1)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            hanging -= 1
+        raise AssertionError
+
+    monkeypatch.setattr(reports, "read_status", read_status)
+    monkeypatch.setattr(reports, "supervisors_to_ask", lambda _: found)
+    polling = asyncio.create_task(reports.Reports(Store(), WorkQueue(), 0.001).poll_forever())
+    async with asyncio.timeout(20):
+        while not answers:
+            await asyncio.sleep(0.001)
+        found += [supervisor(f"hung-{number % spread}", number) for number in range(300)]
+        while not hanging:
+            await asyncio.sleep(0.001)
+        enough = answers + 5
+        while answers < enough:
+            await asyncio.sleep(0.001)
+        assert most == (reports.AT_ONCE_IN_NAMESPACE if spread == 1 else reports.AT_ONCE)
+        found.clear()
+        while hanging:
+            await asyncio.sleep(0.001)
+    polling.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await polling
+
+
+async def test_the_supervisor_of_a_new_pod_is_asked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    found = [supervisor("old")]
+
+    async def read_status(host: str, port: int) -> dict[str, Any]:
+        asked.append(host)
+        raise NoStatus("ConnectTimeout", "no answer")
+
+    monkeypatch.setattr(reports, "read_status", read_status)
+    monkeypatch.setattr(reports, "supervisors_to_ask", lambda _: found)
+    made = reports.Reports(Store(), WorkQueue(), 3600.0)
+    made._look_for_supervisors()
+    while not asked:
+        await asyncio.sleep(0)
+    found[:] = [supervisor("new")]
+    made._look_for_supervisors()
+    while asked != ["old", "new"]:
+        await asyncio.sleep(0)
+    assert [one.host for one in made._tasks] == ["new"]
+    found.clear()
+    made._look_for_supervisors()
+    assert not made._tasks
+    assert not made._slots_of

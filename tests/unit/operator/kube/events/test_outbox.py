@@ -23,7 +23,6 @@ class Records:
 
     def __init__(self) -> None:
         self.made: list[tuple[str, str]] = []
-        self.hurries = 0
         self.may_go_on = asyncio.Event()
 
     async def __call__(self, job: dict[str, Any], event: Event, when: datetime) -> None:
@@ -32,9 +31,6 @@ class Records:
             raise ValueError("none of the API server's errors")
         self.made.append((job["metadata"]["uid"], event.message))
 
-    def hurry(self) -> None:
-        self.hurries += 1
-
 
 def event(message: str) -> Event:
     return Event("Normal", "Recorded", message)
@@ -42,13 +38,12 @@ def event(message: str) -> Event:
 
 async def test_putting_an_event_does_not_wait_and_all_events_are_recorded_before_the_end() -> None:
     records = Records()
-    box = Outbox(records, records.hurry)
+    box = Outbox(records)
     for number in range(20):
         box.put(job(f"job-{number % 3}"), event(str(number)))
-    assert (records.made, records.hurries) == ([], 0)
+    assert records.made == []
     records.may_go_on.set()
     await box.close()
-    assert records.hurries == 1
     assert len(records.made) == 20
     for one in range(3):
         told = [int(message) for uid, message in records.made if uid == f"job-{one}"]
@@ -58,7 +53,7 @@ async def test_putting_an_event_does_not_wait_and_all_events_are_recorded_before
 async def test_a_bug_in_recording_an_event_does_not_stop_the_others(caplog: pytest.LogCaptureFixture) -> None:
     records = Records()
     records.may_go_on.set()
-    box = Outbox(records, records.hurry)
+    box = Outbox(records)
     for message in ("bug", "well"):
         box.put(job("a"), event(message))
     await box.close()
@@ -70,7 +65,7 @@ async def test_an_api_server_that_does_not_answer_holds_up_the_end_for_a_while_o
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(outbox, "LAST_SECONDS", 0.05)
-    box = Outbox(Records(), lambda: None)
+    box = Outbox(Records())
     for number in range(3):
         box.put(job("a"), event(str(number)))
     await box.close()
@@ -83,7 +78,7 @@ async def test_an_event_beyond_the_limit_is_dropped_and_logged(
     """An API server that takes no events holds up no job, and no process that is told to end."""
     monkeypatch.setattr(outbox, "LONGEST_LINE", 2)
     records = Records()
-    box = Outbox(records, records.hurry)
+    box = Outbox(records)
     for number in range(3):
         box.put(job("a"), event(str(number)))
     assert "default/a: event Recorded is dropped: 2 others wait: 2" in caplog.text
@@ -93,4 +88,4 @@ async def test_an_event_beyond_the_limit_is_dropped_and_logged(
 
 
 async def test_an_outbox_without_events_closes_at_once() -> None:
-    await Outbox(Records(), lambda: None).close()
+    await Outbox(Records()).close()

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -113,23 +112,4 @@ async def test_no_answer_has_all_events_wait_for_an_hour(monkeypatch: pytest.Mon
     error.retry_after = 3600
     calls = Calls(POST=error)
     await recorder_of(calls).record(JOB, EVENT, builders.NOW)
-    assert len(calls.made) == 2
-
-
-@pytest.mark.timeout(20)
-async def test_recording_does_not_pause_at_the_end_of_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recorder, "PAUSE", Backoff(3600.0, 3600.0))
-    monkeypatch.setattr(recorder, "TRIES", 3)
-    tried = asyncio.Event()
-    calls = Calls(POST=ClusterError("refused"))
-
-    async def call(method: str, path: str, body: Any) -> dict[str, Any]:
-        tried.set()
-        return await calls(method, path, body)
-
-    one = recorder_of(call)
-    recording = asyncio.create_task(one.record(JOB, EVENT, builders.NOW))
-    await tried.wait()
-    one.hurry()
-    await recording
     assert len(calls.made) == 2

@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from dtjob.api.phase import Phase
-from dtjob.crd.answers.problems import changed_fields
-from dtjob.crd.reference.changes import (
+from dtjob.crd.schema import INT_OR_STRING, Schema, spec_schema
+from tests.refusals.manifests import Manifest, job
+from tests.unit.operator.crd.changed import changed_fields
+from tools.reference.changes import (
     ELASTIC,
     NO,
     PARTLY,
@@ -21,8 +23,6 @@ from dtjob.crd.reference.changes import (
     may_change,
     may_change_at,
 )
-from dtjob.crd.schema import INT_OR_STRING, Schema, spec_schema
-from tests.refusals.manifests import Manifest, job
 
 NEVER_MIND = {"volume"}
 """Open blocks, of which the page says the same as of the block around them."""

@@ -12,9 +12,9 @@ import pytest
 from dtjob.api.phase import Phase
 from dtjob.api.spec.volume_sources import VOLUME_SOURCES
 from dtjob.crd import definition
-from dtjob.crd.reference.page import HEADER, page
-from dtjob.crd.reference.sections import sections
 from tests.unit.test_links import _NO_ANCHOR
+from tools.reference.api_page import HEADER, page
+from tools.reference.sections import sections
 
 PAGE = page()
 LARGEST = 120 * 1024

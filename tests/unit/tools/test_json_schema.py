@@ -12,14 +12,14 @@ import yaml
 from jsonschema import Draft7Validator
 
 from dtjob.api.job import KIND
-from dtjob.crd.json_schema import json_schema
 from tests.refusals import GOOD, Bad
 from tests.refusals.bounds import BOUNDS
 from tests.refusals.fields import KINDS
 from tests.refusals.manifests import job
 from tests.refusals.other_words import OTHER_WORDS
+from tools.json_schema import json_schema
 
-EXAMPLES = sorted((Path(__file__).parents[4] / "examples").glob("*.yaml"))
+EXAMPLES = sorted((Path(__file__).parents[3] / "examples").glob("*.yaml"))
 BY_RULE = {"quantity-in-wrong-unit"}
 """Rows that a rule in CEL refuses."""
 REFUSED = [row for row in (*BOUNDS, *KINDS, *OTHER_WORDS) if row.name not in BY_RULE]

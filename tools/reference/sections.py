@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dtjob.api.spec.replica_specs import Role
-from dtjob.crd.reference.changes import Path
 from dtjob.crd.schema import VALIDATIONS, Schema
+from tools.reference.changes import Path
 
 _NO_ANCHOR = re.compile(r"[^\w\- ]")
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from dtjob.api.spec.replica_specs import Role
-from dtjob.crd.reference.sections import sections
+from tools.reference.sections import sections
 
 
 def block(**properties: Any) -> dict[str, Any]:

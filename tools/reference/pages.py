@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pages of docs/reference/ that are made from the code, beside api.md (`make crd`): commands, Events, exit codes.
-
-python -m tools.reference
-"""
+"""The pages of docs/reference/ that are made from the code: the API, commands, Events and exit codes."""
 
 from __future__ import annotations
 
@@ -14,10 +11,11 @@ from typing import Any
 
 import typer
 
-from dtjob.api.events import EVENTS
 from dtjob.cli.main import app
+from tools.reference.api_page import page as api
+from tools.reference.events import EVENTS
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 EXIT_CODES = ROOT / "trainer_image" / "dtjob_trainer" / "contract" / "exit_codes.py"
 HEAD = """# The command line
 
@@ -106,16 +104,11 @@ def _cell(text: str) -> str:
 
 PAGES: Mapping[Path, Callable[[], str]] = {
     ROOT / "docs" / "reference" / name: page
-    for name, page in (("command-line.md", command_line), ("events.md", events), ("exit-codes.md", exit_codes))
+    for name, page in (
+        ("api.md", api),
+        ("command-line.md", command_line),
+        ("events.md", events),
+        ("exit-codes.md", exit_codes),
+    )
 }
 """The files, and what makes each."""
-
-
-def main() -> None:
-    """Write the pages."""
-    for file, page in PAGES.items():
-        file.write_text(page())
-
-
-if __name__ == "__main__":
-    main()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dtjob_trainer.contract import exit_codes as codes
-from tools.reference import PAGES, command_line, exit_codes, meanings_of_codes
+from tools.reference.pages import PAGES, command_line, exit_codes, meanings_of_codes
 
 
 @pytest.mark.parametrize("file", PAGES, ids=lambda file: file.name)

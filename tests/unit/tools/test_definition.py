@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m dtjob.crd`: the files in the repository are what the models and the rules make."""
+"""`make crd`: the files in the repository are what the models and the rules make."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 import yaml
 
-from dtjob.crd import __main__ as program
 from dtjob.crd import definition
-from dtjob.crd.json_schema import json_schema
+from tools import definition as program
+from tools.json_schema import json_schema
 
 FILES = program.files()
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
 def test_every_file_is_fresh(file: Path) -> None:
-    assert file.read_text() == FILES[file], "run `python -m dtjob.crd`"
+    assert file.read_text() == FILES[file], "run `make crd`"
 
 
 def test_the_file_is_the_definition() -> None:

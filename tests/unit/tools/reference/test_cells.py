@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dtjob.crd.reference.cells import default_of, described, row, type_of
+from tools.reference.cells import default_of, described, row, type_of
 
 TEXT = {"type": "string"}
 
