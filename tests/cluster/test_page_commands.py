@@ -127,7 +127,7 @@ def _of_kubectl(words: list[str], kubectl: Kubectl, folder: Path) -> list[str]:
 
 def _of_dtjob(words: list[str], kubeconfig: Path) -> list[str]:
     """Why this command fails with the rights of this user; empty where it works."""
-    done = CliRunner().invoke(app, [*words, "--kubeconfig", str(kubeconfig)])
+    done = CliRunner().invoke(app(), [*words, "--kubeconfig", str(kubeconfig)])
     if done.exit_code == 0 and "Traceback" not in done.stderr:
         return []
     return [f"dtjob {text(words)}: exit code {done.exit_code}: {done.output[-500:]} {done.exception!r}"]

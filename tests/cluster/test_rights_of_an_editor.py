@@ -71,7 +71,7 @@ def test_every_command_runs(dtjob: Dtjob, api: Api, namespace: str, run_commands
     _of_jobs_that_change(dtjob, api, namespace)
     assert f"rights: in {namespace} you may do what dtjob needs" in (said := dtjob("doctor"))
     assert "not seen  operator: you may not look at it" in said
-    commands = {name for name, one in get_command(main.app).commands.items() if not one.hidden}  # type: ignore[attr-defined]
+    commands = {name for name, one in get_command(main.app()).commands.items() if not one.hidden}  # type: ignore[attr-defined]
     assert commands - run_commands == set(ELSEWHERE)
 
 

@@ -34,7 +34,7 @@ TABLES = "every_table,tables_of_an_own_step,step_that_clips"
 TABLE_OPTIMIZERS = "every_optimizer_of_a_table"
 OTHER_LOSSES = (
     "sums_over_rows,means_over_rows,rows_against_rows,masked_means,losses_of_layers,losses_of_own_steps,"
-    "losses_of_own_compute_loss,losses_without_layers"
+    "losses_of_views,losses_in_functions,losses_of_own_compute_loss,losses_without_layers"
 )
 """Those that are no means over rows, or not known to be."""
 COMBINED = f"{OWN_STEPS},{STATES}"
@@ -78,7 +78,7 @@ OF_TF_KERAS = f"{OPTIMIZERS},moving_averages"
                 ("tf_keras", "OneDevice", {"chief": 1}, 0, f"{SOME},{COMBINED}"),
                 ("tf_keras", "CentralStorage", {"chief": 1}, 2, ARRAYS),
                 ("tf_keras", "ParameterServer", {"chief": 1, "worker": 1, "ps": 1}, 0, ASYNCHRONOUS),
-                ("keras", "OneDevice", {"chief": 1}, 0, "stateful,float8"),
+                ("keras", "OneDevice", {"chief": 1}, 0, "stateful,float8,losses_in_functions"),
                 ("tf_keras", "Default", {"chief": 1}, 0, "stateful"),
                 ("keras", "Mirrored", {"chief": 1}, 3, TABLES),
                 ("keras", "MultiWorkerMirrored", {"worker": 2}, 0, f"{TABLES},float8"),

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from dtjob.plan.record.program_end import ProgramEnd
+from dtjob.plan.record.failure import ProgramEnd
 from tests.trainer.support.harness import PROGRAMS
 from tests.trainer.support.supervisors import Job, Running, wait_until
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from dtjob.plan.record.program_end import ProgramEnd
+from dtjob.plan.record.failure import ProgramEnd
 from dtjob_trainer.__main__ import MOST_FILES
 from tests.trainer.support.supervisors import (
     LAUNCHER,

@@ -7,7 +7,7 @@ import os
 import signal
 from pathlib import Path
 
-from dtjob.plan.record.program_end import ProgramEnd
+from dtjob.plan.record.failure import ProgramEnd
 from tests.trainer.support.supervisors import MakeJob, Running, runs, training_pid
 
 LIMIT = 2

@@ -19,7 +19,7 @@ from typer.exceptions import Exit, TyperException
 from dtjob.cli.main import app
 from tests.unit.page_commands import PAGES, ROOT, blocks, of_blocks, of_text
 
-DTJOB: Any = typer.main.get_command(app)
+DTJOB: Any = typer.main.get_command(app())
 OFFLINE = ("validate", "explain", "convert", "init", "version", "run", "submit")
 """Commands of dtjob that need no cluster, or have a form that needs none."""
 MISSING = "Missing parameter"

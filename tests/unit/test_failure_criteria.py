@@ -13,7 +13,7 @@ from dtjob.api.spec.replica_specs import Role
 from dtjob.cli.explain.rules import criterion
 from dtjob.crd.answers.problems import problems
 from dtjob.objects.pod.restart_signals import restart_signals
-from dtjob.plan.failure.evidence import Evidence
+from dtjob.plan.failure.cause import Evidence
 from dtjob.plan.failure.rules import match
 from tests.refusals.manifests import job
 from tests.unit.operator import builders

@@ -32,7 +32,7 @@ def test_the_offline_commands_of_a_page_work(page: Path, tmp_path: Path, monkeyp
 
 def _run(words: list[str], folder: Path) -> str:
     """Run a command of dtjob that needs no cluster; why it did not work, or nothing."""
-    done = CliRunner().invoke(app, trial(filled(words[1:])), input=(folder / "tfjob.yaml").read_text())
+    done = CliRunner().invoke(app(), trial(filled(words[1:])), input=(folder / "tfjob.yaml").read_text())
     wanted = ENDS_WITH.get(text(words), 0)
     if done.exit_code == wanted and done.output.strip() and not re.search(r"Traceback|\berror:", done.stderr, re.I):
         return ""

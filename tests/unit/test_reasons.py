@@ -11,8 +11,8 @@ from dtjob.api.events import EVENTS
 from dtjob.api.phase import Phase
 from dtjob.plan.failure.decisions import GiveUp
 from dtjob.plan.lifetime.deadlines import DEADLINE_EXCEEDED, START_DEADLINE_EXCEEDED
-from dtjob.plan.record.conditions import CONDITION_OF, PhaseStatus, in_phase
 from dtjob.plan.record.failure import Cause
+from dtjob.plan.record.status import CONDITION_OF, PhaseStatus, in_phase
 from tests.unit.operator.builders import NOW
 from tests.unit.reasons import Call, NotNamedHere, calls
 
@@ -28,9 +28,9 @@ PASSED_ON = {
     "suspension.py: pause.reason",  # Pause
     "status.py: type_",  # set_condition
     "status.py: phase",  # set_phase
-    "conditions.py: *words",  # in_phase, asked below
+    "status.py: *words",  # in_phase, asked below
     "checkpoints_kept.py: reason",  # Keeping
-    "conditions.py: *there",  # Kueue's own reasons
+    "queueing.py: *there",  # Kueue's own reasons
     "reachability.py: reason",  # _set_reachable and nothing_to_reach
     "reachability.py: silence.reason",  # the name of an error
 }

@@ -17,8 +17,7 @@ from dtjob.controller.store import Store
 from dtjob.crd.answers.problems import in_words
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Event
-from dtjob.plan.record.conditions import SPEC_ACCEPTED, condition
-from dtjob.plan.record.status import INVALID_SPEC, refuse_spec
+from dtjob.plan.record.status import INVALID_SPEC, SPEC_ACCEPTED, condition, refuse_spec
 
 BUG = "InternalError"
 BUGS_BEFORE_SAID = 3

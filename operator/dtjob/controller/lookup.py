@@ -13,9 +13,8 @@ from dtjob.controller.cluster import Cluster
 from dtjob.controller.pace.slots import Slots
 from dtjob.objects import kueue
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.seen.children import Children
+from dtjob.plan.seen.children import Children, Unread
 from dtjob.plan.seen.pod_facts import facts_of
-from dtjob.plan.seen.unread import Unread
 
 
 async def look_up(cluster: Cluster, slots: Slots, job: Job, children: Children, unread: Unread) -> Children:

@@ -35,8 +35,7 @@ from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Action, Create, Delete, Event, PatchWorkload, Plan, Relabel, Repair, StopServing
 from dtjob.plan.plan import plan
 from dtjob.plan.queueing.remote import runs_elsewhere
-from dtjob.plan.seen.children import Children, PodEvent
-from dtjob.plan.seen.unread import Unread
+from dtjob.plan.seen.children import Children, PodEvent, Unread
 from dtjob.plan.urgency import begins
 
 logger = logging.getLogger(__name__)
@@ -290,9 +289,7 @@ class Reconciler:
             elif isinstance(action, Relabel):
                 await self._relabel(key, action)
             elif isinstance(action, PatchWorkload):
-                logger.info("%s/%s: writing to Workload %s: %s", *key, action.name, action.why)
-                self._store.apply(await self._cluster.patch_workload(namespace, action))
-                self._queue.add(key)
+                await self._patch_workload(key, action)
             else:
                 await self._cluster.stop_serving(namespace, action.name, action.uid)
         except Stale:  # its newer version brings another plan
@@ -311,16 +308,29 @@ class Reconciler:
                 self._store.remove(one)
         self._queue.add(key)
 
+    async def _patch_workload(self, key: JobKey, action: PatchWorkload) -> None:
+        if action.repairs and self._is_repaired_too_often(key, action.uid):
+            return
+        logger.info("%s/%s: writing to Workload %s: %s", *key, action.name, action.why)
+        self._store.apply(await self._cluster.patch_workload(key[0], action))
+        self._queue.add(key)
+
+    def _is_repaired_too_often(self, key: JobKey, uid: str) -> bool:
+        """Whether the labels of this object were restored too often lately. If not, they are now."""
+        now = self._clock()
+        if wait := self._label_repairs.wait(uid, now):
+            self._queue.add_after(key, wait.total_seconds())
+            return True
+        self._label_repairs.note(uid, now)
+        return False
+
     async def _relabel(self, key: JobKey, action: Relabel) -> None:
         """Restore the labels, unless that was done too often lately. The watch may have said that the pod is gone:
         what is stored now is newer than that."""
-        now = self._clock()
-        if wait := self._label_repairs.wait(action.uid, now):
-            self._queue.add_after(key, wait.total_seconds())
+        if self._is_repaired_too_often(key, action.uid):
             return
         logger.info("%s/%s: restoring labels of Pod %s: %s", *key, action.name, ", ".join(sorted(action.labels)))
         stored = await self._cluster.relabel(key[0], action.name, action.uid, action.labels)
-        self._label_repairs.note(action.uid, now)
         if stored is None:  # of a pod that was asked for by name no watch tells that it has gone
             self._queue.add_after(key, LOOK_AGAIN_SECONDS)
             return

@@ -38,7 +38,7 @@ from dtjob.objects.pod.grace import pod_seconds
 from dtjob.objects.pod.pod import pod
 from dtjob.plan.actions import Event
 from dtjob.plan.seen.children import Children, Silence
-from dtjob.plan.seen.report import bounded
+from dtjob.plan.seen.report import read_report
 
 logger = logging.getLogger(__name__)
 
@@ -170,7 +170,7 @@ class Engine:
             self._over.set()
 
     def _on_report(self, task: str, report: Report) -> None:
-        if self._store.set_report(self._key, task, bounded(report)):  # a NaN would differ from itself each time
+        if self._store.set_report(self._key, task, read_report(report)):  # a NaN would differ from itself each time
             self._queue.add(self._key)
 
     def _on_silence(self, task: str, silence: Silence) -> None:

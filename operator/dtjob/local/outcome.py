@@ -17,9 +17,8 @@ from dtjob.plan.lifetime.last_evaluation import evaluator_left
 from dtjob.plan.lifetime.time_spent import with_goodput
 from dtjob.plan.plan import plan
 from dtjob.plan.seen import children
-from dtjob.plan.seen.children import Children
+from dtjob.plan.seen.children import Children, Unread
 from dtjob.plan.seen.situation import Situation
-from dtjob.plan.seen.unread import Unread
 
 
 @dataclass(frozen=True)

@@ -94,7 +94,8 @@ class Repair:
 @dataclass(frozen=True)
 class PatchWorkload:
     """Merge `body` into the Workload of Kueue with this uid, as it was at this version; with `status` into its status,
-    which is apart from the rest. `why` is for the log."""
+    which is apart from the rest. `why` is for the log. `repairs`: somebody else may undo it each time, so it is not
+    done too often."""
 
     name: str
     uid: str
@@ -102,6 +103,7 @@ class PatchWorkload:
     body: Mapping[str, Any]
     status: bool
     why: str
+    repairs: bool = False
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,6 @@ class Draft:
         self.events: list[Event] = []
         self.times: list[datetime | None] = []
         """When time alone may change the plan. None stands for never."""
-        self.at_once = False
-        """Whether to plan again as soon as this plan is carried out."""
         self.events_of = ""
         """The uid of a pod whose own events are to be read."""
 

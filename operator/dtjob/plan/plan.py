@@ -8,46 +8,49 @@ a crash at any point only repeats calls that are safe to repeat.
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from dtjob.api.job import Job
-from dtjob.objects.defaults import NO_DEFAULTS, Defaults
-from dtjob.plan.actions import Plan
+from dtjob.objects import kueue
+from dtjob.objects.defaults import NO_DEFAULTS, Defaults, lacks_image
+from dtjob.plan.actions import Create, Plan
 from dtjob.plan.diagnosis.checkpoints_kept import say_whether_checkpoints_are_kept
-from dtjob.plan.diagnosis.reachability import reachability_changes_at, say_reachability
+from dtjob.plan.diagnosis.pending import look_at_slow_starts
+from dtjob.plan.diagnosis.reachability import (
+    note_unreached,
+    say_reachability,
+)
 from dtjob.plan.diagnosis.restored import note_restored
-from dtjob.plan.diagnosis.slow_start import events_to_read, slow_start_changes_at
-from dtjob.plan.diagnosis.unreached import note_unreached, unreached_changes_at
 from dtjob.plan.draft import Draft
 from dtjob.plan.elastic.resize import begin, end_group, is_over, look_for_room, start_group
 from dtjob.plan.elastic.room import at_rest, elastic_changes_at, note_room, resize_due
 from dtjob.plan.failure.budget import note_end, only_the_end_differs
 from dtjob.plan.failure.crashes import note_crashes
-from dtjob.plan.failure.decisions import GiveUp, Nothing, TrainingDecision, Wait, replaced
+from dtjob.plan.failure.decisions import GiveUp, TrainingDecision, Wait, replaced
 from dtjob.plan.failure.lost_peers import explain
 from dtjob.plan.failure.restart import end_over, failures, restart_evaluator, restart_training
 from dtjob.plan.failure.same_mistake import note_first_step
 from dtjob.plan.failure.write_ahead import write_ahead
-from dtjob.plan.lifetime.deadlines import deadline_changes_at, overdue
+from dtjob.plan.lifetime.deadlines import deadlines, overdue
 from dtjob.plan.lifetime.ending import after_the_end, end_by_deadline, end_by_failure
-from dtjob.plan.lifetime.image import is_without_image, keep_image, wait_for_image
 from dtjob.plan.lifetime.last_evaluation import leave_the_chief
-from dtjob.plan.lifetime.phase import note_phase
+from dtjob.plan.lifetime.phase import keep_image, note_phase, wait_for_image
 from dtjob.plan.lifetime.success import succeed, succeeded
 from dtjob.plan.lifetime.suspension import BY_USER, Pause, go_on, is_suspended, suspend
 from dtjob.plan.lifetime.time_spent import with_goodput
 from dtjob.plan.pods.convergence import converge
 from dtjob.plan.pods.gang import note_gang, release_gang, release_outgrown
-from dtjob.plan.pods.one_chief import when_its_node_counts_as_lost
+from dtjob.plan.pods.one_chief import find_earlier_chiefs, find_vanished
 from dtjob.plan.pods.relabel import restore_labels
-from dtjob.plan.pods.vanished import find_earlier_chiefs, find_vanished
 from dtjob.plan.queueing.queueing import queueing
 from dtjob.plan.queueing.remote import keep_workload
-from dtjob.plan.queueing.step import ask_queue
 from dtjob.plan.seen.children import Children, lost_at
 from dtjob.plan.seen.progress import next_write, only_progress_differs
 from dtjob.plan.seen.situation import Situation
 from dtjob.plan.urgency import only_counts
+
+LOOK_AT_LEAST_EVERY = timedelta(minutes=5)
+"""A timer does not notice that the clock was set; so a job that waits for a moment is looked at that often."""
 
 
 def plan(job: Job, children: Children, now: datetime, defaults: Defaults = NO_DEFAULTS) -> Plan:
@@ -59,11 +62,10 @@ def plan(job: Job, children: Children, now: datetime, defaults: Defaults = NO_DE
     if not job.spec.is_ours:
         return keep_workload(job, children, now, defaults)
     draft = Draft(Situation.of(job, children, now, defaults))
-    queued = queueing(draft)
-    _decide(draft, queued.pause)
+    not_admitted = queueing(draft)
+    _decide(draft, not_admitted)
     if draft.status.ended:
-        after_the_end(draft, has_quota=queued.pause is None)
-    ask_queue(draft, queued)
+        after_the_end(draft, has_quota=not_admitted is None)
     return _finished(draft)
 
 
@@ -81,7 +83,7 @@ def _decide(draft: Draft, not_admitted: Pause | None) -> None:
         draft.do(release_gang(draft.situation))
         return
     go_on(draft)
-    if is_without_image(draft.situation):
+    if lacks_image(draft.situation.group_job, draft.situation.defaults):
         if late := overdue(draft.situation):
             end_by_deadline(draft, late)
         else:
@@ -101,14 +103,14 @@ def _decide(draft: Draft, not_admitted: Pause | None) -> None:
 
 def _train(draft: Draft) -> None:
     """Decide about a job that is to train: restart what failed, change the size of its group, make what is missing."""
-    training: TrainingDecision = Nothing()
+    training: TrainingDecision = None
     if not _is_resizing(draft):
         training = _restart_what_failed(draft)
         if isinstance(training, GiveUp):
             end_by_failure(draft, training)
             return
         note_room(draft)
-        if isinstance(training, Nothing) and (change := resize_due(draft.situation)):
+        if training is None and (change := resize_due(draft.situation)):
             begin(draft, change)
     if _is_resizing(draft):
         if not is_over(draft.situation):
@@ -121,7 +123,7 @@ def _train(draft: Draft) -> None:
     note_phase(draft, settles=isinstance(training, Wait) and training.over is None)
     say_reachability(draft)
     note_unreached(draft)
-    draft.events_of = events_to_read(draft.situation)
+    look_at_slow_starts(draft)
 
 
 def _note_what_is_observed(draft: Draft) -> None:
@@ -158,7 +160,7 @@ def _restart_what_failed(draft: Draft) -> TrainingDecision:
 
 def _make_what_is_missing(draft: Draft) -> None:
     """Take away what is superseded, and make what is not there."""
-    find_earlier_chiefs(draft.situation)
+    find_earlier_chiefs(draft)
     restore_labels(draft)
     draft.do((*converge(draft.situation), *look_for_room(draft.situation)))
     _look_again_in_time(draft)
@@ -169,26 +171,29 @@ def _look_again_in_time(draft: Draft) -> None:
     situation, incident = draft.situation, draft.status.internal.incident
     draft.look_again(incident.not_before if incident else None)
     draft.look_again(*(lost_at(pod) for view in situation.views for pod in view.pods))
-    draft.look_again(when_its_node_counts_as_lost(situation), reachability_changes_at(situation))
-    draft.look_again(unreached_changes_at(situation), slow_start_changes_at(situation))
-    draft.look_again(deadline_changes_at(situation), elastic_changes_at(situation))
+    draft.look_again(*deadlines(situation), *elastic_changes_at(situation))
 
 
 def _finished(draft: Draft) -> Plan:
     """The plan. It has no status if that did not change, or only by progress and the last was written just now."""
     situation, now, written = draft.situation, draft.now, draft.situation.written
     status = at_rest(situation.group_job, draft.status)
+    actions, at_once = draft.actions, False
+    if status.ended and not written.ended:  # of a job that ends no Workload is made; its own is told at the next look
+        actions = [one for one in actions if not (isinstance(one, Create) and one.kind == kueue.KIND)]
+        at_once = status.queue is not None
     later = [moment for moment in draft.times if moment is not None and moment > now]
     write = status != written and not only_the_end_differs(status, written)
     if write and only_progress_differs(status, written):
         may_write = next_write(written.progress, situation.defaults.progress_every, now)
         if may_write is not None and now < may_write:
             write, later = False, [*later, may_write]
+    due = min((*later, now + LOOK_AT_LEAST_EVERY)) if later else None
     return Plan(
-        actions=tuple(draft.actions),
+        actions=tuple(actions),
         status=with_goodput(situation, status).to_json() if write else None,
         events=tuple(draft.events),
-        look_again_at=now if draft.at_once else min(later, default=None),
+        look_again_at=now if at_once else due,
         only_counts=write and only_counts(status, written),
         events_of=draft.events_of,
     )

@@ -30,16 +30,12 @@ def begins(job: Job, children: Children, decided: Plan) -> bool:
     few objects, with nothing to be remembered. An operator that dies before it has written a status finds them, and
     goes on as if it were the first to look."""
     new = not (job.status.get("phase") or children.objects or children.problems or decided.events)
-    if not new or decided.status is None or not decided.status.keys() <= SAID_AGAIN or _is_elastic(job):
+    if not new or decided.status is None or not decided.status.keys() <= SAID_AGAIN or job.spec.elastic_policy:
         return False
     if not decided.status.get("internal", {}).keys() <= {"allCreated"}:
         return False
     makes = [one for one in decided.actions if isinstance(one, Create)]
     return 0 < len(makes) == len(decided.actions) <= MOST_BEFORE_A_WORD
-
-
-def _is_elastic(job: Job) -> bool:
-    return job.spec.elastic_policy is not None
 
 
 def only_counts(status: Status, written: Status) -> bool:

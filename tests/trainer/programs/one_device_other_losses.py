@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Losses that are no means over rows, or not known to be: sums, ratios, and rows held against other rows."""
 
+import numpy as np
 import tensorflow as tf
 from one_device_setup import (
     BATCH,
@@ -156,10 +157,27 @@ def text_model(kind=keras.Sequential, **arguments):
     return model
 
 
+@tf.function
+def masked_by_its_numbers(y_true, logits):
+    """As `masked`, in a function of its own: neither its numbers nor its list of them are among the step's own."""
+    ignored = tf.reduce_any(y_true[..., None] == tf.constant([-100, 0], y_true.dtype), -1)
+    mask, known = tf.cast(~ignored, logits.dtype), tf.maximum(y_true, 0)
+    each = losses.sparse_categorical_crossentropy(known, logits, from_logits=True)
+    return tf.math.divide_no_nan(tf.reduce_sum(each * mask), tf.reduce_sum(mask))
+
+
+def weighted_by_class(y_true, logits):
+    each = losses.sparse_categorical_crossentropy(y_true, logits, from_logits=True)
+    of_classes = tf.gather(tf.constant([1.0] * 4 + [9.0, 0.0, 1.0, 20.0, 1.0]), tf.cast(y_true, tf.int32))
+    return tf.math.divide_no_nan(tf.reduce_sum(each * of_classes), tf.reduce_sum(of_classes))
+
+
 @case
 def masked_means():
     full = 2 * BATCH  # later batches end in rows of padding alone
     return {
+        "ignored numbers": train(text_model(loss=masked_by_its_numbers), tokens, np.where(targets == 0, -100, targets)),
+        "weights of classes": train(text_model(loss=weighted_by_class), tokens, targets),
         "padding in one replica": train(text_model(loss=masked), tokens[:full], targets[:full]),
         "padding alone": train(text_model(loss=safe_masked), tokens, targets),
     }
@@ -218,12 +236,31 @@ class Step(keras.Sequential):
         return {"loss": self.tracker.result(), "now": tf.reduce_mean(loss)}
 
 
+class InFunction(Step):
+    """A step that is a tf.function, whose loss is another."""
+
+    @tf.function
+    def train_step(self, data):
+        return super().train_step(data)
+
+
+class WithoutTape(Step):
+    def train_step(self, data):
+        inputs, targets = data
+        loss = self.loss_fn(targets, self(inputs, training=True))
+        found = self.trainable_weights
+        gradients = tf.gradients(loss, [each if LEGACY else each.value for each in found])
+        self.optimizer.apply_gradients(zip(gradients, found, strict=True))
+        self.tracker.update_state(loss)
+        return {"loss": self.tracker.result()}
+
+
 def helper(y_true, y_pred):
     return averaged(y_true, y_pred) + tf.nn.scale_regularization_loss(tf.constant(2.0))
 
 
-def stepped(loss, rate=0.05):
-    model = Step([keras.Input((5,)), layers.Dense(4, "tanh"), layers.Dense(1)])
+def stepped(loss, rate=0.05, kind=Step):
+    model = kind([keras.Input((5,)), layers.Dense(4, "tanh"), layers.Dense(1)])
     model.compile(sgd(rate), loss)
     return train(model, x[:54], y[:54])  # the last batch has many rows, whose loss is reported
 
@@ -248,6 +285,37 @@ def losses_of_own_steps():
     )
 
 
+def views(y_true, both):
+    """Two views of each row against those of all rows; the second ones come after all first ones."""
+    first, second = tf.split(both, 2)
+    logits = 3.0 * tf.matmul(first, second, transpose_b=True)
+    return tf.nn.sparse_softmax_cross_entropy_with_logits(tf.range(tf.shape(y_true)[0]), logits)
+
+
+class Views(Step):
+    """Calls its layers once, with two views of each row."""
+
+    def train_step(self, data):
+        inputs, targets = data
+        return super().train_step((tf.concat([inputs, 0.8 * inputs + 0.1], 0), targets))
+
+
+def of_views(loss, rate):
+    model = Views([keras.Input((5,)), layers.Dense(4, "tanh"), layers.Dense(3)])
+    model.compile(sgd(rate), loss)
+    return train(model, x[:54], y[:54])
+
+
+@case
+def losses_of_views():
+    return anew(
+        pairs=lambda: of_views(lambda y, both: tf.reduce_mean(views(y, both)), 0.2),
+        apart=lambda: of_views(lambda y, both: tf.reduce_mean((both - tf.concat([y, 2.0 * y], 0)) ** 2), 0.05),
+        near=lambda: of_views(lambda y, both: tf.reduce_mean(tf.square(tf.subtract(*tf.split(both, 2)))), 0.05),
+        root=lambda: of_views(lambda y, both: tf.sqrt(tf.reduce_mean(both**2)), 0.05),
+    )
+
+
 class Computes(keras.Sequential):
     def __init__(self, stack, own_loss):
         super().__init__(stack)
@@ -261,6 +329,17 @@ class Computes(keras.Sequential):
 def computed(loss, rate=0.05):
     stack = [keras.Input((5,)), layers.Dense(4, "tanh", kernel_regularizer="l2"), layers.Dense(1)]
     return train(compiled(Computes(stack, loss), sgd(rate), "mse"), x, y, validation_data=(xv, yv))
+
+
+@case
+def losses_in_functions():
+    return anew(
+        sum=lambda: stepped(tf.function(summed), 0.002, InFunction),
+        root=lambda: stepped(tf.function(root), 0.05, InFunction),
+        plain=lambda: stepped(tf.function(ranking), 0.2),
+        compiled=lambda: fitted(tf.function(root)),
+        gradients=lambda: stepped(summed, 0.002, WithoutTape),
+    )
 
 
 @case
@@ -314,4 +393,5 @@ def some_other_losses():
         step=lambda: stepped(root),
         padding=lambda: train(text_model(loss=safe_masked), tokens, targets),
         pairs=lambda: computed(pairs),
+        function=lambda: stepped(tf.function(summed), 0.002, InFunction),
     )

@@ -26,11 +26,13 @@ class Preprocesses(keras.Sequential):
         if "--alone" in sys.argv:
             return [self.train_on_batch(x / 100, y)]
         data = tf.data.Dataset.from_tensor_slices((x, y)).batch(batch_size or 32).map(scaled)
-        if validation_data is not None:
-            validation_data = tf.data.Dataset.from_tensor_slices(validation_data).batch(32).map(scaled)
         return super().fit(
             data, y=None, batch_size=None, validation_data=validation_data, validation_split=None, **kwargs
         )
+
+    def evaluate(self, x=None, y=None, batch_size=None, **kwargs):
+        data = tf.data.Dataset.from_tensor_slices((x, y)).batch(batch_size or 32).map(scaled)
+        return super().evaluate(data, **kwargs)
 
 
 def made(kind):

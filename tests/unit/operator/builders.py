@@ -24,9 +24,8 @@ from dtjob.objects.topology import Task
 from dtjob.plan.actions import Create, Delete, Plan, Relabel, Repair
 from dtjob.plan.draft import Draft
 from dtjob.plan.plan import plan
-from dtjob.plan.seen.children import Children, TaskView, view_tasks
+from dtjob.plan.seen.children import Children, TaskView, Unread, view_tasks
 from dtjob.plan.seen.situation import Situation
-from dtjob.plan.seen.unread import Unread
 
 NOW = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
 JOB_UID = "11111111-2222-3333-4444-555555555555"

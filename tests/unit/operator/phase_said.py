@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from dtjob.api.phase import ENDED, Phase
 from dtjob.api.status.condition import Condition
-from dtjob.plan.record.conditions import (
+from dtjob.plan.record.status import (
     BLOCKED,
     CONDITION_OF,
     RUNNING,

@@ -16,8 +16,7 @@ from dtjob.objects.defaults import NO_DEFAULTS
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Create, Delete, Event, PatchWorkload, Plan
 from dtjob.plan.plan import plan
-from dtjob.plan.seen.children import Children
-from dtjob.plan.seen.unread import Unread
+from dtjob.plan.seen.children import Children, Unread
 from dtjob.plan.seen.workload import Kueue
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW

@@ -12,12 +12,13 @@ from dtjob_trainer.loops.callbacks import Callbacks
 from dtjob_trainer.loops.fit_arguments import LeftAside, Numbers, Queue
 from dtjob_trainer.loops.fit_data import FitData
 from dtjob_trainer.loops.validation import validated
-from dtjob_trainer.models import choose, initial_values
+from dtjob_trainer.models import choose, initial_values, own_fit
 from dtjob_trainer.process import runtime
 from dtjob_trainer.strategies.collective import Group
 
 
 @runtime.may_be_cut_off
+@own_fit.runs_own
 def evaluate(
     model: Any,
     x: Any = None,

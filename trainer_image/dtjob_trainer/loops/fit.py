@@ -15,15 +15,14 @@ from dtjob_trainer.loops.callbacks import Callbacks, paths_of
 from dtjob_trainer.loops.fit_arguments import LeftAside, Numbers, Queue, schedule
 from dtjob_trainer.loops.fit_data import FitData
 from dtjob_trainer.loops.fit_loop import FitLoop
-from dtjob_trainer.models import choose, initial_values
+from dtjob_trainer.models import choose, initial_values, own_fit
 from dtjob_trainer.models.compiled import TrainedModel
-from dtjob_trainer.models.own_fit import runs_own_fit
 from dtjob_trainer.process import runtime
 from dtjob_trainer.strategies.collective import Group
 
 
 @runtime.may_be_cut_off
-@runs_own_fit
+@own_fit.runs_own
 def fit(
     model: Any,
     x: Any = None,

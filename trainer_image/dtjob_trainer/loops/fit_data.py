@@ -16,6 +16,7 @@ from dtjob_trainer.data.tf_keras_sequence import SequenceAsPyDataset, is_sequenc
 from dtjob_trainer.errors import FitError
 from dtjob_trainer.loops.epochs import Epochs, WhenOut
 from dtjob_trainer.loops.fit_arguments import LeftAside, Numbers, Queue
+from dtjob_trainer.models import own_fit
 from dtjob_trainer.models.compiled import TrainedModel
 from dtjob_trainer.process.runtime import Runtime
 from dtjob_trainer.strategies.collective import Group
@@ -99,7 +100,10 @@ class FitData:
         return Epochs(source, group, steps=steps, epochs=epochs, when_out=when_out, tell=self._here.warn, first=first)
 
     def validation(self, data: Any) -> Source:
-        """What to validate on: `data`, or its first `validation_steps` batches."""
+        """What to validate on: `data`, or its first `validation_steps` batches; of a model with an `evaluate()` of its
+        own, what that makes of it."""
+        size, steps = self._numbers.validation_batch_size or self._numbers.batch_size, self._numbers.validation_steps
+        data = own_fit.given_to_evaluate(self._trained.model, data, batch_size=size, steps=steps)
         parts = tuple(data) if isinstance(data, tuple | list) else (data,)
         if len(parts) not in (1, 2, 3):
             raise FitError(
@@ -107,7 +111,7 @@ class FitData:
                 f"{len(parts)} parts"
             )
         x, y, weights = (*parts, None, None)[:3]
-        x, steps = self._readable(x), self._numbers.validation_steps
+        x = self._readable(x)
         weights = self._weights("the weights of validation_data", x, y, weights)
         size = self._batch_size("validation_batch_size", x)
         wanted = Wanted(

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A model class that overrides `fit()`, for example to preprocess its data: the override runs, with our loop inside."""
+"""A model class that overrides `fit()` or `evaluate()`, for example to preprocess its data.
+
+The override runs, with our loop inside. Of its `evaluate()`, a validation takes the data that it gives
+`super().evaluate()`, as Keras calls the override for each validation.
+"""
 
 from __future__ import annotations
 
@@ -18,41 +22,85 @@ R = TypeVar("R")
 _PACKAGES = ("keras.", "tf_keras.")
 OURS = ("scale_lr", "seed", "save")
 """The arguments of `dtjob_trainer.fit` that no `fit()` of a model has."""
-_running: ContextVar[bool] = ContextVar("running", default=False)
+_MENDS = {
+    "fit": "which trains under dtjob; call it there, or give train_step() what that fit() does with each batch",
+    "evaluate": "which evaluates under dtjob; call it there, or give test_step() what that evaluate() does",
+}
+_running: ContextVar[frozenset[str]] = ContextVar("running", default=frozenset())
+
+
+class _ReachedError(BaseException):
+    """Leaves an override once it is known what it gives the method of the package."""
+
+    def __init__(self, given: dict[str, Any]) -> None:
+        super().__init__()
+        self.given = given
 
 
 @contextlib.contextmanager
-def running() -> Iterator[None]:
-    """While this lasts, the model's `fit()` has been called already, so `fit` trains and does not call it again."""
-    token = _running.set(True)
+def running(name: str) -> Iterator[None]:
+    """While this lasts, the model's method `name` has been called already, so ours does not call it again."""
+    token = _running.set(_running.get() | {name})
     try:
         yield
     finally:
         _running.reset(token)
 
 
-def runs_own_fit(trains: Callable[P, R]) -> Callable[P, R]:
-    """Wraps `fit`, whose first argument is the model: if its class overrides `fit()`, that is called. `super().fit()`
-    in it then trains as `trains` does."""
+def runs_own(ours: Callable[P, R]) -> Callable[P, R]:
+    """Wraps `fit` or `evaluate`, whose first argument is the model: if its class overrides the method of that name,
+    that is called. `super().fit()` in it then trains as `ours` does."""
+    name = getattr(ours, "__name__", "")
 
-    @wraps(trains)
-    def fitting(*args: P.args, **kwargs: P.kwargs) -> R:
+    @wraps(ours)
+    def calling(*args: P.args, **kwargs: P.kwargs) -> R:
         model = args[0] if args else kwargs.get("model")
-        if _running.get() or own_fit_of(model) is None:
-            return trains(*args, **kwargs)
+        if name in _running.get() or own_of(model, name) is None:
+            return ours(*args, **kwargs)
         given: dict[str, Any] = {name: value for name, value in kwargs.items() if name != "model"}
-        returned: R = _called(trains, model, args[1:], given)
+        taken = {each: given.pop(each) for each in OURS if each in given}
+
+        def reached(*args: Any, **kwargs: Any) -> Any:
+            return ours(model, *args, **_without_none(ours, kwargs), **taken)  # type: ignore[arg-type]
+
+        returned: R = _called(name, reached, model, args[1:], given)
         return returned
 
-    return fitting
+    return calling
 
 
-def own_fit_of(model: Any) -> type | None:
-    """The class that overrides `fit()` of Keras or tf_keras for `model`. None: no class does."""
-    owner = next((one for one in type(model).__mro__ if "fit" in vars(one)), None)
+def own_of(model: Any, name: str) -> type | None:
+    """The class that overrides the method `name` of Keras or tf_keras for `model`. None: no class does."""
+    owner = next((one for one in type(model).__mro__ if name in vars(one)), None)
     if owner is None or _base_of(model) is None or owner.__module__.startswith(_PACKAGES):
         return None
     return owner
+
+
+def given_to_evaluate(model: Any, data: Any, **arguments: Any) -> Any:
+    """What the `evaluate()` of the model's class makes of `data`, a `validation_data` of any form. `data` itself if no
+    class overrides the method.
+
+    - arguments: what Keras's `fit` gives `evaluate`, beside the data.
+    """
+    if own_of(model, "evaluate") is None:
+        return data
+    parts = tuple(data) if isinstance(data, tuple | list) else (data,)
+    x, y, weights = (*parts, None, None)[:3]
+    signature = inspect.signature(_base_of(model).evaluate)
+
+    def reached(*args: Any, **kwargs: Any) -> Any:
+        raise _ReachedError(signature.bind_partial(model, *args, **kwargs).arguments)
+
+    given = {"x": x, "y": y, "sample_weight": weights, "return_dict": True} | arguments
+    try:
+        _called("evaluate", reached, model, (), given)
+    except _ReachedError as error:
+        found = [error.given.get(name) for name in ("x", "y", "sample_weight")]
+        while found[-1] is None and len(found) > 1:
+            found.pop()
+        return tuple(found)
+    raise AssertionError("an override that does not reach the package's method is refused")
 
 
 def _base_of(model: Any) -> Any:
@@ -61,33 +109,30 @@ def _base_of(model: Any) -> Any:
     return next((one for one in classes if one.__name__ == "Model"), None)
 
 
-def _called(trains: Callable[..., Any], model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _called(name: str, reaches: Callable[..., Any], model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call the method `name` of `model`, with `reaches` in place of the package's."""
     base, reached = _base_of(model), False
-    before, own = base.fit, vars(base).get("fit")
-    ours = {name: kwargs.pop(name) for name in OURS if name in kwargs}
+    before, own = getattr(base, name), vars(base).get(name)
 
-    def fit(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         nonlocal reached
         if self is not model:
             return before(self, *args, **kwargs)
         reached = True
-        return trains(model, *args, **_without_none(trains, kwargs), **ours)
+        return reaches(*args, **kwargs)
 
-    base.fit = fit
+    setattr(base, name, method)
     try:
-        returned = model.fit(*args, **kwargs)
+        returned = getattr(model, name)(*args, **kwargs)
     finally:
         if own is None:
-            del base.fit
+            delattr(base, name)
         else:
-            base.fit = own
+            setattr(base, name, own)
     if not reached:
-        owner = own_fit_of(model)
+        owner = own_of(model, name)
         assert owner is not None
-        raise FitError(
-            f"model: {owner.__name__}.fit() does not call super().fit(), which trains under dtjob; call it there, or "
-            "give train_step() what that fit() does with each batch"
-        )
+        raise FitError(f"model: {owner.__name__}.{name}() does not call super().{name}(), {_MENDS[name]}")
     return returned
 
 

@@ -23,6 +23,7 @@ import tensorflow as tf
 
 from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.errors import FitError
+from dtjob_trainer.models.by_rows import inlined
 from dtjob_trainer.models.cuts import current_cut, replaced, weighed
 from dtjob_trainer.models.instances import overridden
 from dtjob_trainer.models.optimizers import outermost
@@ -138,7 +139,8 @@ def build_optimizers(
         tf.distribute.coordinator.ClusterCoordinator(strategy)  # run() asks for it; there is one for a strategy
 
     def replica(*data: Any) -> Any:
-        step(*data)
+        with inlined.functions():
+            step(*data)
         return tf.constant(0)
 
     function = tf.function(lambda *data: strategy.run(replica, args=data), autograph=False)

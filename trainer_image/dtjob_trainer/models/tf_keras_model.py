@@ -31,6 +31,7 @@ from dtjob_trainer.models import (
     tf_keras_losses,
     tf_keras_metrics,
 )
+from dtjob_trainer.models.by_rows import inlined
 from dtjob_trainer.models.compiled import TrainedModel
 from dtjob_trainer.models.cuts import Cut, current_cut, replaced, setting, unscaled
 from dtjob_trainer.models.gradients import own_gradients, tf_keras_sums
@@ -95,7 +96,7 @@ class LegacyModel(TrainedModel):
             tf.distribute.coordinator.ClusterCoordinator(strategy)  # run() asks for it; there is one for a strategy
 
         def replica(x: Any, y: Any, sample_weight: Any, y_pred: Any) -> Any:
-            with _autograph():
+            with _autograph(), inlined.functions():
                 if self.own_step:
                     with setting(current_cut, Cut(1, tf.constant(1), tf.constant(1), False, alone=True)):
                         self._own_train(x, y, sample_weight)

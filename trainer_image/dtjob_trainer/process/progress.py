@@ -16,7 +16,7 @@ from dtjob_trainer.contract import pipes
 INTERVAL_SECONDS = 0.3
 """Least time between two ordinary reports. Important events are reported at once."""
 MOST_METRICS = 48
-"""Limit for one block of metrics. The operator keeps 64 numbers of a report, and some are not metrics."""
+"""Limit for one block of metrics. The operator keeps 64 entries of such a block."""
 LONGEST_NAME = 256
 STEPS = ("step", "restoredStep", "totalSteps", "writing")
 """Keys that are numbers of steps. Reports count them over all stages of the program."""

@@ -56,7 +56,7 @@ def _ours(original: Callable[..., Any], ours: Callable[..., Any]) -> Callable[..
         if given.setdefault("verbose", "auto") == "auto":
             given["verbose"] = VERBOSE
         model = given.pop("self")
-        with own_fit.running():  # a class that overrides the method has been called before this one
+        with own_fit.running(ours.__name__):  # a class that overrides the method has been called before this one
             return ours(model, **given)
 
     return method

@@ -9,7 +9,6 @@ from pydantic import AwareDatetime
 
 from dtjob.api.status.attempts import Attempts, Finished
 from dtjob.api.status.block import Int32, Int64, Seconds, StatusBlock
-from dtjob.api.status.goodput import GoodputSeconds
 from dtjob.api.status.incident import Incident
 
 
@@ -59,8 +58,6 @@ class Counted(StatusBlock):
     """What the job was at then."""
     reported: Spent = Spent()
     """What of the supervisor's own account is counted."""
-    unreported: GoodputSeconds = GoodputSeconds()
-    """Of each part so many seconds, counted since this supervisor said something new, it may yet account for."""
 
 
 class ProcessStart(StatusBlock):

@@ -29,8 +29,8 @@ from dtjob.controller.observer import Observer, Result
 from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.controller.store import Store
 from dtjob.objects.manifest import Manifest
+from dtjob.plan.lifetime.time_spent import by_part, kept_ratio
 from dtjob.plan.record.failure import Cause
-from dtjob.plan.record.goodput import by_part, kept_ratio
 
 JOB_LABELS = ("dtjob_namespace", "dtjob_name")
 """The labels that name a job. Prometheus itself sets others: job, namespace, pod and the like."""

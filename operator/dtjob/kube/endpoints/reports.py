@@ -21,11 +21,11 @@ from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.controller.store import Store
 from dtjob.objects import topology
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.diagnosis.unreached import unreached_reporter
+from dtjob.plan.diagnosis.reachability import unreached_reporter
 from dtjob.plan.failure.stalled import reporters
 from dtjob.plan.seen.children import Silence, container_status
 from dtjob.plan.seen.pod_facts import facts_of
-from dtjob.plan.seen.report import bounded
+from dtjob.plan.seen.report import read_report
 from dtjob.status_client import NoStatus, read_status
 
 logger = logging.getLogger(__name__)
@@ -79,7 +79,7 @@ class Reports:
     async def _ask(self, one: Supervisor) -> None:
         answered = False
         try:
-            self._take_in(one, bounded(await read_status(one.host, one.port)))
+            self._take_in(one, read_report(await read_status(one.host, one.port)))
             answered = True
         except NoStatus as error:
             silence = Silence(one.pod_uid, one.address, self._clock(), error.reason, str(error))

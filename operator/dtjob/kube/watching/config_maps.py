@@ -24,7 +24,7 @@ from dtjob.kube.api_error import ApiError
 from dtjob.kube.calls.client import Kube
 from dtjob.objects import drift, labels, shared
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.seen.workers import as_it_is
+from dtjob.plan.seen.situation import as_it_is
 
 logger = logging.getLogger(__name__)
 

@@ -8,8 +8,7 @@ from collections.abc import Collection
 from dtjob.objects.pod.keeping import keeping
 from dtjob.objects.topology import Task
 from dtjob.plan.draft import Draft
-from dtjob.plan.record.conditions import CHECKPOINTS_KEPT, condition
-from dtjob.plan.record.status import set_condition
+from dtjob.plan.record.status import CHECKPOINTS_KEPT, condition, set_condition
 from dtjob.plan.seen.situation import Situation
 
 NOT_KEPT = "CheckpointsNotKept"

@@ -1,16 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pending: the message that says why a pod does not run."""
+"""Pending: the message that says why a pod does not run, or takes longer than usual to start.
+
+A pod that is slow to start waits for a volume, a ConfigMap, an image or an init container. Its status does not say for
+which, and the events of its kubelet do. They are read for one pod of a job, now and then.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from itertools import islice
 from typing import Any
 
+from dtjob import times
 from dtjob.api.spec.pod_template import TRAINING_CONTAINER
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.diagnosis.slow_start import where
-from dtjob.plan.seen.children import PodState, TaskView, container_status, node_of
+from dtjob.plan.draft import Draft
+from dtjob.plan.seen.children import PodState, TaskView, condition_of, container_status, created_at, deleting, node_of
 from dtjob.plan.seen.pod_facts import facts_of
+from dtjob.plan.seen.situation import Situation
 
 HARMLESS_WAITS = ("", "ContainerCreating", "PodInitializing")
 
@@ -26,13 +34,10 @@ def waiting_reason(views: Sequence[TaskView], *, with_place: bool = False) -> st
         if view.state is PodState.RUNNING:
             beside = beside or (reason and f"{view.task.id} runs, but {reason}")
         elif reason := reason or unscheduled(view.pod):
-            return f"{view.task.id} waits: {reason}{_where(view.pod) if with_place else ''}"
+            # If it has no node, its scheduler says why.
+            placed = with_place and node_of(view.pod) and not unscheduled(view.pod)
+            return f"{view.task.id} waits: {reason}{f' ({_where(view.pod)})' if placed else ''}"
     return beside
-
-
-def _where(pod: Manifest) -> str:
-    """The pod, its node and since when it has it; nothing if it has none, as its scheduler says why."""
-    return f" ({where(pod)})" if node_of(pod) and not unscheduled(pod) else ""
 
 
 def _harmful_wait(pod: Manifest) -> str:
@@ -49,10 +54,8 @@ def _harmful_wait(pod: Manifest) -> str:
 
 def unscheduled(pod: Manifest) -> str:
     """Why the pod has no node, as its scheduler says; empty if it has one, or nobody has looked at it."""
-    for condition in (pod.get("status") or {}).get("conditions") or ():
-        if condition["type"] == "PodScheduled" and condition["status"] == "False":
-            return _gated(pod) or _joined(condition)
-    return ""
+    said = condition_of(pod, "PodScheduled")
+    return (_gated(pod) or _joined(said)) if said.get("status") == "False" else ""
 
 
 def _gated(pod: Manifest) -> str:
@@ -66,3 +69,78 @@ def _gated(pod: Manifest) -> str:
 
 def _joined(said: Mapping[str, Any]) -> str:
     return ": ".join(text for text in (said.get("reason", ""), said.get("message", "")) if text)
+
+
+SLOW_AFTER = timedelta(seconds=10)
+"""Most pods whose image is on their node start in less."""
+READ_AGAIN_AFTER = timedelta(minutes=1)
+"""A volume that cannot be attached is told of after two minutes."""
+MOST_LOOKED_AT = 20
+"""Pods that have not started, of a job of thousands."""
+
+
+def slow_start(situation: Situation) -> str:
+    """Why the first pod that is slow to start has not started; empty if none is slow."""
+    if (found := _slow(situation)) is None:
+        return ""
+    (view, pod), event = found, situation.children.pod_event
+    said = f"; {event.text}" if event and event.text and event.pod_uid == pod["metadata"]["uid"] else ""
+    return f"{view.task.id} waits: {_state(pod)} ({_where(pod)}){said}"
+
+
+def look_at_slow_starts(draft: Draft) -> None:
+    """Have the events of the first pod that is slow to start be read now and then. Look again when a pod becomes
+    slow."""
+    situation, event = draft.situation, draft.situation.children.pod_event
+    found = _slow(situation)
+    if found is None or event is None:
+        draft.look_again(*(_since(pod) + SLOW_AFTER for _, pod in _starting(situation)))
+    else:
+        draft.look_again(event.read_at + READ_AGAIN_AFTER)
+    if found is not None and node_of(found[1]):
+        uid = str(found[1]["metadata"]["uid"])
+        known = event is not None and event.pod_uid == uid and situation.now < event.read_at + READ_AGAIN_AFTER
+        draft.events_of = "" if known else uid
+
+
+def _where(pod: Manifest) -> str:
+    """The pod, its node where it has one, and since when it is there."""
+    node, since = node_of(pod), times.rfc3339(_since(pod))
+    return f"pod {pod['metadata']['name']}, {f'on node {node} ' if node else ''}since {since}"
+
+
+def _slow(situation: Situation) -> tuple[TaskView, Manifest] | None:
+    late = (found for found in _starting(situation) if situation.now >= _since(found[1]) + SLOW_AFTER)
+    return next(late, None)
+
+
+def _starting(situation: Situation) -> Iterator[tuple[TaskView, Manifest]]:
+    """The first tasks whose pods have not started, without those that a scheduler has no node for, which says why."""
+    pending = ((view, view.pod) for view in situation.views if view.state is PodState.PENDING and view.pod)
+    starting = ((view, pod) for view, pod in pending if not deleting(pod))
+    return (found for found in islice(starting, MOST_LOOKED_AT) if not unscheduled(found[1]))
+
+
+def _since(pod: Manifest) -> datetime:
+    """Since when it has its node; without one, since it was created."""
+    text = condition_of(pod, "PodScheduled").get("lastTransitionTime")
+    return times.parse(text) if text and node_of(pod) else created_at(pod)
+
+
+def _state(pod: Manifest) -> str:
+    """What its containers do, in kubectl's words where it has some."""
+    status = pod.get("status") or {}
+    if not node_of(pod):
+        return "no scheduler has given it a node or said why not"
+    init = status.get("initContainerStatuses") or ()
+    running = [one["name"] for one in init if "running" in (one.get("state") or {})]
+    if running:
+        done = sum((one.get("state") or {}).get("terminated", {}).get("exitCode") == 0 for one in init)
+        return f"Init:{done}/{len(init)}, init container {running[-1]} runs"
+    containers = (*init, *(status.get("containerStatuses") or ()))
+    waits = [(one["name"], one["state"]["waiting"]) for one in containers if (one.get("state") or {}).get("waiting")]
+    if not waits:
+        return "its kubelet has not reported its containers"
+    name, waiting = waits[0]
+    reason = str(waiting.get("reason") or "Waiting")
+    return reason if name == TRAINING_CONTAINER else f"container {name}: {reason}"

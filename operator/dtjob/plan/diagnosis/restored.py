@@ -13,7 +13,6 @@ from dtjob.objects.pod.keeping import keeping
 from dtjob.plan.actions import Event
 from dtjob.plan.draft import Draft
 from dtjob.plan.seen.progress import saved_checkpoint
-from dtjob.plan.seen.report_types import of_the_contract
 from dtjob.plan.seen.situation import Situation
 
 RESUMED, STARTED_OVER = "Resumed", "StartedOver"
@@ -26,7 +25,7 @@ def note_restored(draft: Draft) -> None:
     A checkpoint that it did not find does not exist any more, whatever was reported earlier.
     """
     situation = draft.situation
-    report = of_the_contract(situation.reports.get(situation.chief.task.id, {}))
+    report = situation.chief_report
     step, start = report.get("restoredStep"), start_of(report)
     status, known = situation.status, situation.status.internal.chief_start
     begins = start == ProcessStart() and known is None and step == 0

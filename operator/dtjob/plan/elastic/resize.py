@@ -25,13 +25,10 @@ from dtjob.plan.diagnosis.checkpoints_kept import checkpoints_end, goes_on_from
 from dtjob.plan.draft import Draft
 from dtjob.plan.elastic.room import ROOM, SCALED, goal, placeholders, placeholders_wanted
 from dtjob.plan.kueue.placement import placed
-from dtjob.plan.record.conditions import BLOCKED
-from dtjob.plan.record.status import set_condition, set_phase
-from dtjob.plan.seen.children import TaskView, deleting, ended, is_lost, lost_at
-from dtjob.plan.seen.counts import count_tasks
+from dtjob.plan.record.status import BLOCKED, set_condition, set_phase
+from dtjob.plan.seen.children import TaskView, count_tasks, deleting, ended, is_lost, lost_at
 from dtjob.plan.seen.pod_facts import facts_of
-from dtjob.plan.seen.situation import Situation
-from dtjob.plan.seen.workers import changing
+from dtjob.plan.seen.situation import Situation, changing
 
 RESIZING, RESIZED = "Resizing", "Resized"
 """Reasons of the events; the first is that of the phase too."""

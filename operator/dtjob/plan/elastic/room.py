@@ -26,12 +26,10 @@ from dtjob.plan.draft import Draft
 from dtjob.plan.failure.restart import trains_without
 from dtjob.plan.kueue.placement import COUNT as ADMITTED
 from dtjob.plan.kueue.slices import waiting_words
-from dtjob.plan.record.conditions import BLOCKED, condition
-from dtjob.plan.record.status import ran_before
-from dtjob.plan.seen.children import PodState, TaskView, deleting, is_lost, lost_at, node_of
+from dtjob.plan.record.status import BLOCKED, condition, ran_before
+from dtjob.plan.seen.children import PodState, TaskView, condition_of, deleting, is_lost, lost_at, node_of
 from dtjob.plan.seen.pod_facts import facts_of
-from dtjob.plan.seen.situation import LOOK_AT_LEAST_EVERY, Situation
-from dtjob.plan.seen.workers import changing
+from dtjob.plan.seen.situation import Situation, changing
 
 AS_DESIRED, SCALED, UNSCHEDULABLE, NO_ROOM, ROOM = "AsDesired", "Scaled", "Unschedulable", "NoRoom", "Room"
 FINISHING = "Finishing"
@@ -143,19 +141,15 @@ def grows_from(situation: Situation) -> datetime | None:
     return workers.adjusted_time + timedelta(seconds=_policy(situation).grow_period_seconds)
 
 
-def elastic_changes_at(situation: Situation) -> datetime | None:
-    """When the number of workers may change though nothing happens; None: not."""
+def elastic_changes_at(situation: Situation) -> list[datetime | None]:
+    """When the number of workers may change though nothing happens."""
     workers = changing(situation.group_job, situation.status.workers)
     if workers is None:
-        return None
-    found = []
-    if workers.unschedulable_since is not None:
-        found.append(workers.unschedulable_since + _deadline(situation))
-    if _short(situation, workers) and (at := grows_from(situation)):
-        found.append(at)
-    found += [at for pod in placeholders(situation) if (at := lost_at(pod)) is not None]
-    later = [at for at in found if at > situation.now]
-    return min(*later, situation.now + LOOK_AT_LEAST_EVERY) if later else None
+        return []
+    since = workers.unschedulable_since
+    shrinks_at = None if since is None else since + _deadline(situation)
+    grows_at = grows_from(situation) if _short(situation, workers) else None
+    return [shrinks_at, grows_at, *map(lost_at, placeholders(situation))]
 
 
 def _about_to_end(situation: Situation) -> bool:
@@ -231,9 +225,8 @@ def _without_room(situation: Situation) -> list[TaskView]:
 
 def _unschedulable(pod: Manifest) -> bool:
     """Whether the scheduler has found no node for it. Not one that a scheduling gate holds back: nobody looked."""
-    conditions = (pod.get("status") or {}).get("conditions") or ()
-    said = (one for one in conditions if one["type"] == "PodScheduled" and one["status"] == "False")
-    return not node_of(pod) and any(one.get("reason") == UNSCHEDULABLE for one in said)
+    said = condition_of(pod, "PodScheduled")
+    return not node_of(pod) and (said.get("status"), said.get("reason")) == ("False", UNSCHEDULABLE)
 
 
 def _over_quota(situation: Situation, *, placeholder: bool = False) -> bool:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The cause of a failure: read from a pod what ended it, such as exit code 137, and whether the job itself did it.
 
+It also reads the evidence: what a pod shows of its failure, as the criteria of failure rules take it.
 `plan/record/failure.py` has the enum `Cause`, and which causes use up the budget of restarts.
 """
 
@@ -8,6 +9,8 @@ from __future__ import annotations
 
 import re
 import signal
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -16,10 +19,8 @@ from dtjob.api.spec.pod_template import TRAINING_CONTAINER
 from dtjob.objects.exit_codes import RESTARTED_IN_VAIN, STALLED, signal_of
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.topology import Task
-from dtjob.plan.failure.evidence import UNSEEN_END_REASONS, failed_init_end
-from dtjob.plan.record.failure import Cause, Failure
-from dtjob.plan.record.program_end import UNKNOWN, ProgramEnd
-from dtjob.plan.seen.children import PodState, TaskView, deleting, ended_at, node_of, terminated
+from dtjob.plan.record.failure import UNKNOWN, Cause, Failure, ProgramEnd
+from dtjob.plan.seen.children import PodState, TaskView, condition_of, deleting, ended_at, node_of, terminated
 
 OOM_KILLED = "OOMKilled"
 """The reason of a container's end that the kernel's memory limit ended."""
@@ -89,18 +90,16 @@ def disruption_of(pod: Manifest) -> str | None:
     The Eviction API and the scheduler set it when they ask the pod to end. A kubelet sets it when the containers have
     ended. The controllers of nodes set it when they notice that a node is gone.
     """
-    status = pod.get("status") or {}
-    for condition in status.get("conditions") or ():
-        if condition["type"] == "DisruptionTarget" and condition["status"] == "True":
-            return str(condition.get("reason") or status.get("reason") or "DisruptionTarget")
-    return None
+    said = condition_of(pod, "DisruptionTarget")
+    if said.get("status") != "True":
+        return None
+    return str(said.get("reason") or (pod.get("status") or {}).get("reason") or "DisruptionTarget")
 
 
 def _time(pod: Manifest, status: dict[str, Any]) -> datetime | None:
     """When the pod failed, as its node or whoever disrupted it wrote; None if nobody did."""
     init = failed_init_end(status)
-    written = [init.get("finishedAt")]
-    written += [c.get("lastTransitionTime") for c in status.get("conditions") or () if c["type"] == "DisruptionTarget"]
+    written = [init.get("finishedAt"), condition_of(pod, "DisruptionTarget").get("lastTransitionTime")]
     if end := terminated(pod) or init:  # it may have no time: then the earliest one, as `now` moves with each look
         written += [end.get("startedAt"), pod["metadata"]["creationTimestamp"]]
     return ended_at(pod) or next((times.parse(text) for text in written if text), None)
@@ -180,11 +179,75 @@ def _out_of_memory(pod: Manifest, container: str) -> str:
 def _exit(code: int, signal_number: int) -> tuple[Cause, str]:
     number = signal_number or signal_of(code)
     if number:
-        try:
-            name = signal.Signals(number).name
-        except ValueError:
-            name = f"signal {number}"
-        return Cause.SIGNAL, f"was killed ({name})"
+        return Cause.SIGNAL, f"was killed ({_name(number) or f'signal {number}'})"
     if code == RESTARTED_IN_VAIN:
         return Cause.ERROR, f"kept losing its peers without a new step (exit code {code})"
     return Cause.ERROR, f"failed (exit code {code})"
+
+
+UNSEEN_END_REASONS = ("ContainerStatusUnknown", "Unknown")
+"""Reasons of a container's end that nobody saw, the kubelet's and containerd's, with exit codes 137 and 255 made up."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What one pod shows."""
+
+    exit_code: int | None = None
+    """Of the training container, or the init container that failed before it; None if it did not end, or with 0, or
+    where nobody saw it."""
+    signal: str = ""
+    """The name of the signal that ended it; empty if none did."""
+    reasons: tuple[str, ...] = ()
+    """Of the container's end, of the pod, and of containers that cannot start."""
+    conditions: tuple[Mapping[str, Any], ...] = ()
+    """Of the pod, as they are in its status."""
+
+
+def evidence_of(pod: Manifest) -> Evidence:
+    """What the pod shows."""
+    status = pod.get("status") or {}
+    end = terminated(pod)
+    if end is None:
+        end = failed_init_end(status)
+    code, number = _seen_end(end)
+    stalled = code == STALLED and bool(ProgramEnd.of(str(end.get("message") or "")).straggler)
+    own = (str(end.get("reason") or ""), str(status.get("reason") or ""))
+    reasons = (Cause.STALLED.value if stalled else "", *own, *(reason for reason, _ in waiting(pod)))
+    return Evidence(code, _name(number), tuple(filter(None, reasons)), tuple(status.get("conditions") or ()))
+
+
+def waiting(pod: Manifest) -> Iterator[tuple[str, str]]:
+    """Why containers do not start, of those that training waits for (its own, and init containers): reason, message."""
+    if terminated(pod) is not None:
+        return
+    status = pod.get("status") or {}
+    training = (one for one in status.get("containerStatuses") or () if one["name"] == TRAINING_CONTAINER)
+    for container in (*(status.get("initContainerStatuses") or ()), *training):
+        said = (container.get("state") or {}).get("waiting") or {}
+        if reason := said.get("reason"):
+            yield str(reason), str(said.get("message") or "")
+
+
+def failed_init_end(status: dict[str, Any]) -> dict[str, Any]:
+    """How the first failed init container ended, with its name; empty if none failed."""
+    for container in status.get("initContainerStatuses") or ():
+        end = (container.get("state") or {}).get("terminated") or {}
+        if end.get("exitCode"):
+            return {**end, "name": container["name"]}
+    return {}
+
+
+def _seen_end(end: dict[str, Any]) -> tuple[int | None, int]:
+    """Exit code and signal's number (0: none) of a failure that somebody saw."""
+    code = end.get("exitCode")
+    if not code or end.get("reason") in UNSEEN_END_REASONS:
+        return None, 0
+    return int(code), int(end.get("signal") or signal_of(int(code)) or 0)
+
+
+def _name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return ""

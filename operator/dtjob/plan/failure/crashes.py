@@ -10,7 +10,6 @@ from dtjob.api.status.internal import Crashes
 from dtjob.plan.draft import Draft
 from dtjob.plan.record.failure import Cause
 from dtjob.plan.record.status import count_restart
-from dtjob.plan.seen.report_types import of_the_contract
 
 CRASHED = "Crashed"
 """The reason of the event."""
@@ -21,7 +20,7 @@ MOST_AT_ONCE = 100
 def note_crashes(draft: Draft) -> None:
     """Count the crashes that the chief tells of and that were not counted yet, and tell of them."""
     situation = draft.situation
-    report = of_the_contract(situation.reports.get(situation.chief.task.id, {}))
+    report = situation.chief_report
     reported, status = report.get("crashes", {}), situation.status
     attempt = situation.chief.attempt
     known = status.internal.crashes

@@ -51,10 +51,12 @@ class Explain:
 
 
 @dataclass(frozen=True)
-class Recall:
-    """These training tasks have finished and are needed again: a new attempt, which is not counted."""
+class Renew:
+    """These tasks get a new attempt, which is not counted: they have finished and are needed again, or have to go to
+    another node. `why` says so to users; empty: not."""
 
     tasks: tuple[Task, ...]
+    why: str = ""
 
 
 @dataclass(frozen=True)
@@ -64,21 +66,6 @@ class ReplaceEvaluator:
 
     tasks: tuple[Task, ...]
     failure: Failure
-
-
-@dataclass(frozen=True)
-class FollowChief:
-    """The evaluator has not failed, but must go where the chief's new pod goes: a new attempt, which is not counted."""
-
-    tasks: tuple[Task, ...]
-
-
-@dataclass(frozen=True)
-class LeaveChief:
-    """Training has ended, and an evaluator that has not begun need not run beside the chief any more: a new attempt,
-    which is not counted."""
-
-    tasks: tuple[Task, ...]
 
 
 @dataclass(frozen=True)
@@ -108,19 +95,11 @@ class GiveUp:
     reason: str = "MaxRestartsExceeded"
 
 
-@dataclass(frozen=True)
-class Nothing:
-    """Nothing is to be done."""
-
-
-TrainingDecision = Begin | Join | Explain | Recall | Wait | GiveUp | Nothing
-EvaluatorDecision = ReplaceEvaluator | FollowChief | LeaveChief | GiveUpEvaluation | Wait | Nothing
+TrainingDecision = Begin | Join | Explain | Renew | Wait | GiveUp | None
+"""None: nothing is to be done."""
+EvaluatorDecision = Renew | ReplaceEvaluator | GiveUpEvaluation | Wait | None
 
 
 def replaced(decision: TrainingDecision | EvaluatorDecision) -> tuple[Task, ...]:
     """The tasks that get a new attempt."""
-    match decision:
-        case Explain() | Wait() | GiveUp() | GiveUpEvaluation() | Nothing():
-            return ()
-        case _:
-            return decision.tasks
+    return decision.tasks if isinstance(decision, Begin | Join | Renew | ReplaceEvaluator) else ()

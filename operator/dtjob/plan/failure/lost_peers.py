@@ -20,17 +20,16 @@ from dtjob.objects import topology
 from dtjob.objects.exit_codes import RESTARTED_IN_VAIN
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.topology import Task
-from dtjob.plan.failure.budget import with_another_failure
+from dtjob.plan.failure.budget import WINDOW, shows_its_cause, with_another_failure
 from dtjob.plan.failure.cause import disruption_of, failure_of
-from dtjob.plan.failure.decisions import Explain, Nothing, Wait
+from dtjob.plan.failure.decisions import Explain, Wait
 from dtjob.plan.failure.rules import ruled
-from dtjob.plan.record.conditions import stopped_running
 from dtjob.plan.record.failure import Cause, Failure
-from dtjob.plan.record.incident import WINDOW, shows_its_cause
-from dtjob.plan.record.status import ran_before
+from dtjob.plan.record.status import ran_before, stopped_running
 from dtjob.plan.seen.children import (
     TaskView,
     asked_to_go_at,
+    condition_of,
     container_status,
     deleting,
     ended,
@@ -67,10 +66,11 @@ def first_cause(situation: Situation, failure: Failure) -> Failure:
     A silent task that has not ended may itself be the removed one.
     """
     if failure.cause is Cause.STALLED:
-        return _own_disruption(situation, failure) or failure
-    if failure.cause is not Cause.ERROR:
+        suspects = [situation.by_task[failure.task]]
+    elif failure.cause is Cause.ERROR:
+        suspects = _suspects(situation, failure.task.id, failure.exit_code)
+    else:
         return failure
-    suspects = _suspects(situation, failure.task.id, failure.exit_code)
     silent = _silent_nodes(situation) if suspects else frozenset()
     for view in suspects:
         if view.pod is not None and (found := _disruption_under_way(view.task, view.pod, silent, situation.now)):
@@ -93,12 +93,12 @@ def repeated_errors(situation: Situation, incident: Incident, first: Failure) ->
     return row.but(count=row.count + 1)
 
 
-def explain(situation: Situation) -> Explain | Nothing:
+def explain(situation: Situation) -> Explain | None:
     """The cause of the latest incident, if it shows only now: at the pod that failed first, or at a peer whose loss the
     error followed from. Most of these pods were replaced since. Rules have been applied to it."""
     incident, first = situation.status.internal.incident, situation.status.first_failure
     if incident is None or incident.cause not in EXPLAINED:
-        return Nothing()
+        return None
     in_time, views = shows_its_cause(incident, situation.now), _suspects_of(situation, incident, first)
     if in_time:
         views = [*(view for view in situation.training if first is not None and view.task.id == first.task), *views]
@@ -126,13 +126,7 @@ def explain(situation: Situation) -> Explain | Nothing:
                 continue
             incident = with_another_failure(incident, found.cause, verdict.of_a_rule, max(row, 1))
             return Explain(incident, was, found, max(row, 1), verdict.action)
-    return Nothing()
-
-
-def _own_disruption(situation: Situation, failure: Failure) -> Failure | None:
-    """The disruption of the failed task's own pod, if that has not ended. None if there is none."""
-    view = situation.by_task[failure.task]
-    return _disruption_under_way(view.task, view.pod, _silent_nodes(situation), situation.now) if view.pod else None
+    return None
 
 
 def may_follow_from(situation: Situation, failure: Failure, gone: Set[Task]) -> bool:
@@ -237,8 +231,8 @@ def _silent_nodes(situation: Situation) -> frozenset[str]:
 def _is_marked(pod: Manifest) -> bool:
     """Whether the node controller has marked the pod: it sets Ready to False and leaves ContainersReady, from which a
     kubelet computes Ready. Readiness gates of the pod look the same."""
-    conditions = {one["type"]: one["status"] for one in (pod.get("status") or {}).get("conditions") or ()}
-    marked = conditions.get("Ready") == "False" and conditions.get("ContainersReady") == "True"
+    ready, containers = (condition_of(pod, type_).get("status") for type_ in ("Ready", "ContainersReady"))
+    marked = ready == "False" and containers == "True"
     return marked and not ended(pod) and not (pod.get("spec") or {}).get("readinessGates")
 
 

@@ -7,6 +7,7 @@ The functions return decisions (`decisions.py`). `write_ahead.py` writes these i
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from dtjob import times
@@ -18,30 +19,26 @@ from dtjob.api.spec.strategy import Strategy
 from dtjob.api.status.incident import Incident
 from dtjob.objects import topology
 from dtjob.objects.topology import Task
-from dtjob.plan.failure.budget import next_incident, wait_before, with_another_failure
+from dtjob.plan.failure.budget import belongs, next_incident, shows_its_cause, wait_before, with_another_failure
 from dtjob.plan.failure.cause import failure_of, vanished
 from dtjob.plan.failure.decisions import (
     Begin,
     EvaluatorDecision,
     Explain,
-    FollowChief,
     GiveUp,
     GiveUpEvaluation,
     Join,
-    Nothing,
-    Recall,
+    Renew,
     ReplaceEvaluator,
     TrainingDecision,
     Wait,
 )
-from dtjob.plan.failure.fail_job import fail_job, failed_by_rule
-from dtjob.plan.failure.lost_peers import first_cause, repeated_errors, wait_for_late_reports
-from dtjob.plan.failure.rules import cannot_start, ruled
+from dtjob.plan.failure.lost_peers import first_cause, may_follow_from, repeated_errors, wait_for_late_reports
+from dtjob.plan.failure.rules import BY_RULE, cannot_start, ruled
 from dtjob.plan.failure.same_mistake import failed_for_good, mistake_of, program_failed
 from dtjob.plan.failure.stalled import silent_stragglers, silent_tasks
-from dtjob.plan.record.conditions import running_since
 from dtjob.plan.record.failure import Cause, Failure
-from dtjob.plan.record.incident import belongs, shows_its_cause
+from dtjob.plan.record.status import running_since
 from dtjob.plan.seen.children import PodState, TaskView, created_at, ended_at, is_terminal
 from dtjob.plan.seen.situation import Situation
 
@@ -74,7 +71,7 @@ def restart_training(situation: Situation, failed: Iterable[Failure]) -> Trainin
     previous, now = situation.status.internal.incident, situation.now
     if not failed:
         needed = finished_without_the_chief(situation)
-        return fail_job(situation, None, everyone) or (Recall(needed) if needed else Nothing())
+        return fail_job(situation, None, everyone) or (Renew(needed) if needed else None)
     first = first_cause(situation, _first(failed))
     tasks = replacement_group(situation, [*(failure.task for failure in failed), *silent_stragglers(situation, failed)])
     # The time is the node's; a clock that is ahead of ours must not hold the restart back.
@@ -112,30 +109,27 @@ def _new_incident(situation: Situation, tasks: tuple[Task, ...], first: Failure)
     )
     if verdict.charged and verdict.of_a_rule is None and (over := program_failed(situation, first)):
         return wait_for_late_reports(situation, first) or over
-    if verdict.charged and (used_up := _used_up(policy, incident, step)):
-        return wait_for_late_reports(situation, first) or GiveUp(first, f"{first.with_rule()}; {used_up}")
-    if not verdict.charged and incident.uncharged > policy.max_disruptions_without_progress:
-        return GiveUp(first, _disrupted_too_often(situation.group_job, first, step), "MaxDisruptionsExceeded")
+    if (over := over_budget(situation, incident, first)) is not None:
+        return (wait_for_late_reports(situation, first) if verdict.charged else None) or over
     errors = repeated_errors(situation, incident, first) if verdict.charged else None
     return Begin(tasks, incident.but(errors=errors, mistake=mistake_of(situation, first)), first)
 
 
 def over_budget(situation: Situation, incident: Incident, first: Failure) -> GiveUp | None:
-    """The end of a job whose latest incident is charged only now, or counts as a disruption only now, and uses up its
-    budget."""
+    """The end of a job whose incident is charged, or counts as a disruption, and was not before: that uses up its
+    budget. None if it has some left."""
     before, policy = situation.status.internal.incident, situation.group_job.spec.failure_policy
+    counted, uncharged = (before.counted, before.uncharged) if before else (0, 0)
     step = situation.status.checkpoint_step
-    if before is not None and incident.uncharged > max(before.uncharged, policy.max_disruptions_without_progress):
+    if incident.uncharged > max(uncharged, policy.max_disruptions_without_progress):
         return GiveUp(first, _disrupted_too_often(situation.group_job, first, step), "MaxDisruptionsExceeded")
-    if before is None or incident.counted <= before.counted:
-        return None
-    used_up = _used_up(policy, incident, step)
+    used_up = _used_up(policy, incident, step) if incident.counted > counted else None
     return GiveUp(first, f"{first.with_rule()}; {used_up}") if used_up else None
 
 
-def end_over(situation: Situation, explained: Explain | Nothing) -> GiveUp | None:
+def end_over(situation: Situation, explained: Explain | None) -> GiveUp | None:
     """The end of a job over a cause of its latest incident that shows only now."""
-    if isinstance(explained, Nothing):
+    if explained is None:
         return None
     if explained.action is RuleAction.FAIL_JOB:
         return failed_by_rule(explained.first)
@@ -154,15 +148,15 @@ def restart_evaluator(
     """
     evaluator = situation.evaluator
     if evaluator is None:
-        return Nothing()
+        return None
     chief_moves = situation.chief.task in training_replaced and topology.evaluator_follows_chief(situation.group_job)
     # It holds the volume on the old chief's node until it has ended. One that is missing may be on its way there.
     gone = evaluator.state is PodState.MISSING
     if chief_moves and (gone or (evaluator.pod is not None and not is_terminal(evaluator.pod))):
-        return FollowChief((evaluator.task,))
+        return Renew((evaluator.task,), "The evaluator moves with the chief, whose volume it mounts")
     failure = next((failure for failure in failed if failure.task == evaluator.task), None)
     if failure is None:
-        return Nothing()
+        return None
     failure, verdict = ruled(situation, failure)
     in_vain = failure.end.permanent and verdict.of_a_rule is None
     if in_vain or verdict.action is RuleAction.LEAVE_FAILED:
@@ -216,19 +210,10 @@ def finished_without_the_chief(situation: Situation) -> tuple[Task, ...]:
 
 def _gathers_since(situation: Situation) -> datetime | None:
     """When the chief's supervisor restarted its training process, if that process waits for its peers; else None."""
-    report = situation.reports.get(situation.chief.task.id, {})
-    last = report.get("lastRestart")
-    if (
-        report.get("attempt") != situation.chief.attempt
-        or report.get("state") != "waiting"
-        or not isinstance(last, dict)
-    ):
-        return None
-    try:
-        began = times.parse(last["time"])
-    except (KeyError, TypeError, ValueError):
-        return None  # not as docs/contract.md has it
-    return began if began.tzinfo else None
+    report = situation.chief_report
+    began = report.get("lastRestart", {}).get("time")
+    waits = report.get("attempt") == situation.chief.attempt and report.get("state") == "waiting"
+    return times.parse(began) if waits and began else None
 
 
 def _ended_before(view: TaskView, moment: datetime, *, unseen: bool) -> bool:
@@ -276,3 +261,37 @@ def _disrupted_too_often(job: Job, first: Failure, checkpoint_step: int) -> str:
 
 def _without_progress(checkpoint_step: int) -> str:
     return f", with no checkpoint newer than step {checkpoint_step}" if checkpoint_step >= 0 else ""
+
+
+def fail_job(situation: Situation, first: Failure | None, failed: Sequence[Failure]) -> GiveUp | Wait | None:
+    """The end of the job, if a rule wants that over `first` or over another of the `failed` that does not follow from
+    one of them; else None. If nodes may still report what was done to the failed pod, the job waits for that."""
+    if all(rule.action is not RuleAction.FAIL_JOB for rule in situation.group_job.spec.failure_policy.rules):
+        return None
+    waits = None
+    for failure in _real(situation, first, failed):
+        found, verdict = ruled(situation, failure)
+        if verdict.action is not RuleAction.FAIL_JOB:
+            continue
+        wait = None if failure.task.role is Role.EVALUATOR else wait_for_late_reports(situation, failure)
+        if wait is None:
+            return failed_by_rule(found)
+        waits = waits or replace(wait, over=found)
+    return waits
+
+
+def failed_by_rule(failure: Failure) -> GiveUp:
+    """The end of the job over a failure that a rule has matched."""
+    return GiveUp(failure, f"{failure.sentence()}; {failure.rule}", BY_RULE)
+
+
+def _real(situation: Situation, first: Failure | None, failed: Iterable[Failure]) -> Iterable[Failure]:
+    """`first`, and the others that did not fail only because a task of these did."""
+    if first is not None:
+        yield first
+    others = [one for one in failed if first is None or one.task != first.task]
+    gone = {one.task for one in others if one.task.role is not Role.EVALUATOR}
+    gone |= {first.task} if first is not None else set()
+    for one in sorted(others, key=lambda one: (one.cause.precedence, one.time)):
+        if one.task.role is Role.EVALUATOR or not may_follow_from(situation, one, gone):
+            yield one

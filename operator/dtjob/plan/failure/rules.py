@@ -11,7 +11,7 @@ from dtjob.api.spec.failure_rules import ExitCodeOperator, FailureRule, OnExitCo
 from dtjob.api.spec.replica_specs import Role
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.failure.built_in import BUILT_IN
-from dtjob.plan.failure.evidence import Evidence, evidence_of, waiting
+from dtjob.plan.failure.cause import Evidence, evidence_of, waiting
 from dtjob.plan.record.failure import Cause, Failure
 from dtjob.plan.seen.children import PodState, TaskView, node_of
 from dtjob.plan.seen.pod_facts import facts_of
@@ -133,6 +133,7 @@ def _exit_code(wanted: OnExitCodes, code: int | None) -> str:
 
 def _condition(wanted: OnPodCondition, evidence: Evidence) -> str:
     for one in evidence.conditions:
-        if (one.type, one.status) == (wanted.type, wanted.status.value) and wanted.reason in (None, one.reason):
-            return f"pod condition {one.type}={one.status}" + (f" ({one.reason})" if one.reason else "")
+        reason = one.get("reason") or ""
+        if (one["type"], one["status"]) == (wanted.type, wanted.status.value) and wanted.reason in (None, reason):
+            return f"pod condition {one['type']}={one['status']}" + (f" ({reason})" if reason else "")
     return ""

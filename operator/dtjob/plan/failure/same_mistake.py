@@ -30,7 +30,6 @@ from dtjob.plan.failure.lost_peers import wait_for_late_reports
 from dtjob.plan.failure.rules import ruled
 from dtjob.plan.record.failure import Cause, Failure
 from dtjob.plan.seen.children import PodState
-from dtjob.plan.seen.report_types import of_the_contract
 from dtjob.plan.seen.situation import Situation
 
 REASON = "ProgramFailed"
@@ -53,7 +52,9 @@ def failed_for_good(situation: Situation, failed: Iterable[Failure]) -> GiveUp |
         if failure.cause is not Cause.ERROR or not failure.end.permanent:
             continue
         if ruled(situation, failure)[1].of_a_rule is None:
-            return wait_for_late_reports(situation, failure) or GiveUp(failure, _why_at_once(failure), REASON)
+            return wait_for_late_reports(situation, failure) or GiveUp(
+                failure, _why(failure, ", and a restart does not help"), REASON
+            )
     return None
 
 
@@ -68,7 +69,7 @@ def program_failed(situation: Situation, first: Failure) -> GiveUp | None:
         return None
     if situation.status.went_on_after(previous.started_at):
         return None
-    return GiveUp(first, _why(first), REASON)
+    return GiveUp(first, _why(first, " twice before its first step"), REASON)
 
 
 def mistake_of(situation: Situation, first: Failure) -> Mistake | None:
@@ -102,11 +103,11 @@ def _may_be_the_programs(situation: Situation, first: Failure) -> bool:
 
 def _has_stepped(situation: Situation) -> bool:
     """Whether the chief reports a step that it did not restore, or a failed pod shows one at its end."""
-    report, status = situation.reports.get(situation.chief.task.id, {}), situation.status
+    report, status = situation.chief_report, situation.status
     restored = status.restored.step if status.restored else 0
     if report.get("stepped") is True or status.step > restored:
         return True
-    if _went_on_from_more(situation, of_the_contract(report)):
+    if _went_on_from_more(situation, report):
         return True
     ends = [(view, end_of(view)) for view in situation.training if view.state is PodState.FAILED]
     known = situation.written.restored.step if situation.written.restored else 0
@@ -121,20 +122,16 @@ def _went_on_from_more(situation: Situation, report: Mapping[str, Any]) -> bool:
     return not is_known and report.get("restoredStep", 0) > (earlier.step if earlier else 0)
 
 
-def _why_at_once(first: Failure) -> str:
-    where, advice = f"{first.task.id}, exit code {first.exit_code}", "correct the program and create the job again"
-    return f"the program failed, and a restart does not help: {first.end.exception} ({where}); {advice}"
-
-
-def _why(first: Failure) -> str:
+def _why(first: Failure, how: str) -> str:
+    """That the program failed, `how`, over what, where, and what to do."""
     number = signal_of(first.exit_code or 0)
-    where = f"{first.task.id}, exit code {first.exit_code}"
-    if first.cause is Cause.OOM_KILLED:
-        advice = "give its container more memory (resources.limits.memory) or use less, and create the job again"
-        return f"the program failed twice before its first step: out of memory (OOMKilled; {where}); {advice}"
+    what, where = first.end.exception, f"{first.task.id}, exit code {first.exit_code}"
     advice = "correct the program and create the job again"
-    if first.end.exception:
-        return f"the program failed twice before its first step: {first.end.exception} ({where}); {advice}"
-    what = signal.Signals(number).name if first.cause is Cause.SIGNAL and number else f"exit code {first.exit_code}"
-    where = where if first.cause is Cause.SIGNAL else first.task.id
-    return f"the program failed twice before its first step: {what} ({where}); {advice}"
+    if first.cause is Cause.OOM_KILLED:
+        what, where = "out of memory", f"OOMKilled; {where}"
+        advice = "give its container more memory (resources.limits.memory) or use less, and create the job again"
+    elif not what and first.cause is Cause.SIGNAL and number:
+        what = signal.Signals(number).name
+    elif not what:
+        what, where = f"exit code {first.exit_code}", first.task.id
+    return f"the program failed{how}: {what} ({where}); {advice}"

@@ -75,10 +75,9 @@ def _others_wait_for_the_chief(situation: Situation) -> bool:
 def _reported_silent(situation: Situation, reporter: TaskView) -> Mapping[str, Any]:
     """Of which tasks, at which attempts, this one's supervisor says that its group waits for them."""
     report = situation.reports.get(reporter.task.id, {})
-    reported = report.get("silent")
-    if not isinstance(reported, Mapping) or report.get("attempt", reporter.attempt) != reporter.attempt:
+    if report.get("attempt", reporter.attempt) != reporter.attempt:
         return {}
-    return {task: attempt for task, attempt in reported.items() if task != reporter.task.id}
+    return {task: attempt for task, attempt in report.get("silent", {}).items() if task != reporter.task.id}
 
 
 def _is_silent(view: TaskView, reported: Mapping[str, Any]) -> bool:

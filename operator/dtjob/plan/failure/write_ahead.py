@@ -19,19 +19,24 @@ from dtjob.plan.failure.decisions import (
     Begin,
     EvaluatorDecision,
     Explain,
-    FollowChief,
     GiveUpEvaluation,
     Join,
-    LeaveChief,
+    Renew,
     ReplaceEvaluator,
     TrainingDecision,
     Wait,
     replaced,
 )
 from dtjob.plan.failure.restart import trains_without
-from dtjob.plan.record.conditions import EVALUATION_GIVEN_UP, holds, running_since
 from dtjob.plan.record.failure import Failure
-from dtjob.plan.record.status import bump_attempts, count_restart, set_condition
+from dtjob.plan.record.status import (
+    EVALUATION_GIVEN_UP,
+    bump_attempts,
+    count_restart,
+    holds,
+    running_since,
+    set_condition,
+)
 from dtjob.plan.seen.situation import Situation
 
 
@@ -45,32 +50,19 @@ def write_ahead(draft: Draft, decision: TrainingDecision | EvaluatorDecision) ->
             status = _counted(draft, status, decision)
         case Wait(over=Failure() as first):
             status = status.but(first_failure=first.in_status()).remembering(incident=_after_a_long_run(situation))
-        case ReplaceEvaluator() | FollowChief() | LeaveChief() | GiveUpEvaluation():
-            status = _of_the_evaluator(draft, status, decision)
-    if isinstance(decision, Wait):
-        draft.look_again(decision.until)
-    draft.status = status
-
-
-def _of_the_evaluator(
-    draft: Draft, status: Status, decision: ReplaceEvaluator | FollowChief | LeaveChief | GiveUpEvaluation
-) -> Status:
-    match decision:
+        case Renew(why=why) if why:
+            draft.add_event("Normal", "EvaluatorRestarting", why)
         case ReplaceEvaluator(failure=failure):
             status = status.but(restarts=status.restarts.but(evaluator=status.restarts.evaluator + 1))
             goes_on = "what was saved last is still to be evaluated" if status.ended else "training goes on"
             draft.add_event("Warning", "EvaluatorRestarting", f"{failure.sentence()}; {goes_on}")
-        case FollowChief():
-            draft.add_event(
-                "Normal", "EvaluatorRestarting", "The evaluator moves with the chief, whose volume it mounts"
-            )
-        case LeaveChief():
-            draft.add_event("Normal", "EvaluatorRestarting", "The evaluator need not wait for a place beside the chief")
         case GiveUpEvaluation(why=why):
             if not holds(status.conditions, EVALUATION_GIVEN_UP):
                 draft.add_event("Warning", EVALUATION_GIVEN_UP, why)
             status = set_condition(status, EVALUATION_GIVEN_UP, True, EVALUATION_GIVEN_UP, why, draft.now)
-    return status
+    if isinstance(decision, Wait):
+        draft.look_again(decision.until)
+    draft.status = status
 
 
 def _counted(draft: Draft, status: Status, decision: Begin | Join | Explain) -> Status:

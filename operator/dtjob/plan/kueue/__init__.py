@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Kueue's objects say: slices, places, and the words for users."""
+"""What Kueue's objects say: slices and places."""

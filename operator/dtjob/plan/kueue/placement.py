@@ -8,7 +8,8 @@ pod until its next admission has it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Mapping
 from typing import Any
 
 from dtjob.api.job import Job
@@ -22,6 +23,8 @@ PodSet = dict[str, Any]
 """What pods of one role get: nodeSelector, tolerations, labels, annotations, schedulingGates; and the `count` that was
 admitted, where that may be another than the spec's."""
 COUNT = "count"
+_LABEL_VALUE = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+"""What Kueue would label pods with: a DNS label. Its own names need not be one."""
 
 
 class Conflict(Exception):
@@ -61,7 +64,7 @@ def placed(pod: Manifest, pod_set: Mapping[str, Any]) -> Manifest:
 def _pod_set(job: Job, workload: Workload, assigned: Mapping[str, Any], flavours: Mapping[str, Manifest]) -> PodSet:
     name = assigned["name"]
     labels = {kueue.POD_SET: name, kueue.LOCAL_QUEUE: workload.queue}
-    if _is_label_value(workload.cluster_queue):
+    if _LABEL_VALUE.fullmatch(workload.cluster_queue):
         labels[kueue.CLUSTER_QUEUE] = workload.cluster_queue
     made: PodSet = {"labels": labels, "annotations": {kueue.WORKLOAD: workload.name}}
     if (count := _count(job, workload, name)) is not None:
@@ -131,12 +134,3 @@ def _template_selector(job: Job, role: str) -> dict[str, str]:
     replica = job.spec.replica_specs.get(Role(role)) if role in list(Role) else None
     spec = replica.template.spec if replica and replica.template else None
     return (spec.model_dump(by_alias=True, exclude_unset=True).get("nodeSelector") or {}) if spec else {}
-
-
-def _is_label_value(text: str) -> bool:
-    """Whether Kueue would label pods with this: a DNS label (its own names need not be)."""
-    return 0 < len(text) <= 63 and all(c.isascii() and (c.islower() or c.isdigit() or c == "-") for c in _inner(text))
-
-
-def _inner(text: str) -> Iterable[str]:
-    return text if not text.startswith("-") and not text.endswith("-") else "."

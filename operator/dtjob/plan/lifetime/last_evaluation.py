@@ -6,18 +6,17 @@ Only one with our supervisor, which ends when it has evaluated that; of another 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from dtjob.api.phase import Phase
 from dtjob.api.spec.failure_rules import RuleAction
 from dtjob.objects import topology
 from dtjob.plan.diagnosis.pending import waiting_reason
-from dtjob.plan.failure.decisions import EvaluatorDecision, GiveUpEvaluation, LeaveChief, Nothing, Wait
+from dtjob.plan.failure.decisions import EvaluatorDecision, GiveUpEvaluation, Renew, Wait
 from dtjob.plan.failure.restart import failure_at, restart_evaluator
 from dtjob.plan.failure.rules import cannot_start, ruled
-from dtjob.plan.record.conditions import EVALUATION_GIVEN_UP, holds
 from dtjob.plan.record.failure import Failure
+from dtjob.plan.record.status import EVALUATION_GIVEN_UP, holds
 from dtjob.plan.seen.children import PodState, TaskView, created_at, node_of
 from dtjob.plan.seen.situation import Situation
 
@@ -26,29 +25,24 @@ START_WITHIN = timedelta(hours=1)
 image be pulled. One that is at work has all the time it needs."""
 
 
-@dataclass(frozen=True)
-class _Left:
-    """An evaluator that has yet to do what is left to it."""
-
-    view: TaskView
-    ended_at: datetime
-    """When training ended."""
-
-    @property
-    def deadline(self) -> datetime:
-        return self.ended_at + START_WITHIN
-
-
 def evaluator_left(situation: Situation) -> TaskView | None:
     """The evaluator of a job whose training has succeeded, while it has yet to finish; None once that was given up."""
-    left = _left(situation)
-    return left.view if left else None
+    status, view = situation.status, situation.evaluator
+    if status.phase is not Phase.SUCCEEDED or status.completion_time is None or view is None:
+        return None
+    if situation.group_job.spec.program is None or view.state is PodState.SUCCEEDED:
+        return None
+    if view.state is PodState.RUNNING:
+        return view
+    forgotten = view.state is not PodState.PENDING and not keeps_account(situation)
+    return None if forgotten or holds(status.conditions, EVALUATION_GIVEN_UP) else view
 
 
-def deadline(situation: Situation) -> datetime | None:
+def given_up_at(situation: Situation) -> datetime | None:
     """When an evaluator that is not at work is given up."""
-    left = _left(situation)
-    return left.deadline if left and left.view.state is not PodState.RUNNING else None
+    view, ended_at = evaluator_left(situation), situation.status.completion_time
+    waits = view is not None and view.state is not PodState.RUNNING
+    return ended_at + START_WITHIN if waits and ended_at is not None else None
 
 
 def leave_the_chief(situation: Situation) -> EvaluatorDecision:
@@ -58,41 +52,42 @@ def leave_the_chief(situation: Situation) -> EvaluatorDecision:
     because the chief has released the volume. An evaluator that is about to be made may have been asked for with that
     condition already.
     """
-    left = _left(situation)
-    if left is None or not topology.evaluator_follows_chief(situation.group_job):
-        return Nothing()
-    if left.view.attempt != situation.written.internal.attempts.of(left.view.task.id):  # it is a new one just now
-        return Nothing()
-    pod = left.view.pod
-    waits = left.view.state is PodState.PENDING and pod is not None and not node_of(pod)
-    return LeaveChief((left.view.task,)) if waits or left.view.state is PodState.MISSING else Nothing()
+    view = evaluator_left(situation)
+    if view is None or not topology.evaluator_follows_chief(situation.group_job):
+        return None
+    if view.attempt != situation.written.internal.attempts.of(view.task.id):  # it is a new one just now
+        return None
+    waits = view.state is PodState.PENDING and view.pod is not None and not node_of(view.pod)
+    if not waits and view.state is not PodState.MISSING:
+        return None
+    return Renew((view.task,), "The evaluator need not wait for a place beside the chief")
 
 
 def evaluate_last(situation: Situation) -> EvaluatorDecision:
     """Decide about the evaluator of a job whose training has succeeded: it is replaced as while training went on, but
     not after the deadline, and, unless a rule of failurePolicy.rules says so, not when it fails by itself on what will
     not change any more."""
-    left = _left(situation)
-    if left is None or left.view.state is PodState.RUNNING:
-        return Nothing()
-    failure = failure_at(situation, left.view) or next(cannot_start(situation, [left.view]), None)
+    view, gives_up_at, ended_at = evaluator_left(situation), given_up_at(situation), situation.status.completion_time
+    if view is None or gives_up_at is None or ended_at is None:
+        return None
+    failure = failure_at(situation, view) or next(cannot_start(situation, [view]), None)
     wanted = None
     if failure is not None:
         failure, verdict = ruled(situation, failure)
         wanted = verdict.of_a_rule
         if verdict.action in (RuleAction.LEAVE_FAILED, RuleAction.FAIL_JOB):
             return GiveUpEvaluation(f"{failure.with_rule()}; training has succeeded, and {_WITHOUT}")
-    if failure is not None and wanted is None and failure.cause.charged and _was_made_after(left):
+    made_after = view.pod is not None and created_at(view.pod) >= ended_at
+    if failure is not None and wanted is None and failure.cause.charged and made_after:
         return GiveUpEvaluation(f"{failure.sentence()} after training had ended; {_WITHOUT}")
-    if situation.now >= left.deadline:
+    if situation.now >= gives_up_at:
         minutes = START_WITHIN // timedelta(minutes=1)
         return GiveUpEvaluation(
-            f"{left.view.task.id} was not at work {minutes} min after training had ended"
-            f"{_why(situation, left.view, failure)};"
+            f"{view.task.id} was not at work {minutes} min after training had ended{_why(situation, view, failure)};"
             f" {_WITHOUT}"
         )
     decision = restart_evaluator(situation, [failure] if failure else [], ())
-    return Wait(min(decision.until, left.deadline)) if isinstance(decision, Wait) else decision
+    return Wait(min(decision.until, gives_up_at)) if isinstance(decision, Wait) else decision
 
 
 _WITHOUT = "what was saved last is not evaluated"
@@ -107,28 +102,6 @@ def keeps_account(situation: Situation) -> bool:
     """Whether the status says which tasks have finished. It does not if an ended job has lost its memory: nobody knows
     whether an evaluator without a pod had finished. An evaluator with a pod may end by itself."""
     return not situation.written.ended or bool(situation.written.internal.finished)
-
-
-def _left(situation: Situation) -> _Left | None:
-    status = situation.status
-    if (
-        status.phase is not Phase.SUCCEEDED
-        or status.completion_time is None
-        or situation.group_job.spec.program is None
-    ):
-        return None
-    view = next((view for view in situation.views if view.evaluates), None)
-    if view is None or view.state is PodState.SUCCEEDED:
-        return None
-    if view.state not in (PodState.RUNNING, PodState.PENDING) and not keeps_account(situation):
-        return None
-    if view.state is not PodState.RUNNING and holds(status.conditions, EVALUATION_GIVEN_UP):
-        return None
-    return _Left(view, status.completion_time)
-
-
-def _was_made_after(left: _Left) -> bool:
-    return left.view.pod is not None and created_at(left.view.pod) >= left.ended_at
 
 
 def _why(situation: Situation, view: TaskView, failure: Failure | None) -> str:

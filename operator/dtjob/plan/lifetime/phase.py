@@ -1,25 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Phase: the phase of a job that has not ended, with its reason and message."""
+"""Phase: the phase of a job that has not ended, with its reason and message. If neither the job nor the operator names
+an image, the job waits for one."""
 
 from __future__ import annotations
 
 from dtjob import times
 from dtjob.api.phase import Phase
 from dtjob.api.status.status import Status
+from dtjob.objects.defaults import IMAGE_MISSING, MISSING_IMAGE_MESSAGE, image_of
 from dtjob.objects.placeholder import is_placeholder
-from dtjob.plan.diagnosis.pending import waiting_reason
-from dtjob.plan.diagnosis.slow_start import slow_start
-from dtjob.plan.diagnosis.unreached import UNREACHABLE, why_unreached
+from dtjob.plan.diagnosis.pending import slow_start, waiting_reason
+from dtjob.plan.diagnosis.reachability import UNREACHABLE, why_unreached
 from dtjob.plan.draft import Draft
 from dtjob.plan.elastic.resize import RESIZED, was_resized_last
 from dtjob.plan.failure.budget import restarts
 from dtjob.plan.failure.restart import trains_without
-from dtjob.plan.lifetime.deadlines import note_all_ran
+from dtjob.plan.lifetime.deadlines import deadlines, note_all_ran
 from dtjob.plan.pods.one_chief import why_the_chief_waits
-from dtjob.plan.record.conditions import BLOCKED, CANNOT_CREATE, CREATED, PhaseStatus
-from dtjob.plan.record.status import ran_before, say_instead, set_condition, set_phase
-from dtjob.plan.seen.children import PodState
-from dtjob.plan.seen.counts import count_tasks
+from dtjob.plan.record.status import (
+    BLOCKED,
+    CANNOT_CREATE,
+    CREATED,
+    PhaseStatus,
+    ran_before,
+    say_instead,
+    set_condition,
+    set_phase,
+)
+from dtjob.plan.seen.children import PodState, count_tasks
 from dtjob.plan.seen.situation import Situation
 
 ALL_RUNNING, WORKERS_MISSING = "AllTasksRunning", "WorkersMissing"
@@ -83,8 +91,24 @@ def _cause(situation: Situation) -> str:
 
 def why_the_start_waits(situation: Situation) -> str:
     """What the chief's training process waits for while it starts (docs/contract.md: `message`); empty if nothing."""
-    chief = situation.chief.task.id
-    report = situation.reports.get(chief, {})
-    message = report.get("message")
-    waits = report.get("state") == "starting" and isinstance(message, str) and message
-    return f"{chief} says: {message}" if waits else ""
+    report = situation.chief_report
+    message = report.get("message", "")
+    return f"{situation.chief.task.id} says: {message}" if message and report.get("state") == "starting" else ""
+
+
+def keep_image(draft: Draft) -> None:
+    """Keep in the status which default image the job began with."""
+    job = draft.situation.group_job
+    if job.spec.image is None and (image := image_of(job, draft.situation.defaults)):
+        draft.status = draft.status.but(image=image)
+
+
+def wait_for_image(draft: Draft) -> None:
+    """Start nothing, and say which field to write. An operator with a default image goes on from here."""
+    views, now = draft.situation.views, draft.now
+    if draft.status.reason != IMAGE_MISSING:
+        draft.add_event("Warning", IMAGE_MISSING, MISSING_IMAGE_MESSAGE)
+    status = set_phase(draft.status, Phase.PENDING, IMAGE_MISSING, MISSING_IMAGE_MESSAGE, now)
+    status = set_condition(status, BLOCKED, True, IMAGE_MISSING, MISSING_IMAGE_MESSAGE, now)
+    draft.look_again(*deadlines(draft.situation))
+    draft.status = count_tasks(status, views).but(ready=f"0/{len(views)}")

@@ -15,7 +15,6 @@ from dtjob.plan.diagnosis.restored import start_of
 from dtjob.plan.draft import Draft
 from dtjob.plan.record.status import set_phase
 from dtjob.plan.seen.children import PodState
-from dtjob.plan.seen.report_types import of_the_contract
 from dtjob.plan.seen.situation import Situation
 
 NOT_FINITE = "WeightsNotFinite"
@@ -44,7 +43,7 @@ def succeed(draft: Draft) -> None:
 def _words_of_success(situation: Situation) -> tuple[str, list[Event]]:
     """The message of a job that succeeds, and an event if it has trained nothing, or if the chief reports that its
     weights are no numbers."""
-    report = of_the_contract(situation.reports.get(situation.chief.task.id, {}))
+    report = situation.chief_report
     if (step := _trained_before(report)) is not None:
         return _nothing_left(situation, step)
     found = report.get("weights")

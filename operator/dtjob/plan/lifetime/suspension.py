@@ -23,10 +23,8 @@ from dtjob.plan.draft import Draft
 from dtjob.plan.elastic.resize import go_on_as_desired, strays
 from dtjob.plan.failure.restart import replacement_group
 from dtjob.plan.lifetime.success import succeeded
-from dtjob.plan.record.conditions import BLOCKED, SUSPENDED, holds
-from dtjob.plan.record.status import bump_attempts, ran_before, set_condition, set_phase
-from dtjob.plan.seen.children import PodState, deleting, ended
-from dtjob.plan.seen.counts import count_tasks
+from dtjob.plan.record.status import BLOCKED, SUSPENDED, bump_attempts, holds, ran_before, set_condition, set_phase
+from dtjob.plan.seen.children import PodState, count_tasks, deleting, ended
 from dtjob.plan.seen.situation import Situation
 
 RESUMED = "Resumed"

@@ -5,24 +5,24 @@ Time counts from when all tasks that train first ran until the job has ended, wi
 is counted whenever the status is written for another reason, and never a reason itself; so it is true as of the write,
 as the progress beside it. The operator's clock says how much time there is; a supervisor says how long it trained, by a
 clock of its own that only runs forward, and gets no more than there is. The time that it leaves belongs to what the job
-was at before; of a supervisor that cannot be read it is unknown, until that one tells of it after all.
+was at before. While a supervisor cannot be read, it is unknown. A later report may still account for either.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Any
 
 from dtjob.api.phase import Phase
-from dtjob.api.status.goodput import Part
-from dtjob.api.status.internal import Doing, Spent
+from dtjob.api.status.goodput import GoodputSeconds, GoodputStatus, Part
+from dtjob.api.status.internal import Counted, Doing, Spent
 from dtjob.api.status.status import Status
 from dtjob.plan.diagnosis.reachability import SAID_AFTER
 from dtjob.plan.elastic.resize import was_resized_last
 from dtjob.plan.failure.budget import is_due, restarts
-from dtjob.plan.record.goodput import Goodput, spent_of
-from dtjob.plan.seen.report_types import of_the_contract
 from dtjob.plan.seen.situation import Situation
 
 AT_WORK = ("training", "saving")
@@ -41,10 +41,93 @@ _AFTER_TRAINING = {Doing.ENDING: Part.ENDING, Doing.SUSPENDED: Part.UNKNOWN}
 """The same of a job that trained, by what it is at now; otherwise it is being restarted."""
 
 _CLAIMED_FIRST = (Part.UNKNOWN, Part.RESTARTING, Part.STARTING, Part.WAITING_FOR_PODS, Part.ENDING)
-"""Of the parts that a supervisor may account for later, which of them it has trained in, where it does not say."""
+"""The parts in which a supervisor may turn out to have trained, the likeliest first."""
 
 _UP = (Doing.STARTING, Doing.RESTARTING, Doing.TRAINING)
 """What a job is at while all of its tasks run; which of these, its chief's supervisor has to tell."""
+
+
+NOTHING_REPORTED = Spent()
+
+
+@dataclass(frozen=True)
+class Goodput:
+    """The time of one job, and how far it is counted."""
+
+    until: datetime
+    """All time before this is counted, by the operator's clock."""
+    doing: Doing
+    """What the job was at then."""
+    seconds: Mapping[Part, float] = field(default_factory=dict)
+    kept_steps: int = 0
+    redone_steps: int = 0
+    reported: Spent = NOTHING_REPORTED
+    """What of the supervisor's own account is counted."""
+
+    @property
+    def ratio(self) -> float | None:
+        """Kept time of all time of which it is known what it went into, 0 to 1; None before a supervisor has reported
+        training."""
+        return None if self.reported.attempt < 0 else kept_ratio(self.seconds)
+
+    @property
+    def percent(self) -> int | None:
+        """The ratio in whole percent, rounded down."""
+        return None if self.ratio is None else math.floor(100 * self.ratio + 1e-6)
+
+    def plus(self, part: Part, seconds: float) -> Goodput:
+        """With more time under one part; never below zero."""
+        value = max(0.0, self.seconds.get(part, 0.0) + seconds)
+        return replace(self, seconds={**self.seconds, part: value})
+
+    @classmethod
+    def of(cls, status: Status, now: datetime) -> Goodput | None:
+        """What the status tells of it; None if nothing is counted yet. Where it does not tell how far it is counted,
+        it is counted on from now."""
+        said, counted = status.goodput, status.internal.goodput
+        if said is None:
+            return None
+        if counted is None:
+            counted = Counted(until=now, doing=Doing.WAITING_FOR_PODS)
+        return cls(
+            until=counted.until,
+            doing=counted.doing,
+            seconds=by_part(said.seconds),
+            kept_steps=said.steps.kept,
+            redone_steps=said.steps.redone,
+            reported=counted.reported,
+        )
+
+    def written_to(self, status: Status) -> Status:
+        """The status with this in it; fields of it that are not known stay."""
+        said = status.goodput or GoodputStatus()
+        said = said.but(
+            percentage=self.percent,
+            seconds=_in_block(said.seconds, self.seconds),
+            steps=said.steps.but(kept=self.kept_steps, redone=self.redone_steps),
+        )
+        counted = Counted(until=self.until, doing=self.doing, reported=self.reported)
+        return status.but(goodput=said).remembering(goodput=counted)
+
+
+def kept_ratio(seconds: Mapping[Part, float]) -> float | None:
+    """Kept time of all time of which it is known what it went into, 0 to 1; None if none is."""
+    known = sum(value for part, value in seconds.items() if part is not Part.UNKNOWN)
+    return seconds.get(Part.KEPT, 0.0) / known if known > 0 else None
+
+
+def by_part(seconds: GoodputSeconds) -> dict[Part, float]:
+    """The seconds by part, those without time left out."""
+    return {part: value for part, name in _FIELDS.items() if (value := getattr(seconds, name))}
+
+
+_FIELDS = {part: part.name.lower() for part in Part}
+"""The field of each part in `GoodputSeconds`."""
+
+
+def _in_block(block: GoodputSeconds, seconds: Mapping[Part, float]) -> GoodputSeconds:
+    # No coarser than what supervisors tell: else many writes would add up to another sum.
+    return block.but(**{name: round(seconds.get(part, 0.0), 2) for part, name in _FIELDS.items()})
 
 
 @dataclass(frozen=True)
@@ -58,7 +141,6 @@ class Seen:
     """What that one accounts for; None before it has trained."""
     pods_wait_from: datetime | None
     """When the wait before the latest restart was over, and pods were waited for."""
-    ended: bool = False
 
 
 def with_goodput(situation: Situation, status: Status) -> Status:
@@ -67,7 +149,8 @@ def with_goodput(situation: Situation, status: Status) -> Status:
         return status
     if situation.written.ended:
         return status
-    now = _hundredths(situation.now)
+    # No finer than the status keeps seconds, so that they add up.
+    now = situation.now.replace(microsecond=situation.now.microsecond // 10_000 * 10_000)
     seen, before = see(situation, status), Goodput.of(status, now)
     if before is None:
         if status.phase is not Phase.RUNNING:
@@ -76,26 +159,34 @@ def with_goodput(situation: Situation, status: Status) -> Status:
     return count(before, seen, now).written_to(status)
 
 
-def _hundredths(moment: datetime) -> datetime:
-    """No finer than the status keeps seconds, so that they add up."""
-    return moment.replace(microsecond=moment.microsecond // 10_000 * 10_000)
-
-
 def see(situation: Situation, status: Status) -> Seen:
     """What the job is at, by its new status and the last report of its chief task."""
-    report = of_the_contract(situation.reports.get(situation.chief.task.id, {}))
-    silence = situation.children.silences.get(situation.chief.task.id)
+    report, silence = situation.chief_report, situation.children.silences.get(situation.chief.task.id)
     silent = silence is not None and situation.now >= silence.since + SAID_AFTER
-    readable, reported = bool(report) and not silent, None
-    attempt = report.get("attempt", situation.chief.attempt)
-    if spent := report.get("spent"):
-        reported = spent_of(spent, attempt, report.get("incarnation", 0))
+    readable = bool(report) and not silent
     return Seen(
         doing=_doing(situation, status, report.get("state") if readable else None),
         readable=readable,
-        reported=reported,
+        reported=_reported(report, situation.chief.attempt),
         pods_wait_from=status.internal.incident.not_before if status.internal.incident else None,
-        ended=status.ended,
+    )
+
+
+def _reported(report: Mapping[str, Any], attempt: int) -> Spent | None:
+    """The supervisor's own account. A number that it leaves out, or below 0, is 0."""
+    if not (spent := report.get("spent")):
+        return None
+    numbers = ("from", "keptSteps", "kept", "redoneSteps", "redone", "saving")
+    from_step, kept_steps, kept, redone_steps, redone, saving = (max(0, spent.get(name, 0)) for name in numbers)
+    return Spent(
+        attempt=report.get("attempt", attempt),
+        incarnation=report.get("incarnation", 0),
+        from_step=from_step,
+        kept_steps=kept_steps,
+        kept=kept,
+        redone_steps=redone_steps,
+        redone=redone,
+        saving=saving,
     )
 
 
@@ -103,7 +194,7 @@ def count(before: Goodput, seen: Seen, now: datetime) -> Goodput:
     """The goodput with the time until `now` counted. A clock that was set back takes nothing away."""
     elapsed = max(0.0, (now - before.until).total_seconds())
     if before.doing is Doing.SUSPENDED:
-        return replace(before, until=now, doing=_next(before, seen), unreported={})
+        return replace(before, until=now, doing=_next(before, seen))
     counted = _take_back(before, seen.reported) if seen.reported else before
     counted, left = _take_reported(counted, seen.reported, elapsed)
     counted = _take_rest(counted, before, seen, left, now)
@@ -174,44 +265,28 @@ def _share(steps: tuple[int, float], number: int) -> tuple[int, float]:
 def _take_reported(before: Goodput, reported: Spent | None, elapsed: float) -> tuple[Goodput, float]:
     """With what the supervisor accounts for since it was last asked, and the seconds that are left to be counted.
 
-    It gets no more than `elapsed` and what it had not accounted for when time was counted before.
+    It may have trained in time that stands under another part for want of its word. It gets no more than `elapsed` and
+    that.
     """
-    claims = dict(before.unreported)
-    # Of a group that was up it is known by now what it was at; of one that had lost somebody only its chief can tell.
-    reopened = claims.pop(Part.UNKNOWN, 0.0) if before.doing in _UP else 0.0
-    counted, open_until_now = before.plus(Part.UNKNOWN, -reopened), elapsed + reopened
-    if reported is not None and reported.attempt != before.reported.attempt:
-        claims.pop(Part.UNKNOWN, None)
     if reported is None:
-        return replace(counted, unreported=claims), open_until_now
+        return before, elapsed
     last = before.reported if before.reported.attempt == reported.attempt else Spent(attempt=reported.attempt)
-    taken = min(max(0.0, reported.seconds - last.seconds), open_until_now + sum(claims.values()))
+    there = elapsed + sum(before.seconds.get(part, 0.0) for part in _CLAIMED_FIRST)
+    taken = min(max(0.0, reported.seconds - last.seconds), there)
     saving = min(max(0.0, reported.saving - last.saving), taken)
-    there = before.seconds.get(Part.KEPT, 0.0) + taken - saving
-    redone = min(max(0.0, reported.redone - last.redone), there)
+    redone = min(max(0.0, reported.redone - last.redone), before.seconds.get(Part.KEPT, 0.0) + taken - saving)
     counted = replace(
-        counted,
+        before,
         reported=reported,
-        unreported=claims,
         kept_steps=max(0, before.kept_steps + reported.kept_steps - last.kept_steps),
         redone_steps=before.redone_steps + max(0, reported.redone_steps - last.redone_steps),
     )
     counted = counted.plus(Part.SAVING, saving).plus(Part.REDONE, redone).plus(Part.KEPT, taken - saving - redone)
-    return _claim(counted, claims, taken - open_until_now), max(0.0, open_until_now - taken)
-
-
-def _claim(counted: Goodput, claims: Mapping[Part, float], seconds: float) -> Goodput:
-    """With `seconds` less under the parts that had them for want of a word, the nearest to training first.
-
-    The rest can be claimed later: a report that was some time old when it was read leaves time out that a later one
-    accounts for.
-    """
-    left = dict(claims)
+    more = max(0.0, taken - elapsed)
     for part in _CLAIMED_FIRST:
-        taken = min(max(0.0, seconds), claims.get(part, 0.0))
-        counted, seconds = counted.plus(part, -taken), seconds - taken
-        left[part] = claims.get(part, 0.0) - taken
-    return replace(counted, unreported={part: value for part, value in left.items() if value > 0})
+        claimed = min(more, before.seconds.get(part, 0.0))
+        counted, more = counted.plus(part, -claimed), more - claimed
+    return counted, max(0.0, elapsed - taken)
 
 
 def _take_rest(counted: Goodput, before: Goodput, seen: Seen, left: float, now: datetime) -> Goodput:
@@ -219,15 +294,7 @@ def _take_rest(counted: Goodput, before: Goodput, seen: Seen, left: float, now: 
     if before.doing is Doing.BACKOFF and seen.pods_wait_from is not None:
         waited = min(left, max(0.0, (now - seen.pods_wait_from).total_seconds()))
         counted, left = counted.plus(Part.RESTARTING, left - waited), waited
-    part = _part_of_rest(before, seen)
-    # Its next word may be that it trained in some of that: the last one is from before, or was not read yet. So it is
-    # also of a chief whose worker was lost just now.
-    unreported = (
-        {**counted.unreported, part: counted.unreported.get(part, 0.0) + left} if left else dict(counted.unreported)
-    )
-    if before.doing not in _UP and seen.doing in _UP:  # a chief that could have reported it has had the time
-        unreported.pop(Part.UNKNOWN, None)
-    return replace(counted.plus(part, left), unreported=unreported)
+    return counted.plus(_part_of_rest(before, seen), left)
 
 
 def _part_of_rest(before: Goodput, seen: Seen) -> Part:

@@ -1,20 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convergence: the calls that make and delete pods until they are those of the status."""
+"""Convergence: the calls that make and delete pods and shared objects until they are as they should be."""
 
 from __future__ import annotations
 
 from functools import partial
 
-from dtjob.objects import labels, topology
+from dtjob.objects import drift, labels, shared, topology
 from dtjob.objects.gangs import Membership
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.pod.pod import pod
-from dtjob.plan.actions import Action, Create, Delete, StopServing
+from dtjob.plan.actions import Action, Create, Delete, Repair, StopServing
 from dtjob.plan.failure.budget import is_due
 from dtjob.plan.kueue.placement import placed
 from dtjob.plan.pods.gang import as_member, keep_gang, membership_now, waits_for_the_chief
 from dtjob.plan.pods.one_chief import writer_left
-from dtjob.plan.pods.shared_objects import keep_shared
 from dtjob.plan.seen.children import PodState, TaskView, deleting, is_terminal
 from dtjob.plan.seen.situation import Situation
 
@@ -75,3 +74,25 @@ def _pod(situation: Situation, view: TaskView, chief_attempt: int | None) -> Man
     made = pod(situation.group_job, view.task, view.attempt, situation.defaults, chief_attempt)
     queue = situation.status.queue
     return placed(made, queue.pod_sets.get(view.task.role.value, {})) if queue else made
+
+
+def keep_shared(situation: Situation) -> list[Create | Repair]:
+    """Create what is missing, and repair what somebody changed.
+
+    An object that is being deleted is made again once it is gone. Fields that others added stay (`objects/drift.py`).
+    """
+    there = {
+        (child["kind"], child["metadata"]["name"]): child
+        for child in situation.children.owned(situation.group_job, drift.SHARED_KINDS)
+    }
+    # They come before the first pod, so that of a job with pods each of them was there.
+    again = any(view.pods for view in situation.views)
+    actions: list[Create | Repair] = []
+    has_config_map = ("ConfigMap", shared.config_map_name(situation.group_job)) in there
+    for wanted in shared.shared_objects(situation.group_job, situation.defaults.readers, has_config_map=has_config_map):
+        found = there.get((wanted["kind"], wanted["metadata"]["name"]))
+        if found is None:
+            actions.append(Create.of(wanted, again=again))
+        elif not deleting(found) and (field := drift.drifted(wanted, found)):
+            actions.append(Repair(wanted, found, field))
+    return actions

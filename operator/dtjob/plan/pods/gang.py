@@ -19,8 +19,7 @@ from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Create, Delete, Repair
 from dtjob.plan.draft import Draft
 from dtjob.plan.seen.children import PodState, TaskView, deleting, node_of
-from dtjob.plan.seen.situation import Situation
-from dtjob.plan.seen.workers import sized
+from dtjob.plan.seen.situation import Situation, sized
 
 REPLACED = "PodGroupReplaced"
 """The reason of the event about templates that name another gang."""

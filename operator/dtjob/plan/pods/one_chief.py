@@ -1,14 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One chief: the task that writes checkpoints starts only when no other pod can write them any more."""
+"""One chief: the task that writes checkpoints starts only when no other pod can write them any more.
+
+A watch by label says DELETED of an object whose label somebody has removed. Before such a pod is replaced, the API
+server is asked for it by name, which nobody can change. That holds for pods of every task.
+"""
 
 from __future__ import annotations
 
 from datetime import datetime
 
 from dtjob.api.job import Job
-from dtjob.objects import labels
+from dtjob.objects import labels, topology
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.seen.children import ended, is_terminal, lost_at, node_of
+from dtjob.plan.draft import Draft
+from dtjob.plan.failure.budget import is_due
+from dtjob.plan.seen.children import PodState, Unread, ended, is_terminal, lost_at, node_of
 from dtjob.plan.seen.pod_facts import facts_of
 from dtjob.plan.seen.situation import Situation
 
@@ -39,12 +45,6 @@ def why_the_chief_waits(situation: Situation) -> str:
     return text
 
 
-def when_its_node_counts_as_lost(situation: Situation) -> datetime | None:
-    """When the words about the pod that the chief waits for change though nothing happens."""
-    pod = writer_left(situation)
-    return lost_at(pod) if pod is not None else None
-
-
 def _others(situation: Situation) -> list[Manifest]:
     return [
         one for one in situation.children.objects if one["kind"] == "Pod" and not _controls(situation.group_job, one)
@@ -64,3 +64,47 @@ def _where(pod: Manifest, now: datetime) -> str:
         return f" on node {node}"
     # Kubernetes keeps such a pod until the node is back, gone, or tainted out-of-service.
     return f" on node {node}, which does not answer (is it down for good? taint it node.kubernetes.io/out-of-service),"
+
+
+LOOKED_BACK = 5
+"""Earlier attempts to ask for: a chief is made only when all before it have ended, so only the last one that was made
+may be running; and attempts that are given up before they are made are few in a row."""
+
+
+def find_vanished(situation: Situation) -> None:
+    """Raises Unread for pods that existed, are not seen any more, and were not asked for yet."""
+    workers = situation.status.workers
+    if situation.status.internal.all_created:
+        views = situation.views
+    elif workers is not None and workers.resizing is not None:
+        views = (situation.chief,)  # its next one is so many attempts later that it would not be looked for
+    else:
+        return
+    missing = [view for view in views if view.state is PodState.MISSING]
+    names = [topology.pod_name(situation.group_job, view.task, view.attempt) for view in missing]
+    _ask(situation, names)
+
+
+def find_earlier_chiefs(draft: Draft) -> None:
+    """Raises Unread for the earlier pods of a chief that is about to be made, if they may be running and were not asked
+    for yet. If the chief waits for a pod, look again when that counts as lost: then the words about it change."""
+    situation = draft.situation
+    job, chief, writer = situation.group_job, situation.chief, writer_left(situation)
+    if writer is not None:
+        draft.look_again(lost_at(writer))
+        return
+    if chief.state is not PodState.MISSING or not is_due(situation.status.internal.incident, situation.now):
+        return
+    seen = {pod["metadata"]["name"] for pod in chief.pods}
+    names = []
+    for attempt in reversed(range(max(0, chief.attempt - LOOKED_BACK), chief.attempt)):
+        name = topology.pod_name(job, chief.task, attempt)
+        if name in seen:
+            break
+        names.append(name)
+    _ask(situation, names)
+
+
+def _ask(situation: Situation, names: list[str]) -> None:
+    if unknown := [name for name in names if name not in situation.children.gone]:
+        raise Unread(pods=unknown)

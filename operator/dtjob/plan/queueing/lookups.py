@@ -1,22 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is looked up in the cluster for a Workload: its priority class, its flavours, and whether they have a topology.
+"""What is looked up in the cluster for a job in a queue: its Workload, if no watch shows it, that one's priority class
+and flavours, and whether they have a topology.
 
 Only a ResourceFlavor that names a Topology can place pods near each other. A Workload that asks any other for it is
 never admitted. Where the cluster queue of the job has none such, the affinity of the pods brings them near.
+
+A watch by label says DELETED of an object whose label somebody has removed. Before a job is told to stop for that, or
+its end is told to nobody, the API server is asked for its Workload by name, which nobody can change. What is found
+counts, and gets its label back. As long as it has none, each look asks anew: nothing else tells of an eviction.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from dtjob.objects import kueue
+from dtjob.objects import kueue, labels, shared
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.actions import Action
+from dtjob.plan.actions import Action, Delete, PatchWorkload
+from dtjob.plan.draft import Draft
 from dtjob.plan.kueue.placement import flavours_of
-from dtjob.plan.kueue.words import no_priority_class
 from dtjob.plan.seen.situation import Situation
-from dtjob.plan.seen.workload import Workload
+from dtjob.plan.seen.workload import Kueue, Workload
 
 
 def priority(situation: Situation) -> tuple[kueue.Priority | None, str]:
@@ -26,7 +32,7 @@ def priority(situation: Situation) -> tuple[kueue.Priority | None, str]:
         return None, ""
     (found,) = situation.children.found(named)
     if found is None:
-        return None, no_priority_class(*named)
+        return None, _no_priority_class(*named)
     return kueue.Priority(*named, int(found.get("value", 0))), ""
 
 
@@ -63,3 +69,53 @@ def read_flavours(situation: Situation, workload: Workload) -> tuple[dict[str, M
     names = flavours_of(workload)
     found = dict(zip(names, situation.children.found(*(("ResourceFlavor", name) for name in names)), strict=True))
     return {name: one for name, one in found.items() if one is not None}, [name for name in names if not found[name]]
+
+
+def _no_priority_class(kind: str, name: str) -> str:
+    """That the job names a class that is not there."""
+    field = f"label {kueue.PRIORITY_CLASS}" if kind == "WorkloadPriorityClass" else "scheduling.priorityClassName"
+    return f"{field}: there is no {kind} {name}; the job is queued as soon as there is"
+
+
+def looked_for(situation: Situation) -> tuple[Situation, Workload | None]:
+    """The situation with the Workload that its place in the queue names, where it is not seen and was found; and that
+    one, None if nothing was looked for or there is none of ours any more. Raises Unread.
+
+    A job that has ended names none any more that is gone or over: nobody asks for it again.
+    """
+    job, children, status = situation.group_job, situation.children, situation.status
+    if status.queue is None or not _is_unseen(situation, status.queue.workload):
+        return situation, None
+    key = kueue.KIND, status.queue.workload
+    (read,) = children.found(key)
+    workload = Workload(read) if read and labels.controller_uid(read) == job.metadata.uid else None
+    # What is held of it, as an answer to a call of ours left it, is known no better than what was read.
+    others = tuple(one for one in children.objects if (one["kind"], one["metadata"]["name"]) != key)
+    if workload and not (workload.is_going or (status.ended and workload.finished)):
+        seen = replace(children, objects=(*others, workload.manifest))
+        return replace(situation, children=seen), workload
+    situation = replace(situation, children=replace(children, objects=others))
+    if status.ended:
+        situation = situation.with_status(status.but(queue=status.queue.but(workload="")))
+    return situation, None
+
+
+def _is_unseen(situation: Situation, name: str) -> bool:
+    """Whether the Workload of this name may be there without being seen. One whose place another has taken is over."""
+    if not name or situation.children.kueue is not Kueue.THERE:
+        return False
+    owned = situation.children.owned(situation.group_job, (kueue.KIND,))
+    seen = [Workload(one) for one in owned if labels.JOB_NAME in labels.of(one)]
+    return not any(one.name == name or (one.in_force and one.replaces == name) for one in seen)
+
+
+def restore_labels(draft: Draft, workload: Workload) -> None:
+    """Give this Workload the labels that it is to have. What else is to be said to it comes first: whoever does not let
+    its labels back holds up nothing else."""
+    if any(isinstance(one, PatchWorkload | Delete) and one.uid == workload.uid for one in draft.actions):
+        return
+    job = draft.situation.group_job
+    metadata = shared.owned_metadata(job, workload.name, {kueue.JOB_UID: job.metadata.uid})
+    draft.do([workload.label(metadata["labels"])])
+    said = f"Somebody removed the label {labels.JOB_NAME}, by which dtjob finds Workload {workload.name}; restored"
+    draft.add_event("Warning", "LabelsRestored", said)

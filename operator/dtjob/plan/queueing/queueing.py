@@ -17,32 +17,45 @@ from dtjob.api.phase import Phase
 from dtjob.api.status.placement import QueueEntry
 from dtjob.api.status.status import Status
 from dtjob.objects import kueue, labels, shared
-from dtjob.plan.actions import Create, Delete, Event
+from dtjob.plan.actions import Create, Delete
 from dtjob.plan.draft import Draft
 from dtjob.plan.kueue.placement import Conflict, pod_sets
 from dtjob.plan.kueue.slices import Slices, slices_of
-from dtjob.plan.kueue.words import ABSENT, FORBIDDEN, changed_queue, evicted, ignored_label, queued, waits_for_prebuilt
 from dtjob.plan.lifetime.last_evaluation import evaluator_left
 from dtjob.plan.lifetime.phase import current_phase
 from dtjob.plan.lifetime.suspension import Pause, is_suspended
-from dtjob.plan.queueing.conditions import mirror, note_end, note_no_queue, note_no_workload, say_ignored
-from dtjob.plan.queueing.lookups import places_pods, priority, priority_changes, read_flavours
+from dtjob.plan.queueing.lookups import (
+    looked_for,
+    places_pods,
+    priority,
+    priority_changes,
+    read_flavours,
+    restore_labels,
+)
 from dtjob.plan.queueing.quota_use import done, next_loss, pods_left
 from dtjob.plan.queueing.resized import (
     asked_for,
     held,
     only_resized,
-    surplus,
     taken_over,
     waits_for_checks,
     without_successor,
 )
-from dtjob.plan.queueing.step import FREE, Queueing
-from dtjob.plan.queueing.vanished import labelled, looked_for
-from dtjob.plan.queueing.waiting import messages_of, pause_of, resized, while_it_waits
-from dtjob.plan.record.conditions import ADMITTED, SUSPENDED, holds
+from dtjob.plan.queueing.waiting import (
+    ABSENT,
+    FORBIDDEN,
+    changed_queue,
+    evicted,
+    ignored_label,
+    messages_of,
+    pause_of,
+    queued,
+    resized,
+    waits_for_prebuilt,
+    while_it_waits,
+)
+from dtjob.plan.record.status import ADMITTED, QUEUE_IGNORED, QUOTA_RESERVED, SUSPENDED, holds, set_condition
 from dtjob.plan.seen.children import deleting
-from dtjob.plan.seen.situation import Situation
 from dtjob.plan.seen.workload import Kueue, Workload
 
 _OVER = Pause("WorkloadFinished", "")
@@ -53,32 +66,38 @@ ADMITTED_EVENT = "Admitted"
 EVICTED_EVENT = "Evicted"
 
 
-def queueing(draft: Draft) -> Queueing:
-    """Write the job's place in its queue into its status; what that means for the job. Raises Unread."""
+def queueing(draft: Draft) -> Pause | None:
+    """Write the job's place in its queue into its status, and add what is to be done about its Workload.
+
+    Returns why the job is to have no pods, None if it may have them. Raises Unread.
+    """
     draft.situation, unseen = looked_for(draft.situation)
     slices = slices_of(draft.situation)
-    found = _queueing(draft, slices)
-    entry, more = draft.status.queue, surplus(slices.others)
+    pause = _queueing(draft, slices)
+    entry = draft.status.queue
     if draft.status.ended or entry is None or not entry.runs:
-        more = (*without_successor(draft.situation, slices), *more)
-    found = replace(found, actions=(*found.actions, *more)) if more else found
-    return labelled(draft.situation, unseen, found) if unseen else found
+        draft.do(without_successor(draft.situation, slices))
+    draft.do(one.delete("another Workload of the job has its place", as_seen=True) for one in slices.others)
+    if unseen is not None:
+        restore_labels(draft, unseen)
+    return pause
 
 
-def _queueing(draft: Draft, slices: Slices) -> Queueing:
+def _queueing(draft: Draft, slices: Slices) -> Pause | None:
     job, kueue_is, entry = draft.situation.group_job, draft.situation.children.kueue, draft.status.queue
     name, workload = kueue.queue_of(job), slices.current
     if kueue_is is Kueue.IGNORED or (name is None and entry is None and workload is None):
         note_no_queue(draft)
-        return FREE
+        return None
     if draft.status.ended:
         note_end(draft)
-        return _after_the_end(draft.situation, workload)
+        return _after_the_end(draft, workload)
     if is_suspended(draft.situation):
-        return _leave(draft, workload)
+        _leave(draft, workload)
+        return None
     if entry is None and _has_begun(draft.status):
         note_no_queue(draft, ignored_label(name) if name else "")
-        return FREE
+        return None
     if kueue_is is not Kueue.THERE:
         return _nobody_there(draft, name)
     return _without_workload(draft, name) if workload is None else _with_workload(draft, workload, slices, name)
@@ -89,39 +108,40 @@ def _has_begun(status: Status) -> bool:
     return status.start_time is not None and not holds(status.conditions, SUSPENDED)
 
 
-def _leave(draft: Draft, workload: Workload | None) -> Queueing:
+def _leave(draft: Draft, workload: Workload | None) -> None:
     """A job that its user suspends gives up its place, once no pod is left that uses what it holds. It queues again
     when it goes on, with what it may be by then. The Workload of somebody else's stays."""
     if workload is None:
         note_no_queue(draft)
-        return FREE
+        return
     mirror(draft, workload)
     if entry := draft.status.queue:
         draft.status = draft.status.but(queue=entry.waiting())
     if workload.shape is None or workload.is_going or pods_left(draft.situation):
-        return Queueing(look_again_at=next_loss(draft.situation))
-    return Queueing(actions=(workload.delete("the job is suspended (spec.suspend)"),))
+        draft.look_again(next_loss(draft.situation))
+    else:
+        draft.do([workload.delete("the job is suspended (spec.suspend)")])
 
 
-def _nobody_there(draft: Draft, name: str | None) -> Queueing:
+def _nobody_there(draft: Draft, name: str | None) -> Pause | None:
     """There is nobody to admit the job. What was admitted before goes on."""
     entry, kueue_is = draft.status.queue, draft.situation.children.kueue
     if entry is not None and entry.runs:
-        return FREE
+        return None
     if name is None:
         note_no_queue(draft)
-        return FREE
+        return None
     draft.status = draft.status.but(queue=QueueEntry(name=name))
     if kueue_is is Kueue.UNKNOWN:
-        return Queueing(Pause("Queued", f"queued in {name}: Kueue has not been asked yet", *messages_of(name)))
-    return Queueing(Pause("NoKueue", FORBIDDEN if kueue_is is Kueue.FORBIDDEN else ABSENT, *messages_of(name)))
+        return Pause("Queued", f"queued in {name}: Kueue has not been asked yet", *messages_of(name))
+    return Pause("NoKueue", FORBIDDEN if kueue_is is Kueue.FORBIDDEN else ABSENT, *messages_of(name))
 
 
-def _without_workload(draft: Draft, name: str | None) -> Queueing:
+def _without_workload(draft: Draft, name: str | None) -> Pause | None:
     """Make the Workload, once no pod of the time before is left: they use what nobody has counted."""
     if name is None:
         note_no_queue(draft)
-        return FREE
+        return None
     entry = draft.status.queue or QueueEntry(name=name)
     draft.status = draft.status.but(queue=entry.waiting().but(name=name, workload=""))
     note_no_workload(draft, "its Workload is gone" if entry.runs else "")
@@ -129,31 +149,32 @@ def _without_workload(draft: Draft, name: str | None) -> Queueing:
     words = queued(situation.spec_job, name, situation.defaults, None, situation.children.problems)
     pause = Pause("Queued", words, messages_of(name)[0], "the job's Workload is gone")
     if pods_left(situation):
-        return Queueing(pause, look_again_at=next_loss(situation))
+        draft.look_again(next_loss(situation))
+        return pause
     if prebuilt := kueue.prebuilt_of(situation.group_job):
-        return _adopt(situation, prebuilt, pause)
+        return _adopt(draft, prebuilt, pause)
     chosen, missing = priority(situation)
     near = places_pods(situation, name)
     if missing:
-        waits = replace(pause, reason="NoPriorityClass", message=missing)
-        return Queueing(waits, look_again_at=situation.now + LOOK_AGAIN)
-    make = Create.of(kueue.workload(situation.spec_job, situation.defaults, chosen, near))
-    return Queueing(pause, actions=(make,))
+        draft.look_again(draft.now + LOOK_AGAIN)
+        return replace(pause, reason="NoPriorityClass", message=missing)
+    draft.do([Create.of(kueue.workload(situation.spec_job, situation.defaults, chosen, near))])
+    return pause
 
 
-def _adopt(situation: Situation, name: str, pause: Pause) -> Queueing:
+def _adopt(draft: Draft, name: str, pause: Pause) -> Pause:
     """Take over the Workload that somebody else has made for this job."""
-    (found,) = situation.children.found((kueue.KIND, name))
+    job = draft.situation.group_job
+    (found,) = draft.situation.children.found((kueue.KIND, name))
     owner = labels.controller_uid(found) if found else None
-    waits = replace(pause, reason="NoWorkload", message=waits_for_prebuilt(name, owner is not None))
-    later = situation.now + LOOK_AGAIN
-    if found is None or owner is not None:
-        return Queueing(waits, look_again_at=later)
-    wanted = shared.owned_metadata(situation.group_job, name, {kueue.JOB_UID: situation.group_job.metadata.uid})
-    return Queueing(waits, actions=(Workload(found).adopt(wanted),), look_again_at=later)
+    draft.look_again(draft.now + LOOK_AGAIN)
+    if found is not None and owner is None:
+        wanted = shared.owned_metadata(job, name, {kueue.JOB_UID: job.metadata.uid})
+        draft.do([Workload(found).adopt(wanted)])
+    return replace(pause, reason="NoWorkload", message=waits_for_prebuilt(name, owner is not None))
 
 
-def _with_workload(draft: Draft, workload: Workload, slices: Slices, name: str | None) -> Queueing:
+def _with_workload(draft: Draft, workload: Workload, slices: Slices, name: str | None) -> Pause | None:
     mirror(draft, workload)
     situation = draft.situation
     before = situation.status.queue or QueueEntry(name=workload.queue)
@@ -161,88 +182,134 @@ def _with_workload(draft: Draft, workload: Workload, slices: Slices, name: str |
     stale = workload.shape not in (None, kueue.shape_of(situation.spec_job))
     fits = not stale or only_resized(situation.spec_job, workload)
     if entry.uid == workload.uid and (slices.covers or (workload.admitted and fits)):
-        return _runs(draft, workload, slices, held(entry, workload), name)
+        _run(draft, workload, slices, held(entry, workload), name)
+        return None
     if waits_for_checks(workload, before):
-        return FREE
+        return None
     if workload.admitted and fits:
         if before.runs and workload.replaces == before.workload:
             entry = taken_over(situation, workload, before).but(name=workload.queue, workload=workload.name)
-            return _admitted(draft, workload, slices, entry, name, again=" anew")
+            _tell_admitted(draft, workload, again=" anew")
+            _run(draft, workload, slices, entry, name)
+            return None
         if not pods_left(situation):
             return _begin(draft, workload, slices, entry, name)
     draft.status = draft.status.but(queue=entry.waiting())
-    return _waits(draft, workload, name, stale, before.runs)
+    return _wait(draft, workload, name, stale, before.runs)
 
 
-def _admitted(
-    draft: Draft, workload: Workload, slices: Slices, entry: QueueEntry, name: str | None, again: str = ""
-) -> Queueing:
+def _tell_admitted(draft: Draft, workload: Workload, again: str = "") -> None:
     """The job was admitted just now; `again`: for more workers than it runs with."""
-    runs = _runs(draft, workload, slices, entry, name)
-    admitted = Event("Normal", ADMITTED_EVENT, f"Admitted{again} by cluster queue {workload.cluster_queue}")
-    return replace(runs, events=(admitted, *runs.events))
+    draft.add_event("Normal", ADMITTED_EVENT, f"Admitted{again} by cluster queue {workload.cluster_queue}")
 
 
-def _begin(draft: Draft, workload: Workload, slices: Slices, entry: QueueEntry, name: str | None) -> Queueing:
+def _begin(draft: Draft, workload: Workload, slices: Slices, entry: QueueEntry, name: str | None) -> Pause | None:
     """The job was admitted: find out where its pods are to go, and write that down before any of them is made."""
     draft.status = draft.status.but(queue=entry.waiting())
     begins = Pause(ADMITTED, f"admitted by cluster queue {workload.cluster_queue}", *messages_of(workload.queue))
     flavours, missing = read_flavours(draft.situation, workload)
     if missing:
+        draft.look_again(draft.now + LOOK_AGAIN)
         said = f"admitted by cluster queue {workload.cluster_queue}, but there is no ResourceFlavor {missing[0]}"
-        return Queueing(replace(begins, message=said), look_again_at=draft.now + LOOK_AGAIN)
+        return replace(begins, message=said)
     try:
         sets = pod_sets(draft.situation.spec_job, workload, flavours)
     except Conflict as conflict:
-        failed = workload.finish("FailedToStart", str(conflict), draft.now)
-        return Queueing(replace(begins, message=str(conflict)), actions=(failed,))
-    return _admitted(draft, workload, slices, entry.admitted(workload.uid, workload.cluster_queue, sets), name)
+        draft.do([workload.finish("FailedToStart", str(conflict), draft.now)])
+        return replace(begins, message=str(conflict))
+    _tell_admitted(draft, workload)
+    _run(draft, workload, slices, entry.admitted(workload.uid, workload.cluster_queue, sets), name)
+    return None
 
 
-def _runs(draft: Draft, workload: Workload, slices: Slices, entry: QueueEntry, name: str | None) -> Queueing:
+def _run(draft: Draft, workload: Workload, slices: Slices, entry: QueueEntry, name: str | None) -> None:
     """The job is admitted, and its pods may be there."""
     draft.status = draft.status.but(queue=entry)
     say_ignored(draft, changed_queue(workload.queue, name) if name != workload.queue else "")
     situation = draft.situation
     changes = priority_changes(situation, workload)
     if slices.covers:  # it is over, and holds nothing that anybody would be told of
-        return FREE
+        return
     ready = current_phase(situation).phase is Phase.RUNNING
     kept = None if changes else workload.keep(ready, done(situation), situation.now)
-    return Queueing(actions=(*changes, *((kept,) if kept else ()), *asked_for(situation, slices)))
+    draft.do((*changes, *((kept,) if kept else ()), *asked_for(situation, slices)))
 
 
-def _waits(draft: Draft, workload: Workload, name: str | None, stale: bool, ran: bool) -> Queueing:
+def _wait(draft: Draft, workload: Workload, name: str | None, stale: bool, ran: bool) -> Pause | None:
     """The job is not, or no more, admitted: what is left of it ends, and then its quota is given back."""
     say_ignored(draft, "")
     situation = draft.situation
     if name is None and not (workload.reserved or pods_left(situation)):
-        gone = workload.delete(f"the job's label {kueue.QUEUE} is gone")
         note_no_queue(draft)
-        return Queueing(actions=() if workload.is_going else (gone,))
-    pause = resized(situation, workload) if stale else pause_of(situation, workload)
-    events = (Event("Normal", EVICTED_EVENT, evicted(workload)),) if ran and workload.evicted else ()
+        if not workload.is_going:
+            draft.do([workload.delete(f"the job's label {kueue.QUEUE} is gone")])
+        return None
+    if ran and workload.evicted:
+        draft.add_event("Normal", EVICTED_EVENT, evicted(workload))
     if workload.is_going or pods_left(situation):
-        return Queueing(pause, events=events, look_again_at=next_loss(situation))
-    return Queueing(pause, while_it_waits(situation, workload, name, stale), events)
+        draft.look_again(next_loss(situation))
+    else:
+        draft.do(while_it_waits(situation, workload, name, stale))
+    return resized(situation, workload) if stale else pause_of(situation, workload)
 
 
-def _after_the_end(situation: Situation, workload: Workload | None) -> Queueing:
+def _after_the_end(draft: Draft, workload: Workload | None) -> Pause | None:
     """Say that the Workload is over when no pod of the job is left, and meanwhile which are needed no more.
 
     An evaluator that is still at what training saved last ends where the job is evicted.
     """
+    situation = draft.situation
     if workload is None or workload.finished or workload.is_going:
         # There is no quota any more, so an evaluator that is not at work is not made either.
         gone = situation.status.queue is not None and situation.children.kueue is Kueue.THERE
-        return Queueing(_OVER) if gone else FREE
+        return _OVER if gone else None
     left = pods_left(situation)
-    away = () if workload.admitted else tuple(Delete.of(pod, evicted(workload)) for pod in left if not deleting(pod))
-    works = workload.admitted and evaluator_left(situation) is not None
-    if left or works:
-        kept = workload.keep(True, done(situation), situation.now) if workload.admitted else None
-        pause = None if workload.admitted else pause_of(situation, workload)
-        return Queueing(pause, (*away, *((kept,) if kept else ())), look_again_at=next_loss(situation))
-    status = situation.status
-    outcome = "Succeeded" if status.phase is Phase.SUCCEEDED else "Failed"
-    return Queueing(_OVER, (workload.finish(outcome, status.message or "", situation.now),))
+    if not left and (not workload.admitted or evaluator_left(situation) is None):
+        outcome = "Succeeded" if situation.status.phase is Phase.SUCCEEDED else "Failed"
+        draft.do([workload.finish(outcome, situation.status.message or "", situation.now)])
+        return _OVER
+    draft.look_again(next_loss(situation))
+    if workload.admitted:
+        kept = workload.keep(True, done(situation), situation.now)
+        draft.do([kept] if kept else [])
+        return None
+    draft.do(Delete.of(pod, evicted(workload)) for pod in left if not deleting(pod))
+    return pause_of(situation, workload)
+
+
+def mirror(draft: Draft, workload: Workload) -> None:
+    """Set the Workload's conditions as the job's."""
+    for type_ in (QUOTA_RESERVED, ADMITTED):
+        said = workload.condition(type_)
+        there = (said.get("status") == "True", said.get("reason", "Pending"), said.get("message", ""))
+        draft.status = set_condition(draft.status, type_, *there, draft.now, always=True)
+
+
+def note_no_workload(draft: Draft, why: str) -> None:
+    """Say of a job in a queue that it has no Workload."""
+    for type_ in (QUOTA_RESERVED, ADMITTED):
+        draft.status = set_condition(draft.status, type_, False, "NoWorkload", why, draft.now, always=True)
+
+
+def say_ignored(draft: Draft, why: str) -> None:
+    """Say why the job's label does nothing yet; empty: it does."""
+    reason = "JobRuns" if why else "QueueName"
+    draft.status = set_condition(draft.status, QUEUE_IGNORED, bool(why), reason, why, draft.now)
+
+
+def note_end(draft: Draft) -> None:
+    """The job has ended: there is no next start for which its label could count."""
+    if holds(draft.status.conditions, QUEUE_IGNORED):
+        draft.status = set_condition(draft.status, QUEUE_IGNORED, False, "JobEnded", "", draft.now)
+
+
+def note_no_queue(draft: Draft, ignored: str = "") -> None:
+    """The job is in no queue. Conditions of the time when it was in one turn False."""
+    before = draft.status
+    for type_ in (QUOTA_RESERVED, ADMITTED):
+        if holds(before.conditions, type_):
+            draft.status = set_condition(draft.status, type_, False, "NoWorkload", "", draft.now)
+    if before.queue is not None:
+        draft.status = draft.status.but(queue=None)
+    if ignored or holds(before.conditions, QUEUE_IGNORED):
+        say_ignored(draft, ignored)

@@ -10,7 +10,7 @@ from dtjob.api.spec.strategy import Strategy
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.elastic.room import placeholders
 from dtjob.plan.lifetime.last_evaluation import evaluator_left
-from dtjob.plan.seen.children import PodState, TaskView, ended, is_lost, lost_at
+from dtjob.plan.seen.children import PodState, ended, is_lost, lost_at
 from dtjob.plan.seen.situation import Situation
 
 
@@ -34,10 +34,6 @@ def done(situation: Situation) -> Mapping[str, int]:
     done: dict[str, int] = {}
     for view in situation.views:
         finished = view.state is PodState.SUCCEEDED and not (together and not over and not view.evaluates)
-        if _has_ended(view) and (finished or (over and view is not evaluator_left(situation))):
+        if all(ended(pod) for pod in view.pods) and (finished or (over and view is not evaluator_left(situation))):
             done[view.task.role.value] = done.get(view.task.role.value, 0) + 1
     return done
-
-
-def _has_ended(view: TaskView) -> bool:
-    return all(ended(pod) for pod in view.pods)

@@ -22,7 +22,7 @@ from dtjob.plan.queueing.lookups import priority
 from dtjob.plan.queueing.waiting import while_it_waits
 from dtjob.plan.seen.children import Children
 from dtjob.plan.seen.situation import Situation
-from dtjob.plan.seen.workload import Kueue, Workload
+from dtjob.plan.seen.workload import Kueue
 
 CONTROLLER = "kueue.x-k8s.io/multikueue"
 """Of spec.managedBy."""
@@ -41,23 +41,13 @@ def keep_workload(job: Job, children: Children, now: datetime, defaults: Default
     situation = Situation.of(job, children, now, defaults)
     workload = slices_of(situation).current
     if workload is None:
-        return _make(situation)
+        if job.spec.suspend or situation.status.phase in ENDED:
+            return Plan()
+        chosen, _ = priority(situation)
+        return Plan((Create.of(kueue.workload(situation.spec_job, defaults, chosen)),))
     if workload.is_going or workload.finished or workload.shape is None:
         return Plan()
     if job.spec.suspend:
         return Plan((workload.delete("the job is suspended (spec.suspend)"),))
-    return _keep(situation, workload, queue)
-
-
-def _make(situation: Situation) -> Plan:
-    if situation.group_job.spec.suspend or situation.status.phase in ENDED:
-        return Plan()
-    chosen, _ = priority(situation)
-    return Plan((Create.of(kueue.workload(situation.spec_job, situation.defaults, chosen)),))
-
-
-def _keep(situation: Situation, workload: Workload, queue: str) -> Plan:
     stale = workload.shape != kueue.shape_of(situation.spec_job)
-    if workload.in_force and not stale:
-        return Plan()
-    return Plan(while_it_waits(situation, workload, queue, stale))
+    return Plan() if workload.in_force and not stale else Plan(while_it_waits(situation, workload, queue, stale))

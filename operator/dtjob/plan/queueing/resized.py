@@ -85,11 +85,6 @@ def asked_for(situation: Situation, slices: Slices) -> tuple[Action, ...]:
     return gone
 
 
-def surplus(others: tuple[Workload, ...]) -> tuple[Action, ...]:
-    """Take away the Workloads that nothing needs any more."""
-    return tuple(one.delete("another Workload of the job has its place", as_seen=True) for one in others)
-
-
 def without_successor(situation: Situation, slices: Slices) -> tuple[Action, ...]:
     """Take away the one that asks for more, as the job does not run any more; one that has the quota already when no
     pod is left that uses it."""

@@ -3,13 +3,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from dtjob.api.job import Job
 from dtjob.objects import kueue
+from dtjob.objects.defaults import Defaults
 from dtjob.plan.actions import Action
-from dtjob.plan.kueue.words import deactivated, evicted, finished, queued, waits_for_checks
 from dtjob.plan.lifetime.suspension import Pause
 from dtjob.plan.queueing.lookups import places_pods, priority_changes
 from dtjob.plan.seen.situation import Situation
-from dtjob.plan.seen.workload import QUOTA_RESERVED, Workload
+from dtjob.plan.seen.workload import ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED, Workload
+
+ABSENT = (
+    f"label {kueue.QUEUE} is set, but this cluster has no Kueue ({kueue.API_VERSION}): the job waits until there is; "
+    "take the label away to run it without a queue"
+)
+FORBIDDEN = (
+    f"label {kueue.QUEUE} is set, but this operator may not see Workloads ({kueue.API_VERSION}): the job waits; have "
+    "its administrator set kueue.enabled in the chart's values, or take the label away to run it without a queue"
+)
+_AFTER_SUSPENSION = "it counts when the job goes on after a suspension (spec.suspend: true, then false)"
 
 
 def pause_of(situation: Situation, workload: Workload) -> Pause:
@@ -53,3 +66,72 @@ def while_it_waits(situation: Situation, workload: Workload, name: str | None, s
     if not changes and name not in (None, workload.queue) and not workload.reserved:
         changes = (workload.change({"queueName": name}, f"the job's label {kueue.QUEUE} is {name}"),)
     return changes
+
+
+def queued(job: Job, queue: str, defaults: Defaults, workload: Workload | None, problems: Mapping[str, str]) -> str:
+    """That the job waits for quota, for how much, and what Kueue says about it. Kueue tells its place in the queue to
+    whoever asks its visibility API, which dtjob does not."""
+    words = f"queued in {queue}, position unknown; needs {kueue.needs(job, defaults)}"
+    if refused := [f"{what}: {why}" for what, why in sorted(problems.items()) if kueue.KIND in what]:
+        return f"{words}; {refused[0]}"
+    said = workload.condition(QUOTA_RESERVED).get("message") if workload else ""
+    return f"{words}; Kueue says: {said}" if said else words
+
+
+def waits_for_checks(workload: Workload) -> str:
+    """That the job has its quota, and what is still waited for."""
+    waiting = [one for one in workload.checks if one.get("state") != "Ready"]
+    named = "; ".join(
+        f"{one['name']} is {one.get('state', 'Pending')}" + (f" ({one['message']})" if one.get("message") else "")
+        for one in waiting
+    )
+    said = named or workload.condition(ADMITTED).get("message") or "its admission"
+    return f"quota is reserved in cluster queue {workload.cluster_queue}; waits for {_checks(waiting)}{said}"
+
+
+def deactivated(workload: Workload) -> str:
+    """That the job waits until somebody lets it go on."""
+    why = workload.condition(EVICTED).get("message")
+    said = f": {why}" if why else ""
+    return (
+        f"Workload {workload.name} is deactivated{said}; the job is queued again when its spec.active is true "
+        "(kubectl patch workloads.kueue.x-k8s.io)"
+    )
+
+
+def evicted(workload: Workload) -> str:
+    """Why Kueue takes the job's quota away."""
+    why = workload.condition(EVICTED)
+    return f"evicted by Kueue ({why.get('reason', 'unknown')}: {why.get('message', '')})"
+
+
+def finished(workload: Workload) -> str:
+    """That somebody has ended the Workload of a job that goes on."""
+    why = workload.condition(FINISHED)
+    return (
+        f"Workload {workload.name} is finished ({why.get('reason', 'unknown')}: {why.get('message', '')}), and the job "
+        "is not: delete that Workload, and the job is queued again"
+    )
+
+
+def waits_for_prebuilt(name: str, taken: bool) -> str:
+    """That the job waits for the Workload that its label names."""
+    what = "is another's" if taken else "is not there yet"
+    return f"label {kueue.PREBUILT}: Workload {name} {what}; the job waits for it"
+
+
+def ignored_label(name: str) -> str:
+    """That the job runs without a queue, though it is labelled."""
+    return f"label {kueue.QUEUE} is {name}, but the job runs without a queue: {_AFTER_SUSPENSION}"
+
+
+def changed_queue(queue: str, name: str | None) -> str:
+    """That the job runs with the admission of another queue than its label names."""
+    said = f"label {kueue.QUEUE} is {name}" if name else f"label {kueue.QUEUE} is gone"
+    return f"{said}, but the job was admitted by {queue}: it counts when the job is queued again"
+
+
+def _checks(waiting: list[Mapping[str, object]]) -> str:
+    if not waiting:
+        return ""
+    return "admission check " if len(waiting) == 1 else "admission checks "

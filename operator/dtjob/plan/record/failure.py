@@ -1,19 +1,177 @@
 # SPDX-License-Identifier: Apache-2.0
 """A failure: its task, its cause and its words, as `status.firstFailure` keeps it; and the enum of all causes.
 
-`plan/failure/cause.py` finds the cause of a pod's end.
+`plan/failure/cause.py` finds the cause of a pod's end. A supervisor tells how the training process ended
+(docs/contract.md) in the container's termination message: in its last log line there, or, where it was killed with the
+container before a first step, in the words that it had left for that.
 """
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
 from dtjob.api.status.block import whole
 from dtjob.api.status.restarts import FirstFailure, ProgramException
 from dtjob.objects.topology import Task
-from dtjob.plan.record.program_end import UNKNOWN, ProgramEnd
+
+LONGEST = 512
+"""Characters of an exception that are taken."""
+
+_PAIR = re.compile(r'([A-Za-z]+)=("(?:[^"\\]|\\.)*"|[^\s"]+)(?=\s|$)')
+_OURS = re.compile(r'time=\S+ level=(error|info|warning) |\{"time": "[^"]*", "level": "')
+"""How the trainer's lines begin, in logfmt and in JSON."""
+_VARIES = (
+    (re.compile(r"0x[0-9a-fA-F]+"), "#"),
+    (re.compile(r"\btmp[a-z0-9_]{8}\b"), "tmp#"),
+    (re.compile(r"\b[0-9a-fA-F]{8,}\b"), "#"),
+    (re.compile(r"\d+"), "#"),
+)
+"""What of a line differs from one run of a program to the next: addresses, temporary files, ids, numbers and times."""
+_LIST = re.compile(r"(?<=[\[{(])[^\[\]{}()]+(?=[\]})])")
+"""What stands in brackets. TensorFlow names the attributes of an operation in any order, Python what is in a set."""
+
+_INFORMS = re.compile(r"I\d{4} \d\d:|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+: I ")
+"""How TensorFlow's lines begin that only inform."""
+_OF_PEERS = ("coordination", "collective", "heartbeat", "/job:", "grpc", "nccl")
+"""Words of TensorFlow for the connections of a group."""
+
+
+@dataclass(frozen=True)
+class ProgramEnd:
+    """How a training process ended that has failed."""
+
+    stepped: bool | None = None
+    """Whether its pod had done a training step; None: nobody knows."""
+    step: int | None = None
+    """The last step that its supervisor heard of, where one was done."""
+    restored: int | None = None
+    """The step that it went on from, where it told of one and had done none."""
+    exception: str = ""
+    """The exception's kind and last line, empty if none ended it."""
+    transient: bool = False
+    """The exception is one of connections or of storage that is away, which may pass by itself."""
+    permanent: bool = False
+    """The exception is one of the trainer's own that only another program or manifest corrects."""
+    straggler: str = ""
+    """Where training has stalled, the task that is behind; else empty."""
+    behind: str = ""
+    """How that is behind, in words."""
+    said: str = ""
+    """The log's last lines, as the termination message has them."""
+
+    @classmethod
+    def of(cls, message: str) -> ProgramEnd:
+        """What a termination message tells; nothing but itself where no supervisor has written into it."""
+        if _killed_before_its_first_step(message):
+            return cls(stepped=False)
+        for line in reversed(message.splitlines()):
+            if (facts := _facts(line)) is not None:
+                stepped, step = _flag(facts.get("stepped")), facts.get("step")
+                return cls(
+                    stepped=stepped,
+                    step=step if stepped and isinstance(step, int) else None,
+                    restored=step if stepped is False and isinstance(step, int) else None,
+                    exception=_one_line(facts.get("exception")),
+                    transient=_flag(facts.get("transient")) is True,
+                    permanent=_flag(facts.get("permanent")) is True,
+                    straggler=_one_line(facts.get("straggler")),
+                    behind=_one_line(facts.get("behind")),
+                    said=message,
+                )
+        return cls(said=message)
+
+    @property
+    def alike(self) -> str:
+        """The exception without what differs from one run to the next: two that are alike have the same."""
+        return _without_what_varies(self.exception)
+
+    @property
+    def abort(self) -> str:
+        """The last line that the program left before an abort, without what differs from one run to the next.
+
+        Empty if there is none, or if one of the last lines is about the connections of a group: TensorFlow may have
+        aborted over a lost peer.
+        """
+        lines = [line.strip() for line in self.said.splitlines() if not _OURS.search(line)]
+        lines = [line for line in lines if line and not _INFORMS.match(line)]
+        if not lines or any(word in line.lower() for line in lines for word in _OF_PEERS):
+            return ""
+        return _without_what_varies(_one_line(lines[-1]))
+
+    @property
+    def words(self) -> str:
+        """That it failed, when and with what, as far as its supervisor has told."""
+        when = "" if self.step is None else f" after step {self.step}"
+        return f"failed{when}: {self.exception}" if self.exception else f"failed{when}"
+
+    def stalled_words(self, task_id: str) -> str:
+        """That this task has stalled, when, and how the task that is behind is so."""
+        when = "" if self.step is None else f" after step {self.step}"
+        waiting = "" if self.straggler == task_id else f" waiting for {self.straggler}:"
+        return f"stalled{when},{waiting} {self.behind or 'behind the others'}"
+
+    @property
+    def exception_json(self) -> dict[str, str]:
+        """The exception in the status' form; empty if there was none."""
+        kind, _, message = self.exception.partition(": ")
+        found = {"type": kind, "message": message}
+        return {name: value for name, value in found.items() if value}
+
+
+UNKNOWN = ProgramEnd()
+"""Nothing is known."""
+
+
+def _without_what_varies(text: str) -> str:
+    for varies, instead in _VARIES:
+        text = varies.sub(instead, text)
+    return _LIST.sub(lambda found: ", ".join(sorted(found[0].split(", "))), text)
+
+
+def _facts(line: str) -> Mapping[str, Any] | None:
+    """The facts in a supervisor's last line, None if it is another line."""
+    begins = _OURS.search(line)
+    if begins is None:
+        return None
+    text = line[begins.start() :]
+    facts: dict[str, Any] = {}
+    if text.startswith("{"):
+        try:
+            facts, _ = json.JSONDecoder().raw_decode(text)
+        except (ValueError, RecursionError):
+            return None
+        return facts if isinstance(facts.get("exitCode"), int) else None
+    for name, value in _PAIR.findall(text):
+        try:
+            facts[name] = json.loads(value)
+        except ValueError:
+            facts[name] = value
+    return facts if isinstance(facts.get("exitCode"), int) else None
+
+
+def _killed_before_its_first_step(message: str) -> bool:
+    if not message.startswith("{"):
+        return False
+    try:
+        left = json.loads(message)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(left, dict) and left.get("stepped") is False and "task" in left and "level" not in left
+
+
+def _flag(value: Any) -> bool | None:
+    return value if isinstance(value, bool) else None
+
+
+def _one_line(value: Any) -> str:
+    text = " ".join(value.split()) if isinstance(value, str) else ""
+    return text.encode(errors="replace").decode()[:LONGEST]
 
 
 class Cause(StrEnum):

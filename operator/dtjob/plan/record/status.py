@@ -1,27 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes of the status: phase, conditions, counts of restarts, and attempts."""
+"""Changes of the status: phase, conditions, counts of restarts, and attempts. Which conditions a job has."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
+from typing import Any, NamedTuple
 
 from dtjob.api.phase import ENDED, Phase
 from dtjob.api.status.block import LONGEST_MESSAGE, LONGEST_WORD, cut, whole
+from dtjob.api.status.condition import Condition, Conditions, valid_reason
 from dtjob.api.status.status import Status
 from dtjob.objects.topology import Task
-from dtjob.plan.record.conditions import (
-    ALWAYS_THERE,
-    CHECKPOINTS_KEPT,
-    RESTARTING,
-    RUNNING,
-    SPEC_ACCEPTED,
-    PhaseStatus,
-    condition,
-    holds,
-    in_phase,
-    with_condition,
-)
 
 ACCEPTED, INVALID_SPEC = "Accepted", "InvalidSpec"
 """Reasons of SpecAccepted: a spec that could not be read can be, or cannot be read."""
@@ -101,3 +91,130 @@ def ran_before(status: Status) -> bool:
     if status.active is not None:
         return status.active.all_ran_time is not None
     return status.first_step_time is not None or holds(status.conditions, RUNNING)
+
+
+BLOCKED = "Blocked"
+"""Something that the job needs cannot be made. Like the others here, this is no phase's."""
+EVALUATION_GIVEN_UP = "EvaluationGivenUp"
+"""What training saves last is not evaluated: of a job that goes on, since a rule ignores its evaluator's failure."""
+CHECKPOINTS_KEPT = "CheckpointsKept"
+"""Checkpoints outlive the pod that writes them; there from the start, where a job has checkpoints."""
+SPEC_ACCEPTED = "SpecAccepted"
+"""The operator can read the stored spec; there once it could not."""
+QUOTA_RESERVED, ADMITTED = "QuotaReserved", "Admitted"
+"""As the job's Workload has them, where it is in a queue of Kueue."""
+QUEUE_IGNORED = "QueueNameIgnored"
+"""The label that names a queue was set or changed while the job ran, and does nothing yet."""
+
+RUNNING, RESTARTING, SUSPENDED, COMPLETE, FAILED = "Running", "Restarting", "Suspended", "Complete", "Failed"
+CONDITION_OF = {
+    Phase.FAILED: FAILED,
+    Phase.SUCCEEDED: COMPLETE,
+    Phase.SUSPENDED: SUSPENDED,
+    Phase.RESTARTING: RESTARTING,
+    Phase.RUNNING: RUNNING,
+}
+"""The condition that holds in each phase; in none of them: Pending. A Job of batch/v1 also has Complete and
+Suspended."""
+ALWAYS_THERE = (RUNNING, SUSPENDED, COMPLETE, FAILED)
+"""Conditions that a job has from its first status on."""
+CANNOT_CREATE, CREATED = "CannotCreate", "Created"
+"""Reasons of Blocked: some object is refused, or none is any more."""
+NOT_FINISHED, NOT_SUSPENDED = "NotFinished", "NotSuspended"
+"""Why a job is neither complete nor failed, and why it is not suspended."""
+
+
+class PhaseStatus(NamedTuple):
+    """What a job's phase is, and why: in one word, and in words."""
+
+    phase: Phase
+    reason: str
+    message: str
+
+
+def condition(conditions: Iterable[Condition], type_: str) -> Condition | None:
+    """The condition of this type, None if there is none."""
+    return next((one for one in conditions if one.type == type_), None)
+
+
+def holds(conditions: Iterable[Condition], type_: str) -> bool:
+    """Whether this condition holds."""
+    return any(one.type == type_ and one.status == "True" for one in conditions)
+
+
+def with_condition(
+    conditions: Iterable[Condition],
+    type_: str,
+    holds: bool | None,
+    reason: str,
+    message: str,
+    now: datetime,
+    generation: int | None = None,
+    always: bool = False,
+) -> Conditions:
+    """The conditions with one of them set; `holds` None: nobody knows. One that never held is left out, but with
+    `always`; one that did stays, as False.
+
+    `lastTransitionTime` moves only when the status does, and `generation` is that of the job from which it follows
+    (Kubernetes API conventions); None: not known.
+    """
+    conditions = tuple(conditions)
+    old = condition(conditions, type_)
+    if old is None and not holds and not always:
+        return conditions
+    changes: dict[str, Any] = {
+        "status": "Unknown" if holds is None else str(holds),
+        "reason": valid_reason(reason),
+        "message": cut(message, LONGEST_MESSAGE),
+    }
+    if generation is not None:
+        changes["observed_generation"] = generation
+    if old is None:
+        return (*conditions, Condition(type=type_, last_transition_time=whole(now), **changes))
+    if old.status != changes["status"]:
+        changes["last_transition_time"] = whole(now)
+    said = old.but(**changes)
+    return conditions if said == old else tuple(said if one is old else one for one in conditions)
+
+
+def in_phase(
+    conditions: Iterable[Condition], said: PhaseStatus, now: datetime, generation: int | None = None
+) -> Conditions:
+    """The conditions of a job in this phase: the phase's own holds, with its reason and message, and those of other
+    phases do not. Running says why it does not hold; so a phase without a condition can be told from it."""
+    phase, reason, message = said
+    held = CONDITION_OF.get(phase)
+    left = tuple(conditions)
+    for type_ in (RUNNING, RESTARTING, SUSPENDED, COMPLETE, FAILED):
+        if type_ in (held, RUNNING):
+            words = (reason, message)
+        elif type_ in (COMPLETE, FAILED) and held in (COMPLETE, FAILED):
+            words = (reason, "")
+        else:
+            words = _why_not(left, type_, reason)
+        left = with_condition(left, type_, type_ == held, *words, now, generation, type_ in ALWAYS_THERE)
+    return left
+
+
+def _why_not(conditions: Conditions, type_: str, reason: str) -> tuple[str, str]:
+    """Reason and message of a condition that does not hold: as they were, or the reason of the phase where it did hold
+    until now."""
+    old = condition(conditions, type_)
+    if old is None:
+        return (NOT_SUSPENDED if type_ == SUSPENDED else NOT_FINISHED), ""
+    return (reason, "") if old.holds else (old.reason, old.message)
+
+
+def running_since(conditions: Iterable[Condition]) -> datetime | None:
+    """Since when all that training needs has been running, None if something of it is not."""
+    said = condition(conditions, RUNNING)
+    return said.last_transition_time if said and said.holds else None
+
+
+def stopped_running(conditions: Iterable[Condition], now: datetime) -> datetime | None:
+    """Since when not all that training needs has been running, where something has failed of it: now, while nobody has
+    said so. To be asked of a job that has run; None if nothing is said of it."""
+    said = condition(conditions, RUNNING)
+    if said is None:
+        return None
+    return now if said.holds else said.last_transition_time

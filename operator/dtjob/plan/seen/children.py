@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Set
+from collections import Counter
+from collections.abc import Container, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -14,11 +15,12 @@ from dtjob import times
 from dtjob.api.job import Job
 from dtjob.api.spec.replica_specs import Role
 from dtjob.api.status.attempts import Attempts
+from dtjob.api.status.replica_status import ReplicaStatus
+from dtjob.api.status.status import Status
 from dtjob.objects import labels, topology
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.topology import Task
 from dtjob.plan.seen.pod_facts import ObservedPod, facts_of
-from dtjob.plan.seen.unread import Key, Unread
 from dtjob.plan.seen.workload import Kueue
 
 NOTHING_FINISHED: Mapping[str, int] = MappingProxyType({})
@@ -151,6 +153,12 @@ def _view(task: Task, attempt: int, pods: list[Manifest], now: datetime, supervi
     return view
 
 
+def condition_of(pod: Manifest, type_: str) -> Mapping[str, Any]:
+    """The pod's condition of this type, empty if it has none."""
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    return next((one for one in conditions if one["type"] == type_), {})
+
+
 def container_status(pod: Manifest) -> dict[str, Any]:
     """The status of the training container, empty before the kubelet wrote one."""
     return facts_of(pod).container
@@ -223,10 +231,9 @@ def node_of(pod: Manifest) -> str:
 
 def _was_told_to_end(pod: Manifest, end: Mapping[str, Any]) -> bool:
     """Whether the training container ended after its pod was evicted or deleted."""
-    status = pod.get("status") or {}
-    if any(one["type"] == "DisruptionTarget" and one["status"] == "True" for one in status.get("conditions") or ()):
+    if condition_of(pod, "DisruptionTarget").get("status") == "True":
         return True
-    if status.get("reason"):  # the pod's own: its node, or its own deadline, has ended it
+    if (pod.get("status") or {}).get("reason"):  # the pod's own: its node, or its own deadline, has ended it
         return True
     if not deleting(pod):
         return False
@@ -283,3 +290,49 @@ class PodEvent:
     pod_uid: str
     read_at: datetime
     text: str
+
+
+Key = tuple[str, str]
+"""Kind and name of an object."""
+
+
+class Unread(Exception):
+    """The plan depends on `pods` of the job, by name, or on other `objects`, by kind and name, that were not read.
+
+    Who plans reads them, adds the answers to the children, and plans again.
+    """
+
+    def __init__(self, pods: Iterable[str] = (), objects: Iterable[Key] = ()) -> None:
+        self.pods, self.objects = tuple(pods), tuple(objects)
+        super().__init__(f"not read yet: {', '.join((*self.pods, *map('/'.join, self.objects)))}")
+
+
+COUNTED_AS = {
+    PodState.RUNNING: "active",
+    PodState.PENDING: "pending",
+    PodState.SUCCEEDED: "succeeded",
+    PodState.FAILED: "failed",
+    PodState.LOST: "failed",
+    PodState.IGNORED: "failed",
+}
+"""Names of the counts in `replicaStatuses`."""
+
+
+def count_tasks(status: Status, views: Iterable[TaskView]) -> Status:
+    """Write how many tasks are up, the tasks by role and state, and which have done their part."""
+    views = tuple(views)
+    ready = f"{sum(view.up for view in views)}/{len(views)}"
+    done = {view.task.id: view.attempt for view in views if view.state is PodState.SUCCEEDED}
+    status = status.but(ready=ready, replica_statuses=replica_statuses(views))
+    return status if done == status.internal.finished else status.remembering(finished=done)
+
+
+def replica_statuses(views: Iterable[TaskView]) -> dict[str, ReplicaStatus]:
+    """Tasks by role and state."""
+    counts: dict[str, dict[str, int]] = {}
+    for (role, state), number in Counter((view.task.role, view.state) for view in views).items():
+        counted = counts.setdefault(role.value, {"replicas": 0})
+        counted["replicas"] += number
+        if name := COUNTED_AS.get(state):
+            counted[name] = counted.get(name, 0) + number
+    return {role: ReplicaStatus(**counted) for role, counted in counts.items()}

@@ -25,38 +25,25 @@ from dtjob.api.status.status import Status
 from dtjob.objects import topology
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.seen.children import PodState, TaskView, terminated
-from dtjob.plan.seen.report import readable
+from dtjob.plan.seen.report import read_report
 
 
-def of_current_attempts(views: Iterable[TaskView], reports: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """The reports without those of pods that were replaced since: a checkpoint of theirs may have gone with them."""
-    current, left = dict(reports), set(reports)
-    for view in views:
-        if not left:
-            break  # few tasks are asked, and the chief stands first
-        task = view.task.id
-        if task in left:
-            left.remove(task)
-            if current[task].get("attempt", view.attempt) != view.attempt:
-                del current[task]
-    return current
+def latest_reports(views: Iterable[TaskView], reports: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """The reports as `read_report` reads them, and of these tasks no others than their supervisors' last.
 
-
-def final_reports(views: Iterable[TaskView], reports: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """The reports, and for tasks that finished the one that their supervisor left as its termination message.
-
-    In a job without program the message is the image's own, whatever it looks like.
-
-    If a finished task has no pod any more, its last words are in the status already. What it said before them is older.
+    What a pod said that was replaced since does not count: a checkpoint of its may have gone with it. What a supervisor
+    that finished left as its termination message does; in a job without program the message is the image's own. If the
+    pod of a finished task is gone, its last words are in the status already. What it said before them is older.
     """
-    merged = dict(reports)
+    found = dict(reports)
     for view in views:
-        if view.pod is None and view.state is PodState.SUCCEEDED:
-            merged.pop(view.task.id, None)
-        left = last_words(view.pod) if view.pod and view.supervised else None
-        if left:
-            merged[view.task.id] = {**merged.get(view.task.id, {}), **left}
-    return merged
+        task = view.task.id
+        replaced = found.get(task, {}).get("attempt", view.attempt) != view.attempt
+        if replaced or (view.pod is None and view.state is PodState.SUCCEEDED):
+            found.pop(task, None)
+        if view.pod and view.supervised and (left := last_words(view.pod)):
+            found[task] = {**found.get(task, {}), **left}
+    return {task: read_report(report) for task, report in found.items()}
 
 
 def last_words(pod: Manifest) -> dict[str, Any] | None:
@@ -75,8 +62,8 @@ def last_words(pod: Manifest) -> dict[str, Any] | None:
 def with_progress(job: Job, status: Status, reports: Mapping[str, dict[str, Any]], now: datetime) -> Status:
     """The status with the progress that these reports tell of; what none of them has anything newer about stays as it
     was."""
-    chief = readable(reports.get(topology.chief_task(job).id, {}))
-    evaluator = readable(reports.get(f"{Role.EVALUATOR.value}-0", {}))
+    chief = reports.get(topology.chief_task(job).id, {})
+    evaluator = reports.get(f"{Role.EVALUATOR.value}-0", {})
     if not chief and not evaluator:
         return status
     progress = _training(chief, status.progress, now) if "step" in chief else status.progress

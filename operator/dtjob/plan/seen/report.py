@@ -1,72 +1,129 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bounds of a report: tenants write it, and every status must have room for it.
+"""Report: what a supervisor answers at `/status`, as far as the operator reads it (docs/contract.md).
 
-A metric that is a list (a confusion matrix of 300 × 300) would make the status larger than the API server takes.
+Whatever listens on a tenant's status port may answer anything. An API server refuses a whole status for one value that
+its schema does not take, or that makes the status too large. So values of the right types and sizes are taken, and no
+others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+import re
+from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import Any
 
-from dtjob.plan.seen.report_types import is_number, of_the_contract
-
-MOST_NUMBERS = 64
-MOST_TEXTS = 32
+MOST_ENTRIES = 64
+"""Of a block whose names are not in the contract, such as `metrics`."""
 LONGEST_TEXT = 256
 """Characters of a text, and of a name."""
-DEEPEST = 4
-"""Blocks within blocks."""
+LARGEST = 2**53
+"""Whole numbers beyond this are not the same to every reader of JSON."""
+MOST_SECONDS = 100 * 365.25 * 86400
+"""An estimate beyond a century is none."""
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)", re.ASCII)
+"""RFC 3339, as an API server takes it for a date-time."""
+
+Known = Mapping[str, "Callable[[Any], Any] | Known"]
+"""By the field's name what makes of its value one of the right type (None: it has none), or the same for a block."""
 
 
-def bounded(report: Mapping[str, Any]) -> dict[str, Any]:
-    """The report without what a status cannot hold: lists, NaN and infinities (a job that diverges reports them; they
-    are no JSON), numbers beyond 64 bits, and what is too many, too long or too deep.
+def read_report(report: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of the report that the operator reads, without values of another type.
 
-    Single values go before blocks and small blocks before large ones, so that metrics never push out a step.
+    A checkpoint or an evaluation that has no step says nothing, and is left out.
     """
-    return _Budget().block(report, DEEPEST)
+    known = _typed(report, _REPORT)
+    return {name: value for name, value in known.items() if name not in _OF_A_STEP or "step" in value}
 
 
-def readable(report: Mapping[str, Any]) -> dict[str, Any]:
-    """The bounded report without values of another type than docs/contract.md says; the API server would refuse them
-    by the schema of the status."""
-    return of_the_contract(bounded(report))
+def _typed(fields: Mapping[str, Any], known: Known) -> dict[str, Any]:
+    kept: dict[str, Any] = {}
+    for name, wanted in known.items():
+        value = fields.get(name)
+        if isinstance(wanted, Mapping):
+            taken = _typed(value, wanted) if isinstance(value, Mapping) else None
+        else:
+            taken = wanted(value)
+        if taken is not None:
+            kept[name] = taken
+    return kept
 
 
-class _Budget:
-    """How much of one report is still to be had."""
-
-    def __init__(self) -> None:
-        self._numbers, self._texts = MOST_NUMBERS, MOST_TEXTS
-
-    def block(self, block: Mapping[str, Any], depth: int) -> dict[str, Any]:
-        kept: dict[str, Any] = {}
-        for name, value in sorted(block.items(), key=lambda item: _size(item[1])):
-            if len(name) > LONGEST_TEXT:
-                continue
-            if isinstance(value, Mapping):
-                if depth > 1 and (inner := self.block(value, depth - 1)):
-                    kept[_text(name)] = inner
-            elif self._takes(value):
-                kept[_text(name)] = _text(value) if isinstance(value, str) else value
-        return {name: kept[name] for name in map(_text, block) if name in kept}
-
-    def _takes(self, value: Any) -> bool:
-        if isinstance(value, str):
-            self._texts -= 1
-            return self._texts >= 0
-        if not isinstance(value, bool) and not is_number(value):
-            return False
-        self._numbers -= 1
-        return self._numbers >= 0
+def _number(value: Any) -> float | None:
+    """A number that JSON and a status can hold: neither NaN, nor infinite, nor beyond 64 bits."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**63 else None
 
 
-def _size(value: Any) -> int:
-    return len(value) + 1 if isinstance(value, Mapping) else 0
+def _whole(value: Any) -> int | None:
+    number = _number(value)
+    return int(number) if number is not None and number == int(number) and abs(number) < LARGEST else None
 
 
-def _text(text: str) -> str:
+def _seconds(value: Any) -> float | None:
+    number = _number(value)
+    return number if number is not None and abs(number) < MOST_SECONDS else None
+
+
+def _flag(value: Any) -> bool | None:
+    return value if isinstance(value, bool) else None
+
+
+def _text(value: Any) -> str | None:
     """At most LONGEST_TEXT characters, without halves of characters, which UTF-8 cannot write."""
-    text = text.encode(errors="replace").decode()
+    if not isinstance(value, str):
+        return None
+    text = value.encode(errors="replace").decode()
     return text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 1]}…"
+
+
+def _not_finite(value: Any) -> str | None:
+    return value if value in ("NaN", "Infinity") else None
+
+
+def _time(value: Any) -> str | None:
+    if not isinstance(value, str) or not _TIME.fullmatch(value):
+        return None
+    try:
+        datetime.fromisoformat(value)
+    except ValueError:
+        return None
+    return value
+
+
+def _each(of: Callable[[Any], Any]) -> Callable[[Any], dict[str, Any] | None]:
+    """A block with any names, whose values are all of this type."""
+
+    def read(value: Any) -> dict[str, Any] | None:
+        if not isinstance(value, Mapping):
+            return None
+        taken = ((name, of(one)) for name, one in value.items() if len(name) <= LONGEST_TEXT)
+        kept = [(_text(name) or "", one) for name, one in taken if one is not None]
+        return dict(kept[:MOST_ENTRIES])
+
+    return read
+
+
+_REPORT: Known = {
+    **dict.fromkeys(("step", "totalSteps", "epoch", "stage", "restoredStep", "attempt", "incarnation"), _whole),
+    **dict.fromkeys(("task", "jobUid", "state", "message", "resume", "model"), _text),
+    **dict.fromkeys(("loss", "stepsPerSecond"), _number),
+    "etaSeconds": _seconds,
+    "stepped": _flag,
+    "weights": _not_finite,
+    "metrics": _each(_number),
+    "silent": _each(_whole),
+    "unreached": _each(_text),
+    "lastRestart": {"time": _time},
+    "checkpoint": {"step": _whole, "time": _time},
+    "spent": {
+        **dict.fromkeys(("from", "keptSteps", "redoneSteps"), _whole),
+        **dict.fromkeys(("kept", "redone", "saving"), _seconds),
+    },
+    "crashes": {**dict.fromkeys(("count", "step"), _whole), **dict.fromkeys(("task", "signal"), _text)},
+    "evaluation": {"step": _whole, "metrics": _each(_number), "best": {"step": _whole, "value": _number}},
+}
+_OF_A_STEP = ("checkpoint", "evaluation")

@@ -1,27 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Situation: all that is observed of one job, gathered once for each plan, as in the Job controller's syncJobCtx."""
+"""Situation: all that is observed of one job, gathered once for each plan, as in the Job controller's syncJobCtx.
+
+All but the spec goes by the number of workers in the group that is there: `sized` gives the job with that, and with it
+its tasks, their cluster spec and their ConfigMap.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import cached_property
 from typing import Any
 
 from dtjob.api.job import Job
+from dtjob.api.spec.replica_specs import Role
 from dtjob.api.status.block import whole
 from dtjob.api.status.status import Status
+from dtjob.api.status.workers import Workers
+from dtjob.objects import labels
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
 from dtjob.objects.topology import Task
-from dtjob.plan.record.conditions import EVALUATION_GIVEN_UP, holds
-from dtjob.plan.record.status import say_accepted
+from dtjob.plan.record.status import EVALUATION_GIVEN_UP, holds, say_accepted
 from dtjob.plan.seen.children import Children, PodState, TaskView, attempts_of_pods, created_at, view_tasks
-from dtjob.plan.seen.progress import final_reports, of_current_attempts, with_progress
-from dtjob.plan.seen.workers import sized, workers_of
-
-LOOK_AT_LEAST_EVERY = timedelta(minutes=5)
-"""A timer does not notice that the clock was set; so a job with a deadline is looked at that often."""
+from dtjob.plan.seen.progress import latest_reports, with_progress
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,8 @@ class Situation:
     views: tuple[TaskView, ...]
     """Every task, the chief first and the evaluator last, at the attempts of `status`."""
     reports: Mapping[str, dict[str, Any]]
-    """What each task's supervisor said last, by task id; of one that finished, its last words."""
+    """What each task's supervisor said last, by task id, as `read_report` reads it; of one that finished, its last
+    words."""
     written: Status
     """The status that the job has."""
     status: Status
@@ -55,7 +58,7 @@ class Situation:
         )
         # Of all tasks, only the chief's and the evaluator's reports are read; they stand first and last.
         read = (views[0], views[-1])
-        reports = final_reports(read, of_current_attempts(read, children.reports))
+        reports = latest_reports(read, children.reports)
         status = written.but(
             observed_generation=job.metadata.generation,
             workers=workers,
@@ -99,6 +102,11 @@ class Situation:
         return self.views[0]
 
     @property
+    def chief_report(self) -> Mapping[str, Any]:
+        """What the chief's supervisor said last, empty before its first report."""
+        return self.reports.get(self.chief.task.id, {})
+
+    @property
     def evaluator(self) -> TaskView | None:
         """The task that evaluates checkpoints, None if the job has none."""
         last = self.views[-1]
@@ -128,3 +136,48 @@ def _without_ignored(views: tuple[TaskView, ...], status: Status) -> tuple[TaskV
     ):
         return views
     return (*views[:-1], last._replace(state=PodState.IGNORED))
+
+
+def workers_of(job: Job, written: Workers | None) -> Workers | None:
+    """The workers of the job as its spec has it now; None if it has none.
+
+    A changed number is tried at once: what was tried lately for want of room was another's.
+    """
+    replica = job.spec.replica_specs.worker
+    if replica is None:
+        return None
+    selector = f"{labels.JOB_UID}={job.metadata.uid},{labels.ROLE}={Role.WORKER.value}"
+    if written is None:
+        return Workers(desired=replica.replicas, replicas=replica.replicas, selector=selector)
+    if written.desired == replica.replicas:
+        return written if written.selector == selector else written.but(selector=selector)
+    if job.spec.elastic_policy is None:  # it is made with the number that its spec says
+        return written.but(desired=replica.replicas, replicas=replica.replicas, selector=selector)
+    return written.but(desired=replica.replicas, adjusted_time=None, selector=selector)
+
+
+def changing(job: Job, workers: Workers | None) -> Workers | None:
+    """The workers of a job whose number of them may change, or is changing; None of any other."""
+    replica = job.spec.replica_specs.worker
+    if workers is None or replica is None:
+        return None
+    under_way = workers.resizing is not None or workers.replicas != workers.desired
+    return workers if job.spec.elastic_policy is not None or under_way else None
+
+
+def sized(job: Job, workers: Workers | None) -> Job:
+    """The job with as many workers as its group has."""
+    replica = job.spec.replica_specs.worker
+    if workers is None or replica is None or replica.replicas == workers.replicas:
+        return job
+    replicas = job.spec.replica_specs.model_copy(
+        update={"worker": replica.model_copy(update={"replicas": workers.replicas})}
+    )
+    return job.model_copy(update={"spec": job.spec.model_copy(update={"replica_specs": replicas})})
+
+
+def as_it_is(job: Job) -> Job:
+    """The job with as many workers as its status says that its group has, for whoever knows no situation."""
+    if "workers" not in job.status:
+        return job
+    return sized(job, workers_of(job, Status.read({"workers": job.status["workers"]}).workers))

@@ -13,8 +13,7 @@ from dtjob.controller.lookup import look_up
 from dtjob.controller.pace.slots import CALLS_OF_A_JOB, Slots
 from dtjob.objects import labels
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.seen.children import Children
-from dtjob.plan.seen.unread import Unread
+from dtjob.plan.seen.children import Children, Unread
 from tests.unit.operator import builders
 from tests.unit.operator.controller.test_reconciler import all_run, phase, world
 from tests.unit.operator.simulation.operator import World

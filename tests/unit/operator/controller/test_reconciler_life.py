@@ -75,7 +75,7 @@ def test_a_job_that_no_quota_lets_start_says_so_at_its_end() -> None:
         made.run(60 + LATE)
         assert outcome(made) == ("Failed", "StartDeadlineExceeded")
         assert "exceeded quota: small" in made.job.status["message"]
-        assert "chief-0: it has no node yet" in made.job.status["message"]
+        assert "3 of 3 tasks did not run" in made.job.status["message"]
 
 
 def test_suspension_stops_the_clocks() -> None:

@@ -15,7 +15,6 @@ from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.objects import kueue, labels
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import PatchWorkload
-from dtjob.plan.queueing.vanished import LEFT_ALONE
 from dtjob.plan.seen.children import deleting, ended
 from dtjob.plan.seen.workload import Workload
 from tests.unit.operator import builders
@@ -303,7 +302,7 @@ def test_a_job_trains_on_though_its_workloads_label_cannot_be_restored() -> None
 
 
 @pytest.mark.parametrize("at_once", [False, True])
-def test_a_label_that_is_removed_again_and_again_is_restored_only_at_intervals(at_once: bool) -> None:
+def test_a_label_that_is_removed_again_and_again_is_restored_after_ever_longer_waits(at_once: bool) -> None:
     """Be it a webhook, or a tool that sees it later."""
     with training() as made:
         patch = made.cluster._patch_workload
@@ -320,10 +319,10 @@ def test_a_label_that_is_removed_again_and_again_is_restored_only_at_intervals(a
         made.cluster._patch_workload = patched  # type: ignore[method-assign]
         made.take_label()
         calls = len(made.cluster.calls)
-        made.run(20 * LEFT_ALONE.total_seconds())
+        made.run(1200)
         assert trains(made)
         patches = [one for one in made.cluster.calls[calls:] if one.endswith("its labels were taken away")]
-        assert 19 <= len(patches) <= 21
+        assert 15 <= len(patches) <= 35
         assert len(made.cluster.calls) - calls < 200
         made.kueue_says(condition("Evicted", True, "Preempted", "for another"))
         made.run(300)

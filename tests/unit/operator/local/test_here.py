@@ -7,7 +7,7 @@ from dtjob.api.status.activity import Activity
 from dtjob.crd.answers import problems
 from dtjob.local import pod_status
 from dtjob.local.here import job_here, left_aside, manifest_of, rules_left_aside
-from dtjob.plan.failure.evidence import evidence_of
+from dtjob.plan.failure.cause import evidence_of
 from dtjob.plan.failure.rules import match
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, job

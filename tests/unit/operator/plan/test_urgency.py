@@ -14,8 +14,7 @@ from dtjob.api.status.restarts import Restarts
 from dtjob.api.status.status import Status
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
 from dtjob.plan.plan import plan
-from dtjob.plan.record.conditions import BLOCKED
-from dtjob.plan.record.status import set_condition, set_phase
+from dtjob.plan.record.status import BLOCKED, set_condition, set_phase
 from dtjob.plan.seen.children import Children
 from dtjob.plan.urgency import begins, only_counts
 from tests.unit.operator import builders

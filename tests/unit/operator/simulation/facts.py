@@ -12,7 +12,7 @@ from dtjob.objects import labels
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.placeholder import is_placeholder
 from dtjob.plan.seen.children import terminated
-from dtjob.plan.seen.workers import as_it_is
+from dtjob.plan.seen.situation import as_it_is
 
 
 @dataclass(frozen=True)

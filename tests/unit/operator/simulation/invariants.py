@@ -21,7 +21,7 @@ from dtjob.objects import gangs, labels, topology
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.topology import chief_task, evaluator_follows_chief
 from dtjob.plan.actions import Event
-from dtjob.plan.record.conditions import ALWAYS_THERE, running_since
+from dtjob.plan.record.status import ALWAYS_THERE, running_since
 from dtjob.plan.seen.children import ended, terminated
 from tests.unit.operator.phase_said import phase_said_by
 from tests.unit.operator.simulation.accounting import Accounts

@@ -26,7 +26,7 @@ from dtjob.objects.defaults import NO_DEFAULTS
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Plan
 from dtjob.plan.plan import plan
-from dtjob.plan.seen.unread import Unread
+from dtjob.plan.seen.children import Unread
 from tests.unit.operator.builders import NOW
 from tests.unit.operator.simulation.cluster import SELECTED_KINDS, Crash, SimulatedCluster
 from tests.unit.operator.simulation.counted import CountedRestarts

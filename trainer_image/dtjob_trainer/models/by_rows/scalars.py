@@ -21,7 +21,7 @@ from typing import Any
 import tensorflow as tf
 
 from dtjob_trainer.models import global_rows
-from dtjob_trainer.models.by_rows import trials
+from dtjob_trainer.models.by_rows import blocks, inlined, trials
 from dtjob_trainer.models.by_rows.slices import Edge, Slice, UnknownPartError, cut_out, key_of, maker_of
 from dtjob_trainer.models.cuts import Cut, setting
 
@@ -39,13 +39,15 @@ class Traced:
     """Keys of losses that stand for means over rows already."""
     parts: set[Any] = field(default_factory=set)
     """Keys of the components of ragged and sparse tensors."""
+    blocks: dict[Any, int] = field(default_factory=dict)
+    """By key of one of `rows`, how many blocks of the batch's rows it has, unless that is one."""
     spoken: dict[Any, Any] = field(default_factory=dict)
     """By key of a loss that gradients were taken of, or of a number that is reported: `alone` of it."""
 
     @property
     def edge(self) -> Edge:
         """Where parts of the step begin."""
-        return Edge(self.rows, self.means, self.parts)
+        return Edge(self.rows, self.means, self.parts, self.blocks)
 
 
 _traced: ContextVar[Traced | None] = ContextVar("traced", default=None)
@@ -60,13 +62,13 @@ def current() -> Traced | None:
 
 @contextlib.contextmanager
 def tracing(cut: Cut, data: Any) -> Iterator[None]:
-    """While this lasts, a replica's step on `data` is traced."""
+    """While this lasts, a replica's step on `data` is traced, with the functions that it calls."""
     if cut.replicas == 1:
         yield
         return
     traced = Traced()
     note_rows(traced, data)
-    with setting(_traced, traced):
+    with setting(_traced, traced), inlined.functions():
         yield
 
 
@@ -76,7 +78,11 @@ def note_rows(traced: Traced, structure: Any) -> None:
         if isinstance(tensor, tf.RaggedTensor | tf.SparseTensor):
             traced.parts |= {key_of(part) for part in tf.nest.flatten(tensor, expand_composites=True)}
         elif _is_symbolic(tensor) and tensor.shape.rank and tensor.shape[0] is None:
-            traced.rows.add(key_of(tensor))
+            key = key_of(tensor)
+            count = blocks.blocks_of(tensor, traced.rows, traced.blocks)
+            traced.rows.add(key)
+            if count != 1:
+                traced.blocks[key] = count
 
 
 def alone(value: Any, cut: Cut, name: str | None = None) -> Any:
@@ -109,7 +115,7 @@ def reported(value: Any, cut: Cut) -> Any:
             part = cut_out(value, traced.edge)
         except UnknownPartError:
             return value
-        kind = "mean" if part.follows_gradients else trials.kind_of(part)
+        kind = "mean" if part.follows_gradients or _beside(part) else trials.kind_of(part)
         if kind == "neither":
             traced.spoken[key] = whole(part, cut)
         else:
@@ -135,6 +141,8 @@ def seen(value: Any, name: str | None = None) -> tuple[Slice | None, trials.Kind
         kind = trials.kind_of(part)
         if kind == "neither" and not part.differentiable:
             raise UnknownPartError("the program has written a gradient of its own")
+        if kind == "neither" and _beside(part):
+            raise UnknownPartError("it depends on other rows beside those of the batch")
     except UnknownPartError as error:
         _warn(value, name, f"is taken as a mean over rows, which may be wrong: {error}")
         return None, "mean"
@@ -149,7 +157,15 @@ def whole(part: Slice, cut: Cut, name: str | None = None) -> Any:
         "is neither a mean nor a sum over rows, so each replica computes it over all rows of the global batch. Each "
         "step gathers these rows, and the loss costs each replica as much as it costs one device.",
     )
-    return part.function()(*global_rows.joined([(s.tensor, s.kind) for s in part.sources], cut))
+    parts = [(blocks.apart(source.tensor, source.blocks), source.kind) for source in part.sources]
+    joined = zip(global_rows.joined(parts, cut), part.sources, strict=True)
+    with inlined.nothing():
+        return part.function()(*(blocks.together(each, source.blocks) for each, source in joined))
+
+
+def _beside(part: Slice) -> bool:
+    """Whether `part` depends on other rows beside those of the batch."""
+    return any(source.blocks == blocks.UNKNOWN for source in part.sources)
 
 
 def _warn(value: Any, name: str | None, message: str) -> None:

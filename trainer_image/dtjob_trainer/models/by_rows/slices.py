@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import tensorflow as tf
 from tensorflow.python.framework import ops
+
+from dtjob_trainer.models.by_rows.blocks import key_of as key_of
 
 SourceKind = Literal["rows", "mean", "free"]
 
@@ -28,6 +30,8 @@ class Source:
     tensor: Any
     kind: SourceKind
     """Whether its first dimension is the batch's rows, or it is a mean over them, or has nothing to do with them."""
+    blocks: int = 1
+    """How often it has the batch's rows (`blocks_of`)."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,8 @@ class Edge:
     means: Collection[Any] = ()
     parts: Collection[Any] = ()
     """Components of ragged and sparse tensors, which have no rows to join."""
+    blocks: Mapping[Any, int] = field(default_factory=dict)
+    """How many blocks those of `rows` have that have not one."""
 
 
 class UnknownPartError(Exception):
@@ -80,7 +86,8 @@ class Slice:
     def digest(self) -> str:
         """The same for slices that do the same with sources of the same kinds, shapes and types."""
         known = {key_of(source.tensor): f"source {place}" for place, source in enumerate(self.sources)}
-        text = [f"{source.kind} {source.tensor.shape} {source.tensor.dtype}" for source in self.sources]
+        sources = ((source, source.tensor) for source in self.sources)
+        text = [f"{source.kind} {source.blocks} {tensor.shape} {tensor.dtype}" for source, tensor in sources]
         for place, operation in enumerate(self.operations):
             attributes = operation.node_def.attr
             parts = sorted((name, attributes[name].SerializeToString(deterministic=True)) for name in attributes)
@@ -100,20 +107,21 @@ class Slice:
         return any("gradient_tape" in operation.name for operation in self.operations)
 
     @property
-    def constants(self) -> list[float]:
-        """The single numbers that the program has written into it, each once."""
-        found: dict[float, None] = {}
-        for operation in self.operations:
-            if operation.type == "Const" and operation.outputs[0].shape.rank == 0:
-                value = tf.get_static_value(operation.outputs[0])
-                if value is not None and operation.outputs[0].dtype.is_numeric:
-                    found[float(value.real)] = None
-        return list(found)
+    def constants(self) -> list[Any]:
+        """The numbers and arrays of numbers that the program has written into it and the functions that it calls."""
+        made = (operation for operation in self.all_operations() if operation.type == "Const")
+        found = [tf.get_static_value(operation.outputs[0]) for operation in made if _is_number(operation.outputs[0])]
+        return [value.real for value in found if value is not None]
 
-
-def key_of(tensor: Any) -> tuple[int, str]:
-    """What tells a tensor of a graph from all others."""
-    return id(tensor.graph), tensor.name
+    def all_operations(self) -> Iterator[Any]:
+        """Its operations, and those of the functions that they call."""
+        queue, seen = [*self.operations], set()
+        for operation in queue:  # it grows
+            yield operation
+            for function in _functions_of(operation):
+                if function.name not in seen:
+                    seen.add(function.name)
+                    queue += function.graph.get_operations()
 
 
 def cut_out(target: Any, edge: Edge) -> Slice:
@@ -159,17 +167,27 @@ def _source_of(tensor: Any, key: Any, edge: Edge) -> Source | None:
         return None
     if tensor.dtype in _UNUSABLE or tensor.shape.rank is None:
         raise UnknownPartError(f"it depends on a tensor of type {tensor.dtype.name} and shape {tensor.shape}")
-    return Source(tensor, "rows" if tensor.shape.rank and tensor.shape[0] is None else "free")
+    if not tensor.shape.rank or tensor.shape[0] is not None:
+        return Source(tensor, "free")
+    return Source(tensor, "rows", edge.blocks.get(key, 1))
 
 
 def _take_functions(operation: Any, graph: Any) -> None:
     """Have `graph` know the functions that `operation` calls."""
+    for function in _functions_of(operation):
+        graph._add_function_recursive(function)
+
+
+def _functions_of(operation: Any) -> list[Any]:
+    """The functions that `operation` calls."""
     known: Mapping[str, Any] = getattr(operation.graph, "_functions", {})
-    for attribute in operation.node_def.attr.values():
-        for called in (attribute.func, *attribute.list.func):
-            function = known.get(called.name)
-            if function is not None:
-                graph._add_function_recursive(function)
+    attributes = operation.node_def.attr.values()
+    names = (called.name for attribute in attributes for called in (attribute.func, *attribute.list.func))
+    return [known[name] for name in names if name in known]
+
+
+def _is_number(tensor: Any) -> bool:
+    return bool(tensor.dtype.is_numeric)
 
 
 def maker_of(operation: Any, passed_over: Callable[[str], bool]) -> tuple[str, int] | None:

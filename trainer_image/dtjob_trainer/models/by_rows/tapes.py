@@ -7,35 +7,28 @@ summed. This is right for a mean over rows. Here the gradients of a sum, and of 
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator
-from functools import wraps
+from contextlib import AbstractContextManager
 from typing import Any
 
 import keras
 import tensorflow as tf
-from tensorflow.python.autograph.impl.api import autograph_artifact
-from tensorflow.python.eager.backprop import GradientTape
 
-from dtjob_trainer.models.by_rows import scalars
+from dtjob_trainer.models.by_rows import gradient_functions, scalars
 from dtjob_trainer.models.by_rows.slices import Slice, key_of
-from dtjob_trainer.models.cuts import Cut, current_cut, replaced
+from dtjob_trainer.models.cuts import Cut, current_cut
 
 
-@contextlib.contextmanager
-def heard() -> Iterator[None]:
+def heard() -> AbstractContextManager[None]:
     """While this lasts, gradients of a replica's loss by variables are as above."""
-    with replaced(GradientTape, gradient=_hearing(GradientTape.gradient)):
-        yield
+    return gradient_functions.heard(_hearing)
 
 
-def _hearing(own: Callable[..., Any]) -> Callable[..., Any]:
-    @wraps(own)
-    def gradient(self: Any, target: Any, sources: Any, output_gradients: Any = None, *args: Any, **kwargs: Any) -> Any:
+def _hearing(own: gradient_functions.Gradient) -> gradient_functions.Gradient:
+    def gradient(target: Any, sources: Any, output_gradients: Any = None, *args: Any, **kwargs: Any) -> Any:
         cut, traced = current_cut.get(), scalars.current()
 
         def take(target: Any, output_gradients: Any) -> Any:
-            return own(self, target, sources, output_gradients, *args, **kwargs)
+            return own(target, sources, output_gradients, *args, **kwargs)
 
         ours = cut is not None and cut.alone and traced is not None and output_gradients is None
         targets = tf.nest.flatten(target)
@@ -60,8 +53,7 @@ def _hearing(own: Callable[..., Any]) -> Callable[..., Any]:
             traced.spoken[key_of(target)] = spoken
         return found
 
-    found: Callable[..., Any] = autograph_artifact(gradient)
-    return found
+    return gradient
 
 
 def _of_all_rows(part: Slice, cut: Cut) -> tuple[Any, list[Any], list[Any]]:

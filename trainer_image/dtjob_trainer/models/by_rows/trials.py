@@ -26,8 +26,12 @@ PARTS = (5, 11)
 ROWS = sum(PARTS)
 TIMES = 2
 """How often to draw each kind of numbers."""
-MOST_CONSTANTS = 12
-"""A program compares with few numbers, such as that of padding."""
+MOST_SPECIAL = 48
+"""How many numbers to try that the program may compare with, such as that of padding."""
+MOST_IN_ARRAY = 32
+"""An array of more numbers is no list of such numbers."""
+MOST_SIZES = 16
+"""How many sizes of tables to try, of which rows may choose entries."""
 _TINY = 1e-12
 
 _known: dict[str, Kind] = {}
@@ -96,23 +100,54 @@ def _close(one: Any, other: Any) -> bool:
 def _made_up(part: Slice) -> Iterator[list[list[Any]]]:
     """[first part, second part, both] of the sources, some times for each way to draw numbers."""
     random = np.random.default_rng(0)
-    constants = [value for value in part.constants if abs(value) < 1e9][:MOST_CONSTANTS]
-    near = list(dict.fromkeys(value + step for value in constants for step in (0.0, -1.0, 1.0)))
-    special = [value for value in near if value not in (0.0, 1.0)]
-    if any(operation.type in ("IsNan", "IsFinite") for operation in part.operations):
-        special.append(float("nan"))
     for way in [*range(3)] * TIMES:
         yield _drawn(part.sources, way, random)
+    constants = part.constants
+    for size in _sizes(part, constants):
+        yield _drawn(part.sources, 2, random, below=size)
     of_rows = [place for place, source in enumerate(part.sources) if source.kind == "rows"]
-    for value in special:
+    for value in _special(part, constants):
         for place in of_rows:
             yield _drawn(part.sources, 2, random, place, value)
 
 
+def _sizes(part: Slice, constants: list[Any]) -> list[int]:
+    """The sizes of dimensions, below which whole numbers of rows may choose: of classes and of tables."""
+    shapes = [value.shape for value in constants] + [tuple(source.tensor.shape) for source in part.sources]
+    return sorted({size for shape in shapes for size in shape if size is not None and size > 2})[:MOST_SIZES]
+
+
+def _special(part: Slice, constants: list[Any]) -> list[float]:
+    """The numbers that the program may compare rows with, and those beside them; and those of rows that choose another
+    entry of a table than the first."""
+    numbers = [float(number) for value in constants if value.size <= MOST_IN_ARRAY for number in value.flat]
+    tables = [np.flatnonzero(value != value[0]) for value in constants if value.ndim == 1 and value.size]
+    numbers += [float(others[0]) for others in tables if others.size]
+    known = [number for number in dict.fromkeys(numbers) if abs(number) < 1e9]
+    near = dict.fromkeys(number + step for step in (0.0, -1.0, 1.0) for number in known)
+    special = [value for value in near if value not in (0.0, 1.0)][:MOST_SPECIAL]
+    if any(_tells_nan(operation) for operation in part.all_operations()):
+        special.append(float("nan"))
+    return special
+
+
+def _tells_nan(operation: Any) -> bool:
+    """Whether it tells what is no number from others."""
+    if operation.type in ("Equal", "NotEqual"):
+        return bool(operation.inputs[0].name == operation.inputs[1].name)
+    return operation.type in ("IsNan", "IsFinite")
+
+
 def _drawn(
-    sources: list[Source], way: int, random: Any, special: int | None = None, value: float | None = None
+    sources: list[Source],
+    way: int,
+    random: Any,
+    special: int | None = None,
+    value: float | None = None,
+    below: int = 2,
 ) -> list[list[Any]]:
-    """Numbers drawn in one `way`; those of the source in the place `special` are `value` here and there."""
+    """Numbers drawn in one `way`; those of the source in the place `special` are `value` here and there. Whole numbers
+    are from 0 on and less than `below`."""
     triples = []
     for place, source in enumerate(sources):
         if source.kind == "free":
@@ -123,9 +158,9 @@ def _drawn(
             means = (a, b, (PARTS[0] * a + PARTS[1] * b) / ROWS)
             triples.append([tf.constant(mean, source.tensor.dtype) for mean in means])
         else:
-            numbers = _rows(source.tensor, way, random, value if place == special else None)
-            whole = tf.constant(numbers, source.tensor.dtype)
-            triples.append([whole[: PARTS[0]], whole[PARTS[0] :], whole])
+            numbers = _rows(source, way, random, value if place == special else None, below)
+            three = (numbers[: PARTS[0]], numbers[PARTS[0] :], numbers)
+            triples.append([tf.constant(_one_after_another(each), source.tensor.dtype) for each in three])
     return [list(each) for each in zip(*triples, strict=True)]
 
 
@@ -135,12 +170,18 @@ def _free(tensor: Any, random: Any) -> Array:
     return np.asarray(numbers).astype(tensor.dtype.as_numpy_dtype)
 
 
-def _rows(tensor: Any, way: int, random: Any, value: float | None) -> Array:
-    """Numbers of the shape and type of `tensor`, with as many rows as there are."""
-    shape = (ROWS, *(size or 2 for size in tensor.shape[1:]))
-    kind = tensor.dtype
+def _one_after_another(numbers: Array) -> Array:
+    """What `_rows` has drawn, with its blocks one after another."""
+    return np.concatenate(np.moveaxis(numbers, 1, 0))
+
+
+def _rows(source: Source, way: int, random: Any, value: float | None, below: int) -> Array:
+    """Numbers of the shape and type of the tensor, with as many rows as there are; its blocks are in the second
+    dimension."""
+    shape = (ROWS, source.blocks or 1, *(size or 2 for size in source.tensor.shape[1:]))
+    kind = source.tensor.dtype
     if not kind.is_floating or way == 2:
-        numbers = random.integers(0, 2, shape).astype(float)
+        numbers = random.integers(0, 2 if kind == tf.bool else below, shape).astype(float)
     elif way == 1:
         numbers = random.normal(0.0, 2.0, shape)
     else:  # the parts differ in their mean

@@ -14,9 +14,9 @@ from typing import Any
 
 import keras
 import tensorflow as tf
-from tensorflow.python.autograph.impl.api import autograph_artifact
 
-from dtjob_trainer.models.cuts import Cut, replaced, setting, weighed
+from dtjob_trainer.models.by_rows import gradient_functions
+from dtjob_trainer.models.cuts import Cut, setting, weighed
 from dtjob_trainer.models.gradients import indexed_slices
 from dtjob_trainer.models.instances import overridden
 from dtjob_trainer.models.optimizers import outermost
@@ -36,14 +36,16 @@ class Watch:
     @contextlib.contextmanager
     def tapes(self) -> Iterator[None]:
         """While this lasts, note what tapes give."""
-        own = tf.GradientTape.gradient
 
-        def gradient(tape: Any, *args: Any, **kwargs: Any) -> Any:
-            found = own(tape, *args, **kwargs)
-            self._given.update({id(each): each for each in tf.nest.flatten(found)})
-            return found
+        def noting(own: gradient_functions.Gradient) -> gradient_functions.Gradient:
+            def gradient(*args: Any, **kwargs: Any) -> Any:
+                found = own(*args, **kwargs)
+                self._given.update({id(each): each for each in tf.nest.flatten(found)})
+                return found
 
-        with replaced(tf.GradientTape, gradient=autograph_artifact(gradient)):
+            return gradient
+
+        with gradient_functions.heard(noting):
             yield
         self._given.clear()
 
@@ -69,20 +71,20 @@ def applied_by(optimizers: Sequence[Any], watch: Watch) -> Iterator[None]:
         yield
 
 
-@contextlib.contextmanager
-def summed() -> Iterator[None]:
+def summed() -> contextlib.AbstractContextManager[None]:
     """While this lasts, tapes give sums in steps that are `acting`."""
-    own = tf.GradientTape.gradient
+    return gradient_functions.heard(_summing)
 
-    def gradient(tape: Any, target: Any, sources: Any, *args: Any, **kwargs: Any) -> Any:
-        found, acting = own(tape, target, sources, *args, **kwargs), _acting.get()
-        # replicas cannot meet within a function or a loop of their own
+
+def _summing(own: gradient_functions.Gradient) -> gradient_functions.Gradient:
+    def gradient(target: Any, sources: Any, *args: Any, **kwargs: Any) -> Any:
+        found, acting = own(target, sources, *args, **kwargs), _acting.get()
+        # replicas cannot meet within a loop
         if acting is None or acting[0] is not tf.compat.v1.get_default_graph():
             return found
         return _of_all(acting[1], sources, found)
 
-    with replaced(tf.GradientTape, gradient=autograph_artifact(gradient)):
-        yield
+    return gradient
 
 
 def acting(cut: Cut) -> contextlib.AbstractContextManager[None]:

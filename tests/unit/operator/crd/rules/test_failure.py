@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dtjob.api.spec.failure_rules import Signal
 from dtjob.crd.answers.problems import problems, to_job
-from dtjob.plan.failure.evidence import evidence_of
+from dtjob.plan.failure.cause import evidence_of
 from dtjob.plan.failure.rules import match
 from tests.refusals.failure_rules import evaluated
 from tests.refusals.manifests import job

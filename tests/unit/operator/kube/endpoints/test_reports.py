@@ -137,7 +137,8 @@ def with_addresses(job: Job) -> Store:
     store = stored(job)
     for task, host in (("chief-0", "10.0.0.7"), ("worker-0", "10.0.0.8")):
         pod = deepcopy(dict(next(one for one in store.children(KEY).objects if one["metadata"]["uid"] == task)))
-        pod["status"]["podIP"], pod["metadata"]["resourceVersion"] = host, "9999"
+        pod["status"]["podIP"] = host
+        pod["metadata"]["resourceVersion"] = str(int(pod["metadata"]["resourceVersion"]) + 1)
         store.apply(pod)
     return store
 

@@ -11,11 +11,9 @@ from dtjob.plan.failure.decisions import (
     Begin,
     EvaluatorDecision,
     Explain,
-    FollowChief,
     GiveUp,
     Join,
-    Nothing,
-    Recall,
+    Renew,
     ReplaceEvaluator,
     TrainingDecision,
     Wait,
@@ -35,9 +33,8 @@ INCIDENT = Incident(started_at=NOW, cause=Cause.DELETED, not_before=NOW)
     [
         Begin(TASKS, INCIDENT, FAILURE),
         Join(TASKS, INCIDENT, Cause.ERROR, FAILURE),
-        Recall(TASKS),
+        Renew(TASKS),
         ReplaceEvaluator(TASKS, FAILURE),
-        FollowChief(TASKS),
     ],
 )
 def test_decisions_to_restart_replace_their_tasks(decision: TrainingDecision | EvaluatorDecision):
@@ -46,7 +43,7 @@ def test_decisions_to_restart_replace_their_tasks(decision: TrainingDecision | E
 
 @pytest.mark.parametrize(
     "decision",
-    [Wait(NOW), GiveUp(FAILURE, "maxRestartsWithoutProgress"), Explain(INCIDENT, Cause.ERROR, FAILURE), Nothing()],
+    [Wait(NOW), GiveUp(FAILURE, "maxRestartsWithoutProgress"), Explain(INCIDENT, Cause.ERROR, FAILURE), None],
 )
 def test_decisions_to_wait_or_to_end_replace_no_tasks(decision: TrainingDecision | EvaluatorDecision):
     assert replaced(decision) == ()

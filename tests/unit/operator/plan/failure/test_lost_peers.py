@@ -15,10 +15,10 @@ from dtjob.api.status.incident import Errors, Incident
 from dtjob.api.status.restarts import FirstFailure
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.failure.cause import failure_of
-from dtjob.plan.failure.decisions import Explain, Nothing, Wait
+from dtjob.plan.failure.decisions import Explain, Wait
 from dtjob.plan.failure.lost_peers import explain, first_cause, wait_for_late_reports
-from dtjob.plan.record.conditions import with_condition
 from dtjob.plan.record.failure import Cause, Failure
+from dtjob.plan.record.status import with_condition
 from dtjob.plan.seen.situation import Situation
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
@@ -185,7 +185,7 @@ def test_a_cause_that_the_node_reports_later_explains_the_failure(strategy: str,
     job = builders.with_status(job, {"firstFailure": first, **builders.remembered({"chief-0": 1}, incident)})
     ended = builders.deleting(builders.pod(job, "chief-0", builders.ended(143, at(5))), at(5))
     pods = builders.all_pods(job).values()
-    assert explain(builders.situation(job, *pods, ended, now=at(6))) == Nothing()
+    assert explain(builders.situation(job, *pods, ended, now=at(6))) is None
     ended["status"] |= {"reason": "Terminated", "conditions": [TOLD]}
     found = explain(builders.situation(job, *pods, ended, now=at(6)))
     assert isinstance(found, Explain)

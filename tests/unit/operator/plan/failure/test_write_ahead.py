@@ -16,11 +16,9 @@ from dtjob.plan.failure.decisions import (
     Begin,
     EvaluatorDecision,
     Explain,
-    FollowChief,
     GiveUp,
     Join,
-    Nothing,
-    Recall,
+    Renew,
     ReplaceEvaluator,
     TrainingDecision,
     Wait,
@@ -104,7 +102,7 @@ def test_a_wait_before_the_jobs_end_writes_the_first_failure():
 
 
 def test_a_recalled_task_gets_a_new_attempt_and_no_restart_is_counted():
-    status, told = write(Recall((WORKER,)), incident=NEW)
+    status, told = write(Renew((WORKER,)), incident=NEW)
     assert (status.internal.attempts, status.restarts, status.internal.incident) == (
         Attempts(exceptions={"worker-0": 2}),
         RUNNING["restarts"],
@@ -122,14 +120,14 @@ def test_an_evaluators_failure_is_counted_apart():
     assert told == ["Warning EvaluatorRestarting: evaluator-0 failed (exit code 1); training goes on"]
 
 
-def test_an_evaluator_that_follows_the_chief_has_an_event_and_is_not_counted():
-    status, told = write(FollowChief((EVALUATOR,)))
+def test_an_evaluator_that_moves_has_an_event_and_is_not_counted():
+    status, told = write(Renew((EVALUATOR,), "The evaluator moves"))
     assert (status.internal.attempts.of("evaluator-0"), status.restarts) == (1, RUNNING["restarts"])
-    assert told == ["Normal EvaluatorRestarting: The evaluator moves with the chief, whose volume it mounts"]
+    assert told == ["Normal EvaluatorRestarting: The evaluator moves"]
 
 
-@pytest.mark.parametrize("decision", [Nothing(), Wait(at(2)), GiveUp(KILLED, "maxRestartsWithoutProgress")])
+@pytest.mark.parametrize("decision", [None, Wait(at(2)), GiveUp(KILLED, "maxRestartsWithoutProgress")])
 def test_a_decision_that_replaces_nothing_leaves_the_status_unchanged(decision: TrainingDecision):
-    before, _ = write(Nothing())
+    before, _ = write(None)
     assert write(decision) == (before, [])
     assert before.internal.all_created

@@ -7,19 +7,16 @@ from typing import Any
 
 import pytest
 
-from dtjob.api.status.incident import Incident
 from dtjob.objects.defaults import MISSING_IMAGE_MESSAGE
 from dtjob.plan.actions import Delete, Event
 from dtjob.plan.lifetime.deadlines import (
     DEADLINE_EXCEEDED,
     START_DEADLINE_EXCEEDED,
     Overdue,
-    deadline_changes_at,
+    deadlines,
     overdue,
-    waited_for,
 )
 from dtjob.plan.plan import plan
-from dtjob.plan.record.failure import Cause
 from dtjob.plan.seen.children import Children
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at, plan_answered
@@ -76,43 +73,27 @@ def test_all_tasks_have_so_long_to_start(active: dict[str, Any], seconds: float,
     assert reason(START, active, seconds, runs=runs) == (START_DEADLINE_EXCEEDED if over else None)
 
 
-def test_the_message_names_the_field_of_the_deadline_and_the_missing_tasks():
-    late = found(START, SINCE, 30, runs=False)
-    assert late is not None
-    assert late.message == (
-        "not all tasks ran within startDeadlineSeconds (30): 3 of 3 tasks did not run: "
-        "chief-0, worker-0, worker-1: ImagePullBackOff: no such image"
-    )
+def test_the_message_names_the_field_of_the_deadline_and_what_the_phase_says():
+    job = builders.job(**ACTIVE, **START, status={"active": SINCE})
+    pods = Children(tuple(builders.all_pods(job, builders.waiting("ImagePullBackOff", "no such image")).values()))
+    waits = plan(job, pods, NOW).status or {}
+    assert "chief-0 waits: ImagePullBackOff: no such image" in waits["message"]
+    absent = f"3 of 3 tasks did not run: {waits['message']}"
+    job = builders.with_status(job, waits)
+    late = plan(job, pods, at(30)).status or {}
+    assert late["message"] == f"not all tasks ran within startDeadlineSeconds (30): {absent}"
+    late = plan(job, pods, at(100)).status or {}
+    assert late["message"] == f"the job was active for longer than activeDeadlineSeconds (100); at the end {absent}"
+
+
+def test_the_message_has_nothing_of_a_phase_before():
     late = found(ACTIVE, RAN, 100)
     assert late is not None
     assert late.message == "the job was active for longer than activeDeadlineSeconds (100)"
-    late = found(ACTIVE, SINCE, 100, runs=False)
+    job = builders.job("Default", **ACTIVE, status={"active": RAN, "phase": "Suspended", "message": "by its user"})
+    late = overdue(builders.situation(job, now=at(100)))
     assert late is not None
-    assert late.message.endswith(
-        "at the end 3 of 3 tasks did not run: chief-0, worker-0, worker-1: ImagePullBackOff: no such image"
-    )
-
-
-@pytest.mark.parametrize(
-    ("state", "says"),
-    [
-        (builders.unschedulable("0/3 nodes are available"), "Unschedulable: 0/3 nodes are available"),
-        (builders.waiting("ContainerCreating"), "its containers are not started yet on node node-1"),
-        (builders.ended(3), "failed (exit code 3)"),
-        (builders.rejected(), "never started (OutOfcpu)"),
-    ],
-)
-def test_the_message_has_the_state_of_each_pod(state: dict[str, Any], says: str):
-    job = builders.job("Default")
-    assert (
-        waited_for(builders.situation(job, builders.pod(job, "chief-0", state)))
-        == f"1 of 1 task did not run: chief-0: {says}"
-    )
-
-
-def test_a_pod_that_no_scheduler_has_seen_has_no_node():
-    job = builders.job("Default")
-    assert waited_for(builders.situation(job, builders.pod(job, "chief-0"))).endswith("chief-0: it has no node yet")
+    assert late.message.endswith("(100); at the end 1 of 1 task did not run")
 
 
 def test_the_message_keeps_a_quota_over_a_restart_of_the_operator():
@@ -128,23 +109,6 @@ def test_the_message_keeps_a_quota_over_a_restart_of_the_operator():
         assert made.status["reason"] == START_DEADLINE_EXCEEDED
 
 
-def test_many_tasks_are_counted():
-    job = builders.job(workers=6)
-    states = builders.all_pods(job, builders.unschedulable())
-    states["chief-0"]["status"] = builders.running()
-    said = waited_for(builders.situation(job, *states.values()))
-    assert said.startswith("6 of 7 tasks did not run: worker-0, worker-1, worker-2 and 3 more: Unschedulable")
-
-
-def test_the_wait_before_a_restart_and_an_earlier_chief_are_named():
-    incident = Incident(started_at=NOW, cause=Cause.ERROR, not_before=at(60))
-    job = builders.job("Default", status=builders.remembered({"chief-0": 1}, incident))
-    assert "the next start is at 2026-11-21T10:01:00Z (failurePolicy.backoff)" in waited_for(builders.situation(job))
-    old = builders.pod(job, "chief-0", builders.running(), attempt=0)
-    assert "its earlier pod digits-chief-0-0 on node node-1 has not ended" in waited_for(builders.situation(job, old))
-    assert waited_for(builders.situation(builders.job("Default"))).endswith("its pod digits-chief-0-0 is not made yet")
-
-
 def test_a_job_that_waits_for_an_image_is_cut_off_too():
     job = builders.job("Default", image=None, **START)
     first = plan(job, Children(), NOW)
@@ -156,22 +120,39 @@ def test_a_job_that_waits_for_an_image_is_cut_off_too():
 
 
 @pytest.mark.parametrize(
-    ("policy", "active", "now", "expected"),
+    ("policy", "active", "ends"),
     [
-        ({}, RAN, NOW, None),
-        (ACTIVE, RAN, NOW, at(100)),
-        (ACTIVE, {**RAN, "seconds": 60}, NOW, at(40)),
-        ({**ACTIVE, **START}, SINCE, NOW, at(30)),
-        (START, RAN, NOW, None),
-        ({"activeDeadlineSeconds": 86_400}, RAN, NOW, at(300)),  # a clock may be set meanwhile
-        (ACTIVE, {"seconds": 5}, NOW, None),
+        ({}, RAN, (None, None)),
+        (ACTIVE, RAN, (at(100), None)),
+        (ACTIVE, {**RAN, "seconds": 60}, (at(40), None)),
+        ({**ACTIVE, **START}, SINCE, (at(100), at(30))),
+        (START, RAN, (None, None)),
+        (ACTIVE, {"seconds": 5}, (None, None)),
+    ],
+)
+def test_deadlines_count_from_when_the_job_became_active(policy: dict[str, Any], active: dict[str, Any], ends: Any):
+    job = builders.job(**policy, status={"active": active})
+    assert deadlines(builders.situation(job)) == ends
+
+
+@pytest.mark.parametrize(
+    ("policy", "seconds", "looks"),
+    [
+        ({}, 40, None),
+        (ACTIVE, 0, at(100)),
+        ({**ACTIVE, **START}, 0, at(30)),
+        ({**ACTIVE, **START}, 40, at(100)),  # all tasks run just now
+        ({"activeDeadlineSeconds": 86_400}, 0, at(300)),  # a clock may be set meanwhile
     ],
 )
 def test_the_next_look_is_at_the_next_deadline_or_after_five_minutes(
-    policy: dict[str, Any], active: dict[str, Any], now: Any, expected: Any
+    policy: dict[str, Any], seconds: float, looks: Any
 ):
-    job = builders.job(**policy, status={"active": active})
-    assert deadline_changes_at(builders.situation(job, now=now)) == expected
+    job = builders.job(**policy, status={"active": SINCE})
+    pods = builders.all_pods(job, builders.running() if seconds else builders.waiting("ContainerCreating"))
+    deleted = Children(tuple(builders.deleting(pod, at(1000)) for pod in pods.values()))  # so no pod is slow to start
+    made = plan(job, Children(tuple(pods.values())) if seconds else deleted, at(seconds))
+    assert made.look_again_at == looks
 
 
 @pytest.mark.parametrize("clean", ["Running", "All", "None"])
@@ -222,9 +203,3 @@ def test_a_job_that_does_not_say_how_long_it_was_active_counts_from_its_start():
     assert made is not None
     assert made["phase"] == "Restarting"
     assert (plan(job, pods, at(40)).status or {})["reason"] == DEADLINE_EXCEEDED
-
-
-def test_a_deadline_that_is_over_hides_none_that_is_to_come():
-    job = builders.job(**ACTIVE, **START, status={"active": SINCE})
-    situation = builders.situation(job, *builders.all_pods(job, builders.running()).values(), now=at(40))
-    assert deadline_changes_at(situation) == at(100)

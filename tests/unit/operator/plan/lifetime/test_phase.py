@@ -14,8 +14,8 @@ from dtjob.api.status.restarts import FirstFailure
 from dtjob.objects.shared import shared_objects
 from dtjob.plan.lifetime.phase import current_phase
 from dtjob.plan.plan import plan
-from dtjob.plan.record.conditions import PhaseStatus
 from dtjob.plan.record.failure import Cause
+from dtjob.plan.record.status import PhaseStatus
 from dtjob.plan.seen.children import Children
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at

@@ -3,14 +3,20 @@
 
 from __future__ import annotations
 
+import copy
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from dtjob.objects import kueue
+from dtjob.objects import kueue, labels
 from dtjob.objects.manifest import Manifest
-from tests.unit.operator.builders import at
-from tests.unit.operator.queued import QUEUE, SPOT, Story
+from dtjob.plan.actions import PatchWorkload, Plan
+from dtjob.plan.plan import plan
+from dtjob.plan.seen.workload import Kueue
+from tests.unit.operator import builders
+from tests.unit.operator.builders import NOW, at
+from tests.unit.operator.queued import CLAIM, QUEUE, SPOT, Story, condition, kinds
 
 HIGH = {**QUEUE, kueue.PRIORITY_CLASS: "high"}
 
@@ -162,3 +168,218 @@ def test_a_template_keeps_its_own_affinity() -> None:
     place(story)
     chief = next(one for one in story.pods if "chief" in one["metadata"]["name"])
     assert chief["spec"]["affinity"] == {"nodeAffinity": {}, "podAffinity": {required: [own]}}
+
+
+def running(**spec: Any) -> Story:
+    """A job that was admitted and runs."""
+    story = Story(checkpoint=CLAIM, **spec)
+    story.settle()
+    story.admit(flavours={"cpu": "spot"})
+    story.run()
+    return story
+
+
+def hide(story: Story, workload: Manifest | None = None, **metadata: Any) -> Manifest:
+    """Its label is taken away, and with it the watch loses it; `metadata` changes too. The Workload as it is."""
+    found = copy.deepcopy(workload or story.workload)
+    assert found is not None
+    found["metadata"] |= metadata
+    found["metadata"]["labels"] = {labels.JOB_UID: builders.JOB_UID}
+    found["metadata"]["resourceVersion"] = str(int(found["metadata"]["resourceVersion"]) + 1)
+    story.there[kueue.KIND, found["metadata"]["name"]] = found
+    lose(story, found)
+    return found
+
+
+def lose(story: Story, workload: Manifest) -> None:
+    """The watch says that it is deleted."""
+    others = (one for one in story.children.objects if one["metadata"]["uid"] != workload["metadata"]["uid"])
+    story.children = replace(story.children, objects=tuple(others))
+
+
+def relabels(made: Plan) -> list[PatchWorkload]:
+    found = [one for one in made.actions if isinstance(one, PatchWorkload)]
+    return [one for one in found if labels.JOB_NAME in one.body.get("metadata", {}).get("labels", {})]
+
+
+def end(story: Story, *roles: str) -> None:
+    """The pods of these roles finish."""
+    for one in story.pods:
+        if any(role in one["metadata"]["name"] for role in roles):
+            one["status"] = builders.ended(0, at(20))
+    story.children = replace(story.children, objects=tuple(dict(one) for one in story.children.objects))
+
+
+def test_an_unseen_workload_is_looked_up_first_and_gets_its_labels_again() -> None:
+    story = running()
+    found = hide(story)
+    assert builders.asked(story.job, story.children, at(10)) == ((kueue.KIND, found["metadata"]["name"]),)
+    made = story.look(at(10))
+    (action,) = relabels(made)
+    assert (action.uid, action.version) == (found["metadata"]["uid"], found["metadata"]["resourceVersion"])
+    assert action.repairs
+    assert action.body["metadata"]["labels"] == {
+        labels.MANAGED_BY: "dtjob",
+        labels.JOB_NAME: "digits",
+        labels.JOB_UID: builders.JOB_UID,
+        kueue.JOB_UID: builders.JOB_UID,
+    }
+    assert kinds(made) == ["write Workload"]
+    (told,) = made.events
+    assert (told.type, told.reason) == ("Warning", "LabelsRestored")
+    assert found["metadata"]["name"] in told.message
+    assert (made.status, story.stands) == (None, ("Running", "AllTasksRunning"))
+    assert builders.asked(story.job, story.children, at(11)) == ()
+    story.settle(at(11))
+    assert (len(story.pods), story.own("Admitted")) == (3, ("True", "ByTest"))
+
+
+def test_an_unseen_prebuilt_workload_is_found_again() -> None:
+    story = Story({**QUEUE, kueue.PREBUILT: "theirs"})
+    sets = [{"name": "chief", "count": 1}, {"name": "worker", "count": 2}]
+    metadata = {"name": "theirs", "namespace": "default", "uid": "u", "resourceVersion": "7"}
+    theirs = {"apiVersion": kueue.API_VERSION, "kind": kueue.KIND, "metadata": metadata}
+    story.there[kueue.KIND, "theirs"] = {**theirs, "spec": {"queueName": "team-a", "podSets": sets}}
+    story.settle()
+    story.admit(at(10))
+    story.run(at(11))
+    hide(story)
+    assert len(relabels(story.look(at(20)))) == 1
+    story.settle(at(21))
+    assert (story.stands[0], len(story.pods)) == ("Running", 3)
+
+
+def test_a_workload_in_the_store_that_a_lookup_does_not_find_is_gone() -> None:
+    story = running()
+    unlabelled = hide(story)
+    story.put(unlabelled)  # the answer to a patch, of which a webhook has taken the label
+    story.there[kueue.KIND, unlabelled["metadata"]["name"]] = {"metadata": {"name": "x", "uid": "of another"}}
+    made = story.look(at(10))
+    assert kinds(made) == ["delete Pod"] * 3
+    assert "the job's Workload is gone" in story.job.status["message"]
+
+
+@pytest.mark.parametrize("how", ["gone", "going", "another's", "nobody's"])
+def test_a_workload_that_is_gone_or_not_the_jobs_stops_the_job(how: str) -> None:
+    story = running()
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "other", "uid": "x", "controller": True}
+    changes = {"going": {"deletionTimestamp": "2026-11-21T10:00:00Z"}, "another's": {"ownerReferences": [owner]}}
+    if how == "gone":
+        assert story.workload is not None
+        lose(story, story.workload)
+    else:
+        hide(story, **changes.get(how, {"ownerReferences": []}))
+    made = story.look(at(10))
+    assert kinds(made) == ["delete Pod"] * 3
+    assert story.stands == ("Suspended", "Queued")
+    assert "the job's Workload is gone" in story.job.status["message"]
+    assert "workload" not in story.job.status["queue"]
+
+
+def test_an_unseen_workload_that_was_evicted_stops_the_job() -> None:
+    story = running()
+    story.evict()
+    hide(story)
+    made = story.look(at(10))
+    assert kinds(made) == ["write Workload", *["delete Pod"] * 3]
+    assert "evicted by Kueue (Preempted: " in story.job.status["message"]
+    story.settle(at(20))
+    assert story.said("QuotaReserved") == ("False", "Pending")
+
+
+def test_the_unseen_workload_of_a_waiting_job_is_found_again() -> None:
+    story = Story()
+    story.settle()
+    hide(story)
+    made = story.look(at(10))
+    assert (kinds(made), len(relabels(made)), made.status) == (["write Workload"], 1, None)
+
+
+def test_the_end_of_a_job_is_written_to_its_unseen_workload() -> None:
+    story = running()
+    end(story, "chief", "worker")
+    story.look(at(20))
+    assert story.stands[0] == "Succeeded"
+    hide(story)
+    made = story.look(at(21))
+    (action,) = (one for one in made.actions if isinstance(one, PatchWorkload))
+    assert {one["type"] for one in action.body["status"]["conditions"]} >= {"Finished"}
+
+
+def test_a_change_of_a_workloads_status_is_written_before_its_labels() -> None:
+    """Whoever does not let it back holds up nothing else."""
+    story = running()
+    story.say(condition("PodsReady", False, "WaitForStart"))
+    hide(story)
+    made = story.look(at(20))
+    assert (kinds(made), relabels(made)) == (["write Workload"], [])
+
+
+@pytest.mark.parametrize("gone", [False, True])
+def test_an_ended_job_looks_up_its_unseen_workload_once(gone: bool) -> None:
+    story = running()
+    end(story, "chief", "worker")
+    story.settle(at(20))
+    assert story.said("Finished") == ("True", "Succeeded")
+    found = hide(story)
+    if gone:
+        del story.there[kueue.KIND, found["metadata"]["name"]]
+    made = story.look(at(30))
+    assert made.actions == ()
+    assert "workload" not in story.job.status["queue"]
+    assert plan(story.job, story.children, at(31)) == Plan()
+
+
+def scaled() -> Story:
+    """A job that runs with two workers, and has asked for four."""
+    story = Story(
+        checkpoint=CLAIM, replicaSpecs={"chief": {}, "worker": {"replicas": 2}}, elasticPolicy={"minReplicas": 1}
+    )
+    story.settle()
+    story.admit(flavours={"cpu": "spot"})
+    story.run()
+    story.scale(4)
+    story.settle(at(10))
+    return story
+
+
+def test_the_unseen_workload_with_the_quota_is_found_beside_one_that_asks_for_more() -> None:
+    story = scaled()
+    hide(story, story.workloads[2])
+    made = story.look(at(20))
+    assert (kinds(made), len(relabels(made))) == (["write Workload"], 1)
+    story.settle(at(21))
+    assert (story.stands[0], len(story.pods), len(story.workloads)) == ("Running", 3, 2)
+
+
+def test_a_workload_that_was_replaced_is_not_looked_up() -> None:
+    story = scaled()
+    asks, had = story.workloads[4], story.workloads[2]
+    check = {"name": "nodes", "state": "Pending", "message": "asking for 2 nodes"}
+    story.say(condition("QuotaReserved", True), of=asks, admission={"clusterQueue": "r"}, admissionChecks=[check])
+    lose(story, had)
+    assert builders.asked(story.job, story.children, at(20)) == ()
+    assert story.look(at(20)).actions == ()
+
+
+def test_a_job_that_was_suspended_gives_its_place_up() -> None:
+    story = running()
+    story.suspend(True)
+    assert kinds(story.look(at(10))) == ["delete Pod"] * 3
+    found = hide(story)
+    assert kinds(story.look(at(20))) == ["delete Workload"]
+    del story.there[kueue.KIND, found["metadata"]["name"]]
+    story.settle(at(21))
+    assert (story.stands, "queue" in story.job.status) == (("Suspended", "JobSuspended"), False)
+
+
+@pytest.mark.parametrize("state", [Kueue.ABSENT, Kueue.FORBIDDEN, Kueue.UNKNOWN])
+def test_no_workload_is_looked_up_without_kueue(state: Kueue) -> None:
+    story = running()
+    hide(story)
+    story.children = replace(story.children, kueue=state)
+    assert builders.asked(story.job, story.children, at(10)) == ()
+
+
+def test_a_job_that_never_had_a_workload_looks_up_none() -> None:
+    assert builders.asked(Story().job, Story().children, NOW) == ()

@@ -3,9 +3,15 @@
 
 from __future__ import annotations
 
-from dtjob.plan.record.failure import Cause, Failure
+import io
+import json
+
+import pytest
+
+from dtjob.plan.record.failure import LONGEST, Cause, Failure, ProgramEnd
+from dtjob_trainer.contract import log_line
 from tests.unit.operator import builders
-from tests.unit.operator.builders import NOW
+from tests.unit.operator.builders import NOW, last_line
 
 FAILURE = Failure(
     task=builders.task("worker-1"),
@@ -51,3 +57,111 @@ def test_a_failures_unknown_fields_are_left_out_of_the_status() -> None:
     gone = Failure(builders.task("chief-0"), Cause.DELETED, NOW, "digits-chief-0-0", "", "was deleted", "")
     assert gone.in_status().to_json().keys() == {"task", "pod", "cause", "reason", "time"}
     assert gone.sentence() == "chief-0 was deleted"
+
+
+@pytest.mark.parametrize(
+    ("told", "end"),
+    [
+        ({"exception": "KeyError: 'a b'"}, (False, "KeyError: 'a b'", False)),
+        ({"exception": 'ValueError: say "no" \\ = x', "stepped": True}, (True, 'ValueError: say "no" \\ = x', False)),
+        ({"exception": "OSError: ü…", "stepped": None, "transient": True}, (None, "OSError: ü…", True)),
+        ({"code": 3}, (False, "", False)),
+    ],
+)
+def test_the_last_line_is_read(told, end):
+    message = last_line(**told)
+    found = ProgramEnd.of(message)
+    assert (found.stepped, found.exception, found.transient) == end
+    assert found.said == message
+
+
+def test_the_trainers_last_line_is_parsed():
+    """The two packages never import each other but in tests."""
+    log_line = pytest.importorskip("dtjob_trainer.contract.log_line")
+    stream, facts = io.StringIO(), {"exitCode": 1, "stepped": False, "exception": 'A: "\n\\', "transient": True}
+    log_line.write(stream, "the training process ended", level="error", task="chief-0", step=3, facts=facts)
+    found = ProgramEnd.of(f"some output\n{stream.getvalue()}written a little later")
+    assert (found.stepped, found.exception, found.transient) == (False, 'A: " \\', True)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "",
+        "step 41\nstep 42",
+        'level=error exitCode=1 stepped=false exception="not ours: no time"',
+        'time=2026 level=error message="of a supervisor before 0.2: ending with 1"',
+        "time=2026 level=error exitCode=many stepped=false",
+        "[1, 2]",
+        "{",
+        '{"stepped": true, "task": "chief-0"}',
+        '{"of": "the program itself"}',
+        "[" * 100_000,
+        '{"a":' * 100_000,
+    ],
+)
+def test_other_messages_tell_nothing(message):
+    assert ProgramEnd.of(message) == ProgramEnd(said=message)
+
+
+def test_the_message_of_a_supervisor_killed_with_its_container_is_read():
+    message = json.dumps({"task": "chief-0", "attempt": 0, "stepped": False})
+    assert ProgramEnd.of(message) == ProgramEnd(stepped=False)
+
+
+def test_a_line_that_is_not_as_it_should_be_is_read_as_far_as_it_goes():
+    found = ProgramEnd.of('time=T level=error exitCode=1 stepped="false" transient=1 exception="\\ud800"')
+    assert (found.stepped, found.transient, found.exception) == (None, False, "?")
+    assert len(ProgramEnd.of(last_line(exception="x" * 2000)).exception) == LONGEST
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "alike"),
+    [
+        (
+            'NotFoundError: no OpKernel with these attrs: [config="", is_init=false, closes=2]. s…',
+            'NotFoundError: no OpKernel with these attrs: [closes=2, is_init=false, config=""]. s…',
+            True,
+        ),
+        ("ValueError: unknown {'b', 'a'} of (x, [c, d])", "ValueError: unknown {'a', 'b'} of (x, [d, c])", True),
+        ("ValueError: unknown {'b', 'a'}", "ValueError: unknown {'b', 'c'}", False),
+        ("OSError: [pid 17] at 0x7f3a", "OSError: [pid 4711] at 0xdeadbeef", True),
+        ("FileNotFoundError: '/tmp/tmpab12_x9z/a'", "FileNotFoundError: '/tmp/tmpqq77_11a/a'", True),
+        ("ValueError: run 3fa85f64-5717 at 10:00:01.5", "ValueError: run 0badcafe-1234 at 11:12:13.25", True),
+        ("ModuleNotFoundError: No module named 'a'", "ModuleNotFoundError: No module named 'b'", False),
+        ("ValueError: no", "TypeError: no", False),
+        ("", "", True),
+    ],
+)
+def test_exceptions_that_differ_only_in_run_specific_parts_are_alike(one, other, alike):
+    assert (ProgramEnd(exception=one).alike == ProgramEnd(exception=other).alike) is alike
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ('step=120 exitCode=1 stepped=true exception="ValueError: no"', "failed after step 120: ValueError: no"),
+        ('step=120 exitCode=1 stepped=false exception="ValueError: no"', "failed: ValueError: no"),  # restored
+        ("exitCode=1 stepped=true", "failed"),
+        ("step=7 exitCode=3 stepped=true", "failed after step 7"),
+    ],
+)
+def test_the_words_of_an_end_have_its_step_and_its_exception(line, words):
+    assert ProgramEnd.of(f"time=T level=error task=chief-0 {line}").words == words
+
+
+def test_the_exception_as_the_status_has_it():
+    assert ProgramEnd(exception="A: b: c").exception_json == {"type": "A", "message": "b: c"}
+    assert ProgramEnd(exception="AssertionError").exception_json == {"type": "AssertionError"}
+
+
+def test_a_last_line_in_json_is_read_like_logfmt(monkeypatch: pytest.MonkeyPatch) -> None:
+    facts = {"exitCode": 1, "stepped": False, "exception": "ValueError: no", "permanent": True}
+    told = []
+    for chosen in ("logfmt", "json"):
+        monkeypatch.setenv(log_line.FORMAT, chosen)
+        last = log_line.line("failed", time="2026-11-21T10:00:00.000Z", level="error", task="chief-0", facts=facts)
+        told += [ProgramEnd.of(f"Traceback\n{last}\n"), ProgramEnd.of(last)]
+    assert {one.exception for one in told} == {"ValueError: no"}
+    assert {(one.stepped, one.permanent, one.abort) for one in told} >= {(False, True, "")}
+    assert all(one.permanent for one in told)

@@ -17,9 +17,8 @@ from dtjob.objects.shared import shared_objects
 from dtjob.plan.plan import plan
 from dtjob.plan.seen.children import Children
 from dtjob.plan.seen.progress import (
-    final_reports,
+    latest_reports,
     next_write,
-    of_current_attempts,
     only_progress_differs,
     with_progress,
 )
@@ -72,7 +71,7 @@ def test_the_time_moves_only_with_the_rest():
 def test_checkpoints_never_go_back_and_silence_changes_nothing():
     old = with_progress(JOB, NONE, {"chief-0": {"checkpoint": SAVED}}, NOW)
     assert old.checkpoint_step == 100
-    assert with_progress(JOB, old, {"chief-0": {"checkpoint": {"step": 50, "time": "t"}}}, NOW) == old
+    assert with_progress(JOB, old, {"chief-0": {"checkpoint": {**SAVED, "step": 50}}}, NOW) == old
     assert with_progress(JOB, old, {}, NOW) == old
     assert NONE.checkpoint_step == -1
 
@@ -112,12 +111,12 @@ def test_the_last_report_of_a_finished_task_counts():
     job = builders.job()
     left = json.dumps({"step": 460, "model": "/checkpoints/model.keras"})
     views = builders.views(job, builders.pod(job, "chief-0", builders.ended(0, message=left)))
-    assert final_reports(views, {"chief-0": REPORT})["chief-0"] == {
+    assert latest_reports(views, {"chief-0": REPORT})["chief-0"] == {
         **REPORT, "step": 460, "model": "/checkpoints/model.keras",
     }  # fmt: skip
     for message in ("{half", "Training has ended", ""):
         views = builders.views(job, builders.pod(job, "chief-0", builders.ended(0, message=message)))
-        assert final_reports(views, {}) == {}
+        assert latest_reports(views, {}) == {}
 
 
 def test_the_termination_message_of_an_image_without_supervisor_is_no_report():
@@ -147,16 +146,16 @@ def test_the_last_words_of_a_finished_chief_stay_when_its_pod_goes():
 
 def test_the_termination_message_of_a_failed_task_is_no_report():
     views = builders.views(JOB, builders.pod(JOB, "chief-0", builders.ended(1, message=json.dumps({"step": 460}))))
-    assert final_reports(views, {"chief-0": REPORT}) == {"chief-0": REPORT}
+    assert latest_reports(views, {"chief-0": REPORT}) == {"chief-0": REPORT}
 
 
 def test_a_report_of_an_earlier_attempt_does_not_count():
     job = builders.job(status=builders.at_attempts({"chief-0": 1}))
     views = builders.views(job)
     old, now, unsaid = {"attempt": 0, "step": 9}, {"attempt": 1, "step": 3}, {"step": 4}
-    assert of_current_attempts(views, {"chief-0": old, "worker-1": old}) == {"worker-1": old}
+    assert latest_reports(views, {"chief-0": old, "worker-1": old}) == {"worker-1": old}
     for report in (now, unsaid):
-        assert of_current_attempts(views, {"chief-0": report}) == {"chief-0": report}
+        assert latest_reports(views, {"chief-0": report}) == {"chief-0": report}
 
 
 def test_only_the_evaluators_report_gives_the_evaluation():

@@ -13,7 +13,7 @@ from dtjob.api.spec.failure_rules import RuleAction
 from dtjob.api.spec.replica_specs import Role
 from dtjob.api.status.status import Status
 from dtjob.objects import labels, topology
-from dtjob.plan.record.conditions import EVALUATION_GIVEN_UP, holds
+from dtjob.plan.record.status import EVALUATION_GIVEN_UP, holds
 from dtjob.plan.seen.children import ended as has_ended
 from tests.unit.operator import builders
 from tests.unit.operator.simulation.facts import attempt_of, has_finished, told_to_end

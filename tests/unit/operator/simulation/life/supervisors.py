@@ -10,7 +10,7 @@ from hypothesis.stateful import precondition, rule
 
 from dtjob import times
 from dtjob.kube.endpoints.reports import supervisors_to_ask
-from dtjob.plan.seen.report import bounded
+from dtjob.plan.seen.report import read_report
 from tests.unit.operator.simulation.guarantees import Must
 from tests.unit.operator.simulation.life.stage import Stage
 
@@ -93,7 +93,7 @@ class Supervisors(Stage):
             claimed = more.get("checkpoint")
             if asked != "evaluator-0" and isinstance(claimed, dict) and type(claimed.get("step")) is int:
                 rules.saved[newest.directory] = max(saved, claimed["step"])  # nobody can tell that it is not there
-            if self.world.store.set_report(key, asked, bounded(told | more)):
+            if self.world.store.set_report(key, asked, read_report(told | more)):
                 self.world.queue.add(key)
 
     @rule(steps=st.integers(0, 100), saves=st.booleans())

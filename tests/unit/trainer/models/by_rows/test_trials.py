@@ -102,6 +102,67 @@ def test_labels_that_are_no_numbers_are_tried() -> None:
     assert seen(masked) == "neither"
 
 
+def ratio(each: Any, weights: Any) -> Any:
+    return tf.reduce_sum(each * weights) / tf.reduce_sum(weights)
+
+
+def in_function(y: Any, y_pred: Any) -> Any:
+    """All of it in a tf.function, which is one operation of the step."""
+
+    def masked(y: Any, y_pred: Any) -> Any:
+        return ratio(tf.reduce_sum(y_pred**2, -1), tf.cast(y != -100, y_pred.dtype))
+
+    return tf.function(masked, autograph=False)(y, y_pred)
+
+
+def in_branch(y: Any, y_pred: Any) -> Any:
+    mask = tf.cond(tf.shape(y)[0] > 0, lambda: y != -100, lambda: y == y)
+    return ratio(tf.reduce_sum(y_pred**2, -1), tf.cast(mask, y_pred.dtype))
+
+
+def in_list(y: Any, y_pred: Any) -> Any:
+    ignored = tf.reduce_any(y[:, None] == tf.constant([77, -100], y.dtype), -1)
+    return ratio(tf.reduce_sum(y_pred**2, -1), tf.cast(~ignored, y_pred.dtype))
+
+
+def after_many_numbers(y: Any, y_pred: Any) -> Any:
+    each = tf.reduce_sum(y_pred**2, -1)
+    for number in range(2, 30):
+        each += 0.001 * tf.abs(each - 1.5 * number)
+    return ratio(each, tf.cast(y != -100, y_pred.dtype))
+
+
+@pytest.mark.parametrize("masked", [in_function, in_branch, in_list, after_many_numbers])
+def test_masks_are_seen_wherever_the_loss_has_its_numbers(masked: Loss) -> None:
+    assert seen(masked, tf.TensorSpec([None], tf.int64)) == "neither"
+
+
+@pytest.mark.parametrize("dtype", [tf.int64, tf.float32])
+@pytest.mark.parametrize("table", [[1, 1, 1, 0], [1] * 500 + [9] + [1] * 500])
+def test_means_by_weights_of_classes_are_neither(table: list[int], dtype: Any) -> None:
+    def weighted(y: Any, y_pred: Any) -> Any:
+        weights = tf.gather(tf.constant(table, tf.float32), tf.cast(y, tf.int32))
+        return ratio(tf.reduce_sum(y_pred**2, -1), weights)
+
+    assert seen(weighted, tf.TensorSpec([None], dtype)) == "neither"
+
+
+def test_labels_that_are_not_equal_to_themselves_are_tried() -> None:
+    def masked(y: Any, y_pred: Any) -> Any:
+        known = tf.equal(y, y)
+        return ratio((tf.where(known, y, 0.0) - y_pred) ** 2, tf.cast(known, tf.float32))
+
+    assert seen(masked) == "neither"
+
+
+def test_a_mean_of_entries_of_a_table_stays_a_mean() -> None:
+    def weighted(y: Any, y_pred: Any) -> Any:
+        weights = tf.gather(tf.constant([1.0, 1.0, 5.0, 7.0]), tf.cast(y, tf.int32))
+        return tf.reduce_mean(tf.reduce_sum(y_pred**2, -1) * weights)
+
+    assert seen(weighted, tf.TensorSpec([None], tf.int64)) == "mean"
+
+
 def test_labels_choose_among_variables() -> None:
     assert seen(Center(), tf.TensorSpec([None], tf.int32)) == "mean"
 

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tensors that hold the batch's rows several times, one block after another: views of the same rows, for example.
+
+Rows of several replicas then have to be joined block by block. `tf.concat([view, other], 0)` makes such a tensor, and
+so does `tf.tile`. Where each row's parts are side by side, as where a time axis is folded into the rows, there is one
+block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import tensorflow as tf
+
+UNKNOWN = 0
+"""Other rows are beside those of the batch, so that nobody knows the blocks."""
+MOST_TENSORS = 3000
+"""A longer way back is not followed."""
+
+
+def blocks_of(tensor: Any, known: Collection[Any], counts: Mapping[Any, int]) -> int:
+    """How many blocks of the batch's rows `tensor` has, whose first dimension is open; UNKNOWN if nobody can say.
+
+    - known: keys of tensors where the way back ends; `counts` has the blocks of those that have not one.
+    """
+    found: dict[Any, int] = {}
+    stack = [(tensor, False)]
+    while stack and len(found) < MOST_TENSORS:
+        each, ready = stack.pop()
+        key = key_of(each)
+        if key in found:
+            continue
+        if key in known:
+            found[key] = counts.get(key, 1)
+            continue
+        inputs = [before for before in each.op.inputs if _has_rows(before)]
+        if ready:
+            found[key] = _made_of(each, {key_of(before): found.get(key_of(before), 1) for before in inputs})
+        else:
+            stack.append((each, True))
+            stack += [(before, False) for before in inputs]
+    return found.get(key_of(tensor), UNKNOWN)
+
+
+def apart(value: Any, blocks: int) -> Any:
+    """`value` of several blocks, with the blocks in a dimension of their own, after that of the rows."""
+    if blocks == 1:
+        return value
+    shape = tf.shape(value)
+    parts = tf.reshape(value, tf.concat([[blocks, shape[0] // blocks], shape[1:]], 0))
+    return tf.ensure_shape(_swapped(parts), [None, blocks, *value.shape[1:]])
+
+
+def together(value: Any, blocks: int) -> Any:
+    """What `apart` has taken apart, put together again."""
+    if blocks == 1:
+        return value
+    rest = value.shape[2:]
+    shape = tf.shape(value)
+    whole = tf.reshape(_swapped(value), tf.concat([[shape[0] * blocks], shape[2:]], 0))
+    return tf.ensure_shape(whole, [None, *rest])
+
+
+def key_of(tensor: Any) -> tuple[int, str]:
+    """What tells a tensor of a graph from all others."""
+    return id(tensor.graph), tensor.name
+
+
+def _made_of(tensor: Any, blocks: Mapping[Any, int]) -> int:
+    """The blocks of `tensor`, given those of its operation's inputs that have rows."""
+    operation, most = tensor.op, max(blocks.values(), default=1)
+    if UNKNOWN in blocks.values():
+        return UNKNOWN
+    match operation.type:
+        case "ConcatV2" if (axis := _static(operation.inputs[-1])) is None or axis % tensor.shape.rank == 0:
+            joined = [blocks.get(key_of(part)) for part in operation.inputs[:-1]]
+            return UNKNOWN if None in joined else sum(count or 0 for count in joined)
+        case "Tile":
+            times = _static(operation.inputs[1])
+            return most if times is None else most * int(times[0])
+        case "Reshape" if _is_stack(operation.inputs[0]):
+            return int(operation.inputs[0].shape[0])
+    return most
+
+
+def _has_rows(tensor: Any) -> bool:
+    shape = tensor.shape
+    return (
+        tensor.dtype not in (tf.resource, tf.variant) and bool(shape.rank) and (shape[0] is None or _is_stack(tensor))
+    )
+
+
+def _is_stack(tensor: Any) -> bool:
+    """Whether `tensor` has rows in its second dimension, as what `tf.stack` makes of several views."""
+    shape = tensor.shape
+    return bool(shape.rank and shape.rank > 1 and shape[0] is not None and shape[0] > 1 and shape[1] is None)
+
+
+def _static(tensor: Any) -> Any:
+    return tf.get_static_value(tensor)
+
+
+def _swapped(value: Any) -> Any:
+    """`value` with its first two dimensions in the place of each other."""
+    return tf.transpose(value, [1, 0, *range(2, value.shape.rank)])
