@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -60,7 +61,10 @@ class OfBatches(keras.callbacks.ModelCheckpoint):  # type: ignore[misc]
         (lambda: keras.callbacks.LambdaCallback(on_train_batch_end=print), "use on_epoch_begin and on_epoch_end$"),
     ],
 )
-def test_a_callback_for_batches_says_what_to_write_where_steps_would_run_side_by_side(given: Any, words: str) -> None:
+def test_a_callback_for_batches_says_what_to_write_where_steps_would_run_side_by_side(
+    given: Any, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # TensorBoard makes its directory
     (why,) = made(given(), asynchronous=True).one_at_a_time
     assert re.search(words, why)
     assert not made(given()).one_at_a_time
