@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,15 @@ Array = npt.NDArray[Any]
 
 PARTS = (5, 11)
 """Rows of the two parts."""
-ROWS = sum(PARTS)
+LARGE = (16, 112)
+"""Rows of two larger parts. Between them and those of PARTS are all numbers of rows, up to the sum, that a loss may
+compare its rows with, as `tf.math.top_k(each, tf.minimum(32, rows))` does."""
+MOST_ROWS = 4096
+"""A larger number is taken for no number of rows that the loss compares its rows with."""
+MOST_THRESHOLDS = 8
+"""How many such numbers above the sum of LARGE to try."""
+MOST_NUMBERS = 4_000_000
+"""How many numbers may be drawn at once for more rows than those of PARTS."""
 TIMES = 2
 """How often to draw each kind of numbers."""
 MOST_SPECIAL = 48
@@ -33,6 +41,17 @@ MOST_IN_ARRAY = 32
 MOST_SIZES = 16
 """How many sizes of tables to try, of which rows may choose entries."""
 _TINY = 1e-12
+
+
+class Drawn(NamedTuple):
+    """Numbers for the sources: of a first part, of a second part and of both."""
+
+    rows: tuple[int, int]
+    """Of the parts."""
+    first: list[Any]
+    second: list[Any]
+    both: list[Any]
+
 
 _known: dict[str, Kind] = {}
 _lock = threading.Lock()  # each replica is traced in a thread of its own
@@ -61,8 +80,8 @@ def _tried(part: Slice) -> Kind:
         return "neither"
     kinds: set[Kind] = {"mean", "sum"} if part.target.shape.rank == 0 else {"each"}
     informed = False
-    for parts in _made_up(part):
-        found = _kinds_of(function, *parts)
+    for drawn in _made_up(part):
+        found = _kinds_of(function, drawn)
         if found is not None:
             informed, kinds = True, kinds & found
         if not kinds:
@@ -70,16 +89,16 @@ def _tried(part: Slice) -> Kind:
     return kinds.pop() if informed and len(kinds) == 1 else "neither"
 
 
-def _kinds_of(function: Any, first: list[Any], second: list[Any], both: list[Any]) -> set[Kind] | None:
+def _kinds_of(function: Any, drawn: Drawn) -> set[Kind] | None:
     """What the loss may be, by these parts; None where they tell nothing."""
     try:
-        whole = np.asarray(function(*both), np.float64)
+        whole = np.asarray(function(*drawn.both), np.float64)
     except Exception:
         return None
     if not np.isfinite(whole).all():
         return None
     try:
-        a, b = (np.asarray(function(*each), np.float64) for each in (first, second))
+        a, b = (np.asarray(function(*each), np.float64) for each in (drawn.first, drawn.second))
     except Exception:
         return set()
     if whole.ndim:
@@ -87,9 +106,14 @@ def _kinds_of(function: Any, first: list[Any], second: list[Any], both: list[Any
         return {"each"} if joined.shape == whole.shape and _close(joined, whole) else set()
     if max(abs(a), abs(b), abs(whole)) < _TINY:
         return None
-    mean, total = (PARTS[0] * a + PARTS[1] * b) / ROWS, a + b
+    mean, total = _weighted(drawn.rows, a, b), a + b
     found: set[Kind] = {"mean"} if _close(mean, whole) else set()
     return found | ({"sum"} if _close(total, whole) else set())
+
+
+def _weighted(rows: tuple[int, int], a: Any, b: Any) -> Any:
+    """The mean of `a` and `b`, which are means of so many `rows`."""
+    return (rows[0] * a + rows[1] * b) / sum(rows)
 
 
 def _close(one: Any, other: Any) -> bool:
@@ -97,18 +121,34 @@ def _close(one: Any, other: Any) -> bool:
     return bool(np.isfinite(one).all() and np.allclose(one, other, rtol=1e-4, atol=1e-5 * size))
 
 
-def _made_up(part: Slice) -> Iterator[list[list[Any]]]:
-    """[first part, second part, both] of the sources, some times for each way to draw numbers."""
+def _made_up(part: Slice) -> Iterator[Drawn]:
+    """Numbers for the sources, some times for each way to draw them."""
     random = np.random.default_rng(0)
     for way in [*range(3)] * TIMES:
         yield _drawn(part.sources, way, random)
     constants = part.constants
+    for rows in _larger(part, constants):
+        for way in range(3):
+            yield _drawn(part.sources, way, random, rows=rows)
     for size in _sizes(part, constants):
         yield _drawn(part.sources, 2, random, below=size)
     of_rows = [place for place, source in enumerate(part.sources) if source.kind == "rows"]
     for value in _special(part, constants):
         for place in of_rows:
             yield _drawn(part.sources, 2, random, place, value)
+
+
+def _larger(part: Slice, constants: list[Any]) -> list[tuple[int, int]]:
+    """Rows of larger parts: LARGE, and parts with less and more rows than numbers that the loss may compare them with.
+
+    Not where a batch of so many rows has too many numbers.
+    """
+    shapes = [(source.blocks or 1, *source.tensor.shape[1:]) for source in part.sources if source.kind == "rows"]
+    of_row = sum(int(np.prod([size or 2 for size in shape])) for shape in shapes)
+    single = {int(value.flat[0]) for value in constants if value.size == 1 and abs(float(value.flat[0])) <= MOST_ROWS}
+    high = sorted(number for number in single if number >= sum(LARGE))[:MOST_THRESHOLDS]
+    parts = [LARGE, *((number // 2, number + number // 2) for number in high)]
+    return [rows for rows in parts if of_row * sum(rows) <= MOST_NUMBERS]
 
 
 def _sizes(part: Slice, constants: list[Any]) -> list[int]:
@@ -145,9 +185,13 @@ def _drawn(
     special: int | None = None,
     value: float | None = None,
     below: int = 2,
-) -> list[list[Any]]:
-    """Numbers drawn in one `way`; those of the source in the place `special` are `value` here and there. Whole numbers
-    are from 0 on and less than `below`."""
+    rows: tuple[int, int] = PARTS,
+) -> Drawn:
+    """Numbers drawn in one `way`. Whole numbers are from 0 on and less than `below`. The parts have so many `rows`.
+
+    - special: the place of a source whose numbers are `value` here and there. Other sources then have fractions: means
+      of a few whole numbers are alike too often.
+    """
     triples = []
     for place, source in enumerate(sources):
         if source.kind == "free":
@@ -155,13 +199,14 @@ def _drawn(
             triples.append([alike] * 3)
         elif source.kind == "mean":
             a, b = random.uniform(0.5, 3.0, 2)
-            means = (a, b, (PARTS[0] * a + PARTS[1] * b) / ROWS)
+            means = (a, b, _weighted(rows, a, b))
             triples.append([tf.constant(mean, source.tensor.dtype) for mean in means])
         else:
-            numbers = _rows(source, way, random, value if place == special else None, below)
-            three = (numbers[: PARTS[0]], numbers[PARTS[0] :], numbers)
+            is_special, is_other = place == special, special not in (None, place)
+            numbers = _rows(source, sum(rows), 0 if is_other else way, random, value if is_special else None, below)
+            three = (numbers[: rows[0]], numbers[rows[0] :], numbers)
             triples.append([tf.constant(_one_after_another(each), source.tensor.dtype) for each in three])
-    return [list(each) for each in zip(*triples, strict=True)]
+    return Drawn(rows, *(list(each) for each in zip(*triples, strict=True)))
 
 
 def _free(tensor: Any, random: Any) -> Array:
@@ -175,10 +220,9 @@ def _one_after_another(numbers: Array) -> Array:
     return np.concatenate(np.moveaxis(numbers, 1, 0))
 
 
-def _rows(source: Source, way: int, random: Any, value: float | None, below: int) -> Array:
-    """Numbers of the shape and type of the tensor, with as many rows as there are; its blocks are in the second
-    dimension."""
-    shape = (ROWS, source.blocks or 1, *(size or 2 for size in source.tensor.shape[1:]))
+def _rows(source: Source, rows: int, way: int, random: Any, value: float | None, below: int) -> Array:
+    """Numbers of the shape and type of the tensor, with so many `rows`; its blocks are in the second dimension."""
+    shape = (rows, source.blocks or 1, *(size or 2 for size in source.tensor.shape[1:]))
     kind = source.tensor.dtype
     if not kind.is_floating or way == 2:
         numbers = random.integers(0, 2 if kind == tf.bool else below, shape).astype(float)
@@ -186,7 +230,7 @@ def _rows(source: Source, way: int, random: Any, value: float | None, below: int
         numbers = random.normal(0.0, 2.0, shape)
     else:  # the parts differ in their mean
         numbers = random.uniform(0.05, 0.95, shape)
-        numbers = np.moveaxis(np.moveaxis(numbers, 0, -1) * np.linspace(0.1, 1.0, ROWS), -1, 0)
+        numbers = np.moveaxis(np.moveaxis(numbers, 0, -1) * np.linspace(0.1, 1.0, rows), -1, 0)
     if value is not None and _holds(kind, value):
         numbers = np.where(random.random(shape) < 0.4, value, numbers)
     return np.asarray(numbers).astype(kind.as_numpy_dtype)

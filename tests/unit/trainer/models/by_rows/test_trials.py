@@ -63,7 +63,7 @@ class Center:
         (lambda y, p: tf.nn.compute_average_loss(squares(y, p), global_batch_size=32), "sum"),
         (squares, "each"),
         (lambda y, p: tf.nn.relu(y - p), "each"),
-        (lambda y, p: tf.cond(tf.shape(y)[0] > 99, lambda: squares(y, p), lambda: 2.0 * squares(y, p)), "each"),
+        (lambda y, p: tf.cond(tf.shape(y)[0] > 9999, lambda: squares(y, p), lambda: 2.0 * squares(y, p)), "each"),
         (lambda y, p: squares(y, p) - tf.reduce_mean(p), "neither"),
         (lambda y, p: squares(y, p)[::-1], "neither"),
         (lambda y, p: tf.sqrt(tf.reduce_mean(squares(y, p))), "neither"),
@@ -80,6 +80,30 @@ class Center:
 )
 def test_each_loss_has_its_kind(loss: Loss, kind: str) -> None:
     assert seen(loss) == kind
+
+
+@pytest.mark.parametrize("most", [5, 18, 32, 100, 120, 256, 1000])
+def test_losses_that_compare_the_number_of_rows_are_neither(most: int) -> None:
+    def hardest(y: Any, y_pred: Any) -> Any:
+        return tf.reduce_mean(tf.math.top_k(squares(y, y_pred), tf.minimum(most, tf.shape(y)[0])).values)
+
+    def beyond(y: Any, y_pred: Any) -> Any:
+        mean = tf.reduce_mean(squares(y, y_pred))
+        return tf.cond(tf.shape(y)[0] > most, lambda: mean, lambda: 2.0 * mean)
+
+    def scaled(y: Any, y_pred: Any) -> Any:
+        each = squares(y, y_pred)
+        return tf.cond(tf.cast(tf.shape(y)[0], tf.float32) > float(most), lambda: each, lambda: 2.0 * each)
+
+    assert [seen(loss) for loss in (hardest, beyond, scaled)] == ["neither"] * 3
+
+
+def test_no_more_numbers_are_drawn_than_memory_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trials, "MOST_NUMBERS", 2 * 3 * sum(trials.LARGE) - 1)
+    rows = []
+    monkeypatch.setattr(trials, "_kinds_of", lambda function, drawn: rows.append(drawn.rows))
+    seen(lambda y, p: 7.0 * tf.reduce_mean(squares(y, p)))
+    assert set(rows) == {trials.PARTS}
 
 
 @pytest.mark.parametrize("padding", [0, -1, -100, 255])
