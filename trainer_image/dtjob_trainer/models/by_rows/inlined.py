@@ -3,21 +3,27 @@
 
 By itself it would be traced once, into a graph that later steps get again: also one that was traced to see which
 optimizers a step applies, and that applies none. And nobody would see losses and gradients in it.
+
+Functions with attributes stay functions: TensorFlow finds them by these. So it puts cuDNN's kernels in the place of an
+LSTM of tf_keras.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 from tensorflow.python.autograph.core import ag_ctx
 from tensorflow.python.autograph.impl.api import autograph_artifact
-from tensorflow.python.eager.polymorphic_function import autograph_util
+from tensorflow.python.eager.polymorphic_function import autograph_util, function_type_utils
 from tensorflow.python.eager.polymorphic_function.polymorphic_function import Function
+from tensorflow.python.framework import ops
+from tensorflow.python.util import variable_utils
 
 from dtjob_trainer.models.cuts import setting
 
@@ -45,25 +51,43 @@ def _watch() -> None:
 def _looking(own: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(own)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if not _inlining.get() or tf.executing_eagerly():
+        if not _inlining.get() or tf.executing_eagerly() or self._attributes:
             return own(self, *args, **kwargs)
-        given = _converted(args, self.input_signature or ())
+        given, named = _given(self, args, kwargs)
         if not self._autograph:
-            return self.python_function(*given, **kwargs)
+            return _returned(self.python_function(*given, **named))
         converted = autograph_util.py_func_from_autograph(self.python_function, self._experimental_autograph_options)
         with ag_ctx.ControlStatusCtx(ag_ctx.Status.UNSPECIFIED):  # what calls it may have been left unconverted
-            return converted(*given, **kwargs)
+            return _returned(converted(*given, **named))
 
     found: Callable[..., Any] = autograph_artifact(call)
     return found
 
 
-def _converted(args: Sequence[Any], signature: Sequence[Any]) -> list[Any]:
-    """`args` as a function would get them: those numbers are tensors of which its `signature` has the types."""
+def _given(function: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
+    """What the Python code of `function` is called with: numbers that its signature names, and arrays, are tensors."""
+    bound = function_type_utils.canonicalize_function_inputs(
+        args, kwargs, function.function_type, function._default_values
+    )
+    both = bound.args, bound.kwargs
+    if not any(map(_is_array, tf.nest.flatten(both))):
+        return both
+    found: tuple[Any, Any] = tf.nest.map_structure(
+        lambda value: tf.convert_to_tensor(value) if _is_array(value) else value, both
+    )
+    return found
 
-    def convert(spec: Any, value: Any) -> Any:
-        is_plain = isinstance(spec, tf.TensorSpec) and not isinstance(value, tf.Tensor | tf.Variable)
-        return tf.convert_to_tensor(value, spec.dtype) if is_plain else value
 
-    known = [convert(spec, value) for spec, value in zip(signature, args, strict=False)]
-    return [*known, *args[len(known) :]]
+def _is_array(value: Any) -> bool:
+    return isinstance(value, np.ndarray | np.generic)
+
+
+def _returned(values: Any) -> Any:
+    """`values` as a function returns them: tensors, also of numbers, and of variables as they are now."""
+    return tf.nest.map_structure(_as_tensor, variable_utils.convert_variables_to_tensors(values))
+
+
+def _as_tensor(value: Any) -> Any:
+    if value is None or isinstance(value, tf.TensorArray | tf.Operation):
+        return value
+    return ops.convert_to_tensor_or_composite(value)

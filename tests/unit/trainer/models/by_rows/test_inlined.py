@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+import pytest
 import tensorflow as tf
 
 from dtjob_trainer.models.by_rows import inlined
@@ -67,3 +69,57 @@ def test_numbers_are_tensors_of_the_types_in_the_signature() -> None:
         return value * tf.cast(times, value.dtype)
 
     assert "Cast" in traced(lambda value: inner(value, 3), inline=True)
+
+
+@tf.function(input_signature=[tf.TensorSpec([]), tf.TensorSpec([], tf.int32)])
+def signed(value: Any, times: Any) -> Any:
+    return value * tf.cast(times.dtype.is_integer, value.dtype) * tf.cast(times, value.dtype)
+
+
+@tf.function
+def of_array(array: Any, factor: float = 2.0) -> Any:
+    return factor * tf.reduce_sum(array) * len(array.get_shape())
+
+
+COUNT = tf.Variable(1.0)
+
+
+@tf.function
+def counted() -> Any:
+    return COUNT
+
+
+def counted_before(value: Any) -> Any:
+    before = counted()
+    COUNT.assign_add(value)
+    COUNT.assign_sub(value)
+    with tf.control_dependencies([COUNT.assign_add(value)]):
+        return tf.identity(before)
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda value: signed(value=value, times=3),
+        lambda value: signed(2.0, np.int32(3)) + value,
+        lambda value: of_array(np.ones(3)),
+        lambda value: of_array(array=[np.float32(1.0)][0]) + of_array(np.ones([2, 2], np.float32), factor=3.0),
+        lambda value: tf.function(lambda: [1.0, None, {"a": 2}])()[2]["a"].dtype.is_integer * value,
+        counted_before,
+    ],
+)
+def test_a_step_computes_the_same_as_with_functions(step: Any) -> None:
+    def inlining(value: Any) -> Any:
+        with inlined.functions():
+            return step(value)
+
+    COUNT.assign(1.0)
+    expected = tf.function(step, autograph=False)(tf.constant(7.0))
+    COUNT.assign(1.0)
+    assert tf.function(inlining, autograph=False)(tf.constant(7.0)).numpy() == expected.numpy()
+
+
+def test_functions_that_tensorflow_finds_by_attributes_stay() -> None:
+    """An LSTM of tf_keras is one on a GPU: TensorFlow exchanges it for cuDNN's."""
+    found = tf.function(tf.exp, autograph=False, experimental_attributes={"api_implements": "lstm_1"})
+    assert any("PartitionedCall" in each for each in traced(found, inline=True))
