@@ -15,6 +15,8 @@ import tensorflow as tf
 
 UNKNOWN = 0
 """Other rows are beside those of the batch, so that nobody knows the blocks."""
+_CHOOSES = ("StridedSlice", "Slice", "SplitV", "GatherV2")
+"""Types of operations that may give some of the rows, nobody knows which."""
 MOST_TENSORS = 3000
 """A longer way back is not followed."""
 
@@ -68,20 +70,59 @@ def key_of(tensor: Any) -> tuple[int, str]:
 
 
 def _made_of(tensor: Any, blocks: Mapping[Any, int]) -> int:
-    """The blocks of `tensor`, given those of its operation's inputs that have rows."""
+    """The blocks of `tensor`, given those of its operation's inputs that have rows. Of a stack: of each entry."""
     operation, most = tensor.op, max(blocks.values(), default=1)
     if UNKNOWN in blocks.values():
         return UNKNOWN
     match operation.type:
-        case "ConcatV2" if (axis := _static(operation.inputs[-1])) is None or axis % tensor.shape.rank == 0:
+        case "ConcatV2" if tensor.shape[0] is None and _axis(operation.inputs[-1], tensor.shape.rank) in (0, None):
             joined = [blocks.get(key_of(part)) for part in operation.inputs[:-1]]
             return UNKNOWN if None in joined else sum(count or 0 for count in joined)
-        case "Tile":
+        case "Tile" if tensor.shape[0] is None:
             times = _static(operation.inputs[1])
             return most if times is None else most * int(times[0])
-        case "Reshape" if _is_stack(operation.inputs[0]):
-            return int(operation.inputs[0].shape[0])
+        case "Reshape":
+            return _reshaped(operation.inputs[0], tensor, most)
+        case "Split" if _axis(operation.inputs[0], tensor.shape.rank) in (0, None):
+            return _divided(most, len(operation.outputs)) if tensor.shape[0] is None else most
+        case kind if kind in _CHOOSES and most > 1 and _chooses_rows(operation):
+            return UNKNOWN
     return most
+
+
+def _reshaped(before: Any, after: Any, blocks: int) -> int:
+    """The blocks of `after`, which is `before` in another shape."""
+    entries = [int(each.shape[0]) if _is_stack(each) else 1 for each in (before, after)]
+    return _divided(blocks * entries[0], entries[1])
+
+
+def _divided(blocks: int, parts: int) -> int:
+    return blocks // parts if blocks % parts == 0 else UNKNOWN
+
+
+def _chooses_rows(operation: Any) -> bool:
+    """Whether `operation`, of the _CHOOSES, gives other rows than all of those that it is given."""
+    value, *others = operation.inputs
+    if _is_stack(value):
+        return False
+    match operation.type:
+        case "StridedSlice":
+            masks = operation.get_attr("begin_mask") & operation.get_attr("end_mask")
+            strides = _static(others[2])
+            whole = masks & 1 and strides is not None and strides[0] == 1
+            return not (whole or operation.get_attr("ellipsis_mask") & 1 or operation.get_attr("new_axis_mask") & 1)
+        case "Slice":
+            begin, size = map(_static, others)
+            return begin is None or size is None or begin[0] != 0 or size[0] != -1
+        case "SplitV":
+            return _axis(others[1], value.shape.rank) in (0, None)
+    return value.shape[0] is None and _axis(others[1], value.shape.rank) in (0, None)  # GatherV2
+
+
+def _axis(tensor: Any, rank: int) -> int | None:
+    """The number of the dimension in `tensor`; None if it is not known."""
+    axis = _static(tensor)
+    return None if axis is None else int(axis) % rank
 
 
 def _has_rows(tensor: Any) -> bool:
