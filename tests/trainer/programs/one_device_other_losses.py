@@ -300,8 +300,22 @@ class Views(Step):
         return super().train_step((tf.concat([inputs, 0.8 * inputs + 0.1], 0), targets))
 
 
-def of_views(loss, rate):
-    model = Views([keras.Input((5,)), layers.Dense(4, "tanh"), layers.Dense(3)])
+class EachView(layers.Layer):
+    """Calls a layer with each of two views by itself."""
+
+    def build(self, input_shape):
+        self.inner = layers.Dense(3)
+        self.inner.build(input_shape)
+
+    def call(self, both):
+        return tf.concat([self.inner(view) for view in tf.split(both, 2)], 0)
+
+    def compute_output_shape(self, input_shape):
+        return (*input_shape[:-1], 3)
+
+
+def of_views(loss, rate, last=lambda: layers.Dense(3)):
+    model = Views([keras.Input((5,)), layers.Dense(4, "tanh"), last()])
     model.compile(sgd(rate), loss)
     return train(model, x[:54], y[:54])
 
@@ -313,6 +327,7 @@ def losses_of_views():
         apart=lambda: of_views(lambda y, both: tf.reduce_mean((both - tf.concat([y, 2.0 * y], 0)) ** 2), 0.05),
         near=lambda: of_views(lambda y, both: tf.reduce_mean(tf.square(tf.subtract(*tf.split(both, 2)))), 0.05),
         root=lambda: of_views(lambda y, both: tf.sqrt(tf.reduce_mean(both**2)), 0.05),
+        one_by_one=lambda: of_views(lambda y, both: tf.reduce_mean(views(y, both)), 0.2, EachView),
     )
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import tensorflow as tf
 
 UNKNOWN = 0
-"""Other rows are beside those of the batch, so that nobody knows the blocks."""
+"""Nobody knows the blocks: other rows are beside those of the batch, or some of several blocks were chosen."""
 _CHOOSES = ("StridedSlice", "Slice", "SplitV", "GatherV2")
 """Types of operations that may give some of the rows, nobody knows which."""
 MOST_TENSORS = 3000

@@ -115,7 +115,7 @@ def reported(value: Any, cut: Cut) -> Any:
             part = cut_out(value, traced.edge)
         except UnknownPartError:
             return value
-        kind = "mean" if part.follows_gradients or _beside(part) else trials.kind_of(part)
+        kind = "mean" if part.follows_gradients or _has_unknown_rows(part) else trials.kind_of(part)
         if kind == "neither":
             traced.spoken[key] = whole(part, cut)
         else:
@@ -141,8 +141,10 @@ def seen(value: Any, name: str | None = None) -> tuple[Slice | None, trials.Kind
         kind = trials.kind_of(part)
         if kind == "neither" and not part.differentiable:
             raise UnknownPartError("the program has written a gradient of its own")
-        if kind == "neither" and _beside(part):
-            raise UnknownPartError("it depends on other rows beside those of the batch")
+        if kind == "neither" and _has_unknown_rows(part):
+            raise UnknownPartError(
+                "it depends on rows beside those of the batch, or on some rows of several views of it"
+            )
     except UnknownPartError as error:
         _warn(value, name, f"is taken as a mean over rows, which may be wrong: {error}")
         return None, "mean"
@@ -163,8 +165,8 @@ def whole(part: Slice, cut: Cut, name: str | None = None) -> Any:
         return part.function()(*(blocks.together(each, source.blocks) for each, source in joined))
 
 
-def _beside(part: Slice) -> bool:
-    """Whether `part` depends on other rows beside those of the batch."""
+def _has_unknown_rows(part: Slice) -> bool:
+    """Whether `part` depends on rows of which nobody knows the blocks."""
     return any(source.blocks == blocks.UNKNOWN for source in part.sources)
 
 
