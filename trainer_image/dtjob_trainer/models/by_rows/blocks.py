@@ -72,7 +72,7 @@ def key_of(tensor: Any) -> tuple[int, str]:
 def _made_of(tensor: Any, blocks: Mapping[Any, int]) -> int:
     """The blocks of `tensor`, given those of its operation's inputs that have rows. Of a stack: of each entry."""
     operation, most = tensor.op, max(blocks.values(), default=1)
-    if UNKNOWN in blocks.values():
+    if UNKNOWN in blocks.values() or (most > 1 and operation.type in _CHOOSES and _chooses_rows(operation)):
         return UNKNOWN
     match operation.type:
         case "ConcatV2" if tensor.shape[0] is None and _axis(operation.inputs[-1], tensor.shape.rank) in (0, None):
@@ -85,8 +85,6 @@ def _made_of(tensor: Any, blocks: Mapping[Any, int]) -> int:
             return _reshaped(operation.inputs[0], tensor, most)
         case "Split" if _axis(operation.inputs[0], tensor.shape.rank) in (0, None):
             return _divided(most, len(operation.outputs)) if tensor.shape[0] is None else most
-        case kind if kind in _CHOOSES and most > 1 and _chooses_rows(operation):
-            return UNKNOWN
     return most
 
 
