@@ -332,6 +332,8 @@ class Reconciler:
             return
         logger.info("%s/%s: writing to Workload %s: %s", *key, action.name, action.why)
         self._store.apply(await self._cluster.patch_workload(key[0], action))
+        if action.repairs:
+            self._store.memory(key).summary.relabelled(kueue.KIND, action.name, action.body["metadata"]["labels"])
         self._queue.add(key)
 
     def _is_repaired_too_often(self, key: JobKey, uid: str) -> bool:
@@ -353,6 +355,7 @@ class Reconciler:
         if stored is None:  # of a pod that was asked for by name no watch tells that it has gone
             self._queue.add_after(key, LOOK_AGAIN_SECONDS)
             return
+        self._store.memory(key).summary.relabelled("Pod", action.name, action.labels)
         self._store.apply(stored)
         self._queue.add(key)  # the labels may be as before, which is no news to the store
 

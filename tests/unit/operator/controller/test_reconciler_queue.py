@@ -10,6 +10,7 @@ import pytest
 
 from dtjob.api.job import KIND, Job
 from dtjob.controller.cluster import ClusterError, Refused
+from dtjob.controller.pace.repair_limit import AT_ONCE
 from dtjob.controller.pace.status_delay import LONGEST_FIRST_SECONDS, MUCH
 from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.objects import kueue, labels
@@ -268,6 +269,21 @@ def test_a_job_trains_on_whose_workload_loses_its_label(restarted: bool) -> None
         made.kueue_says(condition("Evicted", True, "Preempted", "for another"))  # it is heard of again
         made.run(1)
         assert all(deleting(pod) for pod in made.pods.values())
+
+
+def test_a_label_that_is_taken_away_each_time_is_told_of_as_often_as_it_is_restored() -> None:
+    """It is left alone for ever longer, and an event that says `restored` at each look would be wrong."""
+    with training() as made:
+        calls = len(made.cluster.calls)
+        for _ in range(40):
+            if made.is_labelled:
+                made.take_label()
+            made.run(3)
+        restored = [one for one in made.cluster.calls[calls:] if one.startswith("patch")]
+        told = [one.message for one in made.cluster.events if one.reason == "LabelsRestored"]
+    assert AT_ONCE < len(restored) < 20
+    assert len(told) == len(restored)
+    assert all(made.workload.name in one and labels.JOB_NAME in one for one in told)
 
 
 def test_an_eviction_of_a_workload_that_lost_its_label_suspends_the_job() -> None:

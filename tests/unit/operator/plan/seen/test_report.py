@@ -92,7 +92,18 @@ _VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(("step", "time", "a")), inner),
     max_leaves=5,
 )
-_NAMES = ("step", "totalSteps", "epoch", "stage", "loss", "metrics", "stepsPerSecond", "etaSeconds", "checkpoint", "evaluation")
+_NAMES = (
+    "step",
+    "totalSteps",
+    "epoch",
+    "stage",
+    "loss",
+    "metrics",
+    "stepsPerSecond",
+    "etaSeconds",
+    "checkpoint",
+    "evaluation",
+)
 _REPORTS = st.dictionaries(st.sampled_from((*_NAMES, "resume", "model")), _VALUES)
 
 
