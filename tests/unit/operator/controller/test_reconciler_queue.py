@@ -16,6 +16,7 @@ from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.objects import kueue, labels
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import PatchWorkload
+from dtjob.plan.record.status import BLOCKED
 from dtjob.plan.seen.children import deleting, ended
 from dtjob.plan.seen.workload import Workload
 from tests.unit.operator import builders
@@ -307,6 +308,8 @@ def test_a_job_trains_on_though_its_workloads_label_cannot_be_restored() -> None
             calls = len(made.cluster.calls)
             made.run(600)
             assert trains(made)
+            blocked = next(one for one in made.job.status["conditions"] if one["type"] == BLOCKED)
+            assert (blocked["status"], str(error) in blocked["message"]) == ("True", True)
             assert len(made.cluster.calls) - calls < 60
             made.cluster.change("Pod", "digits-worker-0-0", lambda one: one.update(status=builders.ended(1)))
             made.run(120)
