@@ -26,6 +26,8 @@ MIN_SHARD_BYTES = 65536
 """With this every measured table has a shard on each server, and the other variables have one shard."""
 SAVES = 2
 """Saves of a run of `ps_saves.py`, before the last steps."""
+SIDES = {"fit": "dt.fit", "modelFit": "Model.fit", "train": "dt.train"}
+"""Of `ps_steps.py`, with their names in the table."""
 Table = Callable[[argparse.Namespace, Path], None]
 
 
@@ -66,14 +68,14 @@ def _expect_success(chief: Member) -> None:
 
 def steps(options: argparse.Namespace, folder: Path) -> None:
     """Print steps per second by number of workers and length of a step."""
-    print("| workers | a step, s | dt.fit, steps/s | of TensorFlow alone | dt.train, steps/s | of TensorFlow alone |")
-    print("|---:|---:|---:|---:|---:|---:|")
+    print(f"| workers | a step, s |{''.join(f' {side}, steps/s | of TensorFlow alone |' for side in SIDES.values())}")
+    print(f"|---:|---:|{'---:|---:|' * len(SIDES)}")
     for workers in options.workers:
         counts = {"chief": 1, "worker": workers, "ps": 1}
         where = folder / str(workers)
         for row in told_by(where, counts, "ps_steps.py", workers, options.rounds, None, *options.seconds):
             cells = [f"{workers}", f"{row['seconds']:g}"]
-            for side in ("fit", "train"):
+            for side in SIDES:
                 cells += [f"{statistics.median(row[side]):.1f}", f"{ratio(row[side], row[side + 'Alone']):.2f}"]
             _print_row(cells)
 

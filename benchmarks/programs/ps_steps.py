@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Steps of a fixed length under ParameterServer: ps_steps.py WORKERS ROUNDS FILE SECONDS…
 
-Writes to FILE, as JSON, a row for each length: steps per second of each round, by side. `fit` and `train` are dt.fit
-and dt.train. `fitAlone` and `trainAlone` are the same steps on the same batches, scheduled on TensorFlow's
-ClusterCoordinator.
+Writes to FILE, as JSON, a row for each length: steps per second of each round, by side. `fit`, `modelFit` and `train`
+are dt.fit, Model.fit and dt.train. `fitAlone`, `modelFitAlone` and `trainAlone` are the same steps on the same batches,
+scheduled on TensorFlow's ClusterCoordinator.
 """
 
 import json
@@ -59,7 +59,7 @@ def scheduled(step, *arrays):
 
 
 class Turns(keras.callbacks.Callback):
-    """Measures each epoch of dt.fit, and before it as many steps alone. The first of each does not count."""
+    """Measures each epoch of a fit, and before it as many steps alone. The first of each does not count."""
 
     def __init__(self, alone):
         super().__init__()
@@ -73,8 +73,8 @@ class Turns(keras.callbacks.Callback):
         self.rates.append(steps / (time.perf_counter() - self.began))
 
 
-def by_fit(seconds):
-    """The rates of dt.fit, and of the model's step alone."""
+def by_fit(seconds, fit):
+    """The rates of `fit`, and of the model's step alone."""
     model, optimizer = network(seconds), keras.optimizers.SGD(0.01)
     optimizer.build(model.trainable_variables)
     losses, count = tf.Variable(0.0), tf.Variable(0.0)
@@ -93,7 +93,7 @@ def by_fit(seconds):
 
     turns, trained = Turns(lambda: scheduled(step, x, y)), network(seconds)
     trained.compile(keras.optimizers.SGD(0.01), "mse")
-    dt.fit(trained, x, y, batch_size=1, epochs=rounds + 1, callbacks=[turns], verbose=0)
+    fit(trained, x, y, batch_size=1, epochs=rounds + 1, callbacks=[turns], verbose=0)
     return turns.rates[1:], turns.others[1:]
 
 
@@ -130,9 +130,11 @@ result = []
 for seconds in LENGTHS:
     steps = workers * max(4, round(TURN_SECONDS / seconds))
     x, y = np.zeros((steps, 4), np.float32), np.zeros((steps, 1), np.float32)
-    fit, fit_alone = by_fit(seconds)
-    train, train_alone = by_train(seconds)
-    result.append({"seconds": seconds, "fit": fit, "fitAlone": fit_alone, "train": train, "trainAlone": train_alone})
+    row = {"seconds": seconds}
+    row["fit"], row["fitAlone"] = by_fit(seconds, dt.fit)
+    row["modelFit"], row["modelFitAlone"] = by_fit(seconds, keras.Model.fit)
+    row["train"], row["trainAlone"] = by_train(seconds)
+    result.append(row)
     print(result[-1], flush=True)
 if dt.is_chief():
     file.write_text(json.dumps(result))

@@ -57,11 +57,11 @@ def difference(table: npt.NDArray[np.float64], tasks: Sequence[str], source: Sou
     marks of `tasks`. Empty if there is no difference that counts."""
     told, parts = "", table.reshape(len(tasks), len(PARTS), -1)
     for task, mine in zip(tasks[1:], parts[1:], strict=True):
-        where = f"{source.argument}: in the first batch of a pass, task {task} reads"
+        where, alone = f"{source.argument}: in the first batch of a pass, task {task} reads", mine[1][_ROWS] < 0
         for part, here, there in zip(PARTS, mine, parts[0], strict=True):
             if here[_ROWS] != there[_ROWS]:
                 return f"{where} {here[_ROWS]:.0f} examples and {tasks[0]} {there[_ROWS]:.0f}; {_MEND}", True
-            others, kind = f"{where} other {part} than {tasks[0]}", _kind(part, source, here, there)
+            others, kind = f"{where} other {part} than {tasks[0]}", _kind(part, source, here, there, alone)
             if kind == "refused":
                 return f"{others}: some examples would be trained on twice and others never; {_MEND}", True
             if kind == "told" and not told:
@@ -69,8 +69,9 @@ def difference(table: npt.NDArray[np.float64], tasks: Sequence[str], source: Sou
     return told, False
 
 
-def _kind(part: str, source: Source, here: npt.NDArray[np.float64], there: npt.NDArray[np.float64]) -> str:
-    """What to do about the marks of a part of a batch in two tasks."""
+def _kind(part: str, source: Source, here: npt.NDArray[np.float64], there: npt.NDArray[np.float64], alone: bool) -> str:
+    """What to do about the marks of a part of a batch in two tasks. `alone`: the batch has no targets, so that only its
+    inputs can tell."""
     exact = here[_EXACT] == there[_EXACT]
     if exact and np.allclose(here[_NEAR], there[_NEAR], rtol=NEARLY, atol=0):
         return ""
@@ -81,5 +82,5 @@ def _kind(part: str, source: Source, here: npt.NDArray[np.float64], there: npt.N
             return "told" if part == "inputs" else "refused"
         case _:  # random operations may make inputs, and mix floats of targets
             if part == "inputs":
-                return ""
+                return "told" if alone else ""
             return "told" if exact else "refused"

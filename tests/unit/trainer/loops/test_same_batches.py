@@ -64,6 +64,14 @@ def test_targets_that_may_be_random_are_reported_and_not_refused() -> None:
     assert (refused, "other targets than chief-0: if these are not random values" in told) == (False, True)
 
 
+def test_inputs_that_may_be_random_are_reported_where_there_is_nothing_else_to_compare() -> None:
+    def of(x: Any) -> list[float]:
+        return [*marks.of_rows(12, [x]), *marks.of_rows(-1, []), *marks.of_rows(-1, [])]
+
+    told, refused = difference(np.array([of(X), of(X[::-1])]), TASKS[:2], source("labels"))
+    assert (refused, "other inputs than chief-0: if these are not random values" in told) == (False, True)
+
+
 class Group:
     """Two tasks, of which the other one has these marks."""
 
