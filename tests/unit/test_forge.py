@@ -51,7 +51,7 @@ def _targets(step: dict[str, Any], job: dict[str, Any]) -> list[str]:
 
 
 def test_the_images_of_a_release_say_their_version_and_commit() -> None:
-    (run,) = (step["run"] for step in _jobs(RELEASE)[0]["steps"] if "docker build" in step.get("run", ""))
+    (run,) = (step["run"] for job in _jobs(RELEASE) for step in job["steps"] if "docker build " in step.get("run", ""))
     for name in ("VERSION", "REVISION"):
         assert re.search(rf'--build-arg "{name}=\$', run)
     builds = re.findall(r"docker build .*", run)
