@@ -94,6 +94,14 @@ RESOURCES = [
 RESOURCES_TAKEN: dict[str, Manifest] = {
     **{f"resources-{name}": resources(**amounts) for name, amounts in WITHIN.items()},
     **{f"resources-of-a-container-{name}": job(replicaSpecs=training(resources=one)) for name, one in WITHIN.items()},
+    **{
+        f"resources-of-a-container-{name}-left-empty": job(replicaSpecs=training(resources=one))
+        for name, one in {
+            "requests": {"requests": None},
+            "limits": {"limits": None, "requests": {"cpu": 1}},
+            "amount": {"limits": {"cpu": None}, "requests": {"cpu": 1, "example.com/gpu": None}},
+        }.items()
+    },
     "cpu-of-a-container-without-quotes": job(replicaSpecs=training(resources={"limits": {"cpu": 0.5}})),
     "mounts": job(
         replicaSpecs=pod(

@@ -50,7 +50,7 @@ NOT_RUN = {
     "ctr -n k8s.io images import ~/.cache/dtjob/images/operator.tar": _NO_NODE,
     "kubeconform -strict -schema-location default -schema-location "
     "crds/json-schema/{{.ResourceKind}}_{{.ResourceAPIVersion}}.json job.yaml": "a program that no package here has; "
-    "tests/unit/operator/crd/test_json_schema.py checks manifests with that schema",
+    "tests/unit/tools/test_json_schema.py checks manifests with that schema",
     "dtjob operator": _RUNS + "each test of tests/cluster/ with an operator runs it",
     "dtjob tensorboard JOB": _RUNS + "tests/cluster/test_streams_of_pods.py runs it and ends it",
     "helm test dtjob -n dtjob-system": "its pod must run: tests/cluster/test_chart.py and tests/e2e/ run it",

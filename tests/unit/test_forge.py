@@ -13,6 +13,7 @@ import yaml
 ROOT = Path(__file__).parents[2]
 FILES = sorted((ROOT / ".github").rglob("*.y*ml"))
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+RELEASE = ROOT / ".github" / "workflows" / "release.yml"
 TARGETS = set(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(), re.M))
 
 
@@ -47,3 +48,12 @@ def _targets(step: dict[str, Any], job: dict[str, Any]) -> list[str]:
         name = re.fullmatch(r"\$\{\{ matrix\.(\w+) \}\}", words.strip())
         found += matrix[name[1]] if name else [word for word in words.split() if "=" not in word]
     return found
+
+
+def test_the_images_of_a_release_say_their_version_and_commit() -> None:
+    (run,) = (step["run"] for job in _jobs(RELEASE) for step in job["steps"] if "docker build " in step.get("run", ""))
+    for name in ("VERSION", "REVISION"):
+        assert re.search(rf'--build-arg "{name}=\$', run)
+    builds = re.findall(r"docker build .*", run)
+    assert len(builds) == len(["operator", "trainer"])
+    assert all('"${labels[@]}"' in build for build in builds)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
@@ -112,3 +113,20 @@ def test_no_folder_has_more_files_than_a_reader_takes_in():
 def test_the_name_of_each_test_begins_with_its_subject():
     found = [f"{file}::{name}" for file, name in names_of_tests() if name.split("_")[1] in NO_SUBJECTS]
     assert not found, "say in the name what the test is about"
+
+
+NO_FILES = re.compile(r"/(test_)?x\.py$")
+"""Names of files that stand for any."""
+TEST_OF_OURS = re.compile(r"\btests/(?:\w+/)+\w+\.py\b")
+
+
+def test_the_tests_that_files_name_are_there():
+    """A hook of pre-commit that names a test that has moved lets nobody commit."""
+    named = {
+        (str(path.relative_to(ROOT)), test)
+        for path in committed()
+        if path.suffix in (".py", ".md", ".yaml", ".yml", ".toml") or path.name == "Makefile"
+        for test in TEST_OF_OURS.findall(path.read_text())
+    }
+    assert len(named) > 50
+    assert [one for one in sorted(named) if not (ROOT / one[1]).exists() and not NO_FILES.search(one[1])] == []

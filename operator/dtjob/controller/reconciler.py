@@ -332,16 +332,21 @@ class Reconciler:
             return
         logger.info("%s/%s: writing to Workload %s: %s", *key, action.name, action.why)
         self._store.apply(await self._cluster.patch_workload(key[0], action))
+        if action.repairs:
+            self._are_repaired(key, kueue.KIND, action, action.body["metadata"]["labels"])
         self._queue.add(key)
 
     def _is_repaired_too_often(self, key: JobKey, uid: str) -> bool:
-        """Whether the labels of this object were restored too often lately. If not, they are now."""
-        now = self._clock()
-        if wait := self._label_repairs.wait(uid, now):
+        """Whether the labels of this object were restored too often lately."""
+        wait = self._label_repairs.wait(uid, self._clock())
+        if wait:
             self._queue.add_after(key, wait.total_seconds())
-            return True
-        self._label_repairs.note(uid, now)
-        return False
+        return bool(wait)
+
+    def _are_repaired(self, key: JobKey, kind: str, action: Relabel | PatchWorkload, labels: Iterable[str]) -> None:
+        """Note that this object has its labels again. A call that failed is no repair: it is tried as others are."""
+        self._label_repairs.note(action.uid, self._clock())
+        self._store.memory(key).summary.relabelled(kind, action.name, labels)
 
     async def _relabel(self, key: JobKey, action: Relabel) -> None:
         """Restore the labels, unless that was done too often lately. The watch may have said that the pod is gone:
@@ -353,6 +358,7 @@ class Reconciler:
         if stored is None:  # of a pod that was asked for by name no watch tells that it has gone
             self._queue.add_after(key, LOOK_AGAIN_SECONDS)
             return
+        self._are_repaired(key, "Pod", action, action.labels)
         self._store.apply(stored)
         self._queue.add(key)  # the labels may be as before, which is no news to the store
 

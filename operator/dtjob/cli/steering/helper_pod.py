@@ -99,15 +99,16 @@ def running(cluster: Cluster, stored: Object, command: list[str], image: str | N
 
 
 def ended(cluster: Cluster, name: str) -> str:
-    """How the helper pod has ended, with the last line of its log; empty while it runs, or if nobody can tell."""
+    """How the helper pod has ended, and the last line of its log. Empty while it runs, or if nobody knows."""
     try:
         found = cluster.find("Pod", name)
-        said = "its pod was deleted" if found is None else _state(found)
-        if said == "running":
-            return ""
-        line = b"" if found is None else cluster.log(name, container=CONTAINER, tailLines=1)
     except ClientError:
         return ""
+    said, line = "its pod was deleted" if found is None else _state(found), b""
+    if said == "running":
+        return ""
+    with contextlib.suppress(ClientError):  # its node may be gone
+        line = b"" if found is None else cluster.log(name, container=CONTAINER, tailLines=1)
     return ": ".join(filter(None, (said, line.decode(errors="replace").strip())))
 
 

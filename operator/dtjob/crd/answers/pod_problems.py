@@ -37,8 +37,16 @@ def pod_problems(manifest: Value) -> list[Problem]:
 def _of_resources(manifest: Value) -> Iterator[Problem]:
     for containers in _LISTS:
         for path, resources in values_at(manifest, f"{_POD}.{containers}[].resources"):
-            broken = (rule for rule in RESOURCE_RULES if not rule.holds(resources))
+            there = _without_nulls(resources)
+            broken = (rule for rule in RESOURCE_RULES if not rule.holds(there))
             yield from (Problem(f"{path}.{rule.field}", rule.message) for rule in broken)
+
+
+def _without_nulls(resources: Value) -> Value:
+    """Amounts, and lists of them, that are null are as if left out."""
+    kinds = {kind: one for kind, one in resources.items() if one is not None}
+    amounts = ("limits", "requests")
+    return kinds | {kind: {k: v for k, v in kinds[kind].items() if v is not None} for kind in amounts if kind in kinds}
 
 
 def _of_mounts(manifest: Value) -> Iterator[Problem]:

@@ -98,7 +98,7 @@ class Reports:
             if one.only_if_chief_silent:
                 self._store.forget_report(one.job, one.task)
         for one in found:
-            if one not in self._tasks:
+            if one not in self._tasks or self._tasks[one].done():  # it ends only by a bug, or with `poll_forever`
                 self._tasks[one] = asyncio.create_task(self._ask_forever(one))
         namespaces = {one.job[0] for one in found}
         for key in [key for key in self._slots_of if key[0] not in namespaces]:

@@ -7,7 +7,6 @@ One that was deleted is made again, and one that was left behind goes. A cluster
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import Sequence
 
@@ -73,8 +72,13 @@ class PodGroups:
             await asyncio.gather(*watching.values(), return_exceptions=True)
 
     async def _watch(self, kind: str) -> None:
-        with contextlib.suppress(NotServed):  # a resync finds when it is served again
+        """Watch until it ends. Then a resync lists them again, and the watch begins anew."""
+        try:
             await self._informers[kind].watch()
+        except NotServed as error:
+            logger.info("the watch of %ss: %s", kind, error)
+        except Exception:
+            logger.exception("the watch of %ss ended, a bug in dtjob", kind)
         self._listed.discard(kind)
         self._changed.set()
 

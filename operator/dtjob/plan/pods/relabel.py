@@ -10,28 +10,17 @@ from dtjob.plan.draft import Draft
 from dtjob.plan.seen.children import TaskView
 from dtjob.plan.seen.pod_facts import facts_of
 
-NAMED = 3
-"""How many pods an event names before it counts the rest."""
-
 
 def restore_labels(draft: Draft) -> None:
-    """Restore the labels that our pods have lost, and tell users."""
+    """Restore the labels that our pods have lost."""
     situation = draft.situation
     name, uid = situation.group_job.metadata.name, situation.group_job.metadata.uid
-    found = [
+    draft.do(
         Relabel(pod["metadata"]["name"], pod["metadata"]["uid"], _lost(name, uid, view, pod))
         for view in situation.views
         for pod in view.pods
         if not (facts := facts_of(pod)).labelled or (pod is view.pod and facts.serves != uid)
-    ]
-    if not found:
-        return
-    names = ", ".join(one.name for one in found[:NAMED])
-    more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
-    changed = ", ".join(sorted(found[0].labels))
-    draft.do(found)
-    message = f"Somebody changed labels by which dtjob finds its pods ({changed}); they are restored on {names}{more}"
-    draft.add_event("Warning", "LabelsRestored", message)
+    )
 
 
 def _lost(name: str, uid: str, view: TaskView, pod: Manifest) -> dict[str, str]:

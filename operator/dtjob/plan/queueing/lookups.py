@@ -117,5 +117,3 @@ def restore_labels(draft: Draft, workload: Workload) -> None:
     job = draft.situation.group_job
     metadata = shared.owned_metadata(job, workload.name, {kueue.JOB_UID: job.metadata.uid})
     draft.do([workload.label(metadata["labels"])])
-    said = f"Somebody removed the label {labels.JOB_NAME}, by which dtjob finds Workload {workload.name}; restored"
-    draft.add_event("Warning", "LabelsRestored", said)

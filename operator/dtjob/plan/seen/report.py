@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 MOST_ENTRIES = 64
@@ -63,6 +63,12 @@ def _whole(value: Any) -> int | None:
     return int(number) if number is not None and number == int(number) and abs(number) < LARGEST else None
 
 
+def _int32(value: Any) -> int | None:
+    """A whole number for a field of format int32, which an API server checks."""
+    number = _whole(value)
+    return number if number is not None and -(2**31) <= number < 2**31 else None
+
+
 def _seconds(value: Any) -> float | None:
     number = _number(value)
     return number if number is not None and abs(number) < MOST_SECONDS else None
@@ -88,8 +94,8 @@ def _time(value: Any) -> str | None:
     if not isinstance(value, str) or not _TIME.fullmatch(value):
         return None
     try:
-        datetime.fromisoformat(value)
-    except ValueError:
+        datetime.fromisoformat(value).astimezone(UTC)
+    except (ValueError, OverflowError):  # in UTC its year may be 0 or 10000
         return None
     return value
 
@@ -108,7 +114,8 @@ def _each(of: Callable[[Any], Any]) -> Callable[[Any], dict[str, Any] | None]:
 
 
 _REPORT: Known = {
-    **dict.fromkeys(("step", "totalSteps", "epoch", "stage", "restoredStep", "attempt", "incarnation"), _whole),
+    **dict.fromkeys(("step", "totalSteps", "epoch", "restoredStep"), _whole),
+    **dict.fromkeys(("stage", "attempt", "incarnation"), _int32),
     **dict.fromkeys(("task", "jobUid", "state", "message", "resume", "model"), _text),
     **dict.fromkeys(("loss", "stepsPerSecond"), _number),
     "etaSeconds": _seconds,

@@ -8,11 +8,12 @@ from typing import Any, cast
 
 import pytest
 
-from dtjob.controller.cluster import Cluster, ClusterError
+from dtjob.controller.cluster import Cluster, ClusterError, Refused
 from dtjob.controller.lookup import look_up
 from dtjob.controller.pace.slots import CALLS_OF_A_JOB, Slots
 from dtjob.objects import labels
 from dtjob.objects.manifest import Manifest
+from dtjob.plan.record.status import BLOCKED
 from dtjob.plan.seen.children import Children, Unread
 from tests.unit.operator import builders
 from tests.unit.operator.controller.test_reconciler import all_run, phase, world
@@ -203,3 +204,18 @@ async def test_a_look_that_failed_asks_for_no_more_pods() -> None:
     await asyncio.sleep(0.2)
     assert cluster.calls == asked, "calls of which nobody takes the answer"
     assert asked <= 2 * CALLS_OF_A_JOB
+
+
+def test_a_label_that_cannot_be_restored_is_said_in_the_status() -> None:
+    with world(builders.job()) as made:
+        running(made)
+        made.cluster.failing = {f"relabel {CHIEF}": Refused("denied the request")}
+        take_label(made, CHIEF, labels.ROLE)
+        made.run(120)
+        blocked = next(one for one in made.job.status["conditions"] if one["type"] == BLOCKED)
+        assert (blocked["status"], "denied the request" in blocked["message"]) == ("True", True)
+        assert "LabelsRestored" not in [event.reason for event in made.cluster.events]
+        made.cluster.failing = {}
+        made.run(120)
+        assert labels.of(made.pods[CHIEF])[labels.ROLE] == "chief"
+        assert BLOCKED not in [one["type"] for one in made.job.status["conditions"] if one["status"] == "True"]

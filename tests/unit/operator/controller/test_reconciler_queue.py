@@ -10,11 +10,13 @@ import pytest
 
 from dtjob.api.job import KIND, Job
 from dtjob.controller.cluster import ClusterError, Refused
+from dtjob.controller.pace.repair_limit import AT_ONCE
 from dtjob.controller.pace.status_delay import LONGEST_FIRST_SECONDS, MUCH
 from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.objects import kueue, labels
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import PatchWorkload
+from dtjob.plan.record.status import BLOCKED
 from dtjob.plan.seen.children import deleting, ended
 from dtjob.plan.seen.workload import Workload
 from tests.unit.operator import builders
@@ -270,6 +272,21 @@ def test_a_job_trains_on_whose_workload_loses_its_label(restarted: bool) -> None
         assert all(deleting(pod) for pod in made.pods.values())
 
 
+def test_a_label_that_is_taken_away_each_time_is_told_of_as_often_as_it_is_restored() -> None:
+    """It is left alone for ever longer, and an event that says `restored` at each look would be wrong."""
+    with training() as made:
+        calls = len(made.cluster.calls)
+        for _ in range(40):
+            if made.is_labelled:
+                made.take_label()
+            made.run(3)
+        restored = [one for one in made.cluster.calls[calls:] if one.startswith("patch")]
+        told = [one.message for one in made.cluster.events if one.reason == "LabelsRestored"]
+    assert AT_ONCE < len(restored) < 20
+    assert len(told) == len(restored)
+    assert all(made.workload.name in one and labels.JOB_NAME in one for one in told)
+
+
 def test_an_eviction_of_a_workload_that_lost_its_label_suspends_the_job() -> None:
     with training() as made:
         made.take_label()
@@ -291,6 +308,8 @@ def test_a_job_trains_on_though_its_workloads_label_cannot_be_restored() -> None
             calls = len(made.cluster.calls)
             made.run(600)
             assert trains(made)
+            blocked = next(one for one in made.job.status["conditions"] if one["type"] == BLOCKED)
+            assert (blocked["status"], str(error) in blocked["message"]) == ("True", True)
             assert len(made.cluster.calls) - calls < 60
             made.cluster.change("Pod", "digits-worker-0-0", lambda one: one.update(status=builders.ended(1)))
             made.run(120)

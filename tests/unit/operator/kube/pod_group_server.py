@@ -27,7 +27,7 @@ class Server:
         self.version = 100
         self.error: ClusterError | None = None
         self.deleted: list[str] = []
-        self.events: asyncio.Queue[tuple[str, Manifest] | ClusterError] = asyncio.Queue()
+        self.events: asyncio.Queue[tuple[str, Manifest] | Exception] = asyncio.Queue()
 
     async def call(self, method: str, path: str) -> dict[str, Any]:
         self.calls.append(f"{method} {path}")
@@ -51,7 +51,7 @@ class Server:
         self.calls.append(f"WATCH {kind} from {version}")
         while True:
             event = await self.events.get()
-            if isinstance(event, ClusterError):
+            if isinstance(event, Exception):
                 raise event
             yield event
 

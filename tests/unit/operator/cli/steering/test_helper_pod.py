@@ -102,3 +102,8 @@ def test_a_pod_that_ends_says_so_with_the_last_line_of_its_log(
 
 def test_a_pod_that_was_deleted_has_ended(cluster: Cluster) -> None:
     assert ended(cluster, "digits-helper-1") == "its pod was deleted"
+
+
+def test_a_pod_that_ended_says_so_though_its_log_is_gone(server: ApiServer, cluster: Cluster) -> None:
+    server.answer(f"GET {PODS}/digits-helper-1", with_state({"terminated": {"exitCode": 1}}))
+    assert ended(cluster, "digits-helper-1") == "failed (1)"

@@ -296,6 +296,49 @@ async def test_a_bug_in_one_answer_ends_nothing(monkeypatch: pytest.MonkeyPatch)
         await polling
 
 
+async def test_supervisors_are_asked_again_when_polling_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process starts a loop again that has ended, whatever ended it."""
+    asked = asyncio.Event()
+
+    async def read_status(host: str, port: int) -> Any:
+        asked.set()
+        raise NoStatus("ConnectTimeout", "no answer")
+
+    monkeypatch.setattr(reports, "read_status", read_status)
+    made = reports.Reports(stored(builders.job()), WorkQueue(), 0.001)
+    for _ in range(2):
+        asked.clear()
+        polling = asyncio.create_task(made.poll_forever())
+        async with asyncio.timeout(5):
+            await asked.wait()
+        polling.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await polling
+
+
+async def test_a_bug_in_taking_a_silence_in_does_not_end_the_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = 0
+
+    async def read_status(host: str, port: int) -> Any:
+        nonlocal asked
+        asked += 1
+        raise NoStatus("ConnectTimeout", "no answer")
+
+    def set_silence(*_: Any) -> bool:
+        raise RuntimeError("what nobody thought of")
+
+    store = stored(builders.job())
+    monkeypatch.setattr(reports, "read_status", read_status)
+    monkeypatch.setattr(store, "set_silence", set_silence)
+    polling = asyncio.create_task(reports.Reports(store, WorkQueue(), 0.001).poll_forever())
+    async with asyncio.timeout(5):
+        while asked < 3:
+            await asyncio.sleep(0.001)
+    polling.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await polling
+
+
 def supervisor(namespace: str, number: int = 0) -> reports.Supervisor:
     return reports.Supervisor((namespace, f"job-{number}"), "chief-0", f"{namespace}-{number}", namespace, 2223)
 

@@ -119,7 +119,10 @@ async def test_an_api_that_is_away_holds_up_no_resync(caplog: pytest.LogCaptureF
     assert "not listed: away" in caplog.text
 
 
-async def test_pod_groups_of_the_providers_in_use_are_watched():
+@pytest.mark.parametrize(
+    "error", [NotServed("no such kind any more"), RuntimeError("what nobody thought of")], ids=["away", "a bug"]
+)
+async def test_pod_groups_of_the_providers_in_use_are_watched(error: Exception):
     server, store = Server(), Store()
     store.apply(stored())
     pod_groups, _ = of(server, store)
@@ -130,7 +133,7 @@ async def test_pod_groups_of_the_providers_in_use_are_watched():
     assert server.calls == [f"LIST {KUBERNETES} None", f"WATCH {KUBERNETES} from 100"]
     await server.events.put(("DELETED", group(version=102)))
     await until(lambda: not store.children(KEY).objects)
-    await server.events.put(NotServed("no such kind any more"))
+    await server.events.put(error)
     await until(server.events.empty)
     await pod_groups.resync()
     await until(lambda: server.calls.count(f"WATCH {KUBERNETES} from 100") == 2)

@@ -225,9 +225,6 @@ def test_an_unseen_workload_is_looked_up_first_and_gets_its_labels_again() -> No
         kueue.JOB_UID: builders.JOB_UID,
     }
     assert kinds(made) == ["write Workload"]
-    (told,) = made.events
-    assert (told.type, told.reason) == ("Warning", "LabelsRestored")
-    assert found["metadata"]["name"] in told.message
     assert (made.status, story.stands) == (None, ("Running", "AllTasksRunning"))
     assert builders.asked(story.job, story.children, at(11)) == ()
     story.settle(at(11))

@@ -64,6 +64,10 @@ def test_texts_and_names_are_bounded() -> None:
         ({"checkpoint": {"step": 5, "time": "2026-13-41T10:00:02Z"}}, {"checkpoint": {"step": 5}}),
         ({"checkpoint": {"step": 5, "time": "2026-11-21"}}, {"checkpoint": {"step": 5}}),
         ({"checkpoint": {"step": 5, "time": 7}}, {"checkpoint": {"step": 5}}),
+        ({"checkpoint": {"step": 5, "time": "0001-01-01T00:00:00+14:00"}}, {"checkpoint": {"step": 5}}),
+        ({"checkpoint": {"step": 5, "time": "9999-12-31T23:59:59-14:00"}}, {"checkpoint": {"step": 5}}),
+        ({"step": 2**31, "stage": 2**31, "incarnation": 2**31, "attempt": -(2**31) - 1}, {"step": 2**31}),
+        ({"stage": 2**31 - 1}, {"stage": 2**31 - 1}),
         ({"checkpoint": {"step": "5"}}, {}),
         ({"checkpoint": {"step": 5, "time": "2026-11-31T10:00:00Z"}}, {"checkpoint": {"step": 5}}),
         ({"checkpoint": 3, "evaluation": "none"}, {}),
@@ -88,7 +92,18 @@ _VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(("step", "time", "a")), inner),
     max_leaves=5,
 )
-_NAMES = ("step", "totalSteps", "epoch", "loss", "metrics", "stepsPerSecond", "etaSeconds", "checkpoint", "evaluation")
+_NAMES = (
+    "step",
+    "totalSteps",
+    "epoch",
+    "stage",
+    "loss",
+    "metrics",
+    "stepsPerSecond",
+    "etaSeconds",
+    "checkpoint",
+    "evaluation",
+)
 _REPORTS = st.dictionaries(st.sampled_from((*_NAMES, "resume", "model")), _VALUES)
 
 
@@ -101,7 +116,8 @@ def fits(value: Any, schema: dict[str, Any]) -> bool:
                 fits(one, described[n]) for n, one in value.items() if n in described
             )
         case "integer":
-            return isinstance(value, int) and -(2**63) <= value < 2**63
+            bits = 32 if schema["format"] == "int32" else 64
+            return isinstance(value, int) and -(2 ** (bits - 1)) <= value < 2 ** (bits - 1)
         case "number":
             return isinstance(value, (int, float)) and not isinstance(value, bool)
     return isinstance(value, str)
