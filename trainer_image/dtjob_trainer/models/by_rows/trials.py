@@ -30,8 +30,14 @@ MOST_ROWS = 4096
 """A larger number is taken for no number of rows that the loss compares its rows with."""
 MOST_THRESHOLDS = 8
 """How many such numbers above the sum of LARGE to try."""
+FEW = (2, 3)
+"""Rows of the two parts where rows are large."""
 MOST_NUMBERS = 4_000_000
-"""How many numbers may be drawn at once for more rows than those of PARTS."""
+"""How many numbers may be drawn at once, but for the rows of FEW."""
+MOST_IN_ALL = 150_000_000
+"""How many numbers may be drawn in all for a loss, after the first draws."""
+FIRST_DRAWS = 12
+"""How many draws there are in any case. Limits are counts and no times, so that all tasks find the same."""
 TIMES = 2
 """How often to draw each kind of numbers."""
 MOST_SPECIAL = 48
@@ -123,19 +129,35 @@ def _close(one: Any, other: Any) -> bool:
 
 def _made_up(part: Slice) -> Iterator[Drawn]:
     """Numbers for the sources, some times for each way to draw them."""
-    random = np.random.default_rng(0)
-    for way in [*range(3)] * TIMES:
-        yield _drawn(part.sources, way, random)
+    random, of_row, spent = np.random.default_rng(0), _numbers_of_row(part), 0
+    usual = PARTS if of_row * sum(PARTS) <= MOST_NUMBERS else FEW
+    for number, how in enumerate(_draws(part)):
+        rows = how.pop("rows", usual)
+        spent += of_row * sum(rows)
+        if number >= FIRST_DRAWS and spent > MOST_IN_ALL:
+            return
+        yield _drawn(part.sources, random=random, rows=rows, **how)
+
+
+def _draws(part: Slice) -> Iterator[dict[str, Any]]:
+    """Arguments of `_drawn`. What tells most comes first."""
     constants = part.constants
-    for rows in _larger(part, constants):
-        for way in range(3):
-            yield _drawn(part.sources, way, random, rows=rows)
-    for size in _sizes(part, constants):
-        yield _drawn(part.sources, 2, random, below=size)
+    exact, beside = _special(part, constants)
     of_rows = [place for place, source in enumerate(part.sources) if source.kind == "rows"]
-    for value in _special(part, constants):
-        for place in of_rows:
-            yield _drawn(part.sources, 2, random, place, value)
+    of_rows.sort(key=lambda place: bool(part.sources[place].tensor.dtype.is_floating))  # labels have masks most often
+    ways: list[dict[str, Any]] = [{"way": way} for way in range(3)]
+    yield from (dict(each) for each in ways)
+    yield from ({"way": 2, "special": place, "value": value} for value in exact for place in of_rows)
+    yield from ({"way": 2, "below": size} for size in _sizes(part, constants))
+    yield from ({**each, "rows": rows} for rows in _larger(part, constants) for each in ways)
+    yield from (dict(each) for _ in range(1, TIMES) for each in ways)
+    yield from ({"way": 2, "special": place, "value": value} for value in beside for place in of_rows)
+
+
+def _numbers_of_row(part: Slice) -> int:
+    """How many numbers one row of all sources has."""
+    shapes = [(source.blocks or 1, *source.tensor.shape[1:]) for source in part.sources if source.kind == "rows"]
+    return sum(int(np.prod([size or 2 for size in shape])) for shape in shapes)
 
 
 def _larger(part: Slice, constants: list[Any]) -> list[tuple[int, int]]:
@@ -143,12 +165,10 @@ def _larger(part: Slice, constants: list[Any]) -> list[tuple[int, int]]:
 
     Not where a batch of so many rows has too many numbers.
     """
-    shapes = [(source.blocks or 1, *source.tensor.shape[1:]) for source in part.sources if source.kind == "rows"]
-    of_row = sum(int(np.prod([size or 2 for size in shape])) for shape in shapes)
     single = {int(value.flat[0]) for value in constants if value.size == 1 and abs(float(value.flat[0])) <= MOST_ROWS}
     high = sorted(number for number in single if number >= sum(LARGE))[:MOST_THRESHOLDS]
     parts = [LARGE, *((number // 2, number + number // 2) for number in high)]
-    return [rows for rows in parts if of_row * sum(rows) <= MOST_NUMBERS]
+    return [rows for rows in parts if _numbers_of_row(part) * sum(rows) <= MOST_NUMBERS]
 
 
 def _sizes(part: Slice, constants: list[Any]) -> list[int]:
@@ -157,18 +177,19 @@ def _sizes(part: Slice, constants: list[Any]) -> list[int]:
     return sorted({size for shape in shapes for size in shape if size is not None and size > 2})[:MOST_SIZES]
 
 
-def _special(part: Slice, constants: list[Any]) -> list[float]:
-    """The numbers that the program may compare rows with, and those beside them; and those of rows that choose another
-    entry of a table than the first."""
+def _special(part: Slice, constants: list[Any]) -> tuple[list[float], list[float]]:
+    """The numbers that the program may compare rows with, or that choose another entry of a table than the first; and
+    those beside them."""
     numbers = [float(number) for value in constants if value.size <= MOST_IN_ARRAY for number in value.flat]
     tables = [np.flatnonzero(value != value[0]) for value in constants if value.ndim == 1 and value.size]
     numbers += [float(others[0]) for others in tables if others.size]
     known = [number for number in dict.fromkeys(numbers) if abs(number) < 1e9]
     near = dict.fromkeys(number + step for step in (0.0, -1.0, 1.0) for number in known)
     special = [value for value in near if value not in (0.0, 1.0)][:MOST_SPECIAL]
+    exact = [value for value in special if value in known]
     if any(_tells_nan(operation) for operation in part.all_operations()):
-        special.append(float("nan"))
-    return special
+        exact.append(float("nan"))
+    return exact, [value for value in special if value not in known]
 
 
 def _tells_nan(operation: Any) -> bool:

@@ -16,8 +16,8 @@ from dtjob_trainer.models.by_rows.slices import Edge, cut_out, key_of
 Loss = Callable[[Any, Any], Any]
 
 
-def seen(loss: Loss, labels: Any = None, outputs: int = 3, mean: Any = None) -> str:
-    """The kind of `loss`, of labels of this spec (float rows by default) and `outputs` numbers for each row."""
+def seen(loss: Loss, labels: Any = None, outputs: int | tuple[int, ...] = 3, mean: Any = None) -> str:
+    """The kind of `loss`, of labels of this spec (float rows by default) and rows of `outputs` numbers, or a shape."""
     found = []
 
     def step(y: Any, y_pred: Any, before: Any) -> Any:
@@ -26,8 +26,9 @@ def seen(loss: Loss, labels: Any = None, outputs: int = 3, mean: Any = None) -> 
         found.append(trials.kind_of(cut_out(value, Edge(rows, {key_of(before)}))))
         return value
 
-    y = labels or tf.TensorSpec([None, outputs])
-    tf.function(step).get_concrete_function(y, tf.TensorSpec([None, outputs]), tf.TensorSpec([]))
+    shape = [None, *outputs] if isinstance(outputs, tuple) else [None, outputs]
+    y = labels or tf.TensorSpec(shape)
+    tf.function(step).get_concrete_function(y, tf.TensorSpec(shape), tf.TensorSpec([]))
     return found[0]
 
 
@@ -115,6 +116,25 @@ def test_masks_are_seen_by_the_numbers_that_the_loss_compares_with(padding: int,
         return tf.reduce_sum(each * mask) / tf.reduce_sum(mask)
 
     assert seen(masked, tf.TensorSpec([None], tf.int64)) == "neither"
+
+
+@pytest.mark.parametrize(("ignored", "kind"), [(255, "neither"), (None, "mean")])
+def test_a_loss_of_large_rows_is_tried_a_few_times_and_its_mask_is_seen(
+    monkeypatch: pytest.MonkeyPatch, ignored: int | None, kind: str
+) -> None:
+    draws, drawn = [], trials._drawn
+    monkeypatch.setattr(trials, "MOST_NUMBERS", 10)
+    monkeypatch.setattr(trials, "MOST_IN_ALL", 10)
+    monkeypatch.setattr(trials, "_drawn", lambda *given, **how: draws.append(how["rows"]) or drawn(*given, **how))
+
+    def loss(y: Any, p: Any) -> Any:
+        known = tf.ones_like(y, tf.float32) if ignored is None else tf.cast(tf.not_equal(y, ignored), tf.float32)
+        each = keras.losses.sparse_categorical_crossentropy(tf.cast(known, y.dtype) * y, p, from_logits=True)
+        return tf.reduce_sum(each * known) / tf.reduce_sum(known)
+
+    assert seen(loss, tf.TensorSpec([None, 4, 4], tf.int32), (4, 4, 21)) == kind
+    assert set(draws) == {trials.FEW}
+    assert len(draws) <= trials.FIRST_DRAWS
 
 
 def test_labels_that_are_no_numbers_are_tried() -> None:
