@@ -242,18 +242,22 @@ def _one_after_another(numbers: Array) -> Array:
 
 
 def _rows(source: Source, rows: int, way: int, random: Any, value: float | None, below: int) -> Array:
-    """Numbers of the shape and type of the tensor, with so many `rows`; its blocks are in the second dimension."""
+    """Numbers of the shape and type of the tensor, with so many `rows`; its blocks are in the second dimension.
+
+    From row to row they are drawn in another way: means over many numbers, as of the pixels of images, would be alike
+    otherwise.
+    """
     shape = (rows, source.blocks or 1, *(size or 2 for size in source.tensor.shape[1:]))
+    rising = np.linspace(0.0, 1.0, rows).reshape(rows, *(1 for _ in shape[1:]))
     kind = source.tensor.dtype
     if not kind.is_floating or way == 2:
-        numbers = random.integers(0, 2 if kind == tf.bool else below, shape).astype(float)
+        numbers = np.floor((2 if kind == tf.bool else below) * random.random(shape) ** (0.4 + 2 * rising))
     elif way == 1:
-        numbers = random.normal(0.0, 2.0, shape)
-    else:  # the parts differ in their mean
-        numbers = random.uniform(0.05, 0.95, shape)
-        numbers = np.moveaxis(np.moveaxis(numbers, 0, -1) * np.linspace(0.1, 1.0, rows), -1, 0)
+        numbers = random.normal(0.0, 2.0, shape) * (0.5 + rising) + rising
+    else:
+        numbers = random.uniform(0.05, 0.95, shape) * (0.1 + 0.9 * rising)
     if value is not None and _holds(kind, value):
-        numbers = np.where(random.random(shape) < 0.4, value, numbers)
+        numbers = np.where(random.random(shape) < 0.1 + 0.7 * rising, value, numbers)
     return np.asarray(numbers).astype(kind.as_numpy_dtype)
 
 

@@ -118,6 +118,28 @@ def test_masks_are_seen_by_the_numbers_that_the_loss_compares_with(padding: int,
     assert seen(masked, tf.TensorSpec([None], tf.int64)) == "neither"
 
 
+def by_classes(y: Any, p: Any) -> Any:
+    each = keras.losses.sparse_categorical_crossentropy(y, p, from_logits=True)
+    weights = tf.gather(tf.linspace(1.0, 3.0, 21), y)
+    return tf.reduce_sum(each * weights) / tf.reduce_sum(weights)
+
+
+def without_ignored(y: Any, p: Any) -> Any:
+    known = tf.not_equal(y, 255)
+    each = keras.losses.sparse_categorical_crossentropy(tf.where(known, y, 0), p, from_logits=True)
+    return tf.reduce_sum(tf.where(known, each, 0.0)) / tf.reduce_sum(tf.cast(known, tf.float32))
+
+
+def of_overlap(y: Any, p: Any) -> Any:
+    of_class = tf.cast(tf.equal(y, 1), tf.float32)
+    return 1.0 - 2.0 * tf.reduce_sum(of_class * p[..., 1]) / tf.reduce_sum(of_class + p[..., 1] ** 2)
+
+
+@pytest.mark.parametrize("loss", [by_classes, without_ignored, of_overlap])
+def test_ratios_of_sums_over_the_pixels_of_images_are_no_means(loss: Loss) -> None:
+    assert seen(loss, tf.TensorSpec([None, 96, 96], tf.int32), (96, 96, 21)) == "neither"
+
+
 @pytest.mark.parametrize(("ignored", "kind"), [(255, "neither"), (None, "mean")])
 def test_a_loss_of_large_rows_is_tried_a_few_times_and_its_mask_is_seen(
     monkeypatch: pytest.MonkeyPatch, ignored: int | None, kind: str
