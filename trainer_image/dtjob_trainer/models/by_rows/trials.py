@@ -66,7 +66,8 @@ _lock = threading.Lock()  # each replica is traced in a thread of its own
 def kind_of(part: Slice) -> Kind:
     """How the slice's target depends on the rows of its sources.
 
-    `neither` also where that cannot be found out: where made-up rows raise an error.
+    `neither` also where that cannot be found out: where made-up rows raise an error. If memory runs out, the error is
+    raised: tasks with more memory would find another kind.
     """
     if all(source.kind == "free" for source in part.sources):
         return "mean"
@@ -82,6 +83,8 @@ def _tried(part: Slice) -> Kind:
     function = part.function()
     try:
         function.get_concrete_function()
+    except tf.errors.ResourceExhaustedError:
+        raise
     except Exception:
         return "neither"
     kinds: set[Kind] = {"mean", "sum"} if part.target.shape.rank == 0 else {"each"}
@@ -99,12 +102,16 @@ def _kinds_of(function: Any, drawn: Drawn) -> set[Kind] | None:
     """What the loss may be, by these parts; None where they tell nothing."""
     try:
         whole = np.asarray(function(*drawn.both), np.float64)
+    except tf.errors.ResourceExhaustedError:
+        raise
     except Exception:
         return None
     if not np.isfinite(whole).all():
         return None
     try:
         a, b = (np.asarray(function(*each), np.float64) for each in (drawn.first, drawn.second))
+    except tf.errors.ResourceExhaustedError:
+        raise
     except Exception:
         return set()
     if whole.ndim:

@@ -264,3 +264,12 @@ def test_losses_of_keras_have_a_value_for_each_row(kind: Any) -> None:
     )
     labels = tf.TensorSpec([None], tf.int32) if of_classes else None
     assert seen(kind(reduction=None), labels) == ("neither" if kind.__name__ in _UNLIKE else "each")
+
+
+def test_a_trial_that_runs_out_of_memory_raises() -> None:
+    def loss(y: Any, y_pred: Any) -> Any:
+        terabytes = tf.tile(y_pred, tf.constant([2**36, 1], tf.int64))
+        return tf.reduce_mean(squares(y, y_pred)) + tf.reduce_max(terabytes)
+
+    with pytest.raises(tf.errors.ResourceExhaustedError):
+        seen(loss)
