@@ -22,6 +22,7 @@ from tests.cluster.support.api_proxy import ApiProxy
 from tests.cluster.support.chart import NAMESPACE, RELEASE, AuditedControlPlane, Helm, InstalledOperator
 from tests.cluster.support.definitions import Change, Install, install, name_in
 from tests.cluster.support.kubelet import Kubelet
+from tests.cluster.support.node_streams import NodeStreams
 from tests.cluster.support.operator_process import OperatorProcess
 from tools import binaries
 from tools.chart import find_helm
@@ -92,6 +93,22 @@ def kubelet(api: Api, namespace: str) -> Iterator[Kubelet]:
 def auto_kubelet(api: Api, namespace: str) -> Iterator[Kubelet]:
     """As `kubelet`, and every new pod runs at once."""
     with Kubelet(api, namespace, auto=True) as running:
+        yield running
+
+
+@pytest.fixture
+def node_kubelet(api: Api, namespace: str) -> Iterator[Kubelet]:
+    """As `auto_kubelet`, on a node whose server the API server reaches: that of `node`."""
+    with Kubelet(api, namespace, auto=True, node=f"node-of-{namespace}") as running:
+        yield running
+
+
+@pytest.fixture
+def node(cluster: ControlPlane, api: Api, node_kubelet: Kubelet, tmp_path: Path) -> Iterator[NodeStreams]:
+    """Logs, files and ports of the pods of `node_kubelet`. They have `node.directory` mounted, which is empty."""
+    directory = tmp_path / "checkpoints"
+    directory.mkdir()
+    with NodeStreams(cluster, api, node_kubelet.node, directory) as running:
         yield running
 
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,7 +21,6 @@ from tests.unit.page_runs import commands_of, everywhere, filled, text, write_fi
 from tools.cluster.control_plane import ControlPlane
 from tools.cluster.rest import Api
 
-NODE = "node-of-pages"
 JOBS = ("digits", "classifier", "spot")
 CHANGING = ("restart", "scale", "suspend", "resume")
 """Commands of dtjob that change a job, in the order in which they are run, each for STEERED."""
@@ -36,27 +34,12 @@ WITH_HELM = "build/dtjob.yaml"
 
 
 @pytest.fixture
-def kubelet(api: Api, namespace: str) -> Iterator[Kubelet]:
-    with Kubelet(api, namespace, auto=True, node=NODE) as running:
-        yield running
-
-
-@pytest.fixture
-def node(cluster: ControlPlane, api: Api, kubelet: Kubelet, tmp_path: Path) -> Iterator[NodeStreams]:
-    checkpoints = tmp_path / "checkpoints"
-    for name in ("model.keras", "ckpt-7.index", "best/ckpt-6.index", "events/train/events.out"):
-        (checkpoints / name).parent.mkdir(parents=True, exist_ok=True)
-        (checkpoints / name).write_text(name)
-    with NodeStreams(cluster, api, NODE, checkpoints) as running:
-        running.logs.update(
-            {f"{name}-{task}-0": ["hello"] for name in JOBS for task in ("chief-0", "worker-0", "worker-1")}
-        )
-        yield running
-
-
-@pytest.fixture
 def running(api: Api, namespace: str, shared_operator: OperatorProcess, node: NodeStreams) -> None:
     """The jobs that the pages name."""
+    for name in ("model.keras", "ckpt-7.index", "best/ckpt-6.index", "events/train/events.out"):
+        (node.directory / name).parent.mkdir(parents=True, exist_ok=True)
+        (node.directory / name).write_text(name)
+    node.logs.update({f"{name}-{task}-0": ["hello"] for name in JOBS for task in ("chief-0", "worker-0", "worker-1")})
     claim = {"storage": {"volume": {"persistentVolumeClaim": {"claimName": "data"}}}}
     for name in JOBS:
         api.create("dtjobs", namespace, job(name, checkpoint=claim, elasticPolicy={"minReplicas": 2, "maxReplicas": 8}))
@@ -84,7 +67,7 @@ def test_the_commands_of_the_pages_for_jobs_work(
     api: Api,
     namespace: str,
     kubectl: Kubectl,
-    kubelet: Kubelet,
+    node_kubelet: Kubelet,
     running: None,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -94,7 +77,11 @@ def test_the_commands_of_the_pages_for_jobs_work(
     administrator.write_text(cluster.kubeconfig.read_text())
     commands = list(everywhere("cluster").values())
     ours = [words[1:] for words in commands if words[0] == "dtjob"]
-    theirs = [words[1:] for words in commands if words[0] == "kubectl" and words[1] not in OF_FILES]
+    theirs = [
+        [node_kubelet.node if word == "NODE" else word for word in words[1:]]
+        for words in commands
+        if words[0] == "kubectl" and words[1] not in OF_FILES
+    ]
     last = [words for words in (*ours, *theirs) if words[0] in AFTER_THE_END]
     changing = sorted((words for words in ours if words[0] in CHANGING), key=lambda words: CHANGING.index(words[0]))
     assert [words[0] for words in changing] == list(CHANGING)
@@ -106,7 +93,7 @@ def test_the_commands_of_the_pages_for_jobs_work(
             wrong += _of_dtjob(filled(words), administrator if words == ["check"] else user)
     for words in changing:
         wrong += _of_dtjob(filled([word.replace("JOB", STEERED) for word in words]), user)
-    kubelet.exit("digits-chief-0-0", 0)
+    node_kubelet.exit("digits-chief-0-0", 0)
     wait_phase(api, namespace, "Succeeded", "digits")
     for words in last:
         wrong += _of_dtjob(filled(words), user) if words in ours else _of_kubectl(words, kubectl, tmp_path)
@@ -115,7 +102,7 @@ def test_the_commands_of_the_pages_for_jobs_work(
 
 def _of_kubectl(words: list[str], kubectl: Kubectl, folder: Path) -> list[str]:
     """Why this command fails; empty where it works. It ends at once: `--watch` is left out."""
-    kept = [NODE if word == "NODE" else word for word in filled(words) if word != "--watch"]
+    kept = [word for word in filled(words) if word != "--watch"]
     made = [
         re.sub(r"(?<==)(\w+\.(?:py|npz))$", lambda found: str((folder / found[1]).resolve()), word) for word in kept
     ]

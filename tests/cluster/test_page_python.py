@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,23 +19,7 @@ from tests.unit.test_page_programs import programs
 from tools.cluster.control_plane import ControlPlane
 from tools.cluster.rest import Api
 
-NODE = "node-of-the-client"
 WHOLE, FUNCTION = programs(ROOT / "docs" / "start" / "python.md")
-
-
-@pytest.fixture
-def kubelet(api: Api, namespace: str) -> Iterator[Kubelet]:
-    with Kubelet(api, namespace, auto=True, node=NODE) as running:
-        yield running
-
-
-@pytest.fixture
-def node(cluster: ControlPlane, api: Api, kubelet: Kubelet, tmp_path: Path) -> Iterator[NodeStreams]:
-    (tmp_path / "checkpoints").mkdir()
-    (tmp_path / "checkpoints" / "model.keras").write_text("a model")
-    with NodeStreams(cluster, api, NODE, tmp_path / "checkpoints") as running:
-        running.logs = defaultdict(lambda: ["hello"])
-        yield running
 
 
 def test_the_programs_of_the_page_work(
@@ -44,12 +27,14 @@ def test_the_programs_of_the_page_work(
     api: Api,
     namespace: str,
     shared_operator: OperatorProcess,
-    kubelet: Kubelet,
+    node_kubelet: Kubelet,
     node: NodeStreams,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    (node.directory / "model.keras").write_text("a model")
+    node.logs = defaultdict(lambda: ["hello"])
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("KUBECONFIG", str(cluster.kubeconfig))
     claim = {"storage": {"volume": {"persistentVolumeClaim": {"claimName": "data"}}}}
@@ -57,7 +42,7 @@ def test_the_programs_of_the_page_work(
 
     def finish(name: str, pod: str) -> None:
         wait_phase(api, namespace, "Running", name)
-        kubelet.exit(pod, 0)
+        node_kubelet.exit(pod, 0)
 
     names: dict[str, object] = {}
     in_namespace = WHOLE.replace('"team"', repr(namespace))

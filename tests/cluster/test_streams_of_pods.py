@@ -29,25 +29,16 @@ from tests.cluster.test_progress import ServedStatus
 from tools.cluster.control_plane import ControlPlane
 from tools.cluster.rest import Api
 
-NODE = "node-with-streams"
 CLAIM = {"storage": {"volume": {"persistentVolumeClaim": {"claimName": "data"}}}}
 FILES = {"model.keras": "a model", "ckpt-7.index": "7", "events/train/events.out": "events"}
 
 
-@pytest.fixture
-def kubelet(api: Api, namespace: str) -> Iterator[Kubelet]:
-    with Kubelet(api, namespace, auto=True, node=NODE) as running:
-        yield running
-
-
-@pytest.fixture
-def node(cluster: ControlPlane, api: Api, kubelet: Kubelet, tmp_path: Path) -> Iterator[NodeStreams]:
+@pytest.fixture(autouse=True)
+def _files(node: NodeStreams) -> None:
     for name, text in FILES.items():
-        file = tmp_path / "checkpoints" / name
+        file = node.directory / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
-    with NodeStreams(cluster, api, NODE, tmp_path / "checkpoints") as running:
-        yield running
 
 
 @pytest.fixture
@@ -118,7 +109,7 @@ def test_logs_files_and_reports_are_read(
 
 
 def test_logs_are_followed_to_the_end_of_the_job(
-    cluster: ControlPlane, api: Api, namespace: str, digits: dict[str, object], kubelet: Kubelet, tmp_path: Path
+    cluster: ControlPlane, api: Api, namespace: str, digits: dict[str, object], node_kubelet: Kubelet, tmp_path: Path
 ) -> None:
     kubeconfig = editor(cluster, api, namespace, tmp_path)
     command = [sys.executable, "-m", "dtjob", "logs", "digits", "-f", "--kubeconfig", str(kubeconfig)]
@@ -126,7 +117,7 @@ def test_logs_are_followed_to_the_end_of_the_job(
         assert following.stdout is not None
         assert following.stderr is not None
         lines = [following.stdout.readline() for _ in range(6)]
-        kubelet.exit("digits-chief-0-0", 0)
+        node_kubelet.exit("digits-chief-0-0", 0)
         said = following.stderr.read()
     assert following.returncode == 0
     assert sorted(lines)[0] == "chief-0      | chief-0 says bye\n"
@@ -176,7 +167,7 @@ def test_tensorboard_that_ends_by_itself_ends_the_command(
     namespace: str,
     digits: dict[str, object],
     node: NodeStreams,
-    kubelet: Kubelet,
+    node_kubelet: Kubelet,
     tmp_path: Path,
 ) -> None:
     kubeconfig = editor(cluster, api, namespace, tmp_path)
@@ -186,7 +177,7 @@ def test_tensorboard_that_ends_by_itself_ends_the_command(
         forwarding.stdout.readline()
         (pod,) = (one["metadata"]["name"] for one in api.list("pods", namespace) if "helper" in one["metadata"]["name"])
         node.logs[pod] = ["No module named tensorboard"]
-        kubelet.exit(pod, 1, container="helper")
+        node_kubelet.exit(pod, 1, container="helper")
         _, said = forwarding.communicate(timeout=120)
     assert forwarding.returncode == 2
     assert said.splitlines()[1] == "dtjob: TensorBoard has ended: failed (1): No module named tensorboard"
@@ -217,7 +208,7 @@ def test_the_python_client_does_the_same(
     namespace: str,
     shared_operator: OperatorProcess,
     node: NodeStreams,
-    kubelet: Kubelet,
+    node_kubelet: Kubelet,
     served: ServedStatus,
     tmp_path: Path,
 ) -> None:
@@ -228,7 +219,7 @@ def test_the_python_client_does_the_same(
     assert made.wait("Running", timeout=120).phase == "Running"
     assert sorted(made.logs()) == ["chief-0 | hello", "worker-0 | hello", "worker-1 | hello"]
     assert made.manifest.spec.network.status_port == served.port
-    kubelet.exit("digits-chief-0-0", 0)
+    node_kubelet.exit("digits-chief-0-0", 0)
     assert made.wait(timeout=120).phase == "Succeeded"
     assert made.fetch(directory=tmp_path / "out") == [tmp_path / "out" / "model.keras"]
     assert [one.name for one in client.list()] == ["digits"]

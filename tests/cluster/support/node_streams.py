@@ -27,13 +27,14 @@ _PROTOCOLS = ("v4.channel.k8s.io",)
 class NodeStreams:
     """The server of one node, for every pod that is bound to it.
 
+    - name: of the node.
     - directory: what its pods have mounted at /checkpoints. Commands run here, in a process.
     - logs: the lines of a pod, by its name.
     - ports: the port of this machine for a port of a pod.
     """
 
     def __init__(self, cluster: ControlPlane, api: Api, node: str, directory: Path) -> None:
-        self._cluster, self._api, self._node, self._directory = cluster, api, node, directory
+        self._cluster, self._api, self.name, self.directory = cluster, api, node, directory
         self.logs: dict[str, list[str]] = {}
         self.ports: dict[int, int] = {}
         self._loop = asyncio.new_event_loop()
@@ -47,7 +48,7 @@ class NodeStreams:
             "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
             "daemonEndpoints": {"kubeletEndpoint": {"Port": port}},
         }
-        self._api.patch("nodes", None, self._node, {"status": status}, "status")
+        self._api.patch("nodes", None, self.name, {"status": status}, "status")
         return self
 
     def __exit__(
@@ -82,7 +83,7 @@ class NodeStreams:
     async def _exec(self, request: web.Request) -> web.StreamResponse:
         socket = web.WebSocketResponse(protocols=_PROTOCOLS)
         await socket.prepare(request)
-        _python, *words = (word.replace(CHECKPOINTS, str(self._directory)) for word in request.query.getall("command"))
+        _python, *words = (word.replace(CHECKPOINTS, str(self.directory)) for word in request.query.getall("command"))
         pipe = asyncio.subprocess.PIPE
         process = await asyncio.create_subprocess_exec(sys.executable, *words, stdout=pipe, stderr=pipe)
         out, err = await process.communicate()
