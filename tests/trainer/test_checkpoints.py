@@ -66,16 +66,20 @@ def test_other_numbers_of_workers_go_on_where_the_last_ones_stopped(tmp_path: Pa
 
 def test_a_restore_needs_no_more_memory_than_training(tmp_path: Path) -> None:
     peaks = []
+    # memory that is freed goes back at once: what the allocator keeps depends on how threads take turns, and is more
+    env = {"MALLOC_MMAP_THRESHOLD_": "1000000"}
     for epochs in (3, 6):
         checkpoint = {"directory": str(tmp_path / "checkpoints"), "writeMode": "Sync"}
         arguments = ("restored_memory.py", f"--epochs={epochs}")
-        with Cluster(tmp_path / str(epochs), "Default", {"chief": 1}, *arguments, checkpoint=checkpoint) as run:
+        with Cluster(
+            tmp_path / str(epochs), "Default", {"chief": 1}, *arguments, checkpoint=checkpoint, env=env
+        ) as run:
             run.run()
             assert run["chief-0"].status.get("restoredStep") == (0 if epochs == 3 else 3)
             (found,) = re.findall(r"peak (\d+)", run["chief-0"].output())
             peaks.append(int(found))
     fresh, restored = peaks
-    assert restored < fresh + 0.5 * 134, peaks
+    assert restored < fresh + 0.3 * 134, peaks
 
 
 @pytest.mark.slow
