@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from dtjob.controller.cluster import Cluster, ClusterError, Refused, Stale
-from dtjob.controller.memory import Memory, Unanswered
 from dtjob.controller.observer import NOBODY, Observer
+from dtjob.controller.store import Memory, Unanswered
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Event
 

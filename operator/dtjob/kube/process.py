@@ -25,13 +25,11 @@ from dtjob.controller.store import LISTED_KINDS, Store
 from dtjob.kube.calls import client
 from dtjob.kube.calls.transport import hold_little_for_each_connection
 from dtjob.kube.election.leader import Election, Leader
-from dtjob.kube.election.liveness import Pulse
-from dtjob.kube.endpoints.endpoint import Address, serving
+from dtjob.kube.endpoints.endpoint import Address, Pulse, serving
 from dtjob.kube.endpoints.metrics import Metrics
 from dtjob.kube.endpoints.reports import Reports
 from dtjob.kube.watching import handlers, job_watches
 from dtjob.kube.watching.informer import Informer, VersionsWentBack, resync, take_in
-from dtjob.kube.watching.loops import keep_running
 from dtjob.kube.watching.namespaces import Watched, look_for_refused
 from dtjob.kube.watching.pod_groups import PodGroups
 from dtjob.kube.watching.workloads import Workloads
@@ -225,3 +223,32 @@ def collect_garbage_seldom() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(5000, 20, 20)
+
+
+logger = logging.getLogger(__name__)
+
+PAUSE = Backoff(1.0, 30.0)
+WELL_AFTER_SECONDS = 60.0
+"""A loop that ran for so long is well again: its next pause is the first one."""
+
+
+async def keep_running(name: str, run: Callable[[], Awaitable[None]]) -> None:
+    """Run until cancelled; what raises, ends, or is cancelled by somebody else begins anew after a pause. Raises
+    VersionsWentBack: only a new process can go on."""
+    loop, failures = asyncio.get_running_loop(), 0
+    while True:
+        began = loop.time()
+        task = asyncio.ensure_future(run())
+        try:
+            await asyncio.wait([task])
+        finally:
+            if not task.done():
+                task.cancel()
+                await asyncio.wait([task])
+        error = None if task.cancelled() else task.exception()
+        if isinstance(error, VersionsWentBack):
+            raise error
+        failures = 1 if loop.time() - began > WELL_AFTER_SECONDS else failures + 1
+        pause = PAUSE.after(failures)
+        logger.error("%s ended, a bug in dtjob; it begins again in %.0f s", name, pause, exc_info=error)
+        await asyncio.sleep(pause)

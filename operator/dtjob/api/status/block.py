@@ -14,7 +14,7 @@ from pydantic import AwareDatetime, BeforeValidator, ConfigDict, Field, PlainSer
 from pydantic.alias_generators import to_camel
 
 from dtjob import times
-from dtjob.api.described import Described
+from dtjob.api.block import Described
 
 LONGEST_NAME = 256
 """Characters of a name, such as that of a pod or of a metric."""

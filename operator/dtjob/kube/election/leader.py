@@ -21,7 +21,7 @@ from datetime import UTC, datetime
 from dtjob.controller.cluster import ClusterError
 from dtjob.kube.calls.client import Kube
 from dtjob.kube.election.lease import KIND, Candidate
-from dtjob.kube.election.liveness import Pulse
+from dtjob.kube.endpoints.endpoint import Pulse
 
 logger = logging.getLogger(__name__)
 

@@ -24,7 +24,7 @@ from dtjob.plan.actions import Create, Delete
 from dtjob.plan.diagnosis.checkpoints_kept import checkpoints_end, goes_on_from
 from dtjob.plan.draft import Draft
 from dtjob.plan.elastic.room import ROOM, SCALED, goal, placeholders, placeholders_wanted
-from dtjob.plan.kueue.placement import placed
+from dtjob.plan.kueue import placed
 from dtjob.plan.record.status import BLOCKED, set_condition, set_phase
 from dtjob.plan.seen.children import TaskView, count_tasks, deleting, ended, is_lost, lost_at
 from dtjob.plan.seen.pod_facts import facts_of

@@ -24,8 +24,8 @@ from dtjob.objects.placeholder import is_placeholder, placeholder_name
 from dtjob.plan.diagnosis.pending import unscheduled
 from dtjob.plan.draft import Draft
 from dtjob.plan.failure.restart import trains_without
-from dtjob.plan.kueue.placement import COUNT as ADMITTED
-from dtjob.plan.kueue.slices import waiting_words
+from dtjob.plan.kueue import COUNT as ADMITTED
+from dtjob.plan.kueue import waiting_words
 from dtjob.plan.record.status import BLOCKED, condition, ran_before
 from dtjob.plan.seen.children import PodState, TaskView, condition_of, deleting, is_lost, lost_at, node_of
 from dtjob.plan.seen.pod_facts import facts_of

@@ -9,12 +9,14 @@ from dtjob.objects import drift, labels, shared, topology
 from dtjob.objects.gangs import Membership
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.pod.pod import pod
-from dtjob.plan.actions import Action, Create, Delete, Repair, StopServing
+from dtjob.plan.actions import Action, Create, Delete, Relabel, Repair, StopServing
+from dtjob.plan.draft import Draft
 from dtjob.plan.failure.budget import is_due
-from dtjob.plan.kueue.placement import placed
+from dtjob.plan.kueue import placed
 from dtjob.plan.pods.gang import as_member, keep_gang, membership_now, waits_for_the_chief
 from dtjob.plan.pods.one_chief import writer_left
 from dtjob.plan.seen.children import PodState, TaskView, deleting, is_terminal
+from dtjob.plan.seen.pod_facts import facts_of
 from dtjob.plan.seen.situation import Situation
 
 
@@ -96,3 +98,29 @@ def keep_shared(situation: Situation) -> list[Create | Repair]:
         elif not deleting(found) and (field := drift.drifted(wanted, found)):
             actions.append(Repair(wanted, found, field))
     return actions
+
+
+def restore_labels(draft: Draft) -> None:
+    """Restore the labels that our pods have lost."""
+    situation = draft.situation
+    name, uid = situation.group_job.metadata.name, situation.group_job.metadata.uid
+    draft.do(
+        Relabel(pod["metadata"]["name"], pod["metadata"]["uid"], _lost(name, uid, view, pod))
+        for view in situation.views
+        for pod in view.pods
+        if not (facts := facts_of(pod)).labelled or (pod is view.pod and facts.serves != uid)
+    )
+
+
+def _lost(name: str, uid: str, view: TaskView, pod: Manifest) -> dict[str, str]:
+    wanted = {
+        labels.JOB_NAME: name,
+        labels.JOB_UID: uid,
+        labels.ROLE: view.task.role.value,
+        labels.INDEX: str(view.task.index),
+        labels.ATTEMPT: str(topology.attempt_of(pod)),
+    }
+    if pod is view.pod:
+        wanted[labels.SERVING] = uid
+    found = labels.of(pod)
+    return {label: value for label, value in wanted.items() if found.get(label) != value}

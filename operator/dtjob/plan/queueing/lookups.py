@@ -20,7 +20,7 @@ from dtjob.objects import kueue, labels, shared
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Action, Delete, PatchWorkload
 from dtjob.plan.draft import Draft
-from dtjob.plan.kueue.placement import flavours_of
+from dtjob.plan.kueue import flavours_of
 from dtjob.plan.seen.situation import Situation
 from dtjob.plan.seen.workload import Kueue, Workload
 

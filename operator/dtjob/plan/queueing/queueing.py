@@ -19,8 +19,7 @@ from dtjob.api.status.status import Status
 from dtjob.objects import kueue, labels, shared
 from dtjob.plan.actions import Create, Delete
 from dtjob.plan.draft import Draft
-from dtjob.plan.kueue.placement import Conflict, pod_sets
-from dtjob.plan.kueue.slices import Slices, slices_of
+from dtjob.plan.kueue import Conflict, Slices, pod_sets, slices_of
 from dtjob.plan.lifetime.last_evaluation import evaluator_left
 from dtjob.plan.lifetime.phase import current_phase
 from dtjob.plan.lifetime.suspension import Pause, is_suspended

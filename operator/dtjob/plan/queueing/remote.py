@@ -17,7 +17,7 @@ from dtjob.api.phase import ENDED
 from dtjob.objects import kueue
 from dtjob.objects.defaults import Defaults
 from dtjob.plan.actions import Create, Plan
-from dtjob.plan.kueue.slices import slices_of
+from dtjob.plan.kueue import slices_of
 from dtjob.plan.queueing.lookups import priority
 from dtjob.plan.queueing.waiting import while_it_waits
 from dtjob.plan.seen.children import Children
