@@ -45,9 +45,3 @@ def task_id(pod: Manifest) -> str:
     labels."""
     labels = of(pod)
     return f"{labels[ROLE]}-{labels[INDEX]}"
-
-
-def attempt(pod: Manifest) -> int:
-    """Which attempt at its task a pod of ours is, from 0; raises KeyError or ValueError on a pod without our
-    labels."""
-    return int(of(pod)[ATTEMPT])

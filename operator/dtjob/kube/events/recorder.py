@@ -17,8 +17,7 @@ from typing import Any
 from dtjob.controller.cluster import ClusterError
 from dtjob.controller.pace.backoff import Backoff
 from dtjob.kube.api_error import ApiError
-from dtjob.kube.events.correlator import Correlator, Recorded
-from dtjob.kube.events.event import event_object, name_of, repetition
+from dtjob.kube.events.event import Correlator, Recorded, event_object, name_of, repetition
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Event
 

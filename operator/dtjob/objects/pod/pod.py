@@ -35,7 +35,7 @@ def pod(
     """
     replica = job.spec.replica_specs.get(task.role) or SingleReplicaSpec()
     template = defaults.pods.below(_template(replica))
-    metadata = shared.owned_metadata(job, topology.pod_name(job, task, attempt), _labels(job, task, attempt))
+    metadata = shared.owned_metadata(job, topology.pod_name(job, task, attempt), labels_of(job, task, attempt))
     user_metadata = template.get("metadata") or {}
     metadata["labels"] = {**defaults.pod_labels, **(user_metadata.get("labels") or {}), **metadata["labels"]}
     if user_metadata.get("annotations"):
@@ -58,8 +58,11 @@ def _template(replica: AnyReplicaSpec) -> dict[str, Any]:
     return deepcopy(replica.template.model_dump(by_alias=True, exclude_unset=True))
 
 
-def _labels(job: Job, task: Task, attempt: int) -> dict[str, str]:
+def labels_of(job: Job, task: Task, attempt: int) -> dict[str, str]:
+    """The labels by which the pod of an attempt is found; `labels.SERVING` only while it is the current one."""
     return {
+        labels.JOB_NAME: job.metadata.name,
+        labels.JOB_UID: job.metadata.uid,
         labels.ROLE: task.role.value,
         labels.INDEX: str(task.index),
         labels.ATTEMPT: str(attempt),

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from functools import partial
 
+from dtjob.api.job import Job
 from dtjob.objects import drift, labels, shared, topology
 from dtjob.objects.gangs import Membership
 from dtjob.objects.manifest import Manifest
-from dtjob.objects.pod.pod import pod
+from dtjob.objects.pod.pod import labels_of, pod
 from dtjob.plan.actions import Action, Create, Delete, Relabel, Repair, StopServing
 from dtjob.plan.draft import Draft
 from dtjob.plan.failure.budget import is_due
@@ -101,26 +102,19 @@ def keep_shared(situation: Situation) -> list[Create | Repair]:
 
 
 def restore_labels(draft: Draft) -> None:
-    """Restore the labels that our pods have lost."""
-    situation = draft.situation
-    name, uid = situation.group_job.metadata.name, situation.group_job.metadata.uid
+    """Restore the labels that our pods have lost: Service, NetworkPolicy and watch select by them."""
+    job = draft.situation.group_job
     draft.do(
-        Relabel(pod["metadata"]["name"], pod["metadata"]["uid"], _lost(name, uid, view, pod))
-        for view in situation.views
+        Relabel(pod["metadata"]["name"], pod["metadata"]["uid"], _lost(job, view, pod))
+        for view in draft.situation.views
         for pod in view.pods
-        if not (facts := facts_of(pod)).labelled or (pod is view.pod and facts.serves != uid)
+        if not (facts := facts_of(pod)).labelled or (pod is view.pod and facts.serves != job.metadata.uid)
     )
 
 
-def _lost(name: str, uid: str, view: TaskView, pod: Manifest) -> dict[str, str]:
-    wanted = {
-        labels.JOB_NAME: name,
-        labels.JOB_UID: uid,
-        labels.ROLE: view.task.role.value,
-        labels.INDEX: str(view.task.index),
-        labels.ATTEMPT: str(topology.attempt_of(pod)),
-    }
-    if pod is view.pod:
-        wanted[labels.SERVING] = uid
+def _lost(job: Job, view: TaskView, pod: Manifest) -> dict[str, str]:
     found = labels.of(pod)
+    wanted = labels_of(job, view.task, topology.attempt_of(pod))
+    if pod is not view.pod:
+        del wanted[labels.SERVING]
     return {label: value for label, value in wanted.items() if found.get(label) != value}

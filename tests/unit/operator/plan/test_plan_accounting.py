@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dtjob.objects import labels
+from dtjob.objects import labels, topology
 from dtjob.plan.seen.children import Children
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
@@ -272,7 +272,7 @@ def test_a_group_restart_of_a_big_job_is_a_small_status():
     history.look(at(700))
     status = history.look(at(701))
     assert status["phase"] == "Running"
-    assert {labels.attempt(pod) for pod in history.pods.values() if labels.task_id(pod) != "evaluator-0"} == {1}
+    assert {topology.attempt_of(pod) for pod in history.pods.values() if labels.task_id(pod) != "evaluator-0"} == {1}
 
 
 @pytest.mark.parametrize(
@@ -291,7 +291,7 @@ def test_a_lost_node_a_day_is_no_row_though_what_it_was_is_waited_for(policy: di
     for day in range(1, 6):
         then = day * 86400
         mine = [name for name, pod in history.pods.items() if labels.task_id(pod) == "worker-1"]
-        newest = max(mine, key=lambda name: labels.attempt(history.pods[name]))
+        newest = max(mine, key=lambda name: topology.attempt_of(history.pods[name]))
         for name, pod in history.pods.items():
             pod["spec"]["nodeName"] = f"of-{name}"
         peers_fail(history, at(then + 9))
