@@ -151,7 +151,7 @@ def _entry(rules: list[Rule]) -> dict[str, Any]:
     cel = first.whole
     if len(rules) > 1:
         cel = first.frame.replace("{}", f"({' && '.join(f'({rule.cel})' for rule in rules)})")
-    entry: dict[str, Any] = {"rule": cel, "message": _without_value(first)}
+    entry: dict[str, Any] = {"rule": cel, "message": first.message.replace("{}", "…") if first.names else first.message}
     if first.reason is not Reason.INVALID:  # that is an API server's default, and the definition has to stay small
         entry["reason"] = first.reason.value
     if first.is_for_creation:
@@ -170,10 +170,6 @@ def _common(fields: Iterable[str]) -> str:
     """The longest path that all these fields are below."""
     steps = zip(*(field.split(".") for field in fields), strict=False)
     return ".".join(names[0] for names in takewhile(lambda names: len(set(names)) == 1, steps))
-
-
-def _without_value(rule: Rule) -> str:
-    return rule.message.replace("{}", "…") if rule.names else rule.message
 
 
 def _said(rules: list[Rule]) -> str:

@@ -10,7 +10,7 @@ import gc
 import logging
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Coroutine, Sequence, Set
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -34,7 +34,6 @@ from dtjob.kube.watching.namespaces import Watched, look_for_refused
 from dtjob.kube.watching.pod_groups import PodGroups
 from dtjob.kube.watching.workloads import Workloads
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
-from dtjob.objects.manifest import Manifest
 from dtjob.plan.seen.workload import Kueue
 
 logger = logging.getLogger(__name__)
@@ -106,7 +105,8 @@ async def _operate(cluster: client.Kube, options: Options, pulse: Pulse, metrics
         pulse.beat("resync", options.resync_seconds + RESYNC_MAY_TAKE_SECONDS)
         known = set(store.job_keys())
         watched.note(await resync(informers))
-        if job_watches.have_missed_one(_jobs_but(known, store), datetime.now(UTC)):
+        new = [job for key in store.job_keys() if key not in known and (job := store.job(key)) is not None]
+        if job_watches.have_missed_one(new, datetime.now(UTC)):
             watched.changed.set()
         await pod_groups.resync()
         if store.kueue is Kueue.UNKNOWN:  # before anything is decided; later they have a loop of their own
@@ -158,17 +158,8 @@ def _stop_by_signals(stop: asyncio.Event) -> None:
 
 async def _unless_stopped(stop: asyncio.Event, work: Coroutine[Any, Any, None]) -> bool:
     """Do the work unless told to stop before it is done; whether it was done."""
-    working, stopping = asyncio.create_task(work), asyncio.create_task(stop.wait())
-    await asyncio.wait([working, stopping], return_when=asyncio.FIRST_COMPLETED)
-    stopping.cancel()
-    working.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await working
-    return not working.cancelled() and not stop.is_set()
-
-
-def _jobs_but(known: Set[JobKey], store: Store) -> list[Manifest]:
-    return [job for key in store.job_keys() if key not in known and (job := store.job(key)) is not None]
+    await _until_stopped(stop, [asyncio.create_task(work)])
+    return not stop.is_set()
 
 
 async def _first_resync(resync_once: Callable[[], Awaitable[None]]) -> None:

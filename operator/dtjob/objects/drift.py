@@ -93,7 +93,10 @@ def _owned_spec(manifest: Manifest) -> dict[str, Any]:
             "clusterIP": spec.get("clusterIP", ""),
             "publishNotReadyAddresses": bool(spec.get("publishNotReadyAddresses")),
             "selector": spec.get("selector") or {},
-            "ports": sorted((_service_port(port) for port in spec.get("ports") or ()), key=_by_port),
+            "ports": sorted(
+                (_service_port(port) for port in spec.get("ports") or ()),
+                key=lambda port: (port["port"], port["protocol"]),
+            ),
         }
     if manifest["kind"] == "NetworkPolicy":
         pruned = _pruned(spec)
@@ -102,10 +105,6 @@ def _owned_spec(manifest: Manifest) -> dict[str, Any]:
                 port.setdefault("protocol", "TCP")
         return {**pruned, "policyTypes": sorted(pruned.get("policyTypes", ()))}
     return {}
-
-
-def _by_port(port: dict[str, Any]) -> tuple[int, str]:
-    return port["port"], port["protocol"]
 
 
 def _service_port(port: dict[str, Any]) -> dict[str, Any]:

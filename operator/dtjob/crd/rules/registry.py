@@ -36,11 +36,9 @@ IN_PART = {"replicaSpecs": UnchangingRoles}
 """Fields of which a part may change at times."""
 
 
-def _unchanging(name: str) -> Unchanging:
-    return IN_PART.get(name, Unchanging)(name, is_always_there(name))
-
-
 UNCHANGING: tuple[Unchanging, ...] = tuple(
-    _unchanging(str(field.alias)) for field in Spec.model_fields.values() if field.alias not in CHANGEABLE
+    IN_PART.get(name, Unchanging)(name, is_always_there(name))
+    for name in (str(field.alias) for field in Spec.model_fields.values())
+    if name not in CHANGEABLE
 )
 """One rule about a job's change for each field that cannot."""

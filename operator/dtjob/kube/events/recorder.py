@@ -100,7 +100,8 @@ class Recorder:
                 return
             except ClusterError as error:
                 late = self._clock() >= now + TRIED_FOR
-                if tries == TRIES or late or not _may_pass(error):
+                may_pass = not isinstance(error, ApiError) or error.code in (429, 503)
+                if tries == TRIES or late or not may_pass:
                     where = f"{metadata['namespace']}/{metadata['name']}"
                     logger.warning("%s: event %s was not recorded: %s", where, event.reason, error)
                     return
@@ -125,10 +126,6 @@ class Recorder:
                 return False
             raise
         return True
-
-
-def _may_pass(error: ClusterError) -> bool:
-    return not isinstance(error, ApiError) or error.code in (429, 503)
 
 
 logger = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ from copy import deepcopy
 from typing import Any
 
 from dtjob.api.job import Job
-from dtjob.api.spec.checkpoint import CheckpointStorage, MountOn
+from dtjob.api.spec.checkpoint import MountOn
 from dtjob.api.spec.pod_template import CHECKPOINT_VOLUME, CLUSTER_VOLUME, SOURCE_VOLUME, TRAINING_CONTAINER
 from dtjob.api.spec.replica_specs import AnyReplicaSpec, Role, SingleReplicaSpec
 from dtjob.objects import labels, shared, topology
@@ -140,10 +140,6 @@ def _variables(job: Job, task: Task, attempt: int, user: dict[str, Any]) -> list
     return [*(variable for variable in ours if variable["name"] not in replaced), *theirs]
 
 
-def _needs_checkpoints(job: Job, task: Task, storage: CheckpointStorage) -> bool:
-    return storage.mount_on is MountOn.ALL or task == topology.chief_task(job) or task.role is Role.EVALUATOR
-
-
 def _mounted(job: Job, task: Task) -> list[tuple[str, dict[str, Any], dict[str, Any]]]:
     """dtjob's volumes in the pod: each with its name, its source and how it is mounted."""
     found: list[tuple[str, dict[str, Any], dict[str, Any]]] = []
@@ -154,7 +150,8 @@ def _mounted(job: Job, task: Task) -> list[tuple[str, dict[str, Any], dict[str, 
     if program and program.source:
         source = {"configMap": {"name": program.source.config_map.name}}
         found.append((SOURCE_VOLUME, source, {"mountPath": SOURCE_DIRECTORY, "readOnly": True}))
-    if storage and storage.volume is not None and _needs_checkpoints(job, task, storage):
+    saves = task == topology.chief_task(job) or task.role is Role.EVALUATOR
+    if storage and storage.volume is not None and (saves or storage.mount_on is MountOn.ALL):
         below = {"subPath": storage.sub_path} if storage.sub_path else {}
         found.append((CHECKPOINT_VOLUME, storage.volume, {"mountPath": storage.mount_path, **below}))
     return found

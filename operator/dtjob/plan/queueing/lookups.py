@@ -32,7 +32,9 @@ def priority(situation: Situation) -> tuple[kueue.Priority | None, str]:
         return None, ""
     (found,) = situation.children.found(named)
     if found is None:
-        return None, _no_priority_class(*named)
+        kind, name = named
+        field = f"label {kueue.PRIORITY_CLASS}" if kind == "WorkloadPriorityClass" else "scheduling.priorityClassName"
+        return None, f"{field}: there is no {kind} {name}; the job is queued as soon as there is"
     return kueue.Priority(*named, int(found.get("value", 0))), ""
 
 
@@ -69,12 +71,6 @@ def read_flavours(situation: Situation, workload: Workload) -> tuple[dict[str, M
     names = flavours_of(workload)
     found = dict(zip(names, situation.children.found(*(("ResourceFlavor", name) for name in names)), strict=True))
     return {name: one for name, one in found.items() if one is not None}, [name for name in names if not found[name]]
-
-
-def _no_priority_class(kind: str, name: str) -> str:
-    """That the job names a class that is not there."""
-    field = f"label {kueue.PRIORITY_CLASS}" if kind == "WorkloadPriorityClass" else "scheduling.priorityClassName"
-    return f"{field}: there is no {kind} {name}; the job is queued as soon as there is"
 
 
 def looked_for(situation: Situation) -> tuple[Situation, Workload | None]:
