@@ -5,8 +5,6 @@ An incident begins with a failure. It ends when training has resumed and saved a
 have run for a while. Failures of survivors until then are part of it.
 """
 
-from __future__ import annotations
-
 from dtjob.api.status.attempts import Attempts
 from dtjob.api.status.block import Int32, Int64, StatusBlock, Time
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`status.internal`: what the operator remembers for itself between two looks at a job."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 
 from pydantic import AwareDatetime

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rules about pod templates: what belongs to dtjob in a pod, and what a template says twice."""
 
-from __future__ import annotations
-
 from dtjob.api.job import GROUP, MANAGED_BY_LABEL
 from dtjob.api.spec.pod_template import TRAINING_CONTAINER
 from dtjob.api.spec.replica_specs import Role
