@@ -217,7 +217,7 @@ class TrainingJob:
     def _newest(self, pods: dict[str, Object]) -> dict[str, Object]:
         ours = [pod for pod in pods.values() if labels.of(pod).get(labels.JOB_NAME) == self.name]
         ours = [pod for pod in ours if labels.ATTEMPT in labels.of(pod)]  # a placeholder is no attempt at a task
-        return {labels.task_id(pod): pod for pod in sorted(ours, key=labels.attempt)}
+        return {labels.task_id(pod): pod for pod in sorted(ours, key=topology.attempt_of)}
 
     def _missed(self, what: str, why: str) -> str:
         return f"waited for {what}: {why}\n  {self.described()}"
