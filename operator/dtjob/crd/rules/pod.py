@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules about pod templates: what belongs to dtjob in a pod, and what a template says twice."""
+"""Rules about pod templates: what belongs to dtjob in a pod, what a template says twice, and ports."""
 
 from dtjob.api.job import GROUP, MANAGED_BY_LABEL
+from dtjob.api.spec.network import Network
 from dtjob.api.spec.pod_template import TRAINING_CONTAINER
 from dtjob.api.spec.replica_specs import Role
-from dtjob.crd.rule import Reason, Rule
+from dtjob.crd.rule import Reason, Rule, default_of
 from dtjob.crd.rules.templates import of_training, pod, pod_frame
 
 _POD = "spec.replicaSpecs.*.template.spec"
@@ -116,11 +117,8 @@ POD_RULES = (
 )
 
 
-_IN_TEMPLATE = "replicaSpecs.{role}.template.spec.containers[name=" + TRAINING_CONTAINER + "]"
-
-
 def _template(role: str) -> str:
-    return _IN_TEMPLATE.format(role=role)
+    return f"replicaSpecs.{role}.template.spec.containers[name={TRAINING_CONTAINER}]"
 
 
 def _image(role: str) -> Rule:
@@ -165,4 +163,43 @@ TWICE_RULES = (
     *(_image(role.value) for role in Role),
     *(_environment_set_twice(role.value) for role in Role),
     *(_priority_class(role.value) for role in Role),
+)
+
+
+_OURS_CEL = "([self.network.port] + (has(self.program) ? [self.network.statusPort, self.network.rendezvousPort] : []))"
+_CONTAINERS = ("containers", "initContainers")
+
+
+def _differ(one: str, other: str) -> Rule:
+    return Rule(
+        "spec",
+        f"n.{one} != n.{other}",
+        f"{one} (by default {default_of(Network, one)}) and {other} (by default {default_of(Network, other)}) must "
+        "differ: change one of them",
+        f"network.{one}",
+        frame="!has(self.program) || [self.network].all(n, {})",
+    )
+
+
+def _not_ours(role: str) -> Rule:
+    taken = f"has(c.ports) && c.name != '{TRAINING_CONTAINER}' && c.ports.exists(o, o.containerPort in {_OURS_CEL})"
+    free = " && ".join(
+        f"(!has({pod(role)}.{among}) || !{pod(role)}.{among}.exists(c, {taken}))" for among in _CONTAINERS
+    )
+    return Rule(
+        "spec",
+        free,
+        "a container of this template has a port of spec.network: change its containerPort, or change network.port, "
+        "network.statusPort or network.rendezvousPort",
+        f"replicaSpecs.{role}.template.spec",
+        at_creation=True,  # the ports of a container are its program's, which stays
+        frame=pod_frame(role),
+    )
+
+
+PORT_RULES = (
+    _differ("port", "statusPort"),
+    _differ("port", "rendezvousPort"),
+    _differ("statusPort", "rendezvousPort"),
+    *(_not_ours(role.value) for role in Role),
 )

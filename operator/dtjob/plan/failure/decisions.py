@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from dtjob.api.spec.failure_rules import RuleAction
-from dtjob.api.status.incident import Incident
+from dtjob.api.status.internal import Incident
 from dtjob.objects.topology import Task
 from dtjob.plan.record.failure import Failure
 

@@ -17,8 +17,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from dtjob.api.status.block import whole
-from dtjob.api.status.incident import Mistake
-from dtjob.api.status.internal import ProcessStart
+from dtjob.api.status.internal import Mistake, ProcessStart
 from dtjob.objects.exit_codes import COULD_NOT_KILL, RESTARTED_IN_VAIN, signal_of
 from dtjob.plan.diagnosis.restored import start_of
 from dtjob.plan.draft import Draft

@@ -11,7 +11,7 @@ import pytest
 from dtjob.api.job import Job
 from dtjob.api.status.activity import Activity
 from dtjob.api.status.attempts import Attempts
-from dtjob.api.status.incident import Errors, Incident
+from dtjob.api.status.internal import Errors, Incident
 from dtjob.api.status.restarts import FirstFailure
 from dtjob.api.status.status import Status
 from dtjob.objects.manifest import Manifest

@@ -11,7 +11,7 @@ import pytest
 from dtjob.api.job import Job
 from dtjob.api.status.activity import Activity
 from dtjob.api.status.attempts import Attempts
-from dtjob.api.status.incident import Incident
+from dtjob.api.status.internal import Incident
 from dtjob.api.status.progress import SavedCheckpoint
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Create, Delete

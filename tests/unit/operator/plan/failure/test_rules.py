@@ -10,7 +10,7 @@ import pytest
 from dtjob.api.job import Job
 from dtjob.api.spec.failure_rules import RuleAction
 from dtjob.api.status.attempts import Attempts
-from dtjob.api.status.incident import Incident
+from dtjob.api.status.internal import Incident
 from dtjob.plan.actions import Create, Delete, Plan
 from dtjob.plan.failure.rules import judge
 from dtjob.plan.record.failure import Cause, Failure

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from dtjob.api.job import Job
-from dtjob.api.status.incident import Incident
+from dtjob.api.status.internal import Incident
 from dtjob.api.status.status import Status
 from dtjob.plan.draft import Draft
 from dtjob.plan.failure.decisions import GiveUp

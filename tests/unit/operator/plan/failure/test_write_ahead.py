@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dtjob.api.status.attempts import Attempts
-from dtjob.api.status.incident import Incident
+from dtjob.api.status.internal import Incident
 from dtjob.api.status.restarts import FirstFailure, Restarts
 from dtjob.api.status.status import Status
 from dtjob.plan.failure.decisions import (

@@ -9,7 +9,7 @@ import pytest
 
 from dtjob.api.phase import Phase
 from dtjob.api.status.activity import Activity
-from dtjob.api.status.incident import Incident
+from dtjob.api.status.internal import Incident
 from dtjob.api.status.restarts import FirstFailure
 from dtjob.objects.shared import shared_objects
 from dtjob.plan.lifetime.phase import current_phase

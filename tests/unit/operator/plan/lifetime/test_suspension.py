@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dtjob.api.status.incident import Incident
+from dtjob.api.status.internal import Incident
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Create, Delete, Event, Plan
 from dtjob.plan.lifetime.suspension import go_on, is_suspended, suspend

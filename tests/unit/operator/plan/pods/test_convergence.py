@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from dtjob.api.job import Job
-from dtjob.api.status.incident import Incident
+from dtjob.api.status.internal import Incident
 from dtjob.objects import labels, shared
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.shared import shared_objects
