@@ -197,7 +197,7 @@ def test_the_budget_ends_the_job_with_its_cause():
     assert made.status is not None
     assert made.status["phase"] == "Failed"
     assert made.status["firstFailure"]["message"] == "ValueError: bad shape"
-    assert made.status["reason"] == "Error"
+    assert made.status["reason"] == "MaxRestartsExceeded"
     assert sorted(deleted(made)) == ["digits-chief-0-0", "digits-worker-0-0"]
 
 
