@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from dtjob.objects.pod_defaults import PodDefaults
+from dtjob.objects.defaults import PodDefaults
 from dtjob.objects.readers import parse_scrapers
 from dtjob_trainer.contract import log_line
 from tests.cluster.support.chart import CHART, NAMESPACE, RELEASE

@@ -38,8 +38,7 @@ def test_a_job_in_which_nothing_happens_fails_when_its_time_is_up(
     since = times.parse(wait_phase(api, namespace, "Running")["status"]["active"]["since"])
     soon = int((datetime.now(UTC) - since).total_seconds()) + 4
     api.patch("dtjobs", namespace, "digits", {"spec": {"activeDeadlineSeconds": soon}})
-    message = failed_over(api, namespace, "DeadlineExceeded")
-    assert message == f"the job was active for longer than activeDeadlineSeconds ({soon})"
+    assert f"({soon})" in failed_over(api, namespace, "DeadlineExceeded")
     api.wait("pods", namespace, lambda pods: not pods)
 
 

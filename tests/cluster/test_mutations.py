@@ -17,8 +17,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from dtjob.api.job import Job
-from dtjob.api.stored_job import stored_job
+from dtjob.api.job import Job, stored_job
 from dtjob.crd.answers.problems import problems
 from dtjob.objects import topology
 from dtjob.objects.defaults import Defaults

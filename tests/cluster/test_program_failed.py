@@ -52,10 +52,7 @@ def test_a_program_that_fails_twice_alike_fails_the_job_with_its_exception(
         fail(api, namespace, auto_kubelet, pod, message=last_line(exception=MISSING))
     status = wait_phase(api, namespace, "Failed", "typo")["status"]
     assert status["reason"] == "ProgramFailed"
-    assert status["message"] == (
-        f"the program failed twice before its first step: {MISSING} (worker-1, exit code 1); "
-        "correct the program and create the job again"
-    )
+    assert status["firstFailure"]["task"] == "worker-1"
     assert status["firstFailure"]["exception"] == {"type": "ModuleNotFoundError", "message": "No module named 'foo'"}
     assert status["firstFailure"]["beforeFirstStep"] is True
     assert "Traceback" in status["firstFailure"]["message"]

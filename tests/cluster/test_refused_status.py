@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from dtjob.controller.memory import Memory
 from dtjob.controller.status_writer import StatusWriter
+from dtjob.controller.store import Memory
 from dtjob.kube.calls.client import connect
 from tests.cluster.support.jobs import job
 from tools.cluster.control_plane import ControlPlane

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from dtjob.api.phase import ENDED, Phase
-from dtjob.crd.settled import CHANGEABLE
+from dtjob.crd.rule import CHANGEABLE
 from dtjob.crd.suspended_roles import SIZE
 
 PAGE = Path(__file__).parents[2] / "docs" / "jobs" / "life.md"

@@ -17,9 +17,8 @@ import yaml
 
 from dtjob.api.job import API_VERSION, KIND
 from dtjob.crd.answers.problems import problems
-from dtjob.crd.definition import crd
+from dtjob.crd.definition import crd, status_schema
 from dtjob.crd.schema import spec_schema
-from dtjob.crd.status_schema import status_schema
 
 ROOT = Path(__file__).parents[2]
 OWN_TEST = "failure-rules.md"

@@ -7,10 +7,11 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from dtjob.api.phase import Phase
+from dtjob.api.status.status import Status
 from dtjob.plan.failure.decisions import GiveUp
 from dtjob.plan.lifetime.deadlines import DEADLINE_EXCEEDED, START_DEADLINE_EXCEEDED
 from dtjob.plan.record.failure import Cause
-from dtjob.plan.record.status import CONDITION_OF, PhaseStatus, in_phase
+from dtjob.plan.record.status import CONDITION_OF, set_phase
 from tests.unit.operator.builders import NOW
 from tests.unit.reasons import Call, NotNamedHere, calls
 from tools.reference.conditions import CONDITIONS, PHASES, REASONS_OF_PHASES
@@ -26,16 +27,14 @@ PASSED_ON = {
     "ending.py: late.reason",  # Overdue
     "phase.py: *current_phase(situation)",  # PhaseStatus
     "suspension.py: pause.reason",  # Pause
-    "status.py: type_",  # set_condition
-    "status.py: phase",  # set_phase
-    "status.py: *words",  # in_phase, asked below
+    "status.py: *words",  # set_phase, asked below
     "checkpoints_kept.py: reason",  # Keeping
     "queueing.py: *there",  # Kueue's own reasons
     "reachability.py: reason",  # _set_reachable and nothing_to_reach
     "reachability.py: silence.reason",  # the name of an error
 }
 """Arguments whose values come from elsewhere, and from where."""
-OF_CONDITIONS = {"set_condition": 3, "with_condition": 3}
+OF_CONDITIONS = {"set_condition": 3}
 OF_ONE_CONDITION = {
     "_set_reachable": ("StatusReachable", 2),
     "nothing_to_reach": ("StatusReachable", 1),
@@ -43,7 +42,7 @@ OF_ONE_CONDITION = {
 }
 """Who is given the reason of one condition, and as which argument."""
 EVENTS_PASSED_ON = {
-    "correlator.py: event.type", "correlator.py: event.reason",  # the same event, shorter
+    "event.py: event.type", "event.py: event.reason",  # the same event, shorter
     "draft.py: type_", "draft.py: reason",  # draft.add_event
     "ending.py: late.reason",  # Overdue
 }  # fmt: skip
@@ -83,7 +82,7 @@ def conditions_in_code() -> dict[str, set[str]]:
         type_, at = OF_ONE_CONDITION[call.callee]
         found[type_] |= values(call, at)
     for phase in Phase:
-        for one in in_phase((), PhaseStatus(phase, "Reason", ""), NOW):
+        for one in set_phase(Status(), phase, "Reason", "", NOW).conditions:
             found[one.type] |= {one.reason} - {"Reason"}
     return found
 

@@ -14,8 +14,7 @@ import pytest
 import yaml
 
 from dtjob.crd.answers.problems import problems
-from dtjob.crd.definition import crd
-from dtjob.crd.status_schema import status_schema
+from dtjob.crd.definition import crd, status_schema
 from tests.unit.test_tutorials import blocks, is_whole
 from tests.unit.workflows_page import PAGE, TUTORIAL, expressions, objects, templates, trial_template
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from dtjob.api.spec.replica_specs import Role
-from dtjob.crd.settled import CHANGEABLE
+from dtjob.crd.rule import CHANGEABLE
 from dtjob.crd.suspended_roles import MAY_CHANGE, OF_A_CONTAINER, SIZE
 
 Path = tuple[str, ...]

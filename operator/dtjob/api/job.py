@@ -2,20 +2,20 @@
 """The manifest: `DistributedTrainingJob`, put together from its blocks, which lie beside this file.
 
 These pydantic models are the only definition of the manifest's fields. `dtjob.crd` makes the CRD's schema from them
-(the descriptions are what `kubectl explain` prints), and its rules hold what no single field can say.
+(the descriptions are what `kubectl explain` prints), and its rules hold what no single field can say. A job that a
+cluster stores is read leniently (`stored_job`); `dtjob validate` and the API server are strict.
 """
 
-from __future__ import annotations
-
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from copy import deepcopy
+from enum import StrEnum
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from dtjob.api import names
 from dtjob.api.block import LONGEST_SECONDS, Block, OpenBlock, Seconds
 from dtjob.api.spec.checkpoint import Checkpoint, Evaluation, TensorBoard
-from dtjob.api.spec.clean_pod_policy import CleanPodPolicy
 from dtjob.api.spec.elastic_policy import ElasticPolicy
 from dtjob.api.spec.failure_policy import FailurePolicy
 from dtjob.api.spec.network import Network
@@ -23,7 +23,22 @@ from dtjob.api.spec.program import Program
 from dtjob.api.spec.replica_specs import ReplicaSpecs
 from dtjob.api.spec.scheduling import Scheduling
 from dtjob.api.spec.strategy import Strategy, StrategyOptions
-from dtjob.api.spec.success_policy import SuccessPolicy
+
+
+class SuccessPolicy(StrEnum):
+    """Whose exit 0 ends the job with success."""
+
+    CHIEF = "Chief"
+    ALL_WORKERS = "AllWorkers"
+
+
+class CleanPodPolicy(StrEnum):
+    """Which pods are deleted when the job has ended."""
+
+    RUNNING = "Running"
+    ALL = "All"
+    NONE = "None"
+
 
 GROUP, VERSION, API_VERSION = names.GROUP, names.VERSION, names.API_VERSION
 KIND, PLURAL, MANAGED_BY_LABEL = names.KIND, names.PLURAL, names.MANAGED_BY_LABEL
@@ -115,3 +130,32 @@ class Job(Block):
     metadata: Metadata
     spec: Spec
     status: dict[str, Any] = Field(default_factory=dict)
+
+
+_UNKNOWN = "extra_forbidden"
+
+
+def stored_job(manifest: Mapping[str, Any]) -> Job:
+    """The job of a stored manifest. Raises pydantic's ValidationError if a field that this version knows is wrong.
+
+    Fields that it does not know are ignored. So an operator that is rolled back runs the jobs that a newer one let in.
+    """
+    try:
+        return Job.model_validate(manifest)
+    except ValidationError as error:
+        details = error.errors(include_url=False, include_input=False)
+        unknown = [detail["loc"] for detail in details if detail["type"] == _UNKNOWN]
+        if not unknown:
+            raise
+    return Job.model_validate(_without(manifest, unknown))
+
+
+def _without(manifest: Mapping[str, Any], locations: Iterable[tuple[int | str, ...]]) -> dict[str, Any]:
+    """A copy without what is at these locations."""
+    whole: Any = deepcopy(dict(manifest))
+    for location in locations:
+        block = whole
+        for part in location[:-1]:
+            block = block[part]
+        del block[location[-1]]
+    return dict(whole)

@@ -9,8 +9,7 @@ from dataclasses import replace
 
 from dtjob.api.spec.scheduling import GangProvider
 from dtjob.cli.bad_input import BadInput
-from dtjob.objects.defaults import NO_DEFAULTS, Defaults, parse_label
-from dtjob.objects.pod_defaults import PodDefaults
+from dtjob.objects.defaults import NO_DEFAULTS, Defaults, PodDefaults, parse_label
 
 
 def defaults(

@@ -8,17 +8,15 @@ Where a pod is refused, those of its role that were not tried yet wait with it: 
 four hundred. After a while one of them is tried again.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeVar
 
+from dtjob.api.job import GROUP
 from dtjob.controller.cluster import AlreadyExists, Cluster, ClusterError, JobKey, Refused, Stale
-from dtjob.controller.existing import is_of_an_earlier_job, is_ours, lost_labels, restore_labels
 from dtjob.controller.pace.holds import Holds
 from dtjob.controller.pace.repair_limit import RepairLimit
 from dtjob.controller.pace.slots import CALLS_OF_A_JOB, Slots
@@ -26,7 +24,7 @@ from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.controller.store import Store
 from dtjob.objects import drift, kueue, labels
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.actions import Create, Repair
+from dtjob.plan.actions import Create, PatchWorkload, Repair
 from dtjob.plan.seen.children import deleting
 
 Item = TypeVar("Item")
@@ -353,3 +351,46 @@ def built(create: Create) -> Manifest:
         logger.exception("%s %s cannot be built", create.kind, create.name)
         said = f"{type(error).__name__}: {str(error)[:200]}"
         raise Refused(f"the pod template has a value of another form than a pod's ({said})") from error
+
+
+async def restore_labels(cluster: Cluster, there: Manifest, lost: Mapping[str, str]) -> Manifest:
+    """Give a pod or Workload that is `there` the labels that it has `lost`; the object as stored then, in a version
+    later than that in which the watch saw it go. Raises ClusterError where it has gone meanwhile, or the cluster did
+    not answer."""
+    metadata, kind = there["metadata"], there["kind"]
+    namespace, name, uid = metadata["namespace"], metadata["name"], metadata["uid"]
+    if kind == kueue.KIND:
+        body = {"metadata": {"labels": dict(lost)}}
+        patch = PatchWorkload(name, uid, metadata["resourceVersion"], body, False, "its labels were taken away")
+        return await cluster.patch_workload(namespace, patch)
+    labelled = await cluster.relabel(namespace, name, uid, lost)
+    if labelled is None:
+        raise ClusterError(f"{kind} {name} has gone while its labels were restored")
+    return labelled
+
+
+def is_of_an_earlier_job(wanted: Manifest, existing: Manifest) -> bool:
+    """Whether it belongs to a job of the same name that was deleted, and which Kubernetes is about to collect."""
+    same_name = labels.of(existing).get(labels.JOB_NAME) == labels.of(wanted).get(labels.JOB_NAME)
+    owner = labels.controller_uid(existing)
+    ours_once = labels.of(existing).get(labels.JOB_UID) == owner
+    return same_name and ours_once and owner not in (None, labels.controller_uid(wanted))
+
+
+def is_ours(wanted: Manifest, existing: Manifest) -> bool:
+    """Whether an object that was there already is the one that this create would have made: the same owner's, as a
+    pod's name says which attempt it is."""
+    return labels.controller_uid(existing) == labels.controller_uid(wanted)
+
+
+def lost_labels(wanted: Manifest, existing: Manifest) -> dict[str, str]:
+    """The labels by which we find a pod or Workload, where one that was there already has lost them. Of other kinds
+    none: the shared ones are repaired, or asked for by name."""
+    if wanted["kind"] not in ("Pod", kueue.KIND):
+        return {}
+    found = labels.of(existing)
+    return {
+        name: value
+        for name, value in labels.of(wanted).items()
+        if name.startswith(f"{GROUP}/") and found.get(name) != value
+    }

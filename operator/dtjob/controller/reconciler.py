@@ -2,8 +2,6 @@
 """Reconciler: takes jobs from the queue, plans, and makes the calls of each plan. It decides the order of calls and
 nothing else."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time
@@ -13,9 +11,8 @@ from datetime import UTC, datetime
 
 from pydantic import ValidationError
 
-from dtjob.api.job import Job, is_ours
+from dtjob.api.job import Job, is_ours, stored_job
 from dtjob.api.phase import ENDED
-from dtjob.api.stored_job import stored_job
 from dtjob.controller.call_summary import CallSummary
 from dtjob.controller.cluster import Cluster, ClusterError, Gone, JobKey, Stale
 from dtjob.controller.creation import TRIES_BEFORE_SAID, Creation, what_of

@@ -6,16 +6,14 @@ But for a new job's, the status is written before any action: were a status with
 take tried again and again, nothing would ever be done for that job.
 """
 
-from __future__ import annotations
-
 import contextlib
 import logging
 from collections.abc import Sequence
 from typing import Any
 
 from dtjob.controller.cluster import Cluster, ClusterError, Refused, Stale
-from dtjob.controller.memory import Memory, Unanswered
 from dtjob.controller.observer import NOBODY, Observer
+from dtjob.controller.store import Memory, Unanswered
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Event
 

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One rule about a job: in CEL, which the API server evaluates, and `dtjob validate` too."""
+"""One rule about a job: in CEL, which the API server evaluates, and `dtjob validate` too.
 
-from __future__ import annotations
+An API server evaluates every rule at each write of a job's status, as it cannot tell that the spec is as it was where a
+field of it is open. Each rule takes it 10 to 50 µs, since each look at a field copies the schemas of all fields beside
+it; so what was settled when the job was created is asked then and never again.
+"""
 
 import re
 from collections.abc import Iterator
@@ -10,8 +13,40 @@ from enum import StrEnum
 from typing import Any
 
 from dtjob.api.block import Block
+from dtjob.api.spec.replica_specs import Role
 from dtjob.crd import cel
-from dtjob.crd.settled import is_settled
+
+CHANGEABLE = (
+    *("failurePolicy", "elasticPolicy", "suspend", "cleanPodPolicy"),
+    *("activeDeadlineSeconds", "startDeadlineSeconds", "ttlSecondsAfterFinished", "ttlSecondsAfterFailed"),
+)
+"""Fields of the spec that may change while the job exists; all others are in the pods already, or say whose it is. Of
+`replicaSpecs` a part may, at times."""
+
+_READ = re.compile(r"(has\()?\bself\b((?:\.\w+)*)")
+"""What CEL reads of the value that a rule is about, and whether only for its being there."""
+_ROLES = frozenset(role.value for role in Role)
+
+
+def is_settled(at: str, cel: str) -> bool:
+    """Whether nothing that this CEL reads of the value at the path `at` can change once the job exists."""
+    base = tuple(at.split(".")) if at else ()
+    reads = (((*base, *path.split(".")[1:]), bool(has)) for has, path in _READ.findall(cel))
+    return all(_cannot_change(path, only_there) for path, only_there in reads)
+
+
+def _cannot_change(path: tuple[str, ...], only_there: bool) -> bool:
+    """Whether what is at this path cannot change; `only_there`: whether it is read only for its being there."""
+    match path:
+        case ("metadata", "name", *_):
+            return True
+        case ("spec", "replicaSpecs", role):
+            return only_there and role in _ROLES
+        case ("spec", field, *_):
+            return field not in (*CHANGEABLE, "replicaSpecs")
+        case _:
+            return False
+
 
 Value = Any
 """A part of a manifest as plain JSON."""
@@ -41,11 +76,10 @@ class Rule:
     the message.
 
     `frame` leads to what several rules ask about: CEL with `{}` where `cel` stands. Rules with one frame, place and
-    reason are one entry of the definition (`entries.py`).
+    reason are one entry of the definition (`definition.py`).
 
-    An API server checks a job's rules at each write of its status, also if nothing of the spec has changed. So a rule
-    that reads only what cannot change later is asked when a job is created and never again (`settled.py`).
-    `at_creation`: whether that is so of another rule, for a reason that `settled.py` cannot see.
+    A rule that reads only what cannot change later is asked when a job is created and never again (`is_settled`).
+    `at_creation`: whether that is so of another rule, for a reason that `is_settled` cannot see.
     """
 
     at: str

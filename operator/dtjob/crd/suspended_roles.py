@@ -6,8 +6,6 @@ A suspended job has no pods, and all are made anew when it goes on; so its sched
 does. How many pods other roles have and what runs in them stays, suspended or not.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -41,7 +39,8 @@ class UnchangingRoles(Unchanging):
         root, as only there the status is seen."""
         entry = {name: value for name, value in self.validation().items() if name != "fieldPath"}
         always = entry | {"message": super().message}
-        yield "spec.replicaSpecs", always | {"rule": _same_roles()}
+        same_roles = " && ".join(f"has(self.{role.value}) == has(oldSelf.{role.value})" for role in Role)
+        yield "spec.replicaSpecs", always | {"rule": same_roles}
         for role in Role:
             yield f"spec.replicaSpecs.{role.value}", always | {"rule": _same_role(role)}
         yield "", entry | {"rule": _same_or_may_change(), "fieldPath": f".spec.{self.field}"}
@@ -52,11 +51,6 @@ _SUSPENDED = (
     f"has(oldSelf.status.phase) && oldSelf.status.phase == '{Phase.SUSPENDED.value}')"
 )
 """It was to be suspended, and has never started or its pods were told to end: no pod of the old template is kept."""
-
-
-def _same_roles() -> str:
-    """CEL: there are the same roles."""
-    return " && ".join(f"has(self.{role.value}) == has(oldSelf.{role.value})" for role in Role)
 
 
 def _same_role(role: Role) -> str:

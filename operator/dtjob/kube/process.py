@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The operator's process: watches, resync, reconciler and reports, side by side in one event loop."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import functools
@@ -10,7 +8,7 @@ import gc
 import logging
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Coroutine, Sequence, Set
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -25,18 +23,15 @@ from dtjob.controller.store import LISTED_KINDS, Store
 from dtjob.kube.calls import client
 from dtjob.kube.calls.transport import hold_little_for_each_connection
 from dtjob.kube.election.leader import Election, Leader
-from dtjob.kube.election.liveness import Pulse
-from dtjob.kube.endpoints.endpoint import Address, serving
+from dtjob.kube.endpoints.endpoint import Address, Pulse, serving
 from dtjob.kube.endpoints.metrics import Metrics
 from dtjob.kube.endpoints.reports import Reports
 from dtjob.kube.watching import handlers, job_watches
 from dtjob.kube.watching.informer import Informer, VersionsWentBack, resync, take_in
-from dtjob.kube.watching.loops import keep_running
 from dtjob.kube.watching.namespaces import Watched, look_for_refused
 from dtjob.kube.watching.pod_groups import PodGroups
 from dtjob.kube.watching.workloads import Workloads
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
-from dtjob.objects.manifest import Manifest
 from dtjob.plan.seen.workload import Kueue
 
 logger = logging.getLogger(__name__)
@@ -108,7 +103,8 @@ async def _operate(cluster: client.Kube, options: Options, pulse: Pulse, metrics
         pulse.beat("resync", options.resync_seconds + RESYNC_MAY_TAKE_SECONDS)
         known = set(store.job_keys())
         watched.note(await resync(informers))
-        if job_watches.have_missed_one(_jobs_but(known, store), datetime.now(UTC)):
+        new = [job for key in store.job_keys() if key not in known and (job := store.job(key)) is not None]
+        if job_watches.have_missed_one(new, datetime.now(UTC)):
             watched.changed.set()
         await pod_groups.resync()
         if store.kueue is Kueue.UNKNOWN:  # before anything is decided; later they have a loop of their own
@@ -160,17 +156,8 @@ def _stop_by_signals(stop: asyncio.Event) -> None:
 
 async def _unless_stopped(stop: asyncio.Event, work: Coroutine[Any, Any, None]) -> bool:
     """Do the work unless told to stop before it is done; whether it was done."""
-    working, stopping = asyncio.create_task(work), asyncio.create_task(stop.wait())
-    await asyncio.wait([working, stopping], return_when=asyncio.FIRST_COMPLETED)
-    stopping.cancel()
-    working.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await working
-    return not working.cancelled() and not stop.is_set()
-
-
-def _jobs_but(known: Set[JobKey], store: Store) -> list[Manifest]:
-    return [job for key in store.job_keys() if key not in known and (job := store.job(key)) is not None]
+    await _until_stopped(stop, [asyncio.create_task(work)])
+    return not stop.is_set()
 
 
 async def _first_resync(resync_once: Callable[[], Awaitable[None]]) -> None:
@@ -225,3 +212,32 @@ def collect_garbage_seldom() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(5000, 20, 20)
+
+
+logger = logging.getLogger(__name__)
+
+PAUSE = Backoff(1.0, 30.0)
+WELL_AFTER_SECONDS = 60.0
+"""A loop that ran for so long is well again: its next pause is the first one."""
+
+
+async def keep_running(name: str, run: Callable[[], Awaitable[None]]) -> None:
+    """Run until cancelled; what raises, ends, or is cancelled by somebody else begins anew after a pause. Raises
+    VersionsWentBack: only a new process can go on."""
+    loop, failures = asyncio.get_running_loop(), 0
+    while True:
+        began = loop.time()
+        task = asyncio.ensure_future(run())
+        try:
+            await asyncio.wait([task])
+        finally:
+            if not task.done():
+                task.cancel()
+                await asyncio.wait([task])
+        error = None if task.cancelled() else task.exception()
+        if isinstance(error, VersionsWentBack):
+            raise error
+        failures = 1 if loop.time() - began > WELL_AFTER_SECONDS else failures + 1
+        pause = PAUSE.after(failures)
+        logger.error("%s ended, a bug in dtjob; it begins again in %.0f s", name, pause, exc_info=error)
+        await asyncio.sleep(pause)

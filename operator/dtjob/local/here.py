@@ -8,8 +8,7 @@ import sys
 from pydantic.alias_generators import to_camel
 
 from dtjob.api.counted import counted
-from dtjob.api.job import API_VERSION, KIND, Job
-from dtjob.api.spec.clean_pod_policy import CleanPodPolicy
+from dtjob.api.job import API_VERSION, KIND, CleanPodPolicy, Job
 from dtjob.api.spec.failure_rules import FailureRule, OnPodCondition
 from dtjob.api.status.activity import Activity
 from dtjob.objects import kueue

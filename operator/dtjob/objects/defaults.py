@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the operator gives to jobs that do not say it themselves: the trainer image, labels for their pods, and who may
-read their status.
+"""What the operator gives to jobs that do not say it themselves: the trainer image, labels for their pods, parts of pod
+templates (`jobs` in the chart's values), and who may read their status.
 
 The image that a job began with is written into its status, so that a later default never reaches a running job.
 """
 
-from __future__ import annotations
-
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic.alias_generators import to_camel
 
 from dtjob.api.job import GROUP, Job
 from dtjob.api.label_forms import check_name, check_value
@@ -17,8 +19,73 @@ from dtjob.api.spec.pod_template import TRAINING_CONTAINER
 from dtjob.api.spec.replica_specs import AnyReplicaSpec, Role
 from dtjob.api.spec.scheduling import GangProvider
 from dtjob.objects import labels
-from dtjob.objects.pod_defaults import NO_POD_DEFAULTS, PodDefaults
 from dtjob.objects.readers import Readers
+
+Name = Annotated[str, StringConstraints(min_length=1, max_length=253, pattern=r"^\S+$")]
+
+
+class _Given(BaseModel):
+    """Values as JSON has them."""
+
+    model_config = ConfigDict(alias_generator=to_camel, extra="forbid", frozen=True, strict=True, defer_build=True)
+
+
+class Variable(_Given):
+    """An environment variable with a literal value."""
+
+    name: Name
+    value: str = ""
+
+
+class Secret(_Given):
+    """A Secret of the namespace of the job."""
+
+    name: Name
+
+
+class PodDefaults(_Given):
+    """Parts of a pod template that apply if the template of a role leaves them out."""
+
+    annotations: Mapping[str, str] = Field(default_factory=dict)
+    env: tuple[Variable, ...] = ()
+    image_pull_secrets: tuple[Secret, ...] = ()
+    node_selector: Mapping[str, str] = Field(default_factory=dict)
+    tolerations: tuple[Mapping[str, str | int], ...] = ()
+    priority_class_name: Name | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """The defaults that this JSON says. Raises ValueError, with the field, on what they cannot be."""
+        try:
+            return cls.model_validate_json(text)
+        except ValidationError as error:
+            first = error.errors()[0]
+            raise ValueError(f"{'.'.join(map(str, first['loc'])) or 'the text'}: {first['msg']}") from None
+
+    def below(self, template: Mapping[str, Any]) -> dict[str, Any]:
+        """The template with what it leaves out. Values of the template apply where both have one."""
+        metadata, spec = dict(template.get("metadata") or {}), dict(template.get("spec") or {})
+        if self.annotations:
+            metadata["annotations"] = {**self.annotations, **(metadata.get("annotations") or {})}
+        if self.node_selector:
+            spec["nodeSelector"] = {**self.node_selector, **(spec.get("nodeSelector") or {})}
+        if self.tolerations:
+            theirs = spec.get("tolerations") or []
+            spec["tolerations"] = [*theirs, *(dict(one) for one in self.tolerations if one not in theirs)]
+        if self.image_pull_secrets and not spec.get("imagePullSecrets"):
+            spec["imagePullSecrets"] = [one.model_dump() for one in self.image_pull_secrets]
+        if self.priority_class_name and not spec.get("priorityClassName"):
+            spec["priorityClassName"] = self.priority_class_name
+        return {**template, "metadata": metadata, "spec": spec}
+
+    def variables(self, others: Iterable[Mapping[str, Any]]) -> list[dict[str, str]]:
+        """The variables that are not among these others."""
+        names = {one["name"] for one in others}
+        return [one.model_dump() for one in self.env if one.name not in names]
+
+
+NO_POD_DEFAULTS = PodDefaults.model_construct()
+
 
 IMAGE_MISSING = "ImageMissing"
 MISSING_IMAGE_MESSAGE = (

@@ -8,8 +8,6 @@ release said and this one does not (objects are created by POST, whose fields an
 that was given another number would stay beside ours under the same name, which is refused.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -93,7 +91,10 @@ def _owned_spec(manifest: Manifest) -> dict[str, Any]:
             "clusterIP": spec.get("clusterIP", ""),
             "publishNotReadyAddresses": bool(spec.get("publishNotReadyAddresses")),
             "selector": spec.get("selector") or {},
-            "ports": sorted((_service_port(port) for port in spec.get("ports") or ()), key=_by_port),
+            "ports": sorted(
+                (_service_port(port) for port in spec.get("ports") or ()),
+                key=lambda port: (port["port"], port["protocol"]),
+            ),
         }
     if manifest["kind"] == "NetworkPolicy":
         pruned = _pruned(spec)
@@ -102,10 +103,6 @@ def _owned_spec(manifest: Manifest) -> dict[str, Any]:
                 port.setdefault("protocol", "TCP")
         return {**pruned, "policyTypes": sorted(pruned.get("policyTypes", ()))}
     return {}
-
-
-def _by_port(port: dict[str, Any]) -> tuple[int, str]:
-    return port["port"], port["protocol"]
 
 
 def _service_port(port: dict[str, Any]) -> dict[str, Any]:

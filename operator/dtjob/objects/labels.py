@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The labels on everything that dtjob makes, and how to tell its own children by them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -45,9 +43,3 @@ def task_id(pod: Manifest) -> str:
     labels."""
     labels = of(pod)
     return f"{labels[ROLE]}-{labels[INDEX]}"
-
-
-def attempt(pod: Manifest) -> int:
-    """Which attempt at its task a pod of ours is, from 0; raises KeyError or ValueError on a pod without our
-    labels."""
-    return int(of(pod)[ATTEMPT])

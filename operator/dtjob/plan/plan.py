@@ -6,8 +6,6 @@ state came about. The new status is written before any action, but for the first
 a crash at any point only repeats calls that are safe to repeat.
 """
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 
 from dtjob.api.job import Job
@@ -38,10 +36,9 @@ from dtjob.plan.lifetime.phase import keep_image, note_phase, wait_for_image
 from dtjob.plan.lifetime.success import succeed, succeeded
 from dtjob.plan.lifetime.suspension import BY_USER, Pause, go_on, is_suspended, suspend
 from dtjob.plan.lifetime.time_spent import with_goodput
-from dtjob.plan.pods.convergence import converge
+from dtjob.plan.pods.convergence import converge, restore_labels
 from dtjob.plan.pods.gang import note_gang, release_gang, release_outgrown
 from dtjob.plan.pods.one_chief import find_earlier_chiefs, find_vanished
-from dtjob.plan.pods.relabel import restore_labels
 from dtjob.plan.queueing.queueing import queueing
 from dtjob.plan.queueing.remote import keep_workload
 from dtjob.plan.seen.children import Children, lost_at

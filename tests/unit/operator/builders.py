@@ -14,8 +14,7 @@ from typing import Any
 from dtjob import times
 from dtjob.api.job import Job
 from dtjob.api.spec.replica_specs import Role
-from dtjob.api.status.incident import Incident
-from dtjob.api.status.internal import Internal
+from dtjob.api.status.internal import Incident, Internal
 from dtjob.api.status.status import Status
 from dtjob.objects import drift, labels, topology
 from dtjob.objects.manifest import Manifest

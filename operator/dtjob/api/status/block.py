@@ -4,8 +4,6 @@
 A block keeps fields that this version does not know, and is never changed in place: `but` gives a changed copy.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Annotated, Any, Self
@@ -14,7 +12,7 @@ from pydantic import AwareDatetime, BeforeValidator, ConfigDict, Field, PlainSer
 from pydantic.alias_generators import to_camel
 
 from dtjob import times
-from dtjob.api.described import Described
+from dtjob.api.block import Described
 
 LONGEST_NAME = 256
 """Characters of a name, such as that of a pod or of a metric."""

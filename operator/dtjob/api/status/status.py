@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The status as a whole."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any, Self
@@ -17,9 +15,8 @@ from dtjob.api.status.goodput import GoodputStatus
 from dtjob.api.status.internal import Internal
 from dtjob.api.status.placement import Gang, QueueEntry
 from dtjob.api.status.progress import EvaluationResult, Progress, Restored, SavedCheckpoint
-from dtjob.api.status.replica_status import ReplicaStatus
 from dtjob.api.status.restarts import FirstFailure, Restarts
-from dtjob.api.status.workers import Workers
+from dtjob.api.status.workers import ReplicaStatus, Workers
 
 MOST_CONDITIONS = 64
 """Conditions of one job: ours, and those of whoever else writes some."""

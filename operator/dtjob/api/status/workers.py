@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`status.workers`: how many workers a job is to have, and how many train together."""
-
-from __future__ import annotations
+"""`status.workers`: how many workers a job is to have, and how many train together; and `status.replicaStatuses`: the
+tasks of each role by state."""
 
 from dtjob.api.status.block import Int32, Message, Name, StatusBlock, Time, Word
 
@@ -44,3 +43,18 @@ class Workers(StatusBlock):
     def short(self) -> int:
         """How many workers the group has too few."""
         return max(0, self.desired - self.replicas)
+
+
+class ReplicaStatus(StatusBlock):
+    """The tasks of one role. A count that is 0 is absent."""
+
+    replicas: Int32 = 0
+    """The number of tasks of this role."""
+    active: Int32 = 0
+    """The number of tasks that run."""
+    pending: Int32 = 0
+    """The number of tasks whose pod exists but does not run yet."""
+    succeeded: Int32 = 0
+    """The number of tasks that finished."""
+    failed: Int32 = 0
+    """The number of tasks that failed or were lost with their node."""

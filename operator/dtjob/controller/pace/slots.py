@@ -117,11 +117,11 @@ class Slots:
             self._look_again()
 
     def _serve_all(self) -> None:
-        while self._free and (following := self._next()) is not None:
+        while self._free:
+            following = next((key for key in self._waiting if self._held[key] < self._most(key)), None)
+            if following is None:
+                return
             self._serve(following)
-
-    def _next(self) -> JobKey | None:
-        return next((key for key in self._waiting if self._held[key] < self._most(key)), None)
 
     def _serve(self, key: JobKey) -> None:
         """Give a slot to the first that waits of this job, which comes last from now on."""

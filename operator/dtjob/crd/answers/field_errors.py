@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is wrong with single fields of a manifest, each as one sentence with the field's dotted path."""
-
-from __future__ import annotations
+"""What is wrong with single fields of a manifest, each as one sentence with the field's dotted path; and entries of a
+list that have the keys, by which server-side apply merges them, of an entry before them."""
 
 import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -10,7 +9,7 @@ from typing import Any
 
 from dtjob.api.quantity import is_quantity
 from dtjob.crd.answers import hints
-from dtjob.crd.schema import INT_OR_STRING, PRESERVE, Schema
+from dtjob.crd.schema import INT_OR_STRING, LIST_KEYS, LIST_TYPE, PRESERVE, Schema
 
 
 @dataclass(frozen=True)
@@ -201,3 +200,27 @@ _ERROR_OF = {
     ("integer", "string"): "port",
 }
 """The kind of pydantic's error about a value of none of these types."""
+
+
+def repeated_entries(value: Any, schema: Schema, path: str) -> Iterator[Problem]:
+    """Entries that have the keys of one before them, or are the same as one in a set, anywhere in a value whose fields
+    are right each by itself."""
+    if isinstance(value, dict):
+        known, further = schema.get("properties", {}), schema.get("additionalProperties", {})
+        for name, item in value.items():
+            yield from repeated_entries(item, known.get(name, further), f"{path}.{name}")
+    elif isinstance(value, list):
+        entry = schema.get("items", {})
+        seen: set[Any] = set()
+        for index, item in enumerate(value):
+            yield from repeated_entries(item, entry, f"{path}[{index}]")
+            if keys := schema.get(LIST_KEYS):
+                identity = tuple(item.get(key, entry["properties"][key].get("default")) for key in keys)
+                if identity in seen:
+                    named = " and ".join(keys)
+                    yield Problem(f"{path}[{index}]", f"has the {named} of an entry before it: change it, or remove it")
+                seen.add(identity)
+            elif schema.get(LIST_TYPE) == "set":
+                if item in seen:
+                    yield Problem(f"{path}[{index}]", f"{item} stands there before: remove it")
+                seen.add(item)

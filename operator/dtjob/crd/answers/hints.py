@@ -5,8 +5,6 @@ JobSet's and RayJob's, and those that dtjob had before v1beta1.
 An API server says of each that the field is unknown. `dtjob validate` and `dtjob run` say this too.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -127,11 +125,7 @@ def instead(path: str) -> str | None:
     if match is None:
         return None
     role, of_any = match[2], _ROLE.sub(r"\1.*", path)
-    if role in _SINGLE and of_any in (
-        "spec.replicas.*.count",
-        "spec.replicaSpecs.*.count",
-        "spec.replicaSpecs.*.replicas",
-    ):
+    if role in _SINGLE and of_any in _NUMBERS:
         return _ALWAYS_ONE.format(role=role)
     advice = _ADVICE.get(of_any)
     return advice and advice.format(role=role)

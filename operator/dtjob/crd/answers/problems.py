@@ -5,16 +5,20 @@ The test of refusals sends every manifest of its table both ways and wants the s
 sent too (tests/cluster/test_mutations.py).
 """
 
-from __future__ import annotations
-
 import json
 
 from pydantic import ValidationError
 
 from dtjob.api.job import API_VERSION, KIND, Job
 from dtjob.crd.answers import hints
-from dtjob.crd.answers.field_errors import Problem, open_block_errors, sentences, with_defaults, without_empty_fields
-from dtjob.crd.answers.keyed_lists import repeated_entries
+from dtjob.crd.answers.field_errors import (
+    Problem,
+    open_block_errors,
+    repeated_entries,
+    sentences,
+    with_defaults,
+    without_empty_fields,
+)
 from dtjob.crd.answers.manifest_schema import manifest_schema
 from dtjob.crd.answers.metadata import metadata_problems
 from dtjob.crd.answers.pod_problems import pod_problems

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules about a job's life: manager, deadlines, stay after the end, and the time in which a pod may save."""
+"""Rules about a job's life: manager, deadlines, whose end ends it, and the time in which a pod may save."""
 
-from __future__ import annotations
-
-from dtjob.api.job import CONTROLLER
-from dtjob.api.spec.checkpoint import Checkpoint
+from dtjob.api.job import CONTROLLER, SuccessPolicy
+from dtjob.api.spec.checkpoint import Checkpoint, MountOn
 from dtjob.api.spec.pod_template import TRAINING_CONTAINER
 from dtjob.api.spec.replica_specs import Role
-from dtjob.crd.rule import Rule
+from dtjob.api.spec.strategy import Strategy
+from dtjob.crd.rule import Reason, Rule
 from dtjob.crd.rules.templates import each_training, pod, pod_frame
 
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
@@ -78,4 +77,39 @@ def _no_hook_of_unknown_length(role: str) -> Rule:
 GRACE_RULES = (
     *(_long_enough(role.value) for role in SAVING_ROLES),
     *(_no_hook_of_unknown_length(role.value) for role in SAVING_ROLES),
+)
+
+
+_SUCCESS = "successPolicy"
+_FRAME = f"!has(self.{_SUCCESS}) || self.{_SUCCESS} != '{SuccessPolicy.ALL_WORKERS.value}' || {{}}"
+_PS = Strategy.PARAMETER_SERVER.value
+
+SUCCESS_RULES = (
+    Rule(
+        "spec",
+        "has(self.replicaSpecs.worker)",
+        "this job has no workers: remove successPolicy, and the chief decides",
+        _SUCCESS,
+        Reason.FORBIDDEN,
+        frame=_FRAME,
+    ),
+    Rule(
+        "spec",
+        f"!has(self.program) || self.strategy != '{_PS}'",
+        "workers of ParameterServer do not end by themselves: remove successPolicy, and the chief decides",
+        _SUCCESS,
+        Reason.FORBIDDEN,
+        frame=_FRAME,
+    ),
+    Rule(
+        "spec",
+        "!has(self.replicaSpecs.evaluator) || !has(self.checkpoint) || "
+        "!has(self.checkpoint.storage.volume) || "
+        f"(has(self.checkpoint.storage.mountOn) && self.checkpoint.storage.mountOn != '{MountOn.CHIEF.value}')",
+        "the evaluator needs the chief's node, and the chief may end before the workers: set "
+        "checkpoint.storage.mountOn to All, or remove successPolicy",
+        _SUCCESS,
+        Reason.FORBIDDEN,
+        frame=_FRAME,
+    ),
 )

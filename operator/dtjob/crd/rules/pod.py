@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules about pod templates: what belongs to dtjob in a pod, and what a template says twice."""
-
-from __future__ import annotations
+"""Rules about pod templates: what belongs to dtjob in a pod, what a template says twice, and ports."""
 
 from dtjob.api.job import GROUP, MANAGED_BY_LABEL
+from dtjob.api.spec.network import Network
 from dtjob.api.spec.pod_template import TRAINING_CONTAINER
 from dtjob.api.spec.replica_specs import Role
-from dtjob.crd.rule import Reason, Rule
-from dtjob.crd.rules.templates import of_training
+from dtjob.crd.rule import Reason, Rule, default_of
+from dtjob.crd.rules.templates import of_training, pod, pod_frame
 
 _POD = "spec.replicaSpecs.*.template.spec"
 _QUANTITY = r"^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)(n|u|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei|[eE][+-]?[0-9]+)?$"
@@ -115,4 +114,92 @@ POD_RULES = (
     ),
     *(_quantities(f"spec.replicaSpecs.*.resources.{kind}") for kind in ("limits", "requests")),
     *(_program_decides(role.value) for role in Role),
+)
+
+
+def _template(role: str) -> str:
+    return f"replicaSpecs.{role}.template.spec.containers[name={TRAINING_CONTAINER}]"
+
+
+def _image(role: str) -> Rule:
+    return of_training(
+        role,
+        "!has(c.image) || !has(self.image)",
+        f"spec.image and spec.{_template(role)}.image both set the image: keep one of them",
+    )
+
+
+def _environment_set_twice(role: str) -> Rule:
+    # A look for each name in the list of names: pairs of variables would pass the API server's budget for a rule.
+    named = "[self.program.env.map(v, v.name)].exists(names, c.env.exists(v, v.name in names))"
+    return of_training(
+        role,
+        f"!has(c.env) || !has(self.program) || !has(self.program.env) || !{named}",
+        f"spec.program.env and spec.{_template(role)}.env both set a variable of one name: keep one of them",
+    )
+
+
+def _priority_class(role: str) -> Rule:
+    return Rule(
+        "spec",
+        f"!has({pod(role)}.priorityClassName) || !has(self.scheduling.priorityClassName)",
+        f"spec.scheduling.priorityClassName and spec.replicaSpecs.{role}.template.spec.priorityClassName both set the "
+        "PriorityClass: keep one of them",
+        f"replicaSpecs.{role}.template.spec.priorityClassName",
+        frame=pod_frame(role),
+    )
+
+
+TWICE_RULES = (
+    Rule(
+        "spec.replicaSpecs.*",
+        "!has(self.resources) || !has(self.template) || !has(self.template.spec) || "
+        "!has(self.template.spec.containers) || "
+        f"!self.template.spec.containers.exists(c, c.name == '{TRAINING_CONTAINER}' && has(c.resources))",
+        f"resources and template.spec.containers[name={TRAINING_CONTAINER}].resources both set the resources: keep "
+        "one of them",
+        "resources",
+    ),
+    *(_image(role.value) for role in Role),
+    *(_environment_set_twice(role.value) for role in Role),
+    *(_priority_class(role.value) for role in Role),
+)
+
+
+_OURS_CEL = "([self.network.port] + (has(self.program) ? [self.network.statusPort, self.network.rendezvousPort] : []))"
+_CONTAINERS = ("containers", "initContainers")
+
+
+def _differ(one: str, other: str) -> Rule:
+    return Rule(
+        "spec",
+        f"n.{one} != n.{other}",
+        f"{one} (by default {default_of(Network, one)}) and {other} (by default {default_of(Network, other)}) must "
+        "differ: change one of them",
+        f"network.{one}",
+        frame="!has(self.program) || [self.network].all(n, {})",
+    )
+
+
+def _not_ours(role: str) -> Rule:
+    taken = f"has(c.ports) && c.name != '{TRAINING_CONTAINER}' && c.ports.exists(o, o.containerPort in {_OURS_CEL})"
+    free = " && ".join(
+        f"(!has({pod(role)}.{among}) || !{pod(role)}.{among}.exists(c, {taken}))" for among in _CONTAINERS
+    )
+    return Rule(
+        "spec",
+        free,
+        "a container of this template has a port of spec.network: change its containerPort, or change network.port, "
+        "network.statusPort or network.rendezvousPort",
+        f"replicaSpecs.{role}.template.spec",
+        at_creation=True,  # the ports of a container are its program's, which stays
+        frame=pod_frame(role),
+    )
+
+
+PORT_RULES = (
+    _differ("port", "statusPort"),
+    _differ("port", "rendezvousPort"),
+    _differ("statusPort", "rendezvousPort"),
+    *(_not_ours(role.value) for role in Role),
 )

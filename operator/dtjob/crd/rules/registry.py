@@ -5,24 +5,18 @@ Each rule stands once in a file beside this one, in CEL. `definition.py` puts it
 `answers/problems.py` asks it of a manifest.
 """
 
-from __future__ import annotations
-
 from dtjob.api.job import Spec
-from dtjob.crd.rule import Rule, Unchanging
+from dtjob.crd.rule import CHANGEABLE, Rule, Unchanging
 from dtjob.crd.rules.elastic import ELASTIC_RULES
 from dtjob.crd.rules.failure import FAILURE_RULES, STALL_RULES
 from dtjob.crd.rules.gang import GANG_RULES
-from dtjob.crd.rules.life import GRACE_RULES, LIFE_RULES
-from dtjob.crd.rules.pod import POD_RULES
-from dtjob.crd.rules.ports import PORT_RULES
+from dtjob.crd.rules.life import GRACE_RULES, LIFE_RULES, SUCCESS_RULES
+from dtjob.crd.rules.pod import POD_RULES, PORT_RULES, TWICE_RULES
 from dtjob.crd.rules.resources import RESOURCE_RULES, TPU_RULES
 from dtjob.crd.rules.roles import NAME_RULES, ROLE_RULES
 from dtjob.crd.rules.storage import MOUNT_RULES, STORAGE_RULES, VOLUME_RULES
-from dtjob.crd.rules.success import SUCCESS_RULES
 from dtjob.crd.rules.trainer import TRAINER_RULES
-from dtjob.crd.rules.twice import TWICE_RULES
 from dtjob.crd.schema import is_always_there
-from dtjob.crd.settled import CHANGEABLE
 from dtjob.crd.suspended_roles import UnchangingRoles
 
 RULES: tuple[Rule, ...] = (
@@ -39,11 +33,9 @@ IN_PART = {"replicaSpecs": UnchangingRoles}
 """Fields of which a part may change at times."""
 
 
-def _unchanging(name: str) -> Unchanging:
-    return IN_PART.get(name, Unchanging)(name, is_always_there(name))
-
-
 UNCHANGING: tuple[Unchanging, ...] = tuple(
-    _unchanging(str(field.alias)) for field in Spec.model_fields.values() if field.alias not in CHANGEABLE
+    IN_PART.get(name, Unchanging)(name, is_always_there(name))
+    for name in (str(field.alias) for field in Spec.model_fields.values())
+    if name not in CHANGEABLE
 )
 """One rule about a job's change for each field that cannot."""

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rules about what the trainer is told: program, checkpoints, strategy options, ports; and about the failure policy."""
 
-from __future__ import annotations
-
 from dtjob.api.spec.checkpoint import Checkpoint
 from dtjob.api.spec.failure_policy import Backoff
 from dtjob.api.spec.strategy import Strategy
@@ -33,20 +31,6 @@ def _only_with_program(block: str, field: str, unset: str) -> Rule:
     )
 
 
-def _block_only_with_program(block: str) -> Rule:
-    return _only_with_program(block, "", "false")
-
-
-def _unset_without_program(field: str) -> Rule:
-    """A field of checkpoint without a default."""
-    return _only_with_program("checkpoint", field, f"!has(b.{field})")
-
-
-def _default_without_program(field: str) -> Rule:
-    """A field of checkpoint with a default, which nobody reads without a program: then it keeps its default."""
-    return _only_with_program("checkpoint", field, f"b.{field} == {default_of(Checkpoint, field)!r}")
-
-
 def _option_of(option: str, strategies: tuple[Strategy, ...]) -> Rule:
     names = [strategy.value for strategy in strategies]
     listed = " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
@@ -67,9 +51,15 @@ TRAINER_RULES = (
         "must be a Python file (train.py) or the name of a module (trainer.main); arguments go into args",
         "entrypoint",
     ),
-    *(_unset_without_program(field) for field in ("everySteps", "keepEverySteps", "keepBest")),
-    *(_default_without_program(field) for field in ("everySeconds", "maxToKeep", "writeMode")),
-    *(_block_only_with_program(block) for block in ("strategyOptions", "evaluation", "tensorBoard")),
+    *(
+        _only_with_program("checkpoint", name, f"!has(b.{name})")
+        for name in ("everySteps", "keepEverySteps", "keepBest")
+    ),
+    *(
+        _only_with_program("checkpoint", name, f"b.{name} == {default_of(Checkpoint, name)!r}")
+        for name in ("everySeconds", "maxToKeep", "writeMode")  # nobody reads them: then they keep their defaults
+    ),
+    *(_only_with_program(block, "", "false") for block in ("strategyOptions", "evaluation", "tensorBoard")),
     Rule(
         "spec",
         "has(self.checkpoint)",

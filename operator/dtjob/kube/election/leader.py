@@ -7,8 +7,6 @@ between calls only; it reads the wall clock, so that setting the clock makes two
 instead of from the question; it writes local time as UTC; and it never releases.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import os
@@ -21,7 +19,7 @@ from datetime import UTC, datetime
 from dtjob.controller.cluster import ClusterError
 from dtjob.kube.calls.client import Kube
 from dtjob.kube.election.lease import KIND, Candidate
-from dtjob.kube.election.liveness import Pulse
+from dtjob.kube.endpoints.endpoint import Pulse
 
 logger = logging.getLogger(__name__)
 

@@ -6,8 +6,6 @@ of the requests under way, those that did not answer the last request have a sha
 stays silent is asked ever less often.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections import defaultdict
@@ -17,10 +15,9 @@ from datetime import UTC, datetime
 
 from pydantic import ValidationError
 
-from dtjob.api.job import Job
+from dtjob.api.job import Job, stored_job
 from dtjob.api.phase import ENDED
 from dtjob.api.spec.replica_specs import Role
-from dtjob.api.stored_job import stored_job
 from dtjob.controller.cluster import JobKey
 from dtjob.controller.pace.backoff import Backoff
 from dtjob.controller.pace.workqueue import WorkQueue

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recorder: writes Events to the API server. New ones are created, and repetitions patch the earlier one."""
+"""Recorder: writes Events to the API server. New ones are created, and repetitions patch the earlier one.
 
-from __future__ import annotations
+Nobody waits until an event is recorded. An event is a call like any other. Were it waited for, the pods of a new job
+would come a call later, of many new jobs each as much later as their events take the API server.
+"""
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
@@ -12,8 +15,7 @@ from typing import Any
 from dtjob.controller.cluster import ClusterError
 from dtjob.controller.pace.backoff import Backoff
 from dtjob.kube.api_error import ApiError
-from dtjob.kube.events.correlator import Correlator, Recorded
-from dtjob.kube.events.event import event_object, name_of, repetition
+from dtjob.kube.events.event import Correlator, Recorded, event_object, name_of, repetition
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Event
 
@@ -24,6 +26,11 @@ Call = Callable[[str, str, Any], Awaitable[dict[str, Any]]]
 PAUSE = Backoff(1.0, 15.0)
 """Before further tries where the API server does not answer, or has too much to do. No answer can ask for more: all
 other events wait meanwhile."""
+LONGEST_LINE = 1000
+"""Events that wait, as with client-go. One more is dropped, and said in the log: where the API server takes no events,
+jobs go on."""
+LAST_SECONDS = 5.0
+"""How long events are still recorded once the process is told to end."""
 TRIES = 8
 TRIED_FOR = timedelta(seconds=60)
 """From when it was told on, for an API server to start anew. What was told earlier is tried once: where the calls of
@@ -31,12 +38,54 @@ one namespace hang, each of its events holds up the others for one call."""
 
 
 class Recorder:
-    """Records the events of one process, through `call`."""
+    """Records the events of one process through `call`, one after another: jobs that fail by the hundred leave the API
+    server to those that begin. To be closed at the end."""
 
     def __init__(self, call: Call, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self._call = call
         self._clock = clock
         self._correlator = Correlator()
+        self._line = asyncio.Queue[tuple[Manifest, Event, datetime]](LONGEST_LINE)
+        self._task: asyncio.Task[None] | None = None
+        self._left = 0
+        """Events that are not recorded yet."""
+
+    def put(self, job: Manifest, event: Event) -> None:
+        """Have the event recorded soon."""
+        if self._task is None:
+            self._task = asyncio.create_task(self._send(), name="events")
+        try:
+            self._line.put_nowait((job, event, datetime.now(UTC)))
+        except asyncio.QueueFull:
+            metadata = job["metadata"]
+            where = f"{metadata['namespace']}/{metadata['name']}"
+            logger.warning(
+                "%s: event %s is dropped: %d others wait: %s", where, event.reason, LONGEST_LINE, event.message
+            )
+        else:
+            self._left += 1
+
+    async def close(self) -> None:
+        """Record what waits, for LAST_SECONDS at most, and no more after that."""
+        if self._task is None:
+            return
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LAST_SECONDS):
+                await self._line.join()
+        if self._left:
+            logger.warning("%d events were not recorded, as dtjob ends", self._left)
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _send(self) -> None:
+        while True:
+            job, event, when = await self._line.get()
+            try:
+                await self.record(job, event, when)
+            except Exception:  # one event is no reason to record no other
+                logger.exception("a bug in dtjob, in recording %s", event.reason)
+            self._left -= 1
+            self._line.task_done()
 
     async def record(self, job: Manifest, event: Event, now: datetime) -> None:
         """Record the event, which was told at `now`, on the job, or count it where it was recorded lately. Best effort:
@@ -49,7 +98,8 @@ class Recorder:
                 return
             except ClusterError as error:
                 late = self._clock() >= now + TRIED_FOR
-                if tries == TRIES or late or not _may_pass(error):
+                may_pass = not isinstance(error, ApiError) or error.code in (429, 503)
+                if tries == TRIES or late or not may_pass:
                     where = f"{metadata['namespace']}/{metadata['name']}"
                     logger.warning("%s: event %s was not recorded: %s", where, event.reason, error)
                     return
@@ -76,5 +126,4 @@ class Recorder:
         return True
 
 
-def _may_pass(error: ClusterError) -> bool:
-    return not isinstance(error, ApiError) or error.code in (429, 503)
+logger = logging.getLogger(__name__)

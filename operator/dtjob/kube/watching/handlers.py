@@ -6,10 +6,8 @@ little for a job's events, and most of what the events of thousands of pods woul
 
 Only `on.event`: change handlers, timers, daemons and finalizers would cost 3 to 7 more PATCHes a job, bloat
 annotations, and block deletion while the operator is away. No `on.probe`: kopf answers probes only while it runs, and
-an operator that stands by does not run it (`liveness.py`).
+an operator that stands by does not run it (`endpoint.py`).
 """
-
-from __future__ import annotations
 
 import dataclasses
 import logging

@@ -1,14 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The environment of a training container: the variables of docs/contract.md."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
 from dtjob.api.job import Job
-from dtjob.api.spec.checkpoint import Checkpoint
-from dtjob.api.spec.program import ModelFit, Program
+from dtjob.api.spec.program import ModelFit
 from dtjob.api.spec.replica_specs import Role
 from dtjob.objects import shared, topology
 from dtjob.objects.pod import grace
@@ -57,7 +54,7 @@ def environment(job: Job, task: Task, attempt: int, termination_log: str | None 
     }
     if all(variable.name != HASH_SEED for variable in job.spec.program.env):
         values[HASH_SEED] = "0"
-    return [*_literal(values), *_of_the_program(job.spec.program)]
+    return [*_literal(values), *(one.model_dump(by_alias=True, exclude_unset=True) for one in job.spec.program.env)]
 
 
 def _for_other_images(job: Job, task: Task) -> list[Variable]:
@@ -90,21 +87,13 @@ def _blocks(job: Job, task: Task) -> dict[str, str]:
     if signals := restart_signals(job, task):
         values["DTJOB_RESTART_SIGNALS"] = ",".join(signals)
     if spec.checkpoint:
-        values["DTJOB_CHECKPOINT"] = json.dumps(_checkpoint(spec.checkpoint))
+        settings = spec.checkpoint.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"storage"})
+        values["DTJOB_CHECKPOINT"] = json.dumps({"directory": spec.checkpoint.directory, **settings})
     if spec.evaluation and evaluates:
         values["DTJOB_EVALUATION"] = spec.evaluation.model_dump_json(by_alias=True, exclude_none=True)
     if spec.tensor_board and not evaluates:
         values["DTJOB_TENSORBOARD"] = spec.tensor_board.model_dump_json(by_alias=True, exclude_none=True)
     return values
-
-
-def _checkpoint(checkpoint: Checkpoint) -> dict[str, Any]:
-    settings = checkpoint.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"storage"})
-    return {"directory": checkpoint.directory, **settings}
-
-
-def _of_the_program(program: Program) -> list[Variable]:
-    return [variable.model_dump(by_alias=True, exclude_unset=True) for variable in program.env]
 
 
 def _literal(values: dict[str, str]) -> list[Variable]:

@@ -6,8 +6,6 @@ The seconds of `preStop.sleep` are known, and what no template says otherwise is
 refused where there is something to save.) What `kubectl delete --grace-period` asks for is known to the kubelet alone.
 """
 
-from __future__ import annotations
-
 from dtjob.api.job import Job
 from dtjob.api.spec.pod_template import TRAINING_CONTAINER, PodSpec
 from dtjob.objects.topology import Task
@@ -23,17 +21,14 @@ def pod_seconds(job: Job, task: Task) -> int:
     template = _template(job, task)
     if template is not None and template.termination_grace_period_seconds is not None:
         return template.termination_grace_period_seconds
-    return _time_to_save(job) + _slept(template)
+    time_to_save = job.spec.checkpoint.save_timeout_seconds if job.spec.checkpoint else WITHOUT_CHECKPOINTS
+    return time_to_save + _slept(template)
 
 
 def seconds_after_sigterm(job: Job, task: Task) -> int:
     """What is left of that when the training container gets SIGTERM."""
     whole, slept = pod_seconds(job, task), _slept(_template(job, task))
     return max(whole - slept, LEAST) if slept else whole
-
-
-def _time_to_save(job: Job) -> int:
-    return job.spec.checkpoint.save_timeout_seconds if job.spec.checkpoint else WITHOUT_CHECKPOINTS
 
 
 def _template(job: Job, task: Task) -> PodSpec | None:

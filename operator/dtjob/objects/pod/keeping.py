@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether a job's checkpoints outlive the pod that writes them, as far as its manifest tells."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,7 +43,8 @@ def _of_source(job: Job, volume: dict[str, Any], what: str) -> Keeping:
     if source in ENDS_WITH_POD:
         return _ends_with_pod(job, f"{what} is an {source} volume")
     if source in READ_ONLY_SOURCES or settings.get("readOnly") is True:
-        return _read_only(f"{what} ({source}) is read-only")
+        message = f"{what} ({source}) is read-only, and checkpoints cannot be written there; {_ADVICE}"
+        return Keeping(False, "ReadOnly", message)
     if source == ON_ONE_NODE:
         message = (
             f"{what} is a {source}, which stays on its node: a chief that starts on another node finds none of its "
@@ -61,7 +60,3 @@ def _ends_with_pod(job: Job, why: str) -> Keeping:
     lost = f"when that is lost, training begins again at step 0{unseen}"
     message = f"{why}, and ends with the chief's pod: {lost}; {_ADVICE}"
     return Keeping(False, "EndsWithPod", message)
-
-
-def _read_only(why: str) -> Keeping:
-    return Keeping(False, "ReadOnly", f"{why}, and checkpoints cannot be written there; {_ADVICE}")

@@ -5,13 +5,11 @@ Three kinds of fields meet here: ours (the CRD refuses them in a template), defa
 token mount, tolerations of a lost node), and merged ones (security contexts, env, volumes, ports, labels).
 """
 
-from __future__ import annotations
-
 from copy import deepcopy
 from typing import Any
 
 from dtjob.api.job import Job
-from dtjob.api.spec.checkpoint import CheckpointStorage, MountOn
+from dtjob.api.spec.checkpoint import MountOn
 from dtjob.api.spec.pod_template import CHECKPOINT_VOLUME, CLUSTER_VOLUME, SOURCE_VOLUME, TRAINING_CONTAINER
 from dtjob.api.spec.replica_specs import AnyReplicaSpec, Role, SingleReplicaSpec
 from dtjob.objects import labels, shared, topology
@@ -35,7 +33,7 @@ def pod(
     """
     replica = job.spec.replica_specs.get(task.role) or SingleReplicaSpec()
     template = defaults.pods.below(_template(replica))
-    metadata = shared.owned_metadata(job, topology.pod_name(job, task, attempt), _labels(job, task, attempt))
+    metadata = shared.owned_metadata(job, topology.pod_name(job, task, attempt), labels_of(job, task, attempt))
     user_metadata = template.get("metadata") or {}
     metadata["labels"] = {**defaults.pod_labels, **(user_metadata.get("labels") or {}), **metadata["labels"]}
     if user_metadata.get("annotations"):
@@ -58,8 +56,11 @@ def _template(replica: AnyReplicaSpec) -> dict[str, Any]:
     return deepcopy(replica.template.model_dump(by_alias=True, exclude_unset=True))
 
 
-def _labels(job: Job, task: Task, attempt: int) -> dict[str, str]:
+def labels_of(job: Job, task: Task, attempt: int) -> dict[str, str]:
+    """The labels by which the pod of an attempt is found; `labels.SERVING` only while it is the current one."""
     return {
+        labels.JOB_NAME: job.metadata.name,
+        labels.JOB_UID: job.metadata.uid,
         labels.ROLE: task.role.value,
         labels.INDEX: str(task.index),
         labels.ATTEMPT: str(attempt),
@@ -137,10 +138,6 @@ def _variables(job: Job, task: Task, attempt: int, user: dict[str, Any]) -> list
     return [*(variable for variable in ours if variable["name"] not in replaced), *theirs]
 
 
-def _needs_checkpoints(job: Job, task: Task, storage: CheckpointStorage) -> bool:
-    return storage.mount_on is MountOn.ALL or task == topology.chief_task(job) or task.role is Role.EVALUATOR
-
-
 def _mounted(job: Job, task: Task) -> list[tuple[str, dict[str, Any], dict[str, Any]]]:
     """dtjob's volumes in the pod: each with its name, its source and how it is mounted."""
     found: list[tuple[str, dict[str, Any], dict[str, Any]]] = []
@@ -151,7 +148,8 @@ def _mounted(job: Job, task: Task) -> list[tuple[str, dict[str, Any], dict[str, 
     if program and program.source:
         source = {"configMap": {"name": program.source.config_map.name}}
         found.append((SOURCE_VOLUME, source, {"mountPath": SOURCE_DIRECTORY, "readOnly": True}))
-    if storage and storage.volume is not None and _needs_checkpoints(job, task, storage):
+    saves = task == topology.chief_task(job) or task.role is Role.EVALUATOR
+    if storage and storage.volume is not None and (saves or storage.mount_on is MountOn.ALL):
         below = {"subPath": storage.sub_path} if storage.sub_path else {}
         found.append((CHECKPOINT_VOLUME, storage.volume, {"mountPath": storage.mount_path, **below}))
     return found

@@ -5,8 +5,7 @@ A cluster spec cannot change in a container that runs, so all that train are mad
 suspension does, and made when all have ended. Both halves are written ahead. Nothing is counted or charged for it.
 """
 
-from __future__ import annotations
-
+from datetime import datetime
 from functools import partial
 
 from dtjob.api.counted import counted
@@ -24,7 +23,7 @@ from dtjob.plan.actions import Create, Delete
 from dtjob.plan.diagnosis.checkpoints_kept import checkpoints_end, goes_on_from
 from dtjob.plan.draft import Draft
 from dtjob.plan.elastic.room import ROOM, SCALED, goal, placeholders, placeholders_wanted
-from dtjob.plan.kueue.placement import placed
+from dtjob.plan.kueue import placed
 from dtjob.plan.record.status import BLOCKED, set_condition, set_phase
 from dtjob.plan.seen.children import TaskView, count_tasks, deleting, ended, is_lost, lost_at
 from dtjob.plan.seen.pod_facts import facts_of
@@ -75,20 +74,16 @@ def start_group(draft: Draft) -> None:
     to, step = min(change.to, goal(situation, workers)), situation.status.checkpoint_step
     replaced = [view.task for view in _group(situation)]
     where = goes_on_from(situation, replaced, step, saves=True) if step >= 0 else ""
-    situation = with_group_of(situation, to)
-    assert situation.status.workers is not None
     # None as well where the spec has changed since the group was told to end: there may be room for that at once.
-    adjusted = None if workers.adjusted_time is None else whole(situation.now)
-    status = situation.status.but(workers=situation.status.workers.but(adjusted_time=adjusted))
+    draft.situation = with_group_of(situation, to, None if workers.adjusted_time is None else whole(situation.now))
     if checkpoints_end(situation, replaced):
-        status = status.but(checkpoint=None)
-    draft.situation = situation.with_status(status)
+        draft.status = draft.status.but(checkpoint=None)
     draft.add_event("Normal", RESIZED, f"Training goes on with {counted(to, 'worker')}{where}")
 
 
-def with_group_of(situation: Situation, replicas: int) -> Situation:
+def with_group_of(situation: Situation, replicas: int, adjusted: datetime | None) -> Situation:
     """The situation with a new group of so many workers, each task at an attempt that no pod of any group was ever
-    made for."""
+    made for. `adjusted`: when the number was changed for want of room, None if it was not."""
     status, workers = situation.status, situation.status.workers
     assert workers is not None
     stays = [
@@ -98,7 +93,7 @@ def with_group_of(situation: Situation, replicas: int) -> Situation:
     newest = max((attempts.others, *attempts.exceptions.values(), *(view.attempt for view in situation.views)))
     new = Attempts(exceptions={view.task.id: view.attempt for view in stays}, others=newest + 1)
     workers = workers.but(replicas=replicas, resizing=None, unschedulable_since=None)
-    workers = workers.but(last_scale_time=whole(situation.now))
+    workers = workers.but(last_scale_time=whole(situation.now), adjusted_time=adjusted)
     return situation.resized(status.but(workers=workers).remembering(attempts=new, all_created=False))
 
 
@@ -108,10 +103,7 @@ def go_on_as_desired(situation: Situation) -> Situation:
     workers = changing(situation.group_job, situation.status.workers)
     if workers is None or (workers.replicas == goal(situation, workers) and workers.resizing is None):
         return situation
-    situation = with_group_of(situation, goal(situation, workers))
-    assert situation.status.workers is not None
-    workers = situation.status.workers.but(adjusted_time=None)
-    return situation.with_status(situation.status.but(workers=workers))
+    return with_group_of(situation, goal(situation, workers), None)
 
 
 def look_for_room(situation: Situation) -> list[Delete | Create]:

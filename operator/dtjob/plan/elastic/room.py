@@ -5,8 +5,6 @@ A lower `count` is followed at once; a higher one, and one that there was no roo
 room: so training never stops for workers that do not come. `resize.py` carries a change out.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -24,8 +22,8 @@ from dtjob.objects.placeholder import is_placeholder, placeholder_name
 from dtjob.plan.diagnosis.pending import unscheduled
 from dtjob.plan.draft import Draft
 from dtjob.plan.failure.restart import trains_without
-from dtjob.plan.kueue.placement import COUNT as ADMITTED
-from dtjob.plan.kueue.slices import waiting_words
+from dtjob.plan.kueue import COUNT as ADMITTED
+from dtjob.plan.kueue import waiting_words
 from dtjob.plan.record.status import BLOCKED, condition, ran_before
 from dtjob.plan.seen.children import PodState, TaskView, condition_of, deleting, is_lost, lost_at, node_of
 from dtjob.plan.seen.pod_facts import facts_of

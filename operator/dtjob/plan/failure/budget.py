@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Incidents: failures that belong together, the budget of restarts that they use up, and the backoff."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 
 from dtjob.api.spec.failure_policy import Backoff
 from dtjob.api.spec.failure_rules import RuleAction
 from dtjob.api.status.attempts import Attempts
 from dtjob.api.status.block import whole
-from dtjob.api.status.incident import Incident
+from dtjob.api.status.internal import Incident
 from dtjob.api.status.status import Status
 from dtjob.plan.record.failure import Cause
 from dtjob.plan.record.status import running_since

@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Decisions about tasks whose pods have ended or are gone. `write_ahead.py` writes each into the status."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 
 from dtjob.api.spec.failure_rules import RuleAction
-from dtjob.api.status.incident import Incident
+from dtjob.api.status.internal import Incident
 from dtjob.objects.topology import Task
 from dtjob.plan.record.failure import Failure
 

@@ -5,8 +5,6 @@ Under our supervisor the loss of a peer never ends a container, save after sever
 user's own ends with whatever code its program has for it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Set
 from datetime import datetime, timedelta
 
@@ -14,7 +12,7 @@ from dtjob.api.job import Job, Spec
 from dtjob.api.spec.failure_rules import RuleAction
 from dtjob.api.spec.replica_specs import Role
 from dtjob.api.spec.strategy import Strategy
-from dtjob.api.status.incident import Errors, Incident
+from dtjob.api.status.internal import Errors, Incident
 from dtjob.api.status.restarts import FirstFailure
 from dtjob.objects import topology
 from dtjob.objects.exit_codes import RESTARTED_IN_VAIN

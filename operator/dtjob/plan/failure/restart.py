@@ -4,8 +4,6 @@
 The functions return decisions (`decisions.py`). `write_ahead.py` writes these into the status.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -16,7 +14,7 @@ from dtjob.api.spec.failure_policy import FailurePolicy
 from dtjob.api.spec.failure_rules import RuleAction
 from dtjob.api.spec.replica_specs import Role
 from dtjob.api.spec.strategy import Strategy
-from dtjob.api.status.incident import Incident
+from dtjob.api.status.internal import Incident
 from dtjob.objects import topology
 from dtjob.objects.topology import Task
 from dtjob.plan.failure.budget import belongs, next_incident, shows_its_cause, wait_before, with_another_failure

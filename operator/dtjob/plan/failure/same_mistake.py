@@ -12,15 +12,12 @@ makes the second a first: memory, volumes and nodes may have been changed meanwh
 operator looked, in a pod that is gone by now, shows in the checkpoint that later pods go on from, and else not at all.
 """
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from dtjob.api.status.block import whole
-from dtjob.api.status.incident import Mistake
-from dtjob.api.status.internal import ProcessStart
+from dtjob.api.status.internal import Mistake, ProcessStart
 from dtjob.objects.exit_codes import COULD_NOT_KILL, RESTARTED_IN_VAIN, signal_of
 from dtjob.plan.diagnosis.restored import start_of
 from dtjob.plan.draft import Draft

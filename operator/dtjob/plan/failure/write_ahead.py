@@ -4,12 +4,10 @@
 A crash after that costs nothing: the next plan finds tasks at attempts that have no pods yet, and makes those.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from dtjob.api.phase import Phase
-from dtjob.api.status.incident import Incident
+from dtjob.api.status.internal import Incident
 from dtjob.api.status.status import Status
 from dtjob.objects.topology import Task
 from dtjob.plan.diagnosis.checkpoints_kept import checkpoints_end, goes_on_from

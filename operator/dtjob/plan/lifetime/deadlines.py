@@ -4,8 +4,6 @@
 They are the job's own, and end it whether or not anything happens to it.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -49,7 +47,16 @@ def ended_by_deadline(status: Status) -> bool:
 
 def deadlines(situation: Situation) -> tuple[datetime | None, datetime | None]:
     """When the job may be active no longer, and when its tasks are to run at the latest. None: no deadline."""
-    return _active_until(situation), _start_until(situation)
+    spec, active = situation.group_job.spec, situation.status.active
+    active_until = start_until = None
+    if active is None or active.since is None:
+        return None, None
+    if spec.active_deadline_seconds is not None:
+        left = timedelta(seconds=spec.active_deadline_seconds - active.seconds)
+        active_until = active.since + max(left, timedelta(0))
+    if spec.start_deadline_seconds is not None and active.all_ran_time is None:
+        start_until = active.since + timedelta(seconds=spec.start_deadline_seconds)
+    return active_until, start_until
 
 
 def note_all_ran(situation: Situation, status: Status) -> Status:
@@ -67,17 +74,3 @@ def _absent(situation: Situation) -> str:
         return ""
     why = f": {written.message}" if written.message and written.phase in (Phase.PENDING, Phase.RESTARTING) else ""
     return f"{absent} of {counted(len(situation.training), 'task')} did not run{why}"
-
-
-def _active_until(situation: Situation) -> datetime | None:
-    seconds, active = situation.group_job.spec.active_deadline_seconds, situation.status.active
-    if seconds is None or active is None or active.since is None:
-        return None
-    return active.since + max(timedelta(seconds=seconds - active.seconds), timedelta(0))
-
-
-def _start_until(situation: Situation) -> datetime | None:
-    seconds, active = situation.group_job.spec.start_deadline_seconds, situation.status.active
-    if seconds is None or active is None or active.since is None or active.all_ran_time is not None:
-        return None
-    return active.since + timedelta(seconds=seconds)

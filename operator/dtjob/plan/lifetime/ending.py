@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The end of a job: how it fails for good, which pods are deleted afterwards, and when the job itself is."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 
-from dtjob.api.job import KIND, Job
+from dtjob.api.job import KIND, CleanPodPolicy, Job
 from dtjob.api.phase import Phase
-from dtjob.api.spec.clean_pod_policy import CleanPodPolicy
 from dtjob.api.spec.replica_specs import Role
 from dtjob.api.spec.strategy import Strategy
 from dtjob.plan.actions import Delete

@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Success: the chief task exits with 0, or under AllWorkers the chief and all workers do."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
+from dtjob.api.job import SuccessPolicy
 from dtjob.api.phase import Phase
 from dtjob.api.spec.replica_specs import Role
-from dtjob.api.spec.success_policy import SuccessPolicy
 from dtjob.api.status.internal import ProcessStart
 from dtjob.plan.actions import Event
 from dtjob.plan.diagnosis.restored import start_of

@@ -103,7 +103,8 @@ class Goodput:
         said = status.goodput or GoodputStatus()
         said = said.but(
             percentage=self.percent,
-            seconds=_in_block(said.seconds, self.seconds),
+            # No coarser than what supervisors tell: else many writes would add up to another sum.
+            seconds=said.seconds.but(**{name: round(self.seconds.get(part, 0.0), 2) for part, name in _FIELDS.items()}),
             steps=said.steps.but(kept=self.kept_steps, redone=self.redone_steps),
         )
         counted = Counted(until=self.until, doing=self.doing, reported=self.reported)
@@ -123,11 +124,6 @@ def by_part(seconds: GoodputSeconds) -> dict[Part, float]:
 
 _FIELDS = {part: part.name.lower() for part in Part}
 """The field of each part in `GoodputSeconds`."""
-
-
-def _in_block(block: GoodputSeconds, seconds: Mapping[Part, float]) -> GoodputSeconds:
-    # No coarser than what supervisors tell: else many writes would add up to another sum.
-    return block.but(**{name: round(seconds.get(part, 0.0), 2) for part, name in _FIELDS.items()})
 
 
 @dataclass(frozen=True)

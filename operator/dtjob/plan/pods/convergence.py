@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Convergence: the calls that make and delete pods and shared objects until they are as they should be."""
 
-from __future__ import annotations
-
 from functools import partial
 
+from dtjob.api.job import Job
 from dtjob.objects import drift, labels, shared, topology
 from dtjob.objects.gangs import Membership
 from dtjob.objects.manifest import Manifest
-from dtjob.objects.pod.pod import pod
-from dtjob.plan.actions import Action, Create, Delete, Repair, StopServing
+from dtjob.objects.pod.pod import labels_of, pod
+from dtjob.plan.actions import Action, Create, Delete, Relabel, Repair, StopServing
+from dtjob.plan.draft import Draft
 from dtjob.plan.failure.budget import is_due
-from dtjob.plan.kueue.placement import placed
+from dtjob.plan.kueue import placed
 from dtjob.plan.pods.gang import as_member, keep_gang, membership_now, waits_for_the_chief
 from dtjob.plan.pods.one_chief import writer_left
 from dtjob.plan.seen.children import PodState, TaskView, deleting, is_terminal
+from dtjob.plan.seen.pod_facts import facts_of
 from dtjob.plan.seen.situation import Situation
 
 
@@ -96,3 +97,22 @@ def keep_shared(situation: Situation) -> list[Create | Repair]:
         elif not deleting(found) and (field := drift.drifted(wanted, found)):
             actions.append(Repair(wanted, found, field))
     return actions
+
+
+def restore_labels(draft: Draft) -> None:
+    """Restore the labels that our pods have lost: Service, NetworkPolicy and watch select by them."""
+    job = draft.situation.group_job
+    draft.do(
+        Relabel(pod["metadata"]["name"], pod["metadata"]["uid"], _lost(job, view, pod))
+        for view in draft.situation.views
+        for pod in view.pods
+        if not (facts := facts_of(pod)).labelled or (pod is view.pod and facts.serves != job.metadata.uid)
+    )
+
+
+def _lost(job: Job, view: TaskView, pod: Manifest) -> dict[str, str]:
+    found = labels.of(pod)
+    wanted = labels_of(job, view.task, topology.attempt_of(pod))
+    if pod is not view.pod:
+        del wanted[labels.SERVING]
+    return {label: value for label, value in wanted.items() if found.get(label) != value}

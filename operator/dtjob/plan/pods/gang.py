@@ -7,10 +7,7 @@ has finished is no longer waited for: the PodGroup asks for no more than are lef
 (Kubernetes 1.36), pods that could not be enough for it stay outside and are bound each by itself.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from functools import partial
 
 from dtjob.api.counted import counted
 from dtjob.api.status.placement import Gang
@@ -81,7 +78,7 @@ def membership_now(situation: Situation) -> gangs.Membership | None:
 
 def as_member(gang: gangs.Membership | None, view: TaskView, make: Callable[[], Manifest]) -> Callable[[], Manifest]:
     """What makes a task's pod, as a member of the gang; the evaluator never is one."""
-    return make if gang is None or view.evaluates else partial(_joined, make, gang)
+    return make if gang is None or view.evaluates else lambda: gangs.joined(make(), gang)
 
 
 def waits_for_the_chief(situation: Situation, view: TaskView) -> bool:
@@ -113,10 +110,6 @@ def release_outgrown(situation: Situation) -> list[Delete]:
         return []
     why = f"the next group has {counted(workers.resizing.to, 'worker')}"
     return [Delete.of(there, why)]
-
-
-def _joined(make: Callable[[], Manifest], gang: gangs.Membership) -> Manifest:
-    return gangs.joined(make(), gang)
 
 
 def _unfinished(situation: Situation) -> int:

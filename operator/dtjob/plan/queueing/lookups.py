@@ -10,8 +10,6 @@ its end is told to nobody, the API server is asked for its Workload by name, whi
 counts, and gets its label back. As long as it has none, each look asks anew: nothing else tells of an eviction.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -20,7 +18,7 @@ from dtjob.objects import kueue, labels, shared
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Action, Delete, PatchWorkload
 from dtjob.plan.draft import Draft
-from dtjob.plan.kueue.placement import flavours_of
+from dtjob.plan.kueue import flavours_of
 from dtjob.plan.seen.situation import Situation
 from dtjob.plan.seen.workload import Kueue, Workload
 
@@ -32,7 +30,9 @@ def priority(situation: Situation) -> tuple[kueue.Priority | None, str]:
         return None, ""
     (found,) = situation.children.found(named)
     if found is None:
-        return None, _no_priority_class(*named)
+        kind, name = named
+        field = f"label {kueue.PRIORITY_CLASS}" if kind == "WorkloadPriorityClass" else "scheduling.priorityClassName"
+        return None, f"{field}: there is no {kind} {name}; the job is queued as soon as there is"
     return kueue.Priority(*named, int(found.get("value", 0))), ""
 
 
@@ -69,12 +69,6 @@ def read_flavours(situation: Situation, workload: Workload) -> tuple[dict[str, M
     names = flavours_of(workload)
     found = dict(zip(names, situation.children.found(*(("ResourceFlavor", name) for name in names)), strict=True))
     return {name: one for name, one in found.items() if one is not None}, [name for name in names if not found[name]]
-
-
-def _no_priority_class(kind: str, name: str) -> str:
-    """That the job names a class that is not there."""
-    field = f"label {kueue.PRIORITY_CLASS}" if kind == "WorkloadPriorityClass" else "scheduling.priorityClassName"
-    return f"{field}: there is no {kind} {name}; the job is queued as soon as there is"
 
 
 def looked_for(situation: Situation) -> tuple[Situation, Workload | None]:

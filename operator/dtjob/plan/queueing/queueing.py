@@ -8,19 +8,15 @@ observed decides each step, so that one that was cut off is done again. Steps an
 controllers of jobs (v0.19, pkg/controller/jobframework/reconciler.go).
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import timedelta
 
 from dtjob.api.phase import Phase
 from dtjob.api.status.placement import QueueEntry
-from dtjob.api.status.status import Status
 from dtjob.objects import kueue, labels, shared
 from dtjob.plan.actions import Create, Delete
 from dtjob.plan.draft import Draft
-from dtjob.plan.kueue.placement import Conflict, pod_sets
-from dtjob.plan.kueue.slices import Slices, slices_of
+from dtjob.plan.kueue import Conflict, Slices, pod_sets, slices_of
 from dtjob.plan.lifetime.last_evaluation import evaluator_left
 from dtjob.plan.lifetime.phase import current_phase
 from dtjob.plan.lifetime.suspension import Pause, is_suspended
@@ -95,17 +91,13 @@ def _queueing(draft: Draft, slices: Slices) -> Pause | None:
     if is_suspended(draft.situation):
         _leave(draft, workload)
         return None
-    if entry is None and _has_begun(draft.status):
+    begun = draft.status.start_time is not None and not holds(draft.status.conditions, SUSPENDED)
+    if entry is None and begun:  # it runs without a queue
         note_no_queue(draft, ignored_label(name) if name else "")
         return None
     if kueue_is is not Kueue.THERE:
         return _nobody_there(draft, name)
     return _without_workload(draft, name) if workload is None else _with_workload(draft, workload, slices, name)
-
-
-def _has_begun(status: Status) -> bool:
-    """Whether the job runs without a queue."""
-    return status.start_time is not None and not holds(status.conditions, SUSPENDED)
 
 
 def _leave(draft: Draft, workload: Workload | None) -> None:
@@ -144,7 +136,9 @@ def _without_workload(draft: Draft, name: str | None) -> Pause | None:
         return None
     entry = draft.status.queue or QueueEntry(name=name)
     draft.status = draft.status.but(queue=entry.waiting().but(name=name, workload=""))
-    note_no_workload(draft, "its Workload is gone" if entry.runs else "")
+    why = "its Workload is gone" if entry.runs else ""
+    for type_ in (QUOTA_RESERVED, ADMITTED):
+        draft.status = set_condition(draft.status, type_, False, "NoWorkload", why, draft.now, always=True)
     situation = draft.situation
     words = queued(situation.spec_job, name, situation.defaults, None, situation.children.problems)
     pause = Pause("Queued", words, messages_of(name)[0], "the job's Workload is gone")
@@ -283,12 +277,6 @@ def mirror(draft: Draft, workload: Workload) -> None:
         said = workload.condition(type_)
         there = (said.get("status") == "True", said.get("reason", "Pending"), said.get("message", ""))
         draft.status = set_condition(draft.status, type_, *there, draft.now, always=True)
-
-
-def note_no_workload(draft: Draft, why: str) -> None:
-    """Say of a job in a queue that it has no Workload."""
-    for type_ in (QUOTA_RESERVED, ADMITTED):
-        draft.status = set_condition(draft.status, type_, False, "NoWorkload", why, draft.now, always=True)
 
 
 def say_ignored(draft: Draft, why: str) -> None:

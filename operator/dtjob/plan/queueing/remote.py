@@ -6,8 +6,6 @@ makes the job. MultiKueue then copies the job and the Workload to a cluster with
 the Workload up (`kueue.PREBUILT`), and copies the job's status back: here nobody else writes it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -17,7 +15,7 @@ from dtjob.api.phase import ENDED
 from dtjob.objects import kueue
 from dtjob.objects.defaults import Defaults
 from dtjob.plan.actions import Create, Plan
-from dtjob.plan.kueue.slices import slices_of
+from dtjob.plan.kueue import slices_of
 from dtjob.plan.queueing.lookups import priority
 from dtjob.plan.queueing.waiting import while_it_waits
 from dtjob.plan.seen.children import Children

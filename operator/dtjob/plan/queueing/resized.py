@@ -7,8 +7,6 @@ step each for a Workload whose annotations say so (ElasticJobsViaWorkloadSlices,
 it is off there has to be quota for both, and fewer workers queue anew).
 """
 
-from __future__ import annotations
-
 from dtjob.api.job import Job
 from dtjob.api.spec.replica_specs import Role
 from dtjob.api.status.placement import QueueEntry
@@ -16,8 +14,7 @@ from dtjob.objects import kueue
 from dtjob.objects.placeholder import placeholder_name
 from dtjob.plan.actions import Action, Create
 from dtjob.plan.elastic.room import placeholders
-from dtjob.plan.kueue.placement import COUNT, Conflict, pod_sets
-from dtjob.plan.kueue.slices import Slices
+from dtjob.plan.kueue import COUNT, Conflict, Slices, pod_sets
 from dtjob.plan.queueing.lookups import priority, priority_changes, read_flavours
 from dtjob.plan.queueing.quota_use import pods_left
 from dtjob.plan.seen.children import is_lost

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Changes of the status: phase, conditions, counts of restarts, and attempts. Which conditions a job has."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -20,11 +18,20 @@ ACCEPTED, INVALID_SPEC = "Accepted", "InvalidSpec"
 def set_phase(status: Status, phase: Phase, reason: str, message: str, now: datetime) -> Status:
     """Set phase, reason and message, and with them the conditions: the phase's own holds, and no other phase's."""
     reason, message = cut(reason, LONGEST_WORD), cut(message, LONGEST_MESSAGE)
+    held = CONDITION_OF.get(phase)
+    for type_ in (RUNNING, RESTARTING, SUSPENDED, COMPLETE, FAILED):
+        # Running says why it does not hold; so a phase without a condition can be told from it.
+        if type_ in (held, RUNNING):
+            words = (reason, message)
+        elif type_ in (COMPLETE, FAILED) and held in (COMPLETE, FAILED):
+            words = (reason, "")
+        else:
+            words = _why_not(status.conditions, type_, reason)
+        status = set_condition(status, type_, type_ == held, *words, now, always=type_ in ALWAYS_THERE)
     return status.but(
         phase=phase,
         reason=reason,
         message=message,
-        conditions=in_phase(status.conditions, PhaseStatus(phase, reason, message), now, status.observed_generation),
         start_time=status.start_time or whole(now),
         completion_time=whole(now) if phase in ENDED else status.completion_time,
     )
@@ -38,10 +45,31 @@ def say_instead(status: Status, reason: str, message: str) -> Status:
 def set_condition(
     status: Status, type_: str, holds: bool | None, reason: str, message: str, now: datetime, *, always: bool = False
 ) -> Status:
-    """Set one condition that is no phase's. `always`: also one that never held."""
-    generation = status.observed_generation
-    conditions = with_condition(status.conditions, type_, holds, reason, message, now, generation, always)
-    return status if conditions is status.conditions else status.but(conditions=conditions)
+    """Set one condition; `holds` None: nobody knows. One that never held is left out, but with `always`; one that did
+    stays, as False.
+
+    `lastTransitionTime` moves only when the status does, and `observedGeneration` is that of the job from which it
+    follows (Kubernetes API conventions).
+    """
+    old = condition(status.conditions, type_)
+    if old is None and not holds and not always:
+        return status
+    changes: dict[str, Any] = {
+        "status": "Unknown" if holds is None else str(holds),
+        "reason": valid_reason(reason),
+        "message": cut(message, LONGEST_MESSAGE),
+    }
+    if status.observed_generation is not None:
+        changes["observed_generation"] = status.observed_generation
+    if old is None:
+        made = Condition(type=type_, last_transition_time=whole(now), **changes)
+        return status.but(conditions=(*status.conditions, made))
+    if old.status != changes["status"]:
+        changes["last_transition_time"] = whole(now)
+    said = old.but(**changes)
+    if said == old:
+        return status
+    return status.but(conditions=tuple(said if one is old else one for one in status.conditions))
 
 
 def refuse_spec(status: Status, generation: int, message: str, now: datetime) -> Status:
@@ -140,60 +168,6 @@ def condition(conditions: Iterable[Condition], type_: str) -> Condition | None:
 def holds(conditions: Iterable[Condition], type_: str) -> bool:
     """Whether this condition holds."""
     return any(one.type == type_ and one.status == "True" for one in conditions)
-
-
-def with_condition(
-    conditions: Iterable[Condition],
-    type_: str,
-    holds: bool | None,
-    reason: str,
-    message: str,
-    now: datetime,
-    generation: int | None = None,
-    always: bool = False,
-) -> Conditions:
-    """The conditions with one of them set; `holds` None: nobody knows. One that never held is left out, but with
-    `always`; one that did stays, as False.
-
-    `lastTransitionTime` moves only when the status does, and `generation` is that of the job from which it follows
-    (Kubernetes API conventions); None: not known.
-    """
-    conditions = tuple(conditions)
-    old = condition(conditions, type_)
-    if old is None and not holds and not always:
-        return conditions
-    changes: dict[str, Any] = {
-        "status": "Unknown" if holds is None else str(holds),
-        "reason": valid_reason(reason),
-        "message": cut(message, LONGEST_MESSAGE),
-    }
-    if generation is not None:
-        changes["observed_generation"] = generation
-    if old is None:
-        return (*conditions, Condition(type=type_, last_transition_time=whole(now), **changes))
-    if old.status != changes["status"]:
-        changes["last_transition_time"] = whole(now)
-    said = old.but(**changes)
-    return conditions if said == old else tuple(said if one is old else one for one in conditions)
-
-
-def in_phase(
-    conditions: Iterable[Condition], said: PhaseStatus, now: datetime, generation: int | None = None
-) -> Conditions:
-    """The conditions of a job in this phase: the phase's own holds, with its reason and message, and those of other
-    phases do not. Running says why it does not hold; so a phase without a condition can be told from it."""
-    phase, reason, message = said
-    held = CONDITION_OF.get(phase)
-    left = tuple(conditions)
-    for type_ in (RUNNING, RESTARTING, SUSPENDED, COMPLETE, FAILED):
-        if type_ in (held, RUNNING):
-            words = (reason, message)
-        elif type_ in (COMPLETE, FAILED) and held in (COMPLETE, FAILED):
-            words = (reason, "")
-        else:
-            words = _why_not(left, type_, reason)
-        left = with_condition(left, type_, type_ == held, *words, now, generation, type_ in ALWAYS_THERE)
-    return left
 
 
 def _why_not(conditions: Conditions, type_: str, reason: str) -> tuple[str, str]:

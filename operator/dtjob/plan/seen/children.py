@@ -15,8 +15,8 @@ from dtjob import times
 from dtjob.api.job import Job
 from dtjob.api.spec.replica_specs import Role
 from dtjob.api.status.attempts import Attempts
-from dtjob.api.status.replica_status import ReplicaStatus
 from dtjob.api.status.status import Status
+from dtjob.api.status.workers import ReplicaStatus
 from dtjob.objects import labels, topology
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.topology import Task

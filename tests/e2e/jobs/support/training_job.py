@@ -20,7 +20,7 @@ from typing import Any
 
 import yaml
 
-from dtjob.objects import labels
+from dtjob.objects import labels, topology
 from tests.cluster.support.jobs import GROUP
 from tools.cluster.cluster import Cluster
 from tools.cluster.rest import Api, Object
@@ -180,10 +180,10 @@ class TrainingJob:
     def wait_replaced(self, before: dict[str, Object], *tasks: str) -> None:
         """Return once these tasks' pods of the next attempt after those of `before` run."""
 
-        wanted = {task: labels.attempt(before[task]) + 1 for task in tasks}
+        wanted = {task: topology.attempt_of(before[task]) + 1 for task in tasks}
 
         def replaced(pods: dict[str, Object]) -> bool:
-            return all(running(pods.get(task)) and labels.attempt(pods[task]) == wanted[task] for task in tasks)
+            return all(running(pods.get(task)) and topology.attempt_of(pods[task]) == wanted[task] for task in tasks)
 
         self.wait_pods(f"running pods of the attempts {wanted}", replaced)
 
@@ -217,7 +217,7 @@ class TrainingJob:
     def _newest(self, pods: dict[str, Object]) -> dict[str, Object]:
         ours = [pod for pod in pods.values() if labels.of(pod).get(labels.JOB_NAME) == self.name]
         ours = [pod for pod in ours if labels.ATTEMPT in labels.of(pod)]  # a placeholder is no attempt at a task
-        return {labels.task_id(pod): pod for pod in sorted(ours, key=labels.attempt)}
+        return {labels.task_id(pod): pod for pod in sorted(ours, key=topology.attempt_of)}
 
     def _missed(self, what: str, why: str) -> str:
         return f"waited for {what}: {why}\n  {self.described()}"
@@ -259,7 +259,7 @@ def causes(now: Object, before: Object) -> dict[str, int]:
 
 def attempts(pods: dict[str, Object]) -> dict[str, int]:
     """Each task's attempt, from 0."""
-    return {task: labels.attempt(pod) for task, pod in pods.items()}
+    return {task: topology.attempt_of(pod) for task, pod in pods.items()}
 
 
 def running(pod: Object | None) -> bool:

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from dtjob.controller.cluster import ClusterError, Refused, Stale
-from dtjob.controller.memory import Memory
 from dtjob.controller.observer import Observer
 from dtjob.controller.status_writer import StatusWriter
+from dtjob.controller.store import Memory
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Event
 

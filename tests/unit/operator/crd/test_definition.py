@@ -3,10 +3,27 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import math
+import re
+from collections.abc import Iterator
+from typing import Any
 
+import pytest
+
+from dtjob.api.status.status import Status
 from dtjob.crd import definition
+from dtjob.crd.definition import entries, status_schema
+from dtjob.crd.rule import Reason, Rule
 from dtjob.crd.rules.registry import RULES, UNCHANGING
+from dtjob.crd.schema import PRESERVE
+from dtjob.objects import topology
+from dtjob.objects.defaults import Defaults
+from dtjob.plan.plan import plan
+from dtjob.plan.seen.children import Children
+from tests.unit.operator import builders
+from tests.unit.operator.builders import NOW
 
 LARGEST = 192 * 1024
 """Bytes. An object's annotations can hold 256 KiB, and fields are only ever added."""
@@ -42,3 +59,260 @@ def test_each_rule_is_in_the_schema_at_its_path() -> None:
     assert len(unchanging) == len(UNCHANGING) - 1
     # That of the replicas is at the root, as only there the status is seen.
     assert len(definition.schema()["x-kubernetes-validations"]) == len([rule for rule in RULES if rule.at == ""]) + 1
+
+
+REPORT = {
+    "task": "chief-0",
+    "attempt": 0,
+    "incarnation": 0,
+    "jobUid": builders.JOB_UID,
+    "state": "training",
+    "step": 120,
+    "totalSteps": 460,
+    "epoch": 5,
+    "loss": 0.5,
+    "metrics": {"accuracy": 0.93, "examples": 4},
+    "stepsPerSecond": 41.0,
+    "etaSeconds": 8.3,
+    "resume": "exact",
+    "model": "/checkpoints/model.keras",
+    "restoredStep": 60,
+    "spent": {"from": 60, "keptSteps": 60, "kept": 1.5, "redoneSteps": 0, "redone": 0, "saving": 0.25},
+    "checkpoint": {"step": 100, "time": "2026-11-21T10:00:02.123Z"},
+    "evaluation": {"step": 100, "metrics": {"accuracy": 0.95}, "best": {"step": 80, "value": 0.96}},
+}
+
+TYPES: dict[str, Any] = {
+    "string": str,
+    "integer": int,
+    "number": (int, float),
+    "boolean": bool,
+    "array": list,
+    "object": dict,
+}
+
+
+def complaints(value: Any, schema: dict[str, Any], path: str = "status") -> list[str]:
+    """What an API server would refuse, or `kubectl explain` says nothing of."""
+    if "type" not in schema:
+        return [] if schema.get(PRESERVE) and schema.get("description") else [f"{path}: of no type"]
+    if not isinstance(value, TYPES[schema["type"]]) or (isinstance(value, bool) and schema["type"] != "boolean"):
+        return [f"{path}: {value!r} is no {schema['type']}"]
+    found = []
+    if isinstance(value, str) and len(value) > schema.get("maxLength", len(value)):
+        found.append(f"{path}: {len(value)} characters")
+    if isinstance(value, int) and not schema.get("minimum", value) <= value <= schema.get("maximum", value):
+        found.append(f"{path}: {value} is out of its range")
+    found += [f"{path}: no {name}" for name in schema.get("required", ()) if name not in value]
+    if "enum" in schema and value not in schema["enum"]:
+        found.append(f"{path}: {value!r} is none of {schema['enum']}")
+    if schema.get("format") == "date-time" and not re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", value):
+        found.append(f"{path}: {value!r} is no time")
+    if isinstance(value, list):
+        return found + [each for item in value for each in complaints(item, schema["items"], f"{path}[]")]
+    if isinstance(value, dict):
+        if schema.get(PRESERVE) and "properties" not in schema:
+            return found
+        known, further = schema.get("properties", {}), schema.get("additionalProperties")
+        found += [f"{path}.{name} is not described" for name in value if name not in known and further is None]
+        inside = ((name, known.get(name, further)) for name in value if name in known or further is not None)
+        return found + [each for name, part in inside for each in complaints(value[name], part, f"{path}.{name}")]
+    return found
+
+
+def parts(schema: dict[str, Any], path: str = "status") -> Iterator[tuple[str, dict[str, Any]]]:
+    """All schemas in it by their paths."""
+    yield path, schema
+    for name, part in schema.get("properties", {}).items():
+        yield from parts(part, f"{path}.{name}")
+    for name in ("items", "additionalProperties"):
+        if isinstance(part := schema.get(name), dict):
+            yield from parts(part, f"{path}[]")
+
+
+def test_every_field_is_described_in_short_sentences() -> None:
+    said = {path: part.get("description", "") for path, part in parts(status_schema()) if not path.endswith("[]")}
+    assert [path for path, text in said.items() if not text.endswith(".")] == []
+    sentences = [(path, one) for path, text in said.items() for one in re.split(r"(?<=[.])\s+", text)]
+    assert [(path, one) for path, one in sentences if len(one.split()) > 25] == []
+
+
+def test_values_have_limits_and_formats() -> None:
+    """An API server's rules over them cost what the longest costs, and no reader is surprised."""
+    for path, part in parts(status_schema()):
+        match part["type"]:
+            case "string":
+                assert "maxLength" in part or "enum" in part or part.get("format") == "date-time", path
+            case "integer":
+                assert part["format"] in ("int32", "int64"), path
+            case "array":
+                assert (part["x-kubernetes-list-type"], "maxItems" in part) == ("map", True), path
+            case other:
+                assert other in ("object", "boolean"), path
+
+
+def test_the_status_schema_has_no_defaults_and_no_fractional_numbers() -> None:
+    assert [path for path, part in parts(status_schema()) if "default" in part or part["type"] == "number"] == []
+
+
+def test_the_schema_does_not_describe_the_internal_status() -> None:
+    internal = status_schema()["properties"]["internal"]
+    assert (internal["type"], internal[PRESERVE], "properties" in internal) == ("object", True, False)
+
+
+def histories() -> list[dict[str, Any]]:
+    """The statuses of a job that has seen much, one after the other."""
+    job = builders.job(evaluator=True, image=None, checkpoint={"storage": {"volume": {"emptyDir": {}}}})
+    written, children, now = [], Children(), NOW
+    steps: list[tuple[dict[str, Any], dict[str, Any]]] = [
+        ({}, {}),
+        ({one.id: builders.running() for one in topology.tasks(job)}, {"chief-0": REPORT, "evaluator-0": REPORT}),
+        ({"worker-1": builders.ended(1, message="Traceback")}, {"chief-0": REPORT}),
+        ({"worker-0": builders.out_of_memory()}, {"chief-0": {**REPORT, "step": 130}}),
+        ({"evaluator-0": builders.evicted()}, {}),
+        ({one.id: builders.waiting("ErrImagePull") for one in topology.tasks(job)}, {}),
+        ({"chief-0": builders.ended(0, message='{"step": 460}')}, {}),
+    ]
+    for number, (states, reports) in enumerate(steps):
+        attempts = Status.read(job.status).internal.attempts
+        pods = [
+            builders.pod(job, one.id, states.get(one.id, builders.running()), attempt=attempts.of(one.id))
+            for one in topology.tasks(job)
+        ]
+        children = Children(tuple(pods) if number else (), reports, {"Pod/a": "quota"} if number == 1 else {})
+        now = builders.at(100 * number)
+        made = plan(job, children, now, Defaults(image="dtjob-trainer:dev"))
+        if made.status is not None:
+            written.append(made.status)
+            job = builders.with_status(job, made.status)
+    return written
+
+
+def test_the_schema_describes_and_accepts_every_status_that_plans_write() -> None:
+    written = histories()
+    seen = {name for one in written for name in one}
+    assert seen >= {
+        "phase",
+        "conditions",
+        "progress",
+        "checkpoint",
+        "evaluation",
+        "restarts",
+        "firstFailure",
+        "internal",
+    }
+    assert {one["phase"] for one in written} >= {"Pending", "Running", "Restarting", "Succeeded"}
+    assert [complaints(one, status_schema()) for one in written] == [[] for _ in written]
+
+
+ODD = (
+    *(
+        None,
+        True,
+        -1,
+        1.5,
+        2**70,
+        math.nan,
+        math.inf,
+        "",
+        "x",
+        "2026-11-21T10:00:00",
+        "2026-13-41T10:00:00Z",
+        [],
+        [1],
+        {},
+    ),
+    {"step": 1.5},
+    {"step": 1, "time": "now"},
+    {"step": 1, "metrics": 3, "best": 4},
+    {"step": 1, "metrics": {"a": "b"}, "best": {"step": "x", "value": []}},
+)
+
+
+@pytest.mark.parametrize("field", REPORT)
+def test_an_api_server_accepts_the_status_whatever_a_report_says(field: str) -> None:
+    """Refused once, it would be refused at each try, and nothing would ever be done for the job again."""
+    job = builders.job(evaluator=True)
+    pods = tuple(builders.all_pods(job).values())
+    for odd in ODD:
+        report = {**REPORT, field: odd}
+        made = plan(job, Children(pods, {"chief-0": report, "evaluator-0": report}), NOW).status
+        assert made is not None
+        assert complaints(json.loads(json.dumps(made, allow_nan=False)), status_schema()) == [], odd
+
+
+def test_every_block_takes_more_than_is_described() -> None:
+    """A newer operator's status must outlive an older definition, which would prune it."""
+
+    def closed(schema: dict[str, Any]) -> list[dict[str, Any]]:
+        further = schema.get("additionalProperties")
+        parts = [*schema.get("properties", {}).values(), schema.get("items"), further]
+        kept = schema.get(PRESERVE) or further is not None or schema["type"] != "object"
+        return [*([] if kept else [schema]), *(each for part in parts if part for each in closed(part))]
+
+    assert closed(status_schema()) == []
+
+
+def test_conditions_are_merged_by_their_type() -> None:
+    conditions = status_schema()["properties"]["conditions"]
+    assert (conditions["x-kubernetes-list-type"], conditions["x-kubernetes-list-map-keys"]) == ("map", ["type"])
+    assert conditions["items"]["required"] == ["type", "status", "reason", "message", "lastTransitionTime"]
+
+
+FRAME = "!has(self.suspend) || {}"
+ONE = Rule("spec", "a", "add a", "x.y.a", frame=FRAME)
+OTHER = Rule("spec", "b", 'say "b"', "x.y.b.c", frame=FRAME)
+
+
+@pytest.mark.parametrize(
+    ("field", "message", "path"),
+    [
+        ("replicaSpecs.ps", "remove it", {"fieldPath": ".replicaSpecs.ps"}),
+        ("", "remove it", {}),
+        ("metadata.name", "metadata.name: remove it", {}),  # which a fieldPath may not name
+    ],
+)
+def test_a_rule_without_a_frame_has_its_own_entry(field: str, message: str, path: dict[str, str]) -> None:
+    rule = Rule("spec", "has(self.suspend)", "remove it", field, Reason.FORBIDDEN)
+    entry = {"rule": "has(self.suspend)", "message": message, "reason": "FieldValueForbidden", **path}
+    other = dataclasses.replace(rule, at="spec.failurePolicy")
+    assert list(entries([rule, other])) == [("spec", entry), ("spec.failurePolicy", entry)]
+
+
+def test_a_rule_for_creation_asks_nothing_of_a_change() -> None:
+    ((_, made),) = entries([Rule("spec", "has(self.image)", "add it", "image")])
+    assert (made["rule"], made["optionalOldSelf"]) == ("oldSelf.hasValue() || (has(self.image))", True)
+
+
+def test_a_rule_that_names_a_part_of_the_value_reads_it() -> None:
+    rule = Rule("spec.a[]", "has(self.b)", "container {} has no b: add it", names="name")
+    ((_, entry),) = entries([rule])
+    assert entry["message"] == "container … has no b: add it"
+    assert entry["messageExpression"] == '"container " + self.name + " has no b: add it"'
+
+
+def test_rules_of_one_frame_share_an_entry_at_the_path_that_they_share() -> None:
+    ((at, entry),) = entries([ONE, OTHER])
+    assert (at, entry["fieldPath"]) == ("spec", ".x.y")
+    assert entry["rule"] == "!has(self.suspend) || ((a) && (b))"
+
+
+def test_the_first_broken_rule_is_said() -> None:
+    ((_, entry),) = entries([ONE, OTHER])
+    assert entry["message"] == "add a"
+    assert entry["messageExpression"] == '!(!has(self.suspend) || a) ? "add a" : "say \\"b\\""'
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"frame": "has(self.suspend) || {}"},
+        {"at": "spec.failurePolicy"},
+        {"reason": Reason.REQUIRED},
+        {"at_creation": True},
+    ],
+)
+def test_rules_that_differ_in_more_than_their_field_share_no_entry(change: dict[str, object]) -> None:
+    made = list(entries([ONE, dataclasses.replace(OTHER, **change)]))  # type: ignore[arg-type]
+    assert [entry["fieldPath"] for _, entry in made] == [".x.y.a", ".x.y.b.c"]
+    assert all("messageExpression" not in entry for _, entry in made)

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from dtjob.api.job import Job
-from dtjob.objects import labels
+from dtjob.objects import labels, topology
 from dtjob.objects.shared import shared_objects
 from dtjob.plan.actions import Create, Delete, Event, Plan
 from dtjob.plan.seen.children import Children
@@ -50,7 +50,7 @@ class History:
     def ends(self, task: str, status: dict[str, Any]) -> None:
         """The task's newest pod has this status from now on."""
         mine = [pod for pod in self.pods.values() if labels.task_id(pod) == task]
-        max(mine, key=labels.attempt)["status"] = deepcopy(status)
+        max(mine, key=topology.attempt_of)["status"] = deepcopy(status)
 
     def goes(self, *names: str) -> None:
         for name in names:

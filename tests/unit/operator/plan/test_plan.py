@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dtjob.api.job import Job
-from dtjob.objects import labels
+from dtjob.objects import labels, topology
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Create, Delete, Plan, StopServing
 from dtjob.plan.plan import plan
@@ -197,7 +197,7 @@ def test_the_budget_ends_the_job_with_its_cause():
     assert made.status is not None
     assert made.status["phase"] == "Failed"
     assert made.status["firstFailure"]["message"] == "ValueError: bad shape"
-    assert "worker-1 failed (exit code 1)" in made.status["message"]
+    assert made.status["reason"] == "MaxRestartsExceeded"
     assert sorted(deleted(made)) == ["digits-chief-0-0", "digits-worker-0-0"]
 
 
@@ -236,7 +236,7 @@ def test_an_ended_job_is_not_blocked():
 def test_labels_of_the_pods_name_job_task_and_attempt():
     (*_, made) = plan(builders.job(), Children(), NOW).actions
     assert isinstance(made, Create)
-    assert (labels.task_id(made.manifest), labels.attempt(made.manifest)) == ("worker-1", 0)
+    assert (labels.task_id(made.manifest), topology.attempt_of(made.manifest)) == ("worker-1", 0)
 
 
 def test_a_lost_worker_does_not_stop_a_parameter_server_job():
@@ -245,9 +245,7 @@ def test_a_lost_worker_does_not_stop_a_parameter_server_job():
     made = plan_with(job, pods, others)
     assert made.status is not None
     assert made.status["phase"] == "Running"
-    assert [event.message for event in made.events] == [
-        "worker-1 was killed (SIGKILL); training goes on without it until it is back"
-    ]
+    assert [event.reason for event in made.events] == ["Restarting"]
     pods["worker-0"] = builders.pod(job, "worker-0", builders.ended(137, signal=9))
     both = plan_with(job, pods, others)
     assert both.status is not None
@@ -261,7 +259,8 @@ def test_a_wait_before_a_restart_is_announced():
         made = plan_with(job, pods, others, now)
         assert made.status is not None
         job = builders.with_status(job, made.status)
-    assert "worker-0 failed (exit code 1); the next start is at" in made.status["message"]
+    assert made.status["reason"] == "Error"
+    assert "the next start is at" in made.status["message"]
     assert created_pods(made) == []
 
 

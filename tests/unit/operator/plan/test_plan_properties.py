@@ -96,7 +96,7 @@ def check_actions(job: Job, children: Children, made: Plan) -> None:
             assert isinstance(action, (Delete, StopServing)), "nobody has changed labels"
             pod = owned[action.uid]
             over = job.status.get("phase") in ENDED
-            assert over or labels.attempt(pod) < attempts.of(labels.task_id(pod) or "")
+            assert over or topology.attempt_of(pod) < attempts.of(labels.task_id(pod) or "")
     if made.look_again_at is not None:
         assert made.look_again_at <= NOW + timedelta(hours=2)
 

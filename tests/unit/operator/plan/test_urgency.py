@@ -9,9 +9,9 @@ from dtjob.api.job import Job
 from dtjob.api.phase import Phase
 from dtjob.api.status.attempts import Attempts
 from dtjob.api.status.internal import Internal
-from dtjob.api.status.replica_status import ReplicaStatus
 from dtjob.api.status.restarts import Restarts
 from dtjob.api.status.status import Status
+from dtjob.api.status.workers import ReplicaStatus
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
 from dtjob.plan.plan import plan
 from dtjob.plan.record.status import BLOCKED, set_condition, set_phase

@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 from dtjob.api.job import Job
-from dtjob.api.status.incident import Incident
+from dtjob.api.status.internal import Incident
 from dtjob.api.status.status import Status
 from dtjob.objects.manifest import Manifest
 from tests.unit.operator.simulation.facts import Facts, told_to_end

@@ -7,7 +7,7 @@ import json
 import re
 from typing import Any
 
-from dtjob.crd.status_schema import status_schema
+from dtjob.crd.definition import status_schema
 
 LARGEST = 128 * 1024
 """Bytes. etcd takes 1.5 MiB; less here, so that histories with a status that is too large stay quick."""

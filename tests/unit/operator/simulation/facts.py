@@ -8,7 +8,7 @@ from typing import Any
 
 from dtjob.api.job import Job
 from dtjob.api.status.status import Status
-from dtjob.objects import labels
+from dtjob.objects import labels, topology
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.placeholder import is_placeholder
 from dtjob.plan.seen.children import terminated
@@ -41,7 +41,7 @@ class Facts:
         cluster = volumes.get("dtjob-cluster", {}).get("configMap", {}).get("name", "")
         for one in pod["spec"]["containers"][0].get("env") or ():
             cluster = one.get("valueFrom", {}).get("configMapKeyRef", {}).get("name", cluster)
-        attempt = -1 if is_placeholder(pod["metadata"]["name"]) else labels.attempt(pod)
+        attempt = -1 if is_placeholder(pod["metadata"]["name"]) else topology.attempt_of(pod)
         return cls(uid, found[labels.JOB_NAME], labels.task_id(pod), attempt, claim, supervised, cluster)
 
     @property

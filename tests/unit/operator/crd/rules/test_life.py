@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -52,3 +53,14 @@ def test_an_accepted_grace_period_is_long_enough_for_a_save(
     else:
         running = Job.model_validate(made)
         assert seconds_after_sigterm(running, chief_task(running)) >= needed
+
+
+@pytest.mark.parametrize(
+    ("mount", "refused"), [(None, True), ("Chief", True), ("All", False)], ids=["default", "Chief", "All"]
+)
+def test_all_workers_do_not_go_with_an_evaluator_on_the_chiefs_node(mount: str | None, refused: bool):
+    volume = {"volume": {"nfs": {"server": "a", "path": "/"}}}
+    checkpoint = {"storage": volume | ({"mountOn": mount} if mount else {})}
+    roles = {"chief": {}, "worker": {}, "evaluator": {}}
+    found = problems(job(replicaSpecs=roles, successPolicy="AllWorkers", checkpoint=checkpoint))
+    assert [one.field for one in found] == ["spec.successPolicy"] * refused

@@ -11,7 +11,7 @@ import pytest
 
 from dtjob.controller.cluster import ClusterError, Stale
 from dtjob.kube.election.leader import LOST, Election, Leader, own_identity
-from dtjob.kube.election.liveness import Pulse
+from dtjob.kube.endpoints.endpoint import Pulse
 from tests.unit.operator.simulation.time import SimulatedLoop
 
 

@@ -11,7 +11,7 @@ from dtjob.api.spec.failure_policy import Backoff
 from dtjob.api.spec.failure_rules import RuleAction
 from dtjob.api.status.attempts import Attempts
 from dtjob.api.status.condition import Condition
-from dtjob.api.status.incident import Errors, Incident
+from dtjob.api.status.internal import Errors, Incident
 from dtjob.api.status.progress import Restored, SavedCheckpoint
 from dtjob.api.status.status import Status
 from dtjob.plan.failure.budget import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from dtjob.api.status.incident import Incident
+from dtjob.api.status.internal import Incident
 from dtjob.plan.failure.cause import vanished
 from dtjob.plan.failure.decisions import (
     Begin,

@@ -11,14 +11,15 @@ import pytest
 from dtjob.api.job import Job
 from dtjob.api.status.activity import Activity
 from dtjob.api.status.attempts import Attempts
-from dtjob.api.status.incident import Errors, Incident
+from dtjob.api.status.internal import Errors, Incident
 from dtjob.api.status.restarts import FirstFailure
+from dtjob.api.status.status import Status
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.failure.cause import failure_of
 from dtjob.plan.failure.decisions import Explain, Wait
 from dtjob.plan.failure.lost_peers import explain, first_cause, wait_for_late_reports
 from dtjob.plan.record.failure import Cause, Failure
-from dtjob.plan.record.status import with_condition
+from dtjob.plan.record.status import set_condition
 from dtjob.plan.seen.situation import Situation
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
@@ -280,10 +281,10 @@ def test_the_end_waits_as_long_where_a_nodes_clock_is_wrong(ahead: float, second
     """By the operator's own clock the job has not run since then; at first it still says that it runs."""
     job, pods = of("MultiWorkerMirrored", False)
     pods["chief-0"]["status"] = builders.ended(1, at(ahead))
-    ran = with_condition((), "Running", True, "AllTasksRunning", "", at(-3600))
-    stopped = ran if not seconds else with_condition(ran, "Running", False, "Error", "", NOW)
+    ran = set_condition(Status(), "Running", True, "AllTasksRunning", "", at(-3600))
+    stopped = ran if not seconds else set_condition(ran, "Running", False, "Error", "", NOW)
     ran_once = Activity(since=at(-3600), all_ran_time=at(-3600))
-    situation = builders.situation(job, *pods.values(), now=at(seconds), conditions=stopped, active=ran_once)
+    situation = builders.situation(job, *pods.values(), now=at(seconds), conditions=stopped.conditions, active=ran_once)
     found = wait_for_late_reports(situation, failed(situation, "chief-0"))
     assert isinstance(found, Wait) is (waits or (ahead == 1.5 and seconds == 60))
     if waits and abs(ahead) > 60:

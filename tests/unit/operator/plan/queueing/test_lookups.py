@@ -35,10 +35,6 @@ def test_a_class_that_is_not_there_is_waited_for() -> None:
     story = Story(HIGH)
     story.settle()
     assert story.stands == ("Suspended", "NoPriorityClass")
-    assert story.job.status["message"] == (
-        "label kueue.x-k8s.io/priority-class: there is no WorkloadPriorityClass high; "
-        "the job is queued as soon as there is"
-    )
     story.there["WorkloadPriorityClass", "high"] = a_class(1000)
     story.settle()
     assert spec_of(story)["priority"] == 1000

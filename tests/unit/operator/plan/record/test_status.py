@@ -3,10 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from datetime import datetime
+
 import pytest
 
 from dtjob.api.phase import Phase
 from dtjob.api.status.attempts import Attempts
+from dtjob.api.status.condition import Condition, Conditions
 from dtjob.api.status.internal import Internal
 from dtjob.api.status.restarts import Restarts
 from dtjob.api.status.status import Status
@@ -20,18 +24,39 @@ from dtjob.plan.record.status import (
     condition,
     count_restart,
     holds,
-    in_phase,
     refuse_spec,
     running_since,
     say_accepted,
     set_condition,
     set_phase,
     stopped_running,
-    with_condition,
 )
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
 from tests.unit.operator.phase_said import phase_said_by
+
+
+def with_condition(
+    conditions: Iterable[Condition],
+    type_: str,
+    holds: bool | None,
+    reason: str,
+    message: str,
+    now: datetime,
+    generation: int | None = None,
+    always: bool = False,
+) -> Conditions:
+    """The conditions of a status with one of them set."""
+    status = Status(conditions=tuple(conditions), observed_generation=generation)
+    return set_condition(status, type_, holds, reason, message, now, always=always).conditions
+
+
+def in_phase(
+    conditions: Iterable[Condition], said: PhaseStatus, now: datetime, generation: int | None = None
+) -> Conditions:
+    """The conditions of a status in this phase."""
+    status = Status(conditions=tuple(conditions), observed_generation=generation)
+    return set_phase(status, *said, now).conditions
 
 
 def held(status: Status) -> dict[str, str]:
@@ -142,7 +167,7 @@ def test_the_transition_time_moves_with_the_status_only():
 
 def test_a_condition_without_news_is_unchanged():
     once = with_condition([], RUNNING, True, "AllTasksRunning", "", NOW, 1)
-    assert with_condition(once, RUNNING, True, "AllTasksRunning", "", at(5), 1) is once
+    assert with_condition(once, RUNNING, True, "AllTasksRunning", "", at(5), 1) == once
 
 
 def test_a_changed_condition_keeps_its_place_and_the_old_list_is_unchanged():

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from dtjob.api.status.attempts import Attempts
-from dtjob.api.status.replica_status import ReplicaStatus
 from dtjob.api.status.status import Status
+from dtjob.api.status.workers import ReplicaStatus
 from dtjob.plan.seen import children
 from dtjob.plan.seen.children import Children, PodState, count_tasks, replica_statuses
 from dtjob.plan.seen.pod_facts import LOST_AFTER

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dtjob.crd.status_schema import status_schema
+from dtjob.crd.definition import status_schema
 from dtjob.plan.plan import plan
 from dtjob.plan.seen.children import Children
 from dtjob.plan.seen.report import LONGEST_TEXT, MOST_ENTRIES, read_report

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dtjob.objects import kueue
-from dtjob.plan.kueue.placement import Conflict, flavours_of, placed, pod_sets
+from dtjob.plan.kueue import Conflict, flavours_of, placed, pod_sets
 from dtjob.plan.seen.workload import Workload
 from tests.unit.operator import builders
 from tests.unit.operator.queued import SPOT

@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where Kueue lets the pods of an admitted job run, by role.
+"""The Workloads of one job, and where Kueue lets the pods of an admitted job run, by role.
 
-The labels and tolerations of its flavours (which kind of nodes the quota is for), and what admission checks add, such
-as the nodes that were just made for this job. It is written into the job's status when the job is admitted, and every
-pod until its next admission has it.
+Where they run follows from the labels and tolerations of its flavours (which kind of nodes the quota is for), and from
+what admission checks add, such as the nodes that were just made for this job. It is written into the job's status when
+the job is admitted, and every pod until its next admission has it.
 """
-
-from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from dtjob.api.job import Job
@@ -17,7 +16,9 @@ from dtjob.api.spec.replica_specs import Role
 from dtjob.objects import kueue
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.pod.nearness import placed_by_others
-from dtjob.plan.seen.workload import Workload
+from dtjob.plan.seen.children import deleting
+from dtjob.plan.seen.situation import Situation
+from dtjob.plan.seen.workload import QUOTA_RESERVED, Workload
 
 PodSet = dict[str, Any]
 """What pods of one role get: nodeSelector, tolerations, labels, annotations, schedulingGates; and the `count` that was
@@ -134,3 +135,52 @@ def _template_selector(job: Job, role: str) -> dict[str, str]:
     replica = job.spec.replica_specs.get(Role(role)) if role in list(Role) else None
     spec = replica.template.spec if replica and replica.template else None
     return (spec.model_dump(by_alias=True, exclude_unset=True).get("nodeSelector") or {}) if spec else {}
+
+
+@dataclass(frozen=True)
+class Slices:
+    """The Workloads of one job: the current one, and the one that is to replace it when the job asks for more workers.
+
+    Kueue calls them slices of an elastic workload (v0.19, pkg/workloadslicing): when it admits the second, it finishes
+    the first in the same step, so that the job's pods have quota at every moment.
+    """
+
+    current: Workload | None
+    successor: Workload | None = None
+    """Asks for the place of the current one, and is not admitted yet."""
+    others: tuple[Workload, ...] = ()
+    """What is left of ours besides, and not being deleted: nothing needs it."""
+
+    @property
+    def covers(self) -> bool:
+        """Whether the successor has the quota of the current one, which is over, and waits for admission checks."""
+        return self.successor is not None and self.successor.in_force
+
+
+def slices_of(situation: Situation) -> Slices:
+    """The job's Workloads. One that was admitted in the place of that with which the job runs counts from then on."""
+    entry = situation.status.queue
+    found = [Workload(one) for one in situation.children.owned(situation.group_job, (kueue.KIND,))]
+    if not found:
+        return Slices(None)
+    uid, name = (entry.uid, entry.workload) if entry else ("", "")
+    found.sort(key=lambda one: (one.uid != uid, deleting(one.manifest), one.name != name, one.name))
+    first = found[0]
+    replaced = first.name if first.uid == uid or not uid else name
+    successors = [one for one in found if replaced and one.replaces == replaced and not one.is_going]
+    successor = successors[0] if successors else None
+    if uid and successor is not None and successor.admitted:
+        first, successor = successor, None
+    kept = {one.uid for one in (first, successor) if one is not None}
+    others = (one for one in found if one.uid not in kept and one.shape is not None and not one.is_going)
+    return Slices(first, None if successor is first else successor, tuple(others))
+
+
+def waiting_words(situation: Situation) -> str:
+    """That a job that runs asks its queue for more workers, and what Kueue says about it; empty if it does not."""
+    entry, successor = situation.status.queue, slices_of(situation).successor
+    if entry is None or not entry.runs or successor is None:
+        return ""
+    words = f"{successor.asked(Role.WORKER.value)[0]} workers are asked for in queue {successor.queue}"
+    said = successor.condition(QUOTA_RESERVED).get("message")
+    return f"{words}; Kueue says: {said}" if said else words
