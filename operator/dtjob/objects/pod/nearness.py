@@ -4,6 +4,8 @@
 The evaluator is left out of it: no step waits for it.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 from dtjob.api.job import Job
