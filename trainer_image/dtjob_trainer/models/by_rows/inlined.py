@@ -70,7 +70,7 @@ def _looking(own: Callable[..., Any]) -> Callable[..., Any]:
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         if not _inlining.get() or tf.executing_eagerly() or self._attributes:
             return own(self, *args, **kwargs)
-        if self._jit_compile and tf.distribute.get_strategy().num_replicas_in_sync > 1:
+        if self._jit_compile and _leaves_xla_aside(tf.distribute.get_strategy()):
             _tell_of_xla(self.__name__)
         given, named = _given(self, args, kwargs)
         if not self._autograph:
@@ -81,6 +81,11 @@ def _looking(own: Callable[..., Any]) -> Callable[..., Any]:
 
     found: Callable[..., Any] = autograph_artifact(call)
     return found
+
+
+def _leaves_xla_aside(strategy: Any) -> bool:
+    """Whether XLA compiles no part of a step. On TPUs it compiles all of it; one replica's functions stay functions."""
+    return strategy.num_replicas_in_sync > 1 and not isinstance(strategy, tf.distribute.TPUStrategy)
 
 
 @functools.cache
