@@ -26,9 +26,9 @@ SOME = (
     "weighted_arrays,summed_loss,masks_and_weights,many_inputs_and_outputs,clipping,accumulation,"
     "accumulation_of_sparse_gradients,loss_scale,several_steps_in_one_call,callbacks"
 )
-OFTEN = "weighted_arrays,masks_and_weights,accumulation,returned_values,some_other_losses"
+OFTEN = "weighted_arrays,masks_and_weights,accumulation,returned_values,some_other_losses,step_that_makes_variables"
 """Those that `make test` runs."""
-OWN_STEPS = "own_train_step,guide_gan,guide_vae,returned_values,step_that_updates_nothing"
+OWN_STEPS = "own_train_step,guide_gan,guide_vae,returned_values,step_that_updates_nothing,step_that_makes_variables"
 STATES = "metrics_that_keep,metrics_of_a_step_that_keep,layers_that_count,layers_that_normalise"
 TABLES = "every_table,tables_of_an_own_step,step_that_clips"
 TABLE_OPTIMIZERS = "every_optimizer_of_a_table"

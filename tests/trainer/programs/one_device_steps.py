@@ -293,3 +293,32 @@ def step_that_clips():
         "dense": train(of(Clips, loss=None), x, y),
         "table": train(compiled(ClipsTables(stack), adam, None), words, y),
     }
+
+
+class MakesVariables(keras.Sequential):
+    """Makes variables at its first call: in a function, and in the step."""
+
+    factor = count = None
+
+    @tf.function
+    def faded(self, loss):
+        if self.factor is None:
+            self.factor = tf.Variable(2.0, trainable=False)
+        self.factor.assign(0.9 * self.factor)
+        return self.factor * loss
+
+    def train_step(self, data):
+        inputs, targets = data
+        if self.count is None:
+            self.count = tf.Variable(lambda: tf.ones([]), trainable=False)
+        self.count.assign(1.0 + self.count)
+        with tf.GradientTape() as tape:
+            loss = self.faded(tf.reduce_mean((self(inputs, training=True) - targets) ** 2))
+        found = self.trainable_weights
+        self.optimizer.apply_gradients(zip(tape.gradient(loss, found), found, strict=True))
+        return {"faded": loss, "factor": self.factor, "count": self.count}
+
+
+@case
+def step_that_makes_variables():
+    return train(of(MakesVariables, loss=None), x, y)

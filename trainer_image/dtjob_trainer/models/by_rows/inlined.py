@@ -6,12 +6,17 @@ optimizers a step applies, and that applies none. And nobody would see losses an
 
 Functions with attributes stay functions: TensorFlow finds them by these. So it puts cuDNN's kernels in the place of an
 LSTM of tf_keras.
+
+Variables that a step makes at its first call are made outside of its graph. Of a mirrored variable, TensorFlow cannot
+take the initial values out of the graph: those of other replicas are read from the first one's.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import Any
@@ -30,16 +35,28 @@ from dtjob_trainer.models.cuts import setting
 _inlining: ContextVar[bool] = ContextVar("inlining", default=False)
 
 
-def functions() -> AbstractContextManager[None]:
-    """While this lasts, functions that this thread calls in a graph become parts of that graph."""
+@contextlib.contextmanager
+def functions() -> Iterator[None]:
+    """While this lasts, functions that this thread calls in a graph become parts of that graph, and the variables that
+    it makes are made outside of the graph."""
     _watch()
-    return setting(_inlining, True)
+    with setting(_inlining, True), tf.variable_creator_scope(_outside):
+        yield
 
 
 def nothing() -> AbstractContextManager[None]:
     """While this lasts, functions that this thread calls stay functions: tapes record a call, but not operations that
     are copied one by one."""
     return setting(_inlining, False)
+
+
+def _outside(make: Callable[..., Any], **kwargs: Any) -> Any:
+    """Make a variable where the step is called from, unless its initial value is computed in the step."""
+    initial = kwargs.get("initial_value")
+    if tf.is_tensor(initial) and not isinstance(initial, tf.__internal__.EagerTensor):
+        return make(**kwargs)
+    with tf.init_scope():
+        return make(**kwargs)
 
 
 @functools.cache
@@ -53,6 +70,8 @@ def _looking(own: Callable[..., Any]) -> Callable[..., Any]:
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         if not _inlining.get() or tf.executing_eagerly() or self._attributes:
             return own(self, *args, **kwargs)
+        if self._jit_compile and _leaves_xla_aside(tf.distribute.get_strategy()):
+            _tell_of_xla(self.__name__)
         given, named = _given(self, args, kwargs)
         if not self._autograph:
             return _returned(self.python_function(*given, **named))
@@ -62,6 +81,19 @@ def _looking(own: Callable[..., Any]) -> Callable[..., Any]:
 
     found: Callable[..., Any] = autograph_artifact(call)
     return found
+
+
+def _leaves_xla_aside(strategy: Any) -> bool:
+    """Whether XLA compiles no part of a step. On TPUs it compiles all of it; one replica's functions stay functions."""
+    return strategy.num_replicas_in_sync > 1 and not isinstance(strategy, tf.distribute.TPUStrategy)
+
+
+@functools.cache
+def _tell_of_xla(name: str) -> None:
+    """Warn once of a function that asks for XLA."""
+    warnings.warn(
+        f"jit_compile=True of {name} is left aside, because several replicas share the step that calls it", stacklevel=2
+    )
 
 
 def _given(function: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:

@@ -123,3 +123,50 @@ def test_functions_that_tensorflow_finds_by_attributes_stay() -> None:
     """An LSTM of tf_keras is one on a GPU: TensorFlow exchanges it for cuDNN's."""
     found = tf.function(tf.exp, autograph=False, experimental_attributes={"api_implements": "lstm_1"})
     assert any("PartitionedCall" in each for each in traced(found, inline=True))
+
+
+def test_a_variable_that_a_step_makes_has_its_initial_value_before_the_step_runs() -> None:
+    made: list[Any] = []
+
+    def step(value: Any) -> Any:
+        if not made:
+            made.append(tf.Variable(lambda: tf.fill([2], 3.0)))
+        return value * made[0]
+
+    assert not any(kind in ("If", "StatelessIf", "AssignVariableOp") for kind in traced(step, inline=True))
+    assert made[0].numpy().tolist() == [3.0, 3.0]
+
+
+def test_a_variable_may_begin_as_the_rows_of_the_first_step() -> None:
+    made: list[Any] = []
+
+    def step(value: Any) -> Any:
+        if not made:
+            made.append(tf.Variable(value))
+        return made[0] + value
+
+    def inlining(value: Any) -> Any:
+        with inlined.functions():
+            return step(value)
+
+    assert tf.function(inlining, autograph=False)(tf.constant(4.0)).numpy() == 8.0
+
+
+class TwoReplicas:
+    num_replicas_in_sync = 2
+
+
+def test_the_log_says_once_that_xla_is_left_aside_where_replicas_share_a_step(
+    monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
+) -> None:
+    @tf.function(jit_compile=True)
+    def by_xla(value: Any) -> Any:
+        return 2.0 * value
+
+    traced(by_xla, inline=True)
+    assert not recwarn.list
+    monkeypatch.setattr(tf.distribute, "get_strategy", TwoReplicas)
+    for _ in range(2):
+        traced(by_xla, inline=True)
+    (warned,) = recwarn.list
+    assert str(warned.message).startswith("jit_compile=True of by_xla is left aside")
