@@ -101,6 +101,7 @@ def node_kubelet(api: Api, namespace: str) -> Iterator[Kubelet]:
     """As `auto_kubelet`, on a node whose server the API server reaches: that of `node`."""
     with Kubelet(api, namespace, auto=True, node=f"node-of-{namespace}") as running:
         yield running
+    api.delete("nodes", None, running.node)
 
 
 @pytest.fixture

@@ -51,6 +51,12 @@ RESYNC_AGAIN_SECONDS = 10.0
 FIRST_RESYNC_AGAIN = Backoff(0.5, 2.0)
 """Before the first resync is tried again: no job is looked at before it."""
 
+LOOP_AGAIN = Backoff(1.0, 30.0)
+"""Before a loop that has ended begins anew."""
+
+WELL_AFTER_SECONDS = 60.0
+"""A loop that ran for so long is well again: its next pause is the first one."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
@@ -158,8 +164,13 @@ def _stop_by_signals(stop: asyncio.Event) -> None:
 
 async def _unless_stopped(stop: asyncio.Event, work: Coroutine[Any, Any, None]) -> bool:
     """Do the work unless told to stop before it is done; whether it was done."""
-    await _until_stopped(stop, [asyncio.create_task(work)])
-    return not stop.is_set()
+    working, stopping = asyncio.create_task(work), asyncio.create_task(stop.wait())
+    await asyncio.wait([working, stopping], return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    working.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await working
+    return not working.cancelled() and not stop.is_set()
 
 
 async def _first_resync(resync_once: Callable[[], Awaitable[None]]) -> None:
@@ -216,13 +227,6 @@ def collect_garbage_seldom() -> None:
     gc.set_threshold(5000, 20, 20)
 
 
-logger = logging.getLogger(__name__)
-
-PAUSE = Backoff(1.0, 30.0)
-WELL_AFTER_SECONDS = 60.0
-"""A loop that ran for so long is well again: its next pause is the first one."""
-
-
 async def keep_running(name: str, run: Callable[[], Awaitable[None]]) -> None:
     """Run until cancelled; what raises, ends, or is cancelled by somebody else begins anew after a pause. Raises
     VersionsWentBack: only a new process can go on."""
@@ -240,6 +244,6 @@ async def keep_running(name: str, run: Callable[[], Awaitable[None]]) -> None:
         if isinstance(error, VersionsWentBack):
             raise error
         failures = 1 if loop.time() - began > WELL_AFTER_SECONDS else failures + 1
-        pause = PAUSE.after(failures)
+        pause = LOOP_AGAIN.after(failures)
         logger.error("%s ended, a bug in dtjob; it begins again in %.0f s", name, pause, exc_info=error)
         await asyncio.sleep(pause)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Leader election, and whether the process is alive."""
+"""Leader election."""

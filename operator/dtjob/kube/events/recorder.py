@@ -126,6 +126,3 @@ class Recorder:
                 return False
             raise
         return True
-
-
-logger = logging.getLogger(__name__)

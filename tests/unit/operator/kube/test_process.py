@@ -14,7 +14,7 @@ import pytest
 from dtjob.controller.cluster import ClusterError
 from dtjob.kube import process
 from dtjob.kube.calls.kubeconfig import NoCluster
-from dtjob.kube.process import PAUSE, WELL_AFTER_SECONDS, keep_running
+from dtjob.kube.process import LOOP_AGAIN, WELL_AFTER_SECONDS, keep_running
 from dtjob.kube.watching.informer import VersionsWentBack
 from tests.unit.operator.simulation.time import SimulatedLoop
 
@@ -166,7 +166,7 @@ def test_a_loop_that_ends_begins_again_ever_later(
     with caplog.at_level(logging.ERROR):
         moments = began(loop, Loop(how), 100)
     assert [later - earlier for earlier, later in itertools.pairwise(moments)] == pytest.approx(
-        [1, 2, 4, 8, 16, PAUSE.longest, PAUSE.longest], abs=0.05
+        [1, 2, 4, 8, 16, LOOP_AGAIN.longest, LOOP_AGAIN.longest], abs=0.05
     )
     assert "reports ended" in caplog.text
     assert ("training.dtjob.dev/role" in caplog.text) == (how == "raises")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dtjob.api.job import Job
-from dtjob.objects import labels, topology
+from dtjob.objects import labels
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Create, Delete, Plan, StopServing
 from dtjob.plan.plan import plan
@@ -236,7 +236,7 @@ def test_an_ended_job_is_not_blocked():
 def test_labels_of_the_pods_name_job_task_and_attempt():
     (*_, made) = plan(builders.job(), Children(), NOW).actions
     assert isinstance(made, Create)
-    assert (labels.task_id(made.manifest), topology.attempt_of(made.manifest)) == ("worker-1", 0)
+    assert (labels.task_id(made.manifest), labels.of(made.manifest)[labels.ATTEMPT]) == ("worker-1", "0")
 
 
 def test_a_lost_worker_does_not_stop_a_parameter_server_job():

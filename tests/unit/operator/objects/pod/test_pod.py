@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dtjob.api.job import Job
-from dtjob.objects import labels, topology
+from dtjob.objects import labels
 from dtjob.objects.pod.pod import pod
 from tests.unit.operator import builders
 
@@ -38,7 +38,7 @@ def test_a_pod_has_the_name_and_the_host_name_of_its_task_and_attempt():
     assert (made["hostname"], made["subdomain"], made["restartPolicy"]) == ("digits-worker-0", "digits", "Never")
     metadata = pod(builders.job(), builders.task("worker-0"), 3)["metadata"]
     assert metadata["name"] == "digits-worker-0-3"
-    assert topology.attempt_of({"metadata": metadata}) == 3
+    assert metadata["labels"][labels.ATTEMPT] == "3"
 
 
 def test_a_program_is_run_by_the_supervisor_and_another_image_runs_itself():

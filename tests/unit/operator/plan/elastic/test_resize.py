@@ -189,7 +189,7 @@ def test_resize_messages_name_the_numbers_of_workers() -> None:
     story.change(replicas=2)
     story.look(at(12))
     story.places("worker-1-placeholder", now=at(13))
-    assert len(told(story, "Resizing")) == 2
+    assert [words.partition(":")[0] for words in told(story, "Resizing")] == ["Workers 4 -> 1", "Workers 1 -> 2"]
     assert "there is room for 1 more of 2: the group of 1 worker saves and ends" in story.said
 
 

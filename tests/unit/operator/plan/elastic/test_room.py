@@ -72,7 +72,7 @@ def test_the_message_has_the_schedulers_reason_for_the_first_missing_worker() ->
     problem = {"Pod/digits-worker-5-placeholder": QUOTA}
     story.children = replace(story.children, problems=problem)
     story.places("worker-4-placeholder", now=at(30))
-    assert len(told(story, "Resizing")) == 1
+    assert told(story, "Resizing") == ["Workers 4 -> 5: there is room for 1 more of 6"]
 
 
 def test_a_suspended_or_ended_job_looks_for_no_room() -> None:
@@ -340,4 +340,4 @@ def test_a_placeholder_that_is_lost_with_its_node_holds_up_no_other() -> None:
     assert made.look_again_at is not None
     assert made.look_again_at < at(80)
     story.places("worker-5-placeholder", now=at(100))
-    assert len(told(story, "Resizing")) == 1
+    assert told(story, "Resizing") == ["Workers 4 -> 5: there is room for 1 more of 6"]
