@@ -36,7 +36,7 @@ def checkpoints_end(situation: Situation, replaced: Collection[Task]) -> bool:
 
 def goes_on_from(situation: Situation, replaced: Collection[Task], step: int, *, saves: bool = False) -> str:
     """The end of a sentence: from which step a job with a checkpoint at `step` continues when these tasks get new pods.
-    `saves`: they were known_already to save before, at a step that nobody knows."""
+    `saves`: these tasks save before they end, at a step that nobody knows."""
     found = keeping(situation.group_job, situation.defaults)
     if found is None or found.kept is True or situation.chief.task not in replaced:
         return f" from the checkpoint at step {step}{' or a later one' if saves else ''}"
