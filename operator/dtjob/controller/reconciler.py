@@ -159,7 +159,8 @@ class Reconciler:
             if there.objects or there.problems:
                 self._queue.add(key)
                 return decided  # or else nothing came of it: what is in the way may be so for long, and is to be said
-        if decided.status is not None and not self._put_off(key, job, decided):
+        put_off = decided.status is not None and self._put_off(key, job, decided)
+        if decided.status is not None and not put_off:
             manifest = await self._statuses.write(self._store.memory(key), manifest, decided.status, decided.events)
             self._store.apply(manifest)
         else:
@@ -168,14 +169,15 @@ class Reconciler:
             for event in decided.events:
                 await self._cluster.emit(manifest, event)
         creates_pods = any(isinstance(action, Create) and action.kind == "Pod" for action in decided.actions)
-        if decided.events_of or (creates_pods and not self._store.children(key).owned_pods(job)):
+        events_of = "" if put_off else decided.events_of  # for the status: where many jobs begin, most never need them
+        if events_of or (creates_pods and not self._store.children(key).owned_pods(job)):
             await self._look_for_config_maps(key, job)
         if decided.look_again_at is not None:  # also where a call fails, which is tried again ever later
             self._queue.add_after(key, (decided.look_again_at - now).total_seconds())
         if not begun:
             await self._act(key, job, manifest, decided)
-        if decided.events_of:
-            await self._read_events(key, decided.events_of)
+        if events_of:
+            await self._read_events(key, events_of)
         return decided
 
     async def _learn_of_config_map(self, key: JobKey, job: Job) -> None:

@@ -15,7 +15,7 @@ from dtjob.objects import kueue
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults, lacks_image
 from dtjob.plan.actions import Create, Plan
 from dtjob.plan.diagnosis.checkpoints_kept import say_whether_checkpoints_are_kept
-from dtjob.plan.diagnosis.pending import look_at_slow_starts
+from dtjob.plan.diagnosis.pending import look_at_slow_starts, slow_start
 from dtjob.plan.diagnosis.reachability import (
     note_unreached,
     say_reachability,
@@ -193,6 +193,6 @@ def _finished(draft: Draft) -> Plan:
         status=with_goodput(situation, status).to_json() if write else None,
         events=tuple(draft.events),
         look_again_at=now if at_once else due,
-        only_counts=write and only_counts(status, written),
+        only_counts=write and only_counts(status, written, slow_start(situation)),
         events_of=draft.events_of,
     )

@@ -38,15 +38,17 @@ def begins(job: Job, children: Children, decided: Plan) -> bool:
     return 0 < len(makes) == len(decided.actions) <= MOST_BEFORE_A_WORD
 
 
-def only_counts(status: Status, written: Status) -> bool:
-    """Whether the two differ only in how many tasks are made, up or done, or the first only says that pods are waited
-    for. All of that can be read from the pods again: an operator that begins anew before it is written finds the same.
-    Not so who has done its part: a pod that has ended may go at any moment, and without a word about it would be made
+def only_counts(status: Status, written: Status, slow_start: str = "") -> bool:
+    """Whether the two differ only in how many tasks are made, up or done. Of a first status: whether it only says that
+    pods are waited for, or that one is slow to start (`slow_start`: in these words).
+
+    All of that can be read from the pods again: an operator that begins anew before it is written finds the same. Not
+    so who has done its part: a pod that has ended may go at any moment, and without a word about it would be made
     again, training with it."""
     if _is_needed(status, written):
         return False
     if written.phase is None:
-        return status.phase is Phase.PENDING and not status.message
+        return status.phase is Phase.PENDING and status.message in ("", slow_start)
     counts = {name: getattr(written, name) for name in ("ready", "replica_statuses")}
     remembered = {name: getattr(written.internal, name) for name in ("finished", "all_created")}
     return status != written and status.but(**counts).remembering(**remembered) == written

@@ -10,6 +10,9 @@ import pytest
 
 from dtjob.api.job import KIND
 from dtjob.controller.cluster import ClusterError, Refused
+from dtjob.controller.pace import status_delay
+from dtjob.controller.pace.status_delay import MUCH
+from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.objects.manifest import Manifest
 from tests.unit.operator import builders
 from tests.unit.operator.simulation.operator import World
@@ -208,6 +211,33 @@ def test_the_events_of_a_pod_that_does_not_start_are_read_once_a_minute(refused:
         assert (said in message) is not refused
         made.run(60)
         assert asked == [stuck["metadata"]["uid"]] * 2
+
+
+def test_the_events_of_a_pod_are_read_when_a_status_is_due_that_says_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where hundreds of jobs begin at once, most of their pods run by then."""
+    monkeypatch.setattr(WorkQueue, "at_hand", MUCH + 1)
+    monkeypatch.setattr(status_delay, "LONGEST_FIRST_SECONDS", 30.0)
+    asked: list[str] = []
+
+    async def warning_about(namespace: str, pod_uid: str) -> str:
+        asked.append(pod_uid)
+        return "FailedMount: no such volume"
+
+    def creating(pod: Manifest) -> None:
+        pod["spec"]["nodeName"] = "node-1"
+        pod["status"] = builders.waiting("ContainerCreating")
+
+    with world(workers=1) as made:
+        made.cluster.warning_about = warning_about  # type: ignore[method-assign]
+        made.run(1)
+        made.cluster.change("Pod", "digits-chief-0-0", lambda one: one.update(status=builders.running()))
+        made.cluster.change("Pod", "digits-worker-0-0", creating)
+        made.run(25)
+        assert asked == []
+        assert not made.job.status
+        made.run(20)
+        assert asked == [made.pods["digits-worker-0-0"]["metadata"]["uid"]]
+        assert "FailedMount: no such volume" in made.job.status["message"]
 
 
 def config_maps(made: World) -> list[str]:

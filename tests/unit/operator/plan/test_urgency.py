@@ -55,6 +55,8 @@ def test_a_status_with_any_other_change_is_written_at_once(status: Status) -> No
 def test_a_first_status_that_only_says_that_pods_are_waited_for_may_be_written_later() -> None:
     assert only_counts(WRITTEN, Status())
     assert not only_counts(builders.changed(WRITTEN, message="worker-0 waits: ErrImagePull"), Status())
+    slow = "worker-0 waits: ContainerCreating"
+    assert only_counts(builders.changed(WRITTEN, message=slow), Status(), slow)
     assert not only_counts(set_phase(WRITTEN, Phase.RUNNING, "AllTasksRunning", "", NOW), Status())
 
 
