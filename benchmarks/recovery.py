@@ -10,7 +10,7 @@ from pathlib import Path
 
 from benchmarks.by_hand import HandWritten
 from benchmarks.rounds import take_turns
-from tests.trainer.support.local_runs import LocalRun, manifest
+from tests.trainer.support.local_runs import LocalRun, Statuses, manifest
 
 GROUP = {"chief": 1, "worker": 2}
 BEFORE, EVERY = 50, 40
@@ -24,17 +24,23 @@ def by_dtjob(directory: Path) -> float:
     checkpoint = {"storage": {"volume": {"emptyDir": {}}}, "everySteps": EVERY}
     file = manifest("digits.yaml", directory / "job.yaml", 60, replicaSpecs=replicas, checkpoint=checkpoint)
     with LocalRun(file, directory / "work") as run:
-        before = run.wait_for_step(BEFORE)
-        os.kill(before["worker-1"]["trainingPid"], signal.SIGKILL)
-        killed = time.monotonic()
+        return seconds_to_new_step(run, BEFORE, "worker-1")
 
-        def new_step(statuses: object) -> bool:
-            chief = statuses.get("chief-0", {})  # type: ignore[attr-defined]
-            again = chief.get("trainingPid") != before["chief-0"]["trainingPid"]
-            return again and chief.get("state") == "training" and chief["step"] > chief.get("restoredStep", 0)
 
-        run.wait_until(new_step, "a new step")
-        return time.monotonic() - killed
+def seconds_to_new_step(run: LocalRun, after: int, victim: str) -> float:
+    """Seconds from kill -9 of the training process of the task `victim`, once step `after` is done, to a step of the
+    chief's next process that is later than the one that it restored."""
+    before = run.wait_for_step(after)
+    os.kill(before[victim]["trainingPid"], signal.SIGKILL)
+    killed = time.monotonic()
+
+    def new_step(statuses: Statuses) -> bool:
+        chief = statuses.get("chief-0", {})
+        again = chief.get("trainingPid") != before["chief-0"]["trainingPid"]
+        return again and chief.get("state") == "training" and chief["step"] > chief.get("restoredStep", 0)
+
+    run.wait_until(new_step, "a new step")
+    return time.monotonic() - killed
 
 
 def by_hand(directory: Path) -> float:

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import signal
 import statistics
 import sys
 import tempfile
@@ -19,6 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.recovery import seconds_to_new_step
 from tests.trainer.support.harness import PROGRAMS
 from tests.trainer.support.local_runs import LocalRun, manifest
 
@@ -64,17 +63,7 @@ def measured(side: str, folder: Path) -> dict[str, float]:
     with LocalRun(file, folder / "work") as run:
         run.wait_for_step(1)
         first = time.monotonic() - began
-        before = run.wait_for_step(BEFORE)["chief-0"]["trainingPid"]
-        os.kill(before, signal.SIGKILL)
-        killed = time.monotonic()
-
-        def new_step(statuses: Any) -> bool:
-            chief = statuses.get("chief-0", {})
-            again = chief.get("trainingPid") not in (None, before)
-            return again and chief.get("state") == "training" and chief["step"] > chief.get("restoredStep", 0)
-
-        run.wait_until(new_step, "a new step")
-        restart = time.monotonic() - killed
+        restart = seconds_to_new_step(run, BEFORE, "chief-0")
     return {"firstStep": first, "restart": restart, "filesInTheCache": float(len(list(cache.iterdir())))}
 
 
