@@ -169,7 +169,8 @@ class Reconciler:
             for event in decided.events:
                 await self._cluster.emit(manifest, event)
         creates_pods = any(isinstance(action, Create) and action.kind == "Pod" for action in decided.actions)
-        events_of = "" if put_off else decided.events_of  # for the status: where many jobs begin, most never need them
+        # A status that is put off says nothing yet. If many jobs begin at once, most of their pods run by then.
+        events_of = "" if put_off else decided.events_of
         if events_of or (creates_pods and not self._store.children(key).owned_pods(job)):
             await self._look_for_config_maps(key, job)
         if decided.look_again_at is not None:  # also where a call fails, which is tried again ever later
