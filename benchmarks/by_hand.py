@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processes of the hand-written loop: nothing but TF_CONFIG, as TensorFlow's guide has it."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -27,7 +25,7 @@ class HandWritten:
         self._directory, self._command = directory, [sys.executable, str(program), *args]
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
 
-    def __enter__(self) -> HandWritten:
+    def __enter__(self) -> "HandWritten":
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -5,8 +5,6 @@ Measured without and with EarlyStopping(restore_best_weights=True), whose state 
 it is Model.fit with BackupAndRestore, which saves no state of other callbacks.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

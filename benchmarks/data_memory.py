@@ -4,8 +4,6 @@
 Each number is of a process of its own. Prints a table for README.md.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

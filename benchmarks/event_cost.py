@@ -4,8 +4,6 @@
 Real pods on a real API server; another process changes each of them `--rounds` times.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json

@@ -5,8 +5,6 @@ Held time is CPU time of the loop's own thread, so that other work of the machin
 starts and finds everything; each pod's address changes; a second job as large is applied.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A real API server that holds a job with many pods, as the scheduler and the kubelets leave them."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Iterator, Mapping

@@ -6,8 +6,6 @@ under the command of a training container, for each strategy. All processes of a
 are in the page cache.
 """
 
-from __future__ import annotations
-
 import argparse
 import statistics
 import tempfile

@@ -4,8 +4,6 @@
 Real pods on a real API server, listed by the operator's own client; each side in a process of its own.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import gc

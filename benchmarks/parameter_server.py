@@ -6,8 +6,6 @@ turns in one process, and a ratio is the median of those of two turns after each
 for each side, whose memory is its own. Prints tables for README.md.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import statistics

@@ -5,8 +5,6 @@ A reconcile's own share is measured with it: reading the job's manifest, which t
 of it that it sees.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import statistics

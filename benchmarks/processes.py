@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds the processes of one measured run by a variable of their environment; adds up what they cost; ends them."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Seconds from kill -9 of a worker to the next new step: dtjob, and TensorFlow with all processes started again."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

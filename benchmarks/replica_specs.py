@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The block `replicaSpecs` of a job with so many tasks of each role."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -5,8 +5,6 @@ Each number is of a process of its own: one that trains from the beginning, and 
 Prints a table for README.md.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

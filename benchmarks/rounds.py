@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures two sides in turns, so that whatever else the machine does meets both."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import statistics

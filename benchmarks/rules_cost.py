@@ -6,8 +6,6 @@ with `--definition FILE` another one as `other`. An API server evaluates rules i
 writes, the operator's own of each status included.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import statistics

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Seconds from the command to the first step: `dtjob run`, and TensorFlow with every process started at once."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

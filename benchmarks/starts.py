@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Starts the program `first_step.py` in each way that there is, and measures how it comes to its first step."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -5,8 +5,6 @@ Every side of a row (a model, a kind of data) is a process of its own that train
 is the median of those of two epochs that were trained right after each other. Prints a table for README.md.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import select

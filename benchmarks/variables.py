@@ -5,8 +5,6 @@ TensorFlow's MultiWorkerMirroredStrategy has the chief send each variable's init
 of them at once (`dtjob_trainer/models/initial_values.py`).
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from benchmarks.by_hand import HandWritten

@@ -5,8 +5,6 @@ The cache is TensorFlow's own (`--tf_xla_persistent_cache_directory` in TF_XLA_F
 the process that is restarted reads it. The model is the small convolutional network of the tests on GPUs.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import statistics

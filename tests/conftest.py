@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What tiers share: each test is marked with its tier, a namespace, and the end of a run says what it left out."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -4,8 +4,6 @@
 Tests see none but where they ask for the `first`: others hold bits against each other, and split the CPU into devices.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

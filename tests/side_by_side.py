@@ -6,8 +6,6 @@ Files stay whole, as their tests share what a module makes. Each process that ru
 control plane of its own.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

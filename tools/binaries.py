@@ -16,8 +16,6 @@ Each is taken from the first of these that has it:
 Standard library only, so that it runs before anything is installed.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import os

@@ -5,8 +5,6 @@ python -m tools.chart readme            # writes helm/dtjob/README.md
 python -m tools.chart manifest FILE     # writes all objects of the default values (needs helm)
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -5,8 +5,6 @@ It holds what the Dockerfiles ask of their base (Python, its venv module, CA cer
 that it was made on. Standard library only.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

@@ -6,8 +6,6 @@ python -m tools.definition             # writes crds/, the chart's copy of the d
 python -m tools.definition --check     # exit code 1 if a file is not what would be written
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any

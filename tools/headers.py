@@ -3,8 +3,6 @@
 python -m tools.headers            # adds it where it is missing
 """
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path

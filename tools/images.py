@@ -11,8 +11,6 @@ pip's configuration and the machine's CA certificates are given to the builds as
 kept in no layer. Standard library only.
 """
 
-from __future__ import annotations
-
 import argparse
 import configparser
 import contextlib

@@ -4,8 +4,6 @@
 It says what the fields are. The rules between fields are CEL, which a JSON schema cannot express.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

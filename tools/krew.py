@@ -7,8 +7,6 @@ writes dist/kubectl-dtjob.tar.gz, which belongs at URL/kubectl-dtjob.tar.gz, and
 install --manifest`. The plugin runs the Python package dtjob, which pip installs.
 """
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import io

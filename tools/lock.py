@@ -6,8 +6,6 @@
 Run all tests afterwards: the file says what they ran with.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -6,8 +6,6 @@ Volcano keeps `volcano.sh/apis` in its own tree, from which a release's modules 
 gets a copy of the module with the files below `added/` in it, by a go.mod of its own beside the copy.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

@@ -7,8 +7,6 @@ operator/dtjob/crd/answers/pod_fields.py.
 The definition of jobs has no room for them: a container alone has 27 fields, and the definition has it eight times.
 """
 
-from __future__ import annotations
-
 import re
 import textwrap
 from pathlib import Path
@@ -28,8 +26,6 @@ _HEAD = '''# SPDX-License-Identifier: Apache-2.0
 
 A line begins with a type. Of its fields, `[x]` is a list of x, and `{{x}}` has names with values x.
 """
-
-from __future__ import annotations
 
 VERSION = "{version}"
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The programs that tests and benchmarks run, and the Go modules that pin them. Standard library only."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

@@ -8,8 +8,6 @@ Images are those of this machine's architecture. helm is needed. cyclonedx-py, w
 a virtual environment below build/.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import platform

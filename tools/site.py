@@ -5,8 +5,6 @@ In the repository a page links to files as they lie there. On the site a link to
 its text stays.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path, PurePosixPath

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What an operator asked of the API server, as that one's audit log tells."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections import Counter
@@ -32,7 +30,7 @@ class AuditLog:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def created(self, user: str, resource: str) -> Created:
+    def created(self, user: str, resource: str) -> "Created":
         """What this user creates from now on."""
         return Created(self, user, resource)
 

@@ -6,8 +6,6 @@ applied anew. All is right when those that ended have Succeeded, each lost worke
 are Running.
 """
 
-from __future__ import annotations
-
 import argparse
 import time
 

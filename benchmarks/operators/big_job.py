@@ -5,8 +5,6 @@ Each pod of TFJob carries the addresses of all, so that what is stored grows wit
 them once, in a ConfigMap.
 """
 
-from __future__ import annotations
-
 from benchmarks.operators.burst import estimate, measure
 from benchmarks.operators.rounds import OnTestbed, run
 from benchmarks.operators.statistics import Goal

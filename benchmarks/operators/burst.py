@@ -6,8 +6,6 @@ creation, as its audit log says, which has the requests of the operator's user t
 operator's process' own, its start left out of the first.
 """
 
-from __future__ import annotations
-
 import argparse
 import time
 

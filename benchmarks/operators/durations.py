@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """About how long things take on two quiet cores, for the forecast that a scenario prints before it begins."""
 
-from __future__ import annotations
-
 START_SECONDS = 15.0
 """An API server with what runs beside it."""
 SIDE_SECONDS = 8.0

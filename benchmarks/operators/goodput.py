@@ -4,8 +4,6 @@
 A step that was done again counts only the last time: the checkpoint before it was where training went on.
 """
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The same job as dtjob's and as Kubeflow's: manifests, and what their statuses say."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -6,8 +6,6 @@ this is each system's rule at its best: dtjob's tasks are forked from a process 
 TFJob's rule (ExitCode) every process that ends by a signal or with a code of 128 or more starts again, at once.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import os

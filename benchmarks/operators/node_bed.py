@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Real nodes for sides that train: kubelet, containerd and the project's trainer image, on this machine."""
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 import time

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """When what happened, by watches of the measuring process: pods that came, jobs that got on."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping

@@ -8,8 +8,6 @@ its turn is killed as soon as it runs. What is killed is the process of its cont
 the kernel for want of memory, which is the one that trains.
 """
 
-from __future__ import annotations
-
 import argparse
 import shutil
 import statistics

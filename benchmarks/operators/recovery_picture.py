@@ -6,8 +6,6 @@
 Both sides train on this machine without Kubernetes, as in the scenario `local_recovery`, one after the other.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from pathlib import Path

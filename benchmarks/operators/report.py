@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The numbers of a scenario as a table, a plot and a file."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What every scenario's command does: rounds in which the sides take turns on one API server, then the report."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

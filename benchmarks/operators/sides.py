@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The sides of a comparison: dtjob, TFJob at its defaults and tuned, each as a process; and the bare loop."""
 
-from __future__ import annotations
-
 import os
 import sys
 import time
@@ -115,7 +113,7 @@ class Side(ABC):
             time.sleep(0.05)
         process.stop()
 
-    def filling(self) -> Side:
+    def filling(self) -> "Side":
         """The operator that makes the jobs before a measurement of how it is with them."""
         return self
 

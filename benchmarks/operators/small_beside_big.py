@@ -8,8 +8,6 @@ the bare loop that call says how busy it is with the large job's objects, posted
 posted there one object after another, so that its time to its pods is no limit.
 """
 
-from __future__ import annotations
-
 import argparse
 import time
 from collections.abc import Callable, Sequence

@@ -6,8 +6,6 @@ would take an hour to make them: it is started tuned for that.) At rest nothing 
 another is killed (137); the reaction is the time from there to when its replacement has been created.
 """
 
-from __future__ import annotations
-
 import argparse
 import time
 

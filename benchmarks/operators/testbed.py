@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """One API server for all sides, with a scheduler and with kwok, which lets pods run without containers."""
 
-from __future__ import annotations
-
 import base64
 import json
 import time

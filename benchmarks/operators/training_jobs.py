@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The sides of a comparison that trains: what a user of each system writes for the same training."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

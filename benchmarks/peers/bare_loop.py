@@ -5,8 +5,6 @@ The parent side is `Calls`. The script itself is a process of its own, so that w
 its calls from a file, says `ready`, waits for a line on its input, makes the calls, and prints one JSON object.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import base64

@@ -6,8 +6,6 @@ configuration has no webhook here, so that no job waits for it. The Secret's con
 to be at `CERTIFICATES` before the operator is ready.
 """
 
-from __future__ import annotations
-
 import base64
 import shutil
 import ssl

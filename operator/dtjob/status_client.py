@@ -6,8 +6,6 @@ unpacked (1.5 MB of gzip can hold 1 GB), lines, fields and body of the answer ha
 the answer calls itself, and connecting and answering each have a time of their own.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

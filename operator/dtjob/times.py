@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Times as Kubernetes writes them: RFC 3339, UTC; and durations as kubectl writes them."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 

@@ -9,8 +9,6 @@
 `kubelet` answers when told; `auto_kubelet` runs every pod at once. See `rest.py` and `kubelet.py` for what they can do.
 """
 
-from __future__ import annotations
-
 import contextlib
 import subprocess
 from collections.abc import Callable, Iterator

@@ -2,8 +2,6 @@
 """What is charged to a job, from what an API server really has of its pods: deletions and conditions come from several
 sides, on pods that the operator has replaced too."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from tests.cluster.support.jobs import job, wait_phase, wait_pods

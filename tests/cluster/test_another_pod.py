@@ -2,8 +2,6 @@
 """A pod that took another one's name, on a real API server: what was meant for the other does nothing to it. No
 operator runs here."""
 
-from __future__ import annotations
-
 from dtjob.kube.calls.client import connect
 from dtjob.objects import labels
 from tools.cluster.control_plane import ControlPlane

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """An HPA, made by kubectl autoscale and carried out by Kubernetes' own controller, scales a job's workers."""
 
-from __future__ import annotations
-
 import json
 
 from tests.cluster.conftest import Kubectl

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The operator's benchmarks at a small size: dtjob and the bare loop, on an API server with kwok for pods."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

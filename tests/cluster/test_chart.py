@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The chart, by real helm on a real API server: install, upgrade, uninstall, reinstall; rights that just suffice."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

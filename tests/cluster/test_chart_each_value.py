@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each value of the chart changes what helm makes: those with content by this content, switches by themselves."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path

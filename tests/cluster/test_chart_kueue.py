@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The chart's rights for queued jobs: all that the operator needs, and nothing more."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who may do what with jobs once the chart is installed, by Kubernetes' own roles in a namespace."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`helm upgrade` and `helm rollback` with jobs in the cluster: other values, other defaults, another definition."""
 
-from __future__ import annotations
-
 import shutil
 import time
 from pathlib import Path

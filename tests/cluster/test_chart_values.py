@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The chart's values, by real helm without a cluster: what is refused, and what depends on what."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is said of checkpoints: whether they outlive the chief's pod, and which of them was really restored."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The control plane that the tests start: verified, collected by its controllers, and gone with its parent."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

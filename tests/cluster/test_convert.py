@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A real API server takes what `dtjob convert` makes of TFJobs, and keeps the nulls that leave a key to the image."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -2,8 +2,6 @@
 """The operator killed, away, or cut off from the API server in the middle of everything: nothing doubled, nothing
 lost."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

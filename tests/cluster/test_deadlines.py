@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Deadlines, and how long a job stays after its end, against a real API server."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime
 

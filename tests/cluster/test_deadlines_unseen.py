@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Deadlines that pass while no operator runs. (Another module's operator would see them.)"""
 
-from __future__ import annotations
-
 import time
 
 from dtjob import times

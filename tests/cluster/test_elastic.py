@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Elastic workers against a real API server: kubectl scale, no room, and room again."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a job's events say of its pods, and that what dtjob writes bears its name."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.cluster.conftest import Kubectl

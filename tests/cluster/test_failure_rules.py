@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rules about failures on a real API server: the page's blocks are taken, and each action does what it says."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.cluster.conftest import Kubectl

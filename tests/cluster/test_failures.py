@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the operator does when tasks fail, against a real API server."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.cluster.support.jobs import all_created, job, uids, wait_phase, wait_pods

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Work that is done is not done again, whatever becomes of its pods, against a real API server."""
 
-from __future__ import annotations
-
 import json
 
 from tests.cluster.support.jobs import job, uids, wait_phase, wait_pods

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """PodGroups on a real API server, by the definitions that Volcano and scheduler-plugins ship: made, and given up."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The operator killed at every step of a gang's life: nothing is made twice, nothing is left behind."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 

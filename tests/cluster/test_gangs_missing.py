@@ -3,8 +3,6 @@
 somebody deleted or changed, and one that is left behind while the operator is away. This API server has Kubernetes' own
 feature off, as it is by default."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

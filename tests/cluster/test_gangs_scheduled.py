@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gangs by Kubernetes' own scheduler, on a real API server with its alpha feature on: who is bound, and when."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """An API server takes a job that leaves its name to it where `dtjob validate` says so, and refuses it where not."""
 
-from __future__ import annotations
-
 import pytest
 
 from dtjob.cli.generated_name import with_a_name

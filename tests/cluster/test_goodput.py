@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Goodput in the status, counted on by the next operator, from a supervisor's own status server."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from dtjob import times

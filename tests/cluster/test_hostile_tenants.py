@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What one tenant's objects may do to the operator of all: nothing."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

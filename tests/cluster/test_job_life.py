@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A job from `kubectl apply` to its end, against a real API server; the kubelet's part is played by a helper."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

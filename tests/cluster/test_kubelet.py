@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The helper that plays the kubelet does to a real API server what a node does."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs in a queue against a real API server with Kueue's definitions, where the test plays Kueue's controller."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

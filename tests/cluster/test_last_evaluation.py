@@ -2,8 +2,6 @@
 """What was saved last is evaluated, though the evaluator was not at work when training ended, against a real API
 server."""
 
-from __future__ import annotations
-
 import json
 import time
 from typing import Any

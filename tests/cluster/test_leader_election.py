@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two operators with a real lease: one works, the other takes over, and nothing is done twice."""
 
-from __future__ import annotations
-
 import signal
 import urllib.request
 from collections.abc import Callable, Iterator

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The operator's loops, against a real API server: what ends is begun again, and SIGTERM still ends all."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

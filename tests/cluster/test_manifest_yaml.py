@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`dtjob` reads a file as kubectl does, to the type of each value."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

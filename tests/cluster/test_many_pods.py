@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A job of many pods, and others beside it, under an operator in the tests' own process, whose calls are watched."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

@@ -5,8 +5,6 @@ DTJOB_MUTATIONS=20000 pytest tests/cluster/test_mutations.py        # new ones e
 DTJOB_MUTATIONS=20000 DTJOB_MUTATION_SEED=7 pytest …                # those of this seed
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -2,8 +2,6 @@
 """There is never a second chief on the same checkpoints, whatever users do to jobs and pods, against a real API
 server."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.cluster.conftest import Kubectl

@@ -4,8 +4,6 @@
 `tools/go/conditions` says what Argo and Katib make of the expressions in docs/jobs/workflows.md.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 from collections.abc import Callable

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commands of kubectl and dtjob on the pages work, against a real API server. `test_page_helm.py` runs helm's."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commands of helm on the pages work, by real helm on a real API server, and so does the manifest without helm."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

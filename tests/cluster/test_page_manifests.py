@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The objects in the blocks of YAML on the pages are taken by a real API server, as far as it knows their kinds."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import yaml

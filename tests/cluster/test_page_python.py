@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Python client does what docs/start/python.md has it do, against a real API server."""
 
-from __future__ import annotations
-
 import threading
 from collections import defaultdict
 from pathlib import Path

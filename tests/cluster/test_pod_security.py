@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pods in a namespace that enforces the restricted Pod Security profile, as the real API server's admission judges."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.cluster.conftest import Kubectl

@@ -2,8 +2,6 @@
 """A program that fails twice alike before its first step, with pods' statuses as kubelets write them: the log's last
 lines where the supervisor saw it fail, and what it had left where the kernel killed it with its container."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

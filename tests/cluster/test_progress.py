@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Steps and checkpoints reach the job's status from a supervisor's own status server."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Iterator

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A quota too small for a job: how often it is asked, what the status says, and what comes once it is raised."""
 
-from __future__ import annotations
-
 import time
 import urllib.request
 from collections.abc import Iterator

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The API server refuses every bad manifest of the table, saying field and advice, and takes every good one."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Statuses that a real API server refuses. No operator runs here: it would write the same status."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every command, one after the other, with the rights of a namespace's editor and no others."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Callable

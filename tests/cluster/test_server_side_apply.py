@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Server-side apply by two field managers: lists whose entries have keys are merged entry by entry."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

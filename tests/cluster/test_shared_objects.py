@@ -2,8 +2,6 @@
 """A job's Service, ConfigMap and NetworkPolicy stay as dtjob says, against a real API server: whoever deletes or edits
 them, and whichever release of dtjob made them. Resync is three minutes away in all of these tests."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shared objects that changed while no operator looked: drift, a backup, others' additions."""
 
-from __future__ import annotations
-
 from tests.cluster.support.jobs import job, wait_phase, wait_pods
 from tests.cluster.support.kubelet import Kubelet
 from tests.cluster.support.operator_process import OperatorProcess

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A chief whose status cannot be read: the job goes on, and says so."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 from datetime import timedelta

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stalls on a real API server, with pods' statuses as kubelets write them and reports as supervisors give them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """An operator to which something is not ready at its start, or fails later, is at work as soon as that has passed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commands that change jobs, with an operator, and the rights of a namespace's editor."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commands that read logs, files and ports of pods, through a real API server and with the rights of an editor."""
 
-from __future__ import annotations
-
 import http.server
 import shutil
 import signal

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What of a suspended job's roles an API server lets be changed. No operator runs: the statuses are written here."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

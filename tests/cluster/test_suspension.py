@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A job that is suspended and goes on, and one that is another's, against a real API server."""
 
-from __future__ import annotations
-
 import json
 
 from tests.cluster.conftest import Kubectl

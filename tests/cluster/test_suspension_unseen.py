@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A job that is suspended and goes on while no operator runs. (Another module's operator would see it all.)"""
 
-from __future__ import annotations
-
 import json
 
 from tests.cluster.conftest import Kubectl

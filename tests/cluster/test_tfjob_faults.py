@@ -4,8 +4,6 @@
 The table in docs/start/tfjob.md names the test for each of TFJob's faults.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -2,8 +2,6 @@
 """When an ended job is deleted on a real API server. No operator runs here: one reconciler looks when the test says so,
 and knows of a change when the test tells it."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 import pytest

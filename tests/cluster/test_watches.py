@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The operator's watches on a real API server, when what they watch goes and comes back."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

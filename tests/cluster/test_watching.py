@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commands that watch, with an operator, and the rights of a namespace's editor."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `cluster` promises the end-to-end tests (cluster.py), watched on whichever provider there is."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """tools.node.image_store: images in a real containerd, which several nodes then share."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The two images, built from their Dockerfiles and run as a pod would run them."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

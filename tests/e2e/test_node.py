@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The bare node: pods run, their logs and names are to be had, and it may go and come back."""
 
-from __future__ import annotations
-
 import json
 import os
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Nothing of a node is left when it is gone, however it went. These tests start nodes of their own."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

@@ -6,8 +6,6 @@ Left to the rows by hand: the templates, volumes and resources, which are Kubern
 which have the same fields.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Changes of an existing job."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.refusals.good import EVERYTHING

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Elastic workers: bounds of their number, what they need, and when it may change."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.refusals.manifests import CHECKPOINT, SINGLE, Manifest, bad, changed, job

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rules of the failure policy that say nothing, never match, or that a Job's podFailurePolicy refuses too."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.refusals.manifests import CHECKPOINT, Bad, Manifest, bad, job

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Single fields: wrong types, values out of bounds, fields that are missing or unknown."""
 
-from __future__ import annotations
-
 from tests.refusals.manifests import bad, checkpoint, job
 
 _AT_LEAST_1 = "should be greater than or equal to 1"

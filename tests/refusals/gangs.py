@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gangs and labels of nodes that make no sense, or that a provider would not heed."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.refusals.manifests import CHECKPOINT, Bad, Manifest, bad, job

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Manifests that are taken, from the smallest to one with every field."""
 
-from __future__ import annotations
-
 from tests.refusals.elastic import ELASTIC_TAKEN
 from tests.refusals.failure_rules import FAILURE_RULES_TAKEN
 from tests.refusals.gangs import GANGS_TAKEN

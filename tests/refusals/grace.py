@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Grace periods and preStop hooks that would leave a save too little time."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.refusals.manifests import CHECKPOINT, Manifest, bad, bad_in, job

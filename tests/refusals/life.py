@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The life of a job as a whole: suspension, who manages it, deadlines, and how long it stays after its end."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.refusals.manifests import CHECKPOINT, Bad, Manifest, bad, bad_in, changed, job

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Short ways to write manifests and rows of the table."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any

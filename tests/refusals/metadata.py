@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What Kubernetes itself wants of an object's metadata, whatever the object is."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.refusals.manifests import Bad, Manifest, bad, job

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random changes of manifests: what people, templates and editors make of them by mistake."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from random import Random

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Words of other APIs and of dtjob before v1beta1, whose users write dtjobs: one manifest for each word."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pod templates: what belongs to dtjob, and what is said twice."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.refusals.manifests import CHECKPOINT, Manifest, bad, bad_in, job, pod, training

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Requests, limits and mounts that no pod can have; and what the definition takes and `dtjob validate` refuses."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.refusals.manifests import CHECKPOINT, CLAIM, Manifest, bad, changed, job, pod, storage, training

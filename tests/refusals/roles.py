@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names, and roles that the strategy does not take."""
 
-from __future__ import annotations
-
 from tests.refusals.manifests import CHECKPOINT, SINGLE, bad, job
 
 _LONG = "a" * 50

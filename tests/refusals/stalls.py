@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """failurePolicy.stallTimeoutSeconds: what is no time of a stall, and jobs in which nobody could find one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.refusals.manifests import Bad, Manifest, bad, job

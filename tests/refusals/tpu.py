@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Strategy TPU: slices, and what GKE needs to know of them."""
 
-from __future__ import annotations
-
 from tests.refusals.manifests import bad, job, options
 
 _V5E = {"accelerator": "tpu-v5-lite-podslice", "topology": "2x2"}

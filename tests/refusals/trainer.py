@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Program, checkpoints, strategy options, ports and failure policy."""
 
-from __future__ import annotations
-
 from dtjob.api.spec.volume_sources import MAY_BE_READ_ONLY, READ_ONLY_SOURCES
 from tests.refusals.manifests import CHECKPOINT, CLAIM, bad, bad_in, job, options, storage
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What tests of this tier share."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

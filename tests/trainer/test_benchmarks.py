@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Benchmarks of training at a small size: real processes on both sides."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.strategies.collective: sums over tasks, and over the replicas of one."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.trainer.support.harness import Cluster

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables of embeddings in a custom loop: under several replicas they become what they become on one device."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A process that was forked from a launcher and one that was executed cannot tell the difference."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """examples/gan.yaml under `dtjob run`: a custom loop that is killed writes the same digits as one that is not."""
 
-from __future__ import annotations
-
 import os
 import signal
 from pathlib import Path

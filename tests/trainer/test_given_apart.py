@@ -2,8 +2,6 @@
 """Tasks of MultiWorkerMirrored that are given other callbacks or other data than the chief: what is wrong is said by
 all of them before the first step, and callbacks of one task alone do no harm."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

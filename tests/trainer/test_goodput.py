@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Goodput of real runs that are killed at known steps, against what the test itself writes down."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import os

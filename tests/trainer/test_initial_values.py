@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.models.initial_values: variables begin with the chief's values, in real groups of tasks."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`dtjob run` imports TensorFlow once: supervisors forked from a launcher, which nothing depends on."""
 
-from __future__ import annotations
-
 import os
 import signal
 from pathlib import Path

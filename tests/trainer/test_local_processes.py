@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """ProcessCluster with real processes: a pod's life as the plan sees it, and nothing left after its end."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`dtjob run` obeys the rules about failures, as far as processes have what they are about."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.trainer.support.local_runs import LocalRun, manifest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`dtjob run` with real training processes: undisturbed, killed, stopped and resumed."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`dtjob run` finds stalls as in a cluster, and takes no time for one in which all was stopped."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

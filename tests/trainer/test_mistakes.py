@@ -2,8 +2,6 @@
 """Mistakes that users make, with `dtjob run`: a program that fails twice alike before its first step is not tried
 again, and one line says what is wrong. In a cluster the same words stand in the job's status (tests/cluster)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Training on a real GPU, which tasks share: strategies, kills, and who holds the GPU."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

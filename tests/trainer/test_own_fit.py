@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A model whose class overrides `fit()`: `dt.fit` runs the override, under every strategy."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

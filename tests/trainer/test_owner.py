@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two jobs and one checkpoint directory, with real processes: who trains, who waits, and who is refused."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import signal

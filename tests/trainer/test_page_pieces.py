@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The pieces of programs in docs/training/, run in a program that has what they name."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

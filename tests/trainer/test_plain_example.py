@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """examples/plain.py: an image's own program under MultiWorkerMirrored, started again as a group by the operator."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Scripts that know nothing of dtjob (tests/programs) come to the numbers of plain `python`, under each strategy."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Python client with real training processes on this machine."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

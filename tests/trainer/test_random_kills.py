@@ -5,8 +5,6 @@ Slow: `make chaos`. DTJOB_CHAOS_KILLS says how often (20), DTJOB_CHAOS_SEED whom
 BatchNormalization.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import random

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A program that comes from a ConfigMap, with its requirements, under its supervisor."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Training that makes no step, with TensorFlow's processes: found, named, its stack logged, and brought back."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

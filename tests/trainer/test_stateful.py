@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stateful recurrent layers: a restart has their states, and several replicas are refused in one sentence."""
 
-from __future__ import annotations
-
 import signal
 from pathlib import Path
 

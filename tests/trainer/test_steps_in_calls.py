@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Several steps run in one call where nothing happens between them; and XLA compiles them where Keras would."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -4,8 +4,6 @@
 Here each looks after itself; what they do for each other is in test_supervisor_groups.py.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Real supervisors of one group, which lose each other: their rendezvous, restarts in place, and the end of all."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import os

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Real supervisors whose training processes make no step: small programs that need no TensorFlow (small_program.py)."""
 
-from __future__ import annotations
-
 import os
 import signal
 from pathlib import Path

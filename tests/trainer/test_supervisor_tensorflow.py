@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Supervisors with the real training process: TensorFlow under MultiWorkerMirroredStrategy, killed and brought back."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The whole scripts of docs/tutorials/, run as their pages say."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The unit tier takes seconds, so that it is run after every change of a line, and says the same each time."""
 
-from __future__ import annotations
-
 import gc
 
 from hypothesis import HealthCheck, settings

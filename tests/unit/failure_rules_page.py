@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The blocks of docs/jobs/failure-rules.md, by their names."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commands on the pages: those of blocks of code, and those in the text."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Iterator

@@ -6,8 +6,6 @@
 - NOT_RUN: no test can run it as it stands, for the reason that stands beside it.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from pathlib import Path

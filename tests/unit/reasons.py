@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The reasons that the operator's code gives to phases, conditions and events, found in its syntax trees."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 from collections.abc import Iterator

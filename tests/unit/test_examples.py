@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every manifest in examples/ is one that an API server takes, and has all that it names."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each criterion of a failure rule, such as `onSignals`, is known wherever rules are read."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

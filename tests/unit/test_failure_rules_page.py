@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """docs/jobs/failure-rules.md: each block is taken, and does what the page says when pods fail."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

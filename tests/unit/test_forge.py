@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The workflows of a forge (.github/workflows): they are YAML, and what they run is there."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The manifests of docs/jobs/gangs.md: right, and one for each provider; the tests with real schedulers run them."""
 
-from __future__ import annotations
-
 from dtjob.api.spec.scheduling import GangProvider
 from dtjob.crd.answers.problems import problems
 from tests.cluster.support.gangs import APIS, page_manifest

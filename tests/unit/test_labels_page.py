@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """docs/reference/labels.md has each label of the code, and no other of dtjob."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rules of the repository itself that no linter knows."""
 
-from __future__ import annotations
-
 import ast
 import re
 import subprocess

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """docs/jobs/life.md names what may change, and its picture has all phases."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every link in a page leads to a file that is there, and to a heading that is there."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What an installed package says leads nowhere that is not installed: messages name no file of docs/."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from pathlib import Path

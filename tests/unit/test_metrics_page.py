@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """docs/reference/metrics.md has every metric of the operator and of the trainer, and no other."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """docs/migrate/trainjob-jobset-job.md: each dtjob has the tasks of the job before it, and the tables name fields."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

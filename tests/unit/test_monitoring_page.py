@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """docs/operate/monitoring.md: its expressions name metrics and labels that are there, and its port is a pod's."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -2,8 +2,6 @@
 """Each command on a page is one that its program takes: of dtjob, make and helm. `tests/cluster` runs those of
 kubectl."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from itertools import pairwise

@@ -3,8 +3,6 @@
 `tests/cluster/test_page_manifests.py` shows the objects to a real API server.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each block of Python on the pages is Python, and a test runs it."""
 
-from __future__ import annotations
-
 import ast
 import textwrap
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commands of the pages that need no cluster work, each in a folder with the files of its page."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 import subprocess

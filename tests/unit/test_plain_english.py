@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The pages are short sentences, and README.md is short."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """docs/jobs/pod-template.md: each row is what becomes of a template."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The numbers beside TFJob's in README.md are those of benchmarks/results/."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The reference pages have every condition, and every reason of a phase, a condition and an Event in the code."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """docs/training/scripts.md names every call that the trainer refuses."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from dtjob_trainer.program.refused_methods import INSTEAD

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`make test` runs two processes: what is alone stays with one of them, and the run's end says what was left out."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """docs/tutorials/spot-nodes.md: its job survives the loss of spot nodes as the page says."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """docs/jobs/strategies.md: it has every strategy, and jobs with the roles that it names are taken."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """docs/operate/support.md names the versions that the tests use."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """docs/start/tfjob.md: the tests that it names are there, and its dtjobs do what it says of them."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """docs/tutorials/tfjob.md: what its commands print is what the page says that they print."""
 
-from __future__ import annotations
-
 import copy
 import re
 from pathlib import Path

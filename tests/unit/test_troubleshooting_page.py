@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """docs/operate/troubleshooting.md has each reason of an event, and of a phase as far as the code names it."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

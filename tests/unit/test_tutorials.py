@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """docs/tutorials/: pieces of Python are parts of examples, and all that the pages run has a test elsewhere."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """docs/jobs/watching.md has each column of `kubectl get dtjobs`, in their order."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -2,8 +2,6 @@
 """What is in the wheels, and so in the images: every module of the source tree. A folder without `__init__.py` is no
 package to setuptools, which leaves it out without a word."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

@@ -3,8 +3,6 @@
 what they name is there.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The dtjobs of docs/start/tfjob.md, and the tests that it names."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The objects of Argo Workflows and Katib in docs/jobs/workflows.md, and in the tutorial about both tools."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

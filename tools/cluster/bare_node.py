@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The bare node as the cluster of the end-to-end tests: images by containerd, volumes in directories of the host."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -4,8 +4,6 @@
 A test asks for the fixture `cluster` and for nothing of the provider behind it.
 """
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 from typing import Protocol

@@ -11,8 +11,6 @@ Everything lives in one temporary directory. Nothing is left behind: children di
 and a small janitor process removes the directory when this process ends without having done so itself.
 """
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import secrets

@@ -5,8 +5,6 @@ python -m tools.cluster.developer up        # leaves two nodes running in the ba
 python -m tools.cluster.developer down      # ends it; whatever the state, nothing of it is left
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

@@ -10,8 +10,6 @@ DTJOB_E2E_SHARED_STORAGE_CLASS      a StorageClass with ReadWriteMany volumes; o
 DTJOB_E2E_NETWORK_POLICIES          'enforced', where the cluster enforces them
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -5,8 +5,6 @@ kind is taken from the PATH, or built from its Go module. It has one cluster of 
 deletes it when the tests' process is gone, however that came; so does the next start.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import json

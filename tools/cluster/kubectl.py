@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """kubectl with one kubeconfig, whatever the user's own settings are."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

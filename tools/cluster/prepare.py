@@ -4,8 +4,6 @@
 What cannot be had is said in one line, and ends with 0: the tests that need it are skipped.
 """
 
-from __future__ import annotations
-
 import sys
 
 from tools import binaries, images

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """One program of a cluster as a child process, with its log, that never outlives its parent."""
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import os

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which cluster the end-to-end tests run on: one that is named, else kind, else this machine as a bare node."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from typing import Protocol

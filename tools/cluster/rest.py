@@ -7,8 +7,6 @@ api.wait("pods", "default", lambda pods: len(pods) == 4)           # {name: obje
 api.wait_for("dtjobs", "default", "digits", lambda job: job and job.get("status", {}).get("phase") == "Running")
 """
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import json

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """PersistentVolumes over directories that every node sees, and the claims that they are kept for."""
 
-from __future__ import annotations
-
 from pathlib import PurePath
 
 from tools.cluster.rest import Object

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A small image of busybox, and pods of it under the restricted profile, for tests of a cluster itself."""
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import dataclass
 from pathlib import Path

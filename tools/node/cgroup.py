@@ -5,8 +5,6 @@ The kubelet weighs pods among each other. Above them it knows nothing, and a cgr
 process: beside thirty that are busy, all pods of all nodes would get a thirtieth of the processors.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """containerd in the node's namespaces, and images for it."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from pathlib import Path

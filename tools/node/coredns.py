@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """CoreDNS in the node's namespaces: the names of Services and of the pods behind headless ones."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tools.cluster.program import Program, answers

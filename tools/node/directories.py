@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A default StorageClass for the bare node: each claim gets a directory of the host's, which every node sees."""
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 import threading

@@ -6,8 +6,6 @@ is safe, because containerd never writes to what it has unpacked: a container's 
 store is `${XDG_CACHE_HOME:-~/.cache}/dtjob/containerd/`, and whoever uses it holds the machine's lock (node.py).
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterable

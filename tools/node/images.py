@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Images of a few static programs, written without a build tool and without a network."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

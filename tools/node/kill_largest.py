@@ -5,8 +5,6 @@ Of a container, that is what the kernel's out-of-memory killer picks. Run in the
 `python kill_largest.py PID`. Standard library only.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import signal

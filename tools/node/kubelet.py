@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A kubelet in its node's namespaces, with credentials as a kubelet has them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import yaml

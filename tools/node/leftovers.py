@@ -9,8 +9,6 @@ those with the namespace's first process. What outlives them is one end of a net
 Standard library only: it runs as a process of its own.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """One node of the bare cluster: a containerd and a kubelet, with files and a pods' network of their own."""
 
-from __future__ import annotations
-
 import contextlib
 from pathlib import Path
 

@@ -6,8 +6,6 @@ leaves a process, a mount, a bridge or an iptables rule behind, and nothing of t
 on the machine.
 """
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 
@@ -31,7 +29,7 @@ class Namespaces:
     `directory` gets what that node sees as /var/lib and /var/log.
     """
 
-    def __init__(self, directory: Path, outer: Namespaces | None = None) -> None:
+    def __init__(self, directory: Path, outer: "Namespaces | None" = None) -> None:
         self.directory = directory
         self.outer = outer
         self.pid = 0

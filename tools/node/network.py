@@ -7,8 +7,6 @@
 Pods reach each other, the API server and nothing beyond the host; the host reaches every pod.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from pathlib import Path

@@ -10,8 +10,6 @@ NetworkPolicies are stored and not enforced; of the Services only `kubernetes` h
 headless ones.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import subprocess

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a node needs from the system: root, Linux, and programs that come from Debian's packages."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -4,8 +4,6 @@
 For images in buildah's store. The container has a network of its own with nothing in it but loopback.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import uuid

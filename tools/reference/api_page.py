@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The reference page as a whole: docs/reference/api.md."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from dtjob.api.job import API_VERSION, KIND

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The cells of the reference page's tables: a field's type, its default and its description, in Markdown."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which fields of a job may change after it is created, in the words of the reference page."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from dtjob.api.spec.replica_specs import Role

@@ -4,8 +4,6 @@
 `tests/unit/test_reasons.py` compares the tables with the code, so that none is missing and none is left over.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

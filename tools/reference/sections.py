@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The blocks of a schema as sections of a page: each block once, even if it stands at several places."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import defaultdict

@@ -7,8 +7,6 @@
 Importing this package imports no TensorFlow (the supervisor lives here too); the first use of a name does.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Any
 
 from dtjob_trainer.process import runtime as _runtime

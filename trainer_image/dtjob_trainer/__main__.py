@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`python3 -m dtjob_trainer ENTRYPOINT ARGS…`: the supervisor of one task, the command of a training container."""
 
-from __future__ import annotations
-
 import signal
 
 if __name__ == "__main__":  # Without a handler PID 1 drops SIGTERM. Blocked, the signal waits until there is a handler.

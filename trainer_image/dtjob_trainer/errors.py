@@ -24,8 +24,6 @@
 Each message names the field or argument and what to write instead.
 """
 
-from __future__ import annotations
-
 
 class TrainerError(Exception):
     """Something that a user can mend: the message names it and the mend."""

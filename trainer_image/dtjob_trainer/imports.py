@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The imports that take four fifths of the processor time of a start: TensorFlow, Keras, and what trains with them."""
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import os

@@ -5,8 +5,6 @@ The inherited descriptor SOCKET brings requests (contract/forked.py); for each a
 forked and becomes a child of PARENT, the process that asks. Ends with that process, or when it closes the socket.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import socket

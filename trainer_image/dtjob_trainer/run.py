@@ -5,8 +5,6 @@ Imports TensorFlow, waits for the rendezvous' go, makes the strategy ambient, ru
 exit code that tells the supervisor whose failure it was.
 """
 
-from __future__ import annotations
-
 import contextlib
 import faulthandler
 import json

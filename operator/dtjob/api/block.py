@@ -4,8 +4,6 @@
 The description of a field stands below it in the source.
 """
 
-from __future__ import annotations
-
 import ast
 import inspect
 import textwrap

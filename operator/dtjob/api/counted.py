@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Numbers of things in messages."""
 
-from __future__ import annotations
-
 
 def counted(number: int, thing: str) -> str:
     """The number with its noun, as in `1 worker` and `2 workers`."""

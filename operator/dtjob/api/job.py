@@ -6,8 +6,6 @@ These pydantic models are the only definition of the manifest's fields. `dtjob.c
 cluster stores is read leniently (`stored_job`); `dtjob validate` and the API server are strict.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from enum import StrEnum

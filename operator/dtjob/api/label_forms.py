@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The forms of a label's name and value, as an API server checks them (IsQualifiedName and IsValidLabelValue)."""
 
-from __future__ import annotations
-
 import re
 
 DOMAIN = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"

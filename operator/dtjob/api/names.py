@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The names of the API, for whoever needs nothing else of it. Imports nothing."""
 
-from __future__ import annotations
-
 GROUP = "training.dtjob.dev"
 VERSION = "v1beta1"
 API_VERSION = f"{GROUP}/{VERSION}"

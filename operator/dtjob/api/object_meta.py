@@ -5,8 +5,6 @@
 (job.py), which accepts fields of later versions of Kubernetes.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 from pydantic import Field

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Phase: where a job stands, in one word. The words stand here once; `status.phase` and its conditions have them."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 
 
@@ -17,7 +15,7 @@ class Phase(StrEnum):
     FAILED = "Failed"
 
     @classmethod
-    def known(cls, word: str | None) -> Phase | None:
+    def known(cls, word: str | None) -> "Phase | None":
         """The phase of this name; None for any other word."""
         return next((phase for phase in cls if phase == word), None)
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A quantity of Kubernetes as a number: 4, 500m, 16Gi."""
 
-from __future__ import annotations
-
 import re
 from fractions import Fraction
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The user's mistakes. In a file of its own, as the command line imports it before anything else."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 

@@ -2,8 +2,6 @@
 """The options about what jobs leave out, which the operator and `dtjob explain` take: `--default-image`,
 `--default-pod-label`, `--default-pod`, `--default-gang-provider`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

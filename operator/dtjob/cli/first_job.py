@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`dtjob init`: a first script, and the manifest of its job."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A job whose name the API server chooses, `metadata.generateName`: its file is read as if it had such a name."""
 
-from __future__ import annotations
-
 from dtjob.api.job import Metadata
 from dtjob.crd.answers.field_errors import Problem
 from dtjob.crd.rule import Value

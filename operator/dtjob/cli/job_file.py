@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads a job from a manifest file, with an answer a user can act on for everything that can be wrong with it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

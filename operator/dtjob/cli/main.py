@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command line: finds the command and its file in `commands/`. Imports are late, so that each begins quickly."""
 
-from __future__ import annotations
-
 import os
 import sys
 from importlib import import_module

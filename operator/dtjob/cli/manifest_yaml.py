@@ -5,8 +5,6 @@ PyYAML goes by YAML 1.1 to the letter, where 1e-3 is text, 12:30 is 750, and a d
 and `dtjob run` would see another manifest than the API server, and kubectl another than `dtjob explain` has written.
 """
 
-from __future__ import annotations
-
 import base64
 import re
 from collections.abc import Iterable, Iterator

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`dtjob operator`: starts the operator's process."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Callable

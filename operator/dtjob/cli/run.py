@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`dtjob run`: trains one job on this machine and tells how it goes."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import importlib.util

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `dtjob run` trains: a manifest's job, or one that is made of a script and options."""
 
-from __future__ import annotations
-
 import json
 import os
 from typing import Any

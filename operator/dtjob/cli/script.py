@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A Python script on the command line, in place of a manifest. Imports nothing that takes time."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The job of a Python script that has no manifest: `dtjob run train.py --workers 2`."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """One object as it changes: read first, then watched, for as long as somebody asks."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 

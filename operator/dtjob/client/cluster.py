@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The objects of one namespace: read, made, changed, watched, and the logs of pods."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

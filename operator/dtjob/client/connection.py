@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls to the API server: JSON by the standard library, which is quick to import."""
 
-from __future__ import annotations
-
 import contextlib
 import http.client
 import json

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What can go wrong between a user and a cluster, each as one sentence."""
 
-from __future__ import annotations
-
 import json
 
 

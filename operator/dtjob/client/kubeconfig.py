@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """How to reach the API server: by kubeconfig, where kubectl looks for it, else as the service account of this pod."""
 
-from __future__ import annotations
-
 import base64
 import json
 import os

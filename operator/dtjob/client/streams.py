@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commands in pods and connections to their ports, over WebSockets."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

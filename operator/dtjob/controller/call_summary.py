@@ -5,8 +5,6 @@ were deleted, and one for all whose labels were restored.
 The reasons are those of Kubernetes' own controllers, so that who looks for these finds them on a job too.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

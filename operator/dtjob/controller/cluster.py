@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the reconciler needs of a cluster: `kube/calls/client.py` has an API server, `local/cluster.py` processes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Protocol
 

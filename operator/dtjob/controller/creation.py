@@ -8,8 +8,6 @@ Where a pod is refused, those of its role that were not tried yet wait with it: 
 four hundred. After a while one of them is tried again.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence

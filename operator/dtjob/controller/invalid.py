@@ -5,8 +5,6 @@ If a stored spec cannot be read, the job's status says so once, and the job is l
 a job, it tries again, which an event says.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 
 from pydantic import ValidationError

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lookup: asks the cluster for what a plan has to know and no watch shows."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Coroutine, Sequence
 from dataclasses import replace

@@ -4,8 +4,6 @@
 Whatever walks such a job (copies, checks, writes JSON) would raise RecursionError; so what is too deep never gets in.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from dtjob.objects.manifest import Manifest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Observer: what happens in the operator, for `kube/endpoints/metrics.py`, which counts it."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 Result = Literal["success", "stale", "failed_call", "bug"]

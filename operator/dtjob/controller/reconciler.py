@@ -2,8 +2,6 @@
 """Reconciler: takes jobs from the queue, plans, and makes the calls of each plan. It decides the order of calls and
 nothing else."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time

@@ -6,8 +6,6 @@ But for a new job's, the status is written before any action: were a status with
 take tried again and again, nothing would ever be done for that job.
 """
 
-from __future__ import annotations
-
 import contextlib
 import logging
 from collections.abc import Sequence

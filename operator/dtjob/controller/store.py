@@ -4,8 +4,6 @@
 Of each object only what is read is held (`controller/stored_fields.py`), whoever brings it.
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace

@@ -5,8 +5,6 @@ An API server gives 9 KB of JSON for a pod, which are 50 KB as Python objects. W
 a child adds it here; `tests/unit/operator/controller/test_stored_fields.py` fails at a field that is read and not kept.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping
 from enum import Enum

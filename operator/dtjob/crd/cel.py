@@ -5,8 +5,6 @@ It reads the part of CEL that the rules are written in. A rule is translated int
 compiled once. A field that is missing is an error, as in CEL: KeyError.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from functools import cache

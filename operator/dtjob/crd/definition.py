@@ -6,8 +6,6 @@ the schemas of all its fields. So rules that look at the same part of a job shar
 one reason are one entry. If several of them are broken, the API server says one, at the path that all of them share.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator
 from copy import deepcopy

@@ -6,8 +6,6 @@ field of it is open. Each rule takes it 10 to 50 µs, since each look at a field
 it; so what was settled when the job was created is asked then and never again.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

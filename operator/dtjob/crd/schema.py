@@ -4,8 +4,6 @@
 Structural means: no $ref, no null, a type on everything, and nothing of JSON Schema that the API server does not know.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

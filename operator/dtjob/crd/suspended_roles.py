@@ -6,8 +6,6 @@ A suspended job has no pods, and all are made anew when it goes on; so its sched
 does. How many pods other roles have and what runs in them stays, suspended or not.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any

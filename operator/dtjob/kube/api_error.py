@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Errors of an API server, in words for users."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -4,8 +4,6 @@
 orjson is three times as fast as the standard library. What it does not take, the standard library has to.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

@@ -8,8 +8,6 @@ later gets all of it, but `aio` only by `from kubernetes.aio import …`: it is 
 package.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 from collections.abc import Iterator

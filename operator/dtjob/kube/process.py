@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The operator's process: watches, resync, reconciler and reports, side by side in one event loop."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import functools

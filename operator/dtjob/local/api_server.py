@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What an API server keeps of a job's objects, in memory: names, uids, resource versions, and who hears of changes."""
 
-from __future__ import annotations
-
 import itertools
 import uuid
 from collections.abc import Callable

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A cluster of one machine: the calls of `cluster.Cluster`, with a supervisor process for each pod."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

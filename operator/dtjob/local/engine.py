@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs one job to its end on this machine: the operator's own store, queue and reconciler over local processes."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A job as one run on this machine has it. Pure."""
 
-from __future__ import annotations
-
 import sys
 
 from pydantic.alias_generators import to_camel

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """When a run is over, and what has become of its job then: as the plan judges it. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A pod's status as a kubelet would write it, from what a local process did. Pure."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any
 

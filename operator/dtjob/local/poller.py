@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Asks the supervisors of a run how their tasks are, over and over."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime

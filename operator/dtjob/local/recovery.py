@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """How long recoveries take: from when a failure or a crash was observed to the first training step after it. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs on disk: `.dtjob/<job>/run-<n>/`, and which of them `dtjob run` goes on with."""
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import json
@@ -43,7 +41,7 @@ class RunRecord:
     """The job's last status."""
 
     @classmethod
-    def from_json(cls, text: str) -> RunRecord:
+    def from_json(cls, text: str) -> "RunRecord":
         """Read `run.json`. Raises ValueError where it is not one."""
         value = json.loads(text)
         try:

@@ -5,8 +5,6 @@ templates (`jobs` in the chart's values), and who may read their status.
 The image that a job began with is written into its status, so that a later default never reaches a running job.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta

@@ -8,8 +8,6 @@ release said and this one does not (objects are created by POST, whose fields an
 that was given another number would stay beside ours under the same name, which is refused.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The exit codes with which a training container ends (docs/contract.md), as far as they say more than "failed"."""
 
-from __future__ import annotations
-
 import signal
 
 COULD_NOT_KILL = 71

@@ -5,8 +5,6 @@ A PodGroup's `kind` carries its group here, as kubectl takes it (`PodGroup.sched
 have a kind of that name; `on_the_wire` takes it off again, and `kube/` finds the version that the cluster has.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -6,8 +6,6 @@ them. It has code for the kinds of jobs that it knows; for others their own cont
 operator. Names of fields, labels and reasons are those of kueue.x-k8s.io/v1beta2 (v0.19).
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from dataclasses import dataclass

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The labels on everything that dtjob makes, and how to tell its own children by them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The form that every Kubernetes object has here."""
 
-from __future__ import annotations
-
 from typing import Any
 
 Manifest = dict[str, Any]

@@ -4,8 +4,6 @@
 While it waits, it tells a cluster's autoscaler what is missing; where it has a node, there is room for a worker.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from dtjob.api.job import Job

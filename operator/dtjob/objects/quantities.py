@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kubernetes' quantities (4, 500m, 16Gi): added up exactly, as requests of several pods are."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping
 from fractions import Fraction

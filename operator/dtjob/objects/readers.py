@@ -5,8 +5,6 @@ The peers that an administrator names are checked as an API server would: most s
 everything, and a refused NetworkPolicy keeps its job from starting.
 """
 
-from __future__ import annotations
-
 import ipaddress
 import json
 import re

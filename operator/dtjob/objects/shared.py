@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A job's objects: Service, ConfigMap and NetworkPolicy here, pods in `pod.py`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from dtjob.api.job import API_VERSION, KIND, Job

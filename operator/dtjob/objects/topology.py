@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A job's tasks: their names, hosts and TF_CONFIG. Everything here depends on the manifest alone."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from dataclasses import dataclass

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Actions: all that a plan can ask for."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -27,7 +25,7 @@ class Create:
     again: bool = False
 
     @classmethod
-    def of(cls, manifest: Manifest, *, again: bool = False) -> Create:
+    def of(cls, manifest: Manifest, *, again: bool = False) -> "Create":
         """Make this very object."""
         return cls(manifest["kind"], manifest["metadata"]["name"], lambda: manifest, again=again)
 
@@ -49,7 +47,7 @@ class Delete:
     version: str = ""
 
     @classmethod
-    def of(cls, manifest: Manifest, why: str) -> Delete:
+    def of(cls, manifest: Manifest, why: str) -> "Delete":
         """Delete this very object."""
         return cls(manifest["kind"], manifest["metadata"]["name"], manifest["metadata"]["uid"], why)
 

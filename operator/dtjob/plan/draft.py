@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Draft: the plan of one job while it is made. Each policy reads it and adds to it what is to be done."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from datetime import datetime
 

@@ -6,8 +6,6 @@ what admission checks add, such as the nodes that were just made for this job. I
 the job is admitted, and every pod until its next admission has it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

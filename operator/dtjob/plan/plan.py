@@ -6,8 +6,6 @@ state came about. The new status is written before any action, but for the first
 a crash at any point only repeats calls that are safe to repeat.
 """
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 
 from dtjob.api.job import Job

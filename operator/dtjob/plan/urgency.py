@@ -6,8 +6,6 @@ as often as anything happens to it; a count that is a second old misleads nobody
 pods: nothing has happened yet that a status would have to remember.
 """
 
-from __future__ import annotations
-
 from dtjob.api.job import Job
 from dtjob.api.phase import Phase
 from dtjob.api.spec.replica_specs import Role

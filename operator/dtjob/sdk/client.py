@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs jobs from Python, here or in a cluster."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a job in Python raises."""
 
-from __future__ import annotations
-
 
 class JobFailed(Exception):
     """The job ended in another state than the one waited for. The message says why."""

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A function as the program of a job: its source in a file, and a call."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import textwrap

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A job on this machine, as an object: `dtjob run` in a process of its own."""
 
-from __future__ import annotations
-
 import html
 import json
 import shutil

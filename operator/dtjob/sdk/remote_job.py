@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A job in a cluster, as an object."""
 
-from __future__ import annotations
-
 import html
 import queue
 import threading
@@ -113,7 +111,7 @@ class RemoteJob:
     def _get(self) -> dict[str, Any]:
         return self._cluster.get(KIND, self.name)
 
-    def _follow(self, lines: _Lines, task: str | None) -> None:
+    def _follow(self, lines: "_Lines", task: str | None) -> None:
         tails = Tails(self._cluster, self.name, lines, task)
         try:
             tails.start()

@@ -8,8 +8,6 @@
 What no rule takes goes to the real API server as it is, watches too.
 """
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import contextlib

@@ -2,8 +2,6 @@
 """What an HPA needs: kube-controller-manager's own controller for it, and the metrics API, in which the tests say how
 busy the workers are."""
 
-from __future__ import annotations
-
 import json
 import ssl
 import threading

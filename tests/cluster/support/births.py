@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """How often a pod of each name was created."""
 
-from __future__ import annotations
-
 import threading
 from collections import Counter
 

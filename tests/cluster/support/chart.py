@@ -5,8 +5,6 @@ There is no kubelet here, so the container's process runs beside the cluster: wi
 with a token of the release's service account in place of the one that a pod would find mounted.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`dtjob` as an editor of a namespace runs it."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Callable

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob's definition under groups of their own, after a change of its schema."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Callable
 from copy import deepcopy

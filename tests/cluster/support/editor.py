@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A user with the rights of a namespace's editor, as the chart gives them."""
 
-from __future__ import annotations
-
 import contextlib
 from pathlib import Path
 

@@ -5,8 +5,6 @@ Started plainly it spends more than a second of the processor on imports. What i
 same, with nothing in memory of the one before.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

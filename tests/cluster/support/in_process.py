@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The operator in the tests' own process, for those that change something in it."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs for tests of the operator, and what they make."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """An operator that is killed at each of its calls that change something, once before it and once after."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 

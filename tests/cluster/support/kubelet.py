@@ -15,8 +15,6 @@ follows the namespace's pods: one with a deletionTimestamp is ended (143) and re
 in it fails whatever the test waits for.
 """
 
-from __future__ import annotations
-
 import itertools
 import threading
 from collections.abc import Callable

@@ -6,8 +6,6 @@
 Recorded are the kinds and the version that dtjob uses, with all that an API server checks and without descriptions.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import sys

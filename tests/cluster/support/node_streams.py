@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a kubelet serves to the API server: logs of containers, commands in them, and ports of their pods."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

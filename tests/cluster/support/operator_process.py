@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The operator as users run it, `dtjob operator`, as a process of its own that a test may kill and start again."""
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import os

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A job's Service, ConfigMap and NetworkPolicy as the API server has them."""
 
-from __future__ import annotations
-
 from tools.cluster.rest import Api, Object
 
 FOREIGN = {"metadata": {"labels": {"mesh.example.com/revision": "7"}, "annotations": {"mesh.example.com/at": "noon"}}}

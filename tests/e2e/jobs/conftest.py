@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fixtures of the jobs' tests: both images on the cluster, the operator installed by helm, a namespace to train in."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 import pytest

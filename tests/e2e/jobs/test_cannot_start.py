@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pods that cannot start: the job's status says why, in words."""
 
-from __future__ import annotations
-
 from tests.cluster.support.jobs import columns
 from tests.e2e.jobs.conftest import NewJob
 from tests.e2e.jobs.support.training_job import digits

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """From a script in an empty folder to its model in that folder, with a worker killed on the way."""
 
-from __future__ import annotations
-
 import contextlib
 import http.client
 import json

@@ -2,8 +2,6 @@
 """Elastic workers in real containers: the number changes under `kubectl scale` and with the room on the nodes, and
 training goes on at the very step that it had come to."""
 
-from __future__ import annotations
-
 import json
 import re
 from decimal import Decimal

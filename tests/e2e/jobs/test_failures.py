@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Failures of a running job: training goes on from the chief's checkpoint, in the survivors' own containers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from tests.e2e.jobs.support.training_job import TrainingJob, attempts, causes, ids, last_incident

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who reaches a job's pods: TensorFlow's port has no authentication, so only pods of the same job may."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.e2e.jobs.support.training_job import TrainingJob

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A node goes away: its kubelet is silent, its containers may run on, and its pods stay Terminating for ever."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.e2e.jobs.conftest import NewJob

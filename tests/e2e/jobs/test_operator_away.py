@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The operator comes and goes; jobs that train do not notice."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.cluster.support.chart import NAMESPACE, RELEASE

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A job without `program`: the image's own script reads TF_CONFIG, and no supervisor is there to restart in place."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A training that is suspended gives its nodes back, and goes on at the very step that it saved when it was told to."""
 
-from __future__ import annotations
-
 import json
 
 from tests.e2e.jobs.support.training_job import TrainingJob, attempts, causes, last_incident

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A whole run on a real cluster, as its user follows it: kubectl apply, get, logs, and the model on the volume."""
 
-from __future__ import annotations
-
 import json
 
 from tests.cluster.support.jobs import columns

@@ -4,8 +4,6 @@
 Folders are in $DTJOB_E2E_ARTIFACTS, else in `${XDG_CACHE_HOME:-~/.cache}/dtjob/e2e-failures/`: the newest ones.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

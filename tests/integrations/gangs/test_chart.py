@@ -2,8 +2,6 @@
 """The chart's rights to PodGroups just suffice: an installed operator makes, lists, watches, repairs and
 deletes them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gangs by the Coscheduling plugin of kubernetes-sigs/scheduler-plugins: its real scheduler on a real API server."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gangs by Kubernetes' own scheduler in 1.37, where PodGroups are of v1beta1 and another feature gate has gone."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A job whose gang's API is not there yet, on a real API server: it goes on by itself once it is."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gangs by Volcano: its real scheduler and controllers on a real API server, and kube-scheduler for the evaluator."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

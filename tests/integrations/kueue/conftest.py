@@ -4,8 +4,6 @@
 The scheduler is the real one and the nodes are kwok's: pods are bound and run, and no container does.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path

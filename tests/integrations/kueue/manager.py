@@ -5,8 +5,6 @@ The API server calls the manager's webhooks through a Service that is a name for
 certificates are the manager's own, which it keeps in a Secret and reads from a directory, as a pod has it mounted.
 """
 
-from __future__ import annotations
-
 import base64
 import subprocess
 import threading

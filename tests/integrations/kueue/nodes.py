@@ -4,8 +4,6 @@
 Four nodes of two cores in two racks, with the labels that the Topology of docs/jobs/kueue.md goes by.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path

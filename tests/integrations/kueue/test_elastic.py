@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs of elastic workers under the real Kueue: fewer admitted than asked for, and another number while one runs."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs under the real Kueue v0.19.2: quota, preemption, deactivation, and Kueue or the operator away."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

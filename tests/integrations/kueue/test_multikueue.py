@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A job that the real MultiKueue sends to another cluster: two API servers, each with Kueue, the operator and nodes."""
 
-from __future__ import annotations
-
 import base64
 import copy
 from collections.abc import Iterator

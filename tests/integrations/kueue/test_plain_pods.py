@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A job whose pods the real Kueue queues as a plain group, without a Workload of dtjob's."""
 
-from __future__ import annotations
-
 import copy
 
 import pytest

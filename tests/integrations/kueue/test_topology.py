@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs under the real Kueue that places pods by a Topology: each in one rack, and none where no rack has room."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterator
 

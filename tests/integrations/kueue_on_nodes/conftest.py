@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fixtures: the end-to-end tests' nodes, images and operator, with the real Kueue beside them, and a queue."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The real Kueue takes the quota of a job that trains in real containers, and gives it back."""
 
-from __future__ import annotations
-
 import pytest
 
 from dtjob.objects import labels

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs with a mistake in them: `python mistakes.py NAME`; each function below that has no underscore is a NAME."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@
 Run as `python3 small_program.py WHAT`; each function below that has no underscore is one WHAT.
 """
 
-from __future__ import annotations
-
 import faulthandler
 import json
 import os

@@ -4,8 +4,6 @@
 `make fit-table` runs every cell and writes the page. A case's docstring is the row's text.
 """
 
-from __future__ import annotations
-
 import ast
 import pickle
 import re

@@ -4,8 +4,6 @@
 The tests read every process's progress lines and exit code, and kill whom they like.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -166,7 +164,7 @@ class Cluster:
             self._env["DTJOB_CHECKPOINT"] = json.dumps({"directory": str(self.checkpoints), **checkpoint})
         self._starts = 0
 
-    def __enter__(self) -> Cluster:
+    def __enter__(self) -> "Cluster":
         return self
 
     def __exit__(self, *_: object) -> None:

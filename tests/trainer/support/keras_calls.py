@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What Keras's own training loop asks of model, optimizer and callbacks, read from its source."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Starts `dtjob run` as a user does, finds its processes by their environment, and disturbs them."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -64,7 +62,7 @@ class LocalRun:
             )
         self.told = ""
 
-    def __enter__(self) -> LocalRun:
+    def __enter__(self) -> "LocalRun":
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trains cases of programs/one_device.py under a strategy, and by Keras's own `Model.fit` on one device: both agree."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import subprocess

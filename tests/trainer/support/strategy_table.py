@@ -4,8 +4,6 @@
 `make table` runs every cell and writes the page.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import tempfile

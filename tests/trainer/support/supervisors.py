@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Starts real supervisor processes on loopback, for the tests beside this file."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

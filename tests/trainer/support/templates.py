@@ -4,8 +4,6 @@
 A template is `dtjob_trainer.launcher`, as `dtjob run` uses it. It ends with pytest at the latest.
 """
 
-from __future__ import annotations
-
 import atexit
 import signal
 import subprocess

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What an operator asked of the API server, from lines of an audit log."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

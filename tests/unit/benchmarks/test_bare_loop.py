@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the bare loop takes for an answer."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.peers.bare_loop import is_refused

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Goodput and recovery by a log of steps."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.operators import goodput

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The two forms of one job, and what statuses and labels say."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.operators import jobs

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What decides whether a process of TFJob's program starts again."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.operators import local_recovery, recovery, training_jobs

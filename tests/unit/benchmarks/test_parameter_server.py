@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the benchmark of ParameterServer computes from the times that its programs write."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.parameter_server import ratio, standstills, times_of_saves

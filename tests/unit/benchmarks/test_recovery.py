@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a log of steps and the failures say together."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.operators.goodput import Note

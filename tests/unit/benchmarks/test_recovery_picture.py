@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The picture of a recovery is drawn from its record."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

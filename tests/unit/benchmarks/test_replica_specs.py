@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tasks of a benchmark's job."""
 
-from __future__ import annotations
-
 from benchmarks.replica_specs import replica_specs
 from dtjob.api.spec.replica_specs import ReplicaSpecs, Role
 

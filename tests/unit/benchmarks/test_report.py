@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Table, plot and file of a scenario's numbers."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

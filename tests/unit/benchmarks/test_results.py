@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables and plots in benchmarks/results/ are made from the numbers beside them, as their scenarios make them now."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import re

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which side is measured when, and how long that would take."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from collections.abc import Sequence
@@ -39,7 +37,7 @@ def test_the_forecast_counts_each_side_as_often_as_it_takes_part() -> None:
 class Bed:
     """Runs nothing."""
 
-    def __enter__(self) -> Bed:
+    def __enter__(self) -> "Bed":
         return self
 
     def __exit__(self, *_: object) -> None: ...

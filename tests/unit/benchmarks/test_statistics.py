@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Medians, ratios and goals of measured rounds."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.operators.statistics import Goal, Spread, found_for, of_side, percentile, ratios, spread

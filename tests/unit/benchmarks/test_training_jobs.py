@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The sides that train: what their manifests say."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Small builders for jobs, their pods and the states that a kubelet writes. Times are those of the tests' own clock."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections.abc import Iterable

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What all tests of the operator share."""
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Iterator
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The phase of a job, read back from its conditions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from dtjob.api.phase import ENDED, Phase

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A queued job and its Workload: each `look` is one plan, carried out; the test is Kueue, kubelet and user."""
 
-from __future__ import annotations
-
 import copy
 from dataclasses import replace
 from datetime import datetime

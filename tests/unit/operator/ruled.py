@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs with rules about failures, and plans for them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from dtjob.api.job import Job

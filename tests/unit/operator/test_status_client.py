@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reading a status from whoever listens on the tenant's port: real servers on loopback, most of them hostile."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import tracemalloc

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Times and durations in words."""
 
-from __future__ import annotations
-
 import pytest
 
 from dtjob.times import duration

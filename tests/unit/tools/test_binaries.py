@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where the Kubernetes programs come from; a real build is watched by `python tools/binaries.py`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

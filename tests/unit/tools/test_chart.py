@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The chart's values: each is described, and its README is made from them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`make crd`: the files in the repository are what the models and the rules make."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

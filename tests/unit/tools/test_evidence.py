@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """How many folders of failed tests stay; what is in them is watched in tests/e2e."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is taken from the environment and asked of a cluster that is there already."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

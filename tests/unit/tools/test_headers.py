@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The licence line comes to the top of a file, once."""
 
-from __future__ import annotations
-
 import pytest
 
 from tools.headers import LINE, sources, with_header

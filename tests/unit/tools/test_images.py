@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What holds of the Dockerfiles and their builder without a build; builds are in tests/e2e/test_images.py."""
 
-from __future__ import annotations
-
 import fnmatch
 import re
 import shutil

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The JSON schema for editors takes what an API server takes, as far as no rule in CEL decides."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which process of a container is killed: of real processes."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

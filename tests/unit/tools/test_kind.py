@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What kind is told and asked; a cluster by it needs Docker and is watched in tests/e2e."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

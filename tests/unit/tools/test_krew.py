@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The plugin of krew: its manifest fits its archive, and it runs the command line."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import subprocess

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """constraints.txt is what `make lock` writes of its own packages."""
 
-from __future__ import annotations
-
 from tools.lock import CONSTRAINTS, HEAD, locked
 
 

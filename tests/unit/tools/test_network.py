@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A node's bridge, in a network namespace that nothing else uses."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

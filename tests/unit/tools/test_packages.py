@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a node needs from the system is named where it cannot be had."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

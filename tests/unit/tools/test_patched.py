@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A module with a few files more: the copy, and the go.mod that names it. A real build is `make integrations`."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The fields of pods that `dtjob validate` knows are those of the installed Kubernetes client."""
 
-from __future__ import annotations
-
 from tools import pod_fields
 
 

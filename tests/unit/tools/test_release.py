@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`make release`: the packages of the SBOM, and checksums."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls to an API server that is not ready for them."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Iterator

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The documentation site: it is built strictly, and its links lead to pages that are there."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

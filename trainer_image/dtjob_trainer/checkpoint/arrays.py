@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrays in what a checkpoint keeps beside variables: each is a tensor of the checkpoint, and the JSON has its name."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

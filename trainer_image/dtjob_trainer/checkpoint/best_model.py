@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The model of the best checkpoint so far, which the evaluator keeps as best.keras beside what it knows of it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is in a checkpoint directory: which checkpoints are whole, what they hold, what a killed save left."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

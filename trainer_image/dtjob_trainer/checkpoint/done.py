@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The mark DONE in a checkpoint directory: this job has ended, and nothing is left to train (docs/contract.md)."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`save`: a trained model as one file, written by the chief, whole or not at all."""
 
-from __future__ import annotations
-
 import tempfile
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Storage where a file is there as a whole once it is closed, and where a rename writes all of it again."""
 
-from __future__ import annotations
-
 import tensorflow as tf
 
 from dtjob_trainer.errors import CheckpointError

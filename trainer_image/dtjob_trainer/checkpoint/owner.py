@@ -6,8 +6,6 @@ another job's mark is alive is told by a heartbeat that changes while one looks.
 nodes may differ.
 """
 
-from __future__ import annotations
-
 import json
 import threading
 import time

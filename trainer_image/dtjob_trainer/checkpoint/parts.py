@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The files of one checkpoint. Parameter servers write what they hold, or it passes through the chief in pieces."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which checkpoints are kept beside the newest: some for their step, and the best by a metric of the evaluator."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -5,8 +5,6 @@ A program may leave out calls after a restart, such as those for values that it 
 another call.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A run's checkpoints as its loop uses them: restored at the start, written as it goes on, waited for at the end."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable, Mapping

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether parameter servers have the chief's checkpoint directory, so that they can read and write there themselves."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Sequence
 from functools import partial

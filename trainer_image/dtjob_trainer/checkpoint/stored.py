@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A checkpoint on disk, of which only what is asked for is in memory."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from functools import partial

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes checkpoints, whole or not at all, and removes older ones."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence, Set

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a training process does between two steps: the key `doing` of its reports (docs/contract.md)."""
 
-from __future__ import annotations
-
 STEPPING = "step"
 DATA = "data"
 CALLBACKS = "callbacks"

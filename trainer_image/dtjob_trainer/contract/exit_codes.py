@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """All exit codes of a training process and of its supervisor, and what they mean (docs/contract.md)."""
 
-from __future__ import annotations
-
 FINISHED = 0
 """The program ended well."""
 FAILED = 1

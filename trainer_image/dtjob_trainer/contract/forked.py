@@ -6,8 +6,6 @@ The new process loses its parent at once. The process that asked is a subreaper:
 as for its other children.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import gc
@@ -52,12 +50,12 @@ class Request:
         return json.dumps(asdict(self)).encode()
 
     @classmethod
-    def to_import(cls, module: str) -> Request:
+    def to_import(cls, module: str) -> "Request":
         """A request for no process: the forking process imports `module` for the processes that it forks later."""
         return cls("", [module], {})
 
     @classmethod
-    def from_bytes(cls, message: bytes) -> Request:
+    def from_bytes(cls, message: bytes) -> "Request":
         """Read a message. Raises ValueError or TypeError if it is not a request."""
         return cls(**json.loads(message))
 
@@ -75,7 +73,7 @@ class Room:
     variables: tuple[int, int] = field(default=(0, 0))
 
     @classmethod
-    def find(cls) -> Room:
+    def find(cls) -> "Room":
         """The room that this process was started with. It is empty if ROOM_VARIABLE is not set."""
         fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
         first_argument, end, first_variable, last = (int(number) for number in fields[45:49])

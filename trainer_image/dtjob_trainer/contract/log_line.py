@@ -5,8 +5,6 @@ A line is one event. It has time, level, task, the step if there is one, a messa
 The program's own output is not changed.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import math

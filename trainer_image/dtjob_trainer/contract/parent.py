@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ends a process together with the process that started it, however that one ends."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The blocks of the manifest that a task gets as JSON: spec.checkpoint, spec.evaluation and spec.tensorBoard."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping
@@ -55,12 +53,12 @@ class Checkpoint:
     keep_best: KeepBest | None = None
     """Also keep the best of the evaluated checkpoints; None: none for its metric."""
 
-    def of_stage(self, number: int) -> Checkpoint:
+    def of_stage(self, number: int) -> "Checkpoint":
         """The settings of the program's stage of this number (from 1): each but the first has a directory below."""
         return self if number == 1 else replace(self, directory=f"{self.directory}/stage-{number}")
 
     @classmethod
-    def from_json(cls, text: str) -> Checkpoint:
+    def from_json(cls, text: str) -> "Checkpoint":
         """Read the value of DTJOB_CHECKPOINT. Raises TaskError if it has no directory or a value is not allowed."""
         value = json_object("DTJOB_CHECKPOINT", text)
         directory = value.get("directory")
@@ -93,7 +91,7 @@ class Evaluation:
     best_is_highest: bool = True
 
     @classmethod
-    def from_json(cls, text: str) -> Evaluation:
+    def from_json(cls, text: str) -> "Evaluation":
         """Read the value of DTJOB_EVALUATION. Raises TaskError if `best` is incomplete."""
         value = json_object("DTJOB_EVALUATION", text)
         best = value.get("best")
@@ -141,7 +139,7 @@ class TensorBoard:
     profile: ProfiledSteps | None = None
 
     @classmethod
-    def from_json(cls, text: str) -> TensorBoard:
+    def from_json(cls, text: str) -> "TensorBoard":
         """Read the value of DTJOB_TENSORBOARD. Raises TaskError if a number is not a whole number of at least 1."""
         value = json_object("DTJOB_TENSORBOARD", text)
         every, profile = value.get("everySteps", DEFAULT_SCALARS_EVERY), value.get("profile")

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The files of the program that come from a ConfigMap (program.source): copied into the working directory."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import tarfile

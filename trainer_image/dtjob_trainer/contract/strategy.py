@@ -4,8 +4,6 @@
 Two files do go by the name: strategies/create.py, which makes TensorFlow's object, and ambient.py beside it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The task that this process runs, read from its environment (docs/contract.md). No TensorFlow here."""
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -60,7 +58,7 @@ class Task:
     """Path of the file to which the supervisor writes its last status. Empty: it writes none."""
 
     @classmethod
-    def from_environment(cls, environ: Mapping[str, str]) -> Task | None:
+    def from_environment(cls, environ: Mapping[str, str]) -> "Task | None":
         """The task that `environ` describes. None if DTJOB_ROLE is not set (a program run by hand).
 
         Reads the file named by DTJOB_CLUSTER_FILE. Raises TaskError for values that the contract does not allow.

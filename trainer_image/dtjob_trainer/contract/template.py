@@ -8,8 +8,6 @@ itself forked after the imports (launcher.py), it has its template from the star
 become children of the supervisor, which adopts orphans. So it waits for them and kills them like its other children.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal
@@ -43,7 +41,7 @@ class Template:
         self._imported_by = 0.0
 
     @classmethod
-    def fork(cls, begin: Begin) -> Template:
+    def fork(cls, begin: Begin) -> "Template":
         """Make a copy of this process the template. For a supervisor with the imports, before its event loop."""
         made, supervisor = cls(), os.getpid()
         if os.fork() == 0:

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Times as text: RFC 3339 in UTC."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What one task trains on: batches, its place in the data, and where they come from."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Class weights as sample weights, as Keras has them: a class that is not named counts once."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

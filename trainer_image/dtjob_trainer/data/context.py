@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a data function is told: its shard of an epoch. Pure; no TensorFlow here."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

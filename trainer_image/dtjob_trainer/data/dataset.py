@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A batched `tf.data.Dataset`, as the batches of one task."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The elements of a `tf.data.Dataset`: dense, ragged and sparse tensors, their specs and their rows."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import keras

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A data function (a callable of DataContext), as the batches of one task."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Iterator
 from itertools import count, islice

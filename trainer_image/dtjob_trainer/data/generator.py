@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A Python generator of batches, as Keras takes it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from typing import Any

@@ -6,8 +6,6 @@ does. An array that nobody can change and that begins there is not copied at all
 Its file is then in memory once for all tasks of a machine.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

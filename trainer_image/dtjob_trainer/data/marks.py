@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What arrays have in their first and last row, in a few numbers: by it tasks tell whether they have the same data."""
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Iterable
 from typing import Any

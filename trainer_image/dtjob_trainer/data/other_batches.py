@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where in the data a run goes on that is cut into other batches than where its checkpoint was written. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

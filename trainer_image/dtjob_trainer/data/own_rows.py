@@ -5,8 +5,6 @@ This is done for a Dataset that ends with map() and batch(). All tasks still rea
 the same order, so each batch has the rows that it has on one device.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -30,7 +28,7 @@ _NO_END = "it does not end with map() and batch(): let shuffle(), filter() and t
 class OwnRows:
     """Such a Dataset: its elements are a task's rows of each batch, and what is to be known of the batch."""
 
-    def __init__(self, dataset: Any, parts: Parts, place: Place) -> None:
+    def __init__(self, dataset: Any, parts: "Parts", place: Place) -> None:
         self._base, self._place, self._size = parts.base, place, int(parts.batch._batch_size)
         self._functions = [part._map_func for part in parts.before if _is_map(part)]
         rows = parts.base.batch(self._size, drop_remainder=bool(parts.batch._drop_remainder))

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A `keras.utils.PyDataset`, as the batches of one task: read by their numbers, with its own workers."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator, Sequence
 from itertools import islice

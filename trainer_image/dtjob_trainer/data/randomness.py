@@ -4,8 +4,6 @@
 TensorFlow is asked by the objects that are given; it is not imported here.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterator
 from typing import Any

@@ -6,8 +6,6 @@ frees the iterator wakes and joins that thread; but TensorFlow (seen in 2.21) no
 cancelled, and about every other time it looks too early and sleeps on to the end: an epoch of 3 s ends at 5.1 s.
 """
 
-from __future__ import annotations
-
 import queue
 import threading
 from typing import Any

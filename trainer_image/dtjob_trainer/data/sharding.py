@@ -6,8 +6,6 @@ its replicas. The order of an epoch depends on (seed, epoch) alone, so that a re
 that the undisturbed one would have taken.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ragged and sparse tensors as arrays in memory: any rows of them, as Keras's own slicing takes them out."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import tensorflow as tf

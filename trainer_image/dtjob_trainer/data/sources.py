@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which source the user's data needs, whatever it is in, or what to write instead."""
 
-from __future__ import annotations
-
 import math
 import sys
 import types

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The last rows of arrays, held out of training: `validation_split` of `fit`."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

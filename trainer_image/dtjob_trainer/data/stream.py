@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The batches of a pass as steps take them out of the data by themselves, several in one call from Python."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -40,7 +38,7 @@ class Stream:
         """Whether there is another batch."""
         return self._there and self._left != 0
 
-    def portion(self, most: int) -> Portion:
+    def portion(self, most: int) -> "Portion":
         """The next `most` batches, or as many as there are."""
         left = self._left
         return Portion(self, most if left is None else min(most, left))

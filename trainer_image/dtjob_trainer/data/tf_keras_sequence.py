@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A `tf_keras.utils.Sequence`, as the PyDataset that Keras 3 has made of it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import keras

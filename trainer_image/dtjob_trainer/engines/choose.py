@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which way steps are run: the engine of a compiled model, or the steps of a custom loop, for each kind of strategy."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a traced step exchanges with other replicas."""
 
-from __future__ import annotations
-
 from typing import Any
 
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a loop asks of an engine, whichever way its steps are run: one subclass for each way."""
 
-from __future__ import annotations
-
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The data of a custom loop: every replica gets equally many examples at every step, or what the program made of it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Steps that the chief of ParameterServer hands out to workers, and the results of those that are done."""
 
-from __future__ import annotations
-
 import time
 from collections import deque
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """How many steps to ask of a call that cannot look at the clock itself."""
 
-from __future__ import annotations
-
 
 class Pace:
     """As many steps as took `seconds` at the rate of the call before, at most twice as many as for that one.

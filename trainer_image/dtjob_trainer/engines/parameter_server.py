@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Steps under ParameterServer: the chief hands them to whichever worker is free."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """One step of a custom loop: the user's `step_fn` on every replica, traced once, what it returns summed up."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """One step of training or evaluation under a synchronous strategy, each traced once."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 import time

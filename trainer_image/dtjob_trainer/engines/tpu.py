@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Steps on a TPU: the host gives each replica rows of its own, all as many; XLA takes nothing else."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Any

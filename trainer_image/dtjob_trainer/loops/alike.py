@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What must be alike in every task of `fit`, and what to say where it is not."""
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -73,13 +71,13 @@ _VALIDATES = 3
 
 
 def agree(
-    group: Group,
+    group: "Group",
     tasks: Sequence[str],
-    epochs: Epochs,
+    epochs: "Epochs",
     validation: Source | None,
     validates: Callable[[int], bool],
     order: Sequence[float],
-    callbacks: Callbacks,
+    callbacks: "Callbacks",
 ) -> None:
     """See that all tasks (of these ids) train on the same, and call back at each batch where one of them does; learn
     whether any has callbacks.
@@ -96,7 +94,7 @@ def agree(
     callbacks.may_part = bool(table[:, -1].any())
 
 
-def agree_on_evaluation(group: Group, tasks: Sequence[str], source: Source, callbacks: Callbacks) -> None:
+def agree_on_evaluation(group: "Group", tasks: Sequence[str], source: Source, callbacks: "Callbacks") -> None:
     """See that all tasks (of these ids) evaluate on the same, and call back at each batch where one of them does.
 
     Collective. Raises DataError, in all tasks alike, where one was given something else.
@@ -108,7 +106,7 @@ def agree_on_evaluation(group: Group, tasks: Sequence[str], source: Source, call
     callbacks.per_test_batch = bool(table[:, -1].any())
 
 
-def see_rates_agree(group: Group, tasks: Sequence[str], rates: Sequence[float]) -> None:
+def see_rates_agree(group: "Group", tasks: Sequence[str], rates: Sequence[float]) -> None:
     """See that the learning rates of all tasks (of these ids) are the same: a callback of one task alone may have
     changed one there, and the weights would part.
 
@@ -139,7 +137,7 @@ def order_of(seed: int, shuffle: bool | str, class_weight: Mapping[int, float] |
 
 
 def facts(
-    epochs: Epochs, validation: Source | None, validates: Callable[[int], bool], order: Sequence[float]
+    epochs: "Epochs", validation: Source | None, validates: Callable[[int], bool], order: Sequence[float]
 ) -> list[float]:
     """What this task was given, as `FACTS` has it."""
     after = bytes(validates(epoch) for epoch in range(min(epochs.epochs, MOST_EPOCHS)))

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What Keras prints of a training, at the chief alone: `verbose` of `fit`."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping
 from typing import Any

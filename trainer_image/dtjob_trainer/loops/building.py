@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the variables of a model, of what compile() was given and of optimizers, before the first step."""
 
-from __future__ import annotations
-
 from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.data import elements
 from dtjob_trainer.data.batches import Source

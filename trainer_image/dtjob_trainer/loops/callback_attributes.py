@@ -5,8 +5,6 @@ So a callback that knows nothing of dtjob goes on after a restart. Attributes th
 settings, which a new process has set again.
 """
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Callable, Collection, Mapping
 from types import FunctionType

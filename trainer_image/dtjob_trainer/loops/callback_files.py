@@ -5,8 +5,6 @@ A script may write them to a temporary directory, or to its working directory, w
 after its fit, also where that fit had ended before a restart and writes nothing again.
 """
 
-from __future__ import annotations
-
 import glob
 import os
 import re

@@ -4,8 +4,6 @@
 Of a user's callback without these, it keeps the attributes that training changes.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Keras callbacks in our loop: which ones are refused, and how they are called."""
 
-from __future__ import annotations
-
 import math
 import sys
 from collections.abc import Mapping, Sequence

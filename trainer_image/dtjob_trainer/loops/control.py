@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tasks must agree on while they train: when to stop, when the clock asks for a save, what the loss is."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -39,7 +37,7 @@ class Control:
     """Decides at which steps to agree, the same in every task, so that no step pays for it in vain."""
 
     def __init__(
-        self, group: Group, shutdown: Shutdown, every_seconds: float | None, *, handed_out: bool = False
+        self, group: "Group", shutdown: Shutdown, every_seconds: float | None, *, handed_out: bool = False
     ) -> None:
         """`every_seconds`: how often the clock asks for a save; None: never. `handed_out`: whether steps are."""
         self._group, self._shutdown, self._handed_out = group, shutdown, handed_out
@@ -86,7 +84,7 @@ class Control:
 class StopInValidation:
     """Decides at which batches of one validation to agree on a stop, the same in every task."""
 
-    def __init__(self, group: Group, shutdown: Shutdown) -> None:
+    def __init__(self, group: "Group", shutdown: Shutdown) -> None:
         self._group, self._shutdown = group, shutdown
         self._last, self._next = 0, 1
         self._last_time = time.monotonic()

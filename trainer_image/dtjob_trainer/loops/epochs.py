@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which batches make an epoch: how steps, epochs and passes over the data stand to each other, as Keras has it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -37,7 +35,7 @@ class Epochs:
     def __init__(
         self,
         source: Source,
-        group: Group,
+        group: "Group",
         *,
         steps: int | None,
         epochs: int,

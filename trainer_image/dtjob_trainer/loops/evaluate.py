@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`evaluate`: loss and metrics of a compiled Keras model, over all tasks, as `Model.evaluate` gives them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from dtjob_trainer.data.tf_keras_sequence import is_sequence

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The evaluator: evaluates each new checkpoint without a strategy, and ends when the run is marked DONE."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any

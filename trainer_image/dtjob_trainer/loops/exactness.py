@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Why a restarted run would not have the same bits: what a step uses that no checkpoint has, as it was traced."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import tensorflow as tf

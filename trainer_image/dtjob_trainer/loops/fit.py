@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`fit`: trains a compiled Keras model under whatever strategy the job names, and resumes it after a restart."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The arguments that `fit` has from Keras's `Model.fit`: what they mean, which are refused, which have no effect."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, fields, replace
@@ -50,7 +48,7 @@ class Numbers:
     validation_steps: int | None
     validation_batch_size: int | None
 
-    def read(self, package: str, aside: LeftAside) -> Numbers:
+    def read(self, package: str, aside: LeftAside) -> "Numbers":
         """The numbers as Keras reads them: 0 for "not given", and within `keras.config`'s limits for a short run.
 
         - package: the model's.
@@ -76,7 +74,7 @@ class Numbers:
             aside.add(f"epochs={read.epochs}", f"training begins at epoch {read.initial_epoch}, so none is left")
         return read._limited() if package == "keras" else read
 
-    def _limited(self) -> Numbers:
+    def _limited(self) -> "Numbers":
         """Within the limits of `keras.config.set_max_epochs` and `set_max_steps_per_epoch`, as Keras's own `fit`."""
         import keras  # here, as all else needs none
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The data that `fit` was given, as its sources, held against the strategy and the model."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

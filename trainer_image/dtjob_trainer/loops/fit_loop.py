@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The loop of `fit`: epochs of steps, validation and callbacks, and the way back into an epoch after a restart."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Mapping
 from typing import Any

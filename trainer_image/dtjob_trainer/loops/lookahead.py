@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The batches of one pass over the data, which ends at the same step in every task."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -33,7 +31,7 @@ class Pass:
         source: Source,
         number: int,
         first_step: int,
-        group: Group,
+        group: "Group",
         tell: Callable[[str], None] = lambda _: None,
         *,
         streams: bool = False,
@@ -117,7 +115,7 @@ class Pass:
 
 
 def whole_pass(
-    source: Source, group: Group, size: Callable[[], int], *, streams: bool
+    source: Source, group: "Group", size: Callable[[], int], *, streams: bool
 ) -> Iterator[list[Batch] | Portion]:
     """All batches to validate on, `size` at a time. Collective as above.
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`predict`: predictions for all rows in every task, of which each task computes its share."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

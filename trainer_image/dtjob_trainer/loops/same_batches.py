@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether all tasks read the same batches, of which each takes its rows. The first batch of each pass tells."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -30,7 +28,7 @@ _MEND = (
 class SameBatches:
     """Compares the tasks' batches of one source, and says what differs."""
 
-    def __init__(self, source: Source, group: Group, tell: Callable[[str], None]) -> None:
+    def __init__(self, source: Source, group: "Group", tell: Callable[[str], None]) -> None:
         """`tell` is told, once, of a difference that may be meant."""
         self._source, self._group, self._tell = source, group, tell
         self.wanted = group.tasks > 1 and source.compared is not None

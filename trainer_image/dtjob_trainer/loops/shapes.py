@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The shapes of a model and of its data in words, for whoever has given it data of another shape."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import keras

@@ -5,8 +5,6 @@ A script that reads what a callback of its fit has written finds the file in eve
 each one writes its own.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import secrets
@@ -26,7 +24,7 @@ TOKENS = 2**52
 """Numbers that a float64 holds exactly."""
 
 
-def writes_here(group: Group, paths: Sequence[str]) -> bool:
+def writes_here(group: "Group", paths: Sequence[str]) -> bool:
     """Whether this task writes the files of its callbacks at `paths`: the chief does, and the others where they do not
     see the chief's files. Collective, where there are several tasks.
     """

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """How long a loop has trained, and for how long of that it stood still for a save."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

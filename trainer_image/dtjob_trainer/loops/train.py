@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`train`: runs a step function of the program's own under the job's strategy, saves it and resumes it."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The loop of `train`: a custom step, run until so many are done."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """One run of a loop: from the newest checkpoint on, with saves and agreements on the way, to its end or a stop."""
 
-from __future__ import annotations
-
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence

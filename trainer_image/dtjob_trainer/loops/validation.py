@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A validation between two epochs, in which all tasks take part."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

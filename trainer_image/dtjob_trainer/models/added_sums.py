@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What replicas add to a variable that sums over them: one device's sum."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 from typing import Any

@@ -5,8 +5,6 @@ Keras assigns them in each replica by itself, and decides there whether they bec
 replicas assign together. Here the variables of all replicas are updated at once, by the same formula.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import tensorflow as tf

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which package a model is of."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from dtjob_trainer.contract.strategy import Traits

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the training loop asks of a compiled model, whichever Keras it is of: one subclass for each package."""
 
-from __future__ import annotations
-
 import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping

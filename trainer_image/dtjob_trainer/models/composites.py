@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Keras 3's models of ragged and sparse tensors: built from specs that say so."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import keras

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """How a replica's rows stand to the global batch, and what of it is known while a step is traced."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 from collections.abc import Iterator, Sequence
@@ -29,7 +27,7 @@ class Cut:
     """Whether a loss is to be what this replica alone would say: the mean of that, weighed by rows, is one device's."""
 
     @property
-    def by_itself(self) -> Cut:
+    def by_itself(self) -> "Cut":
         """The same cut, where losses are what this replica alone would say."""
         return dataclasses.replace(self, alone=True)
 

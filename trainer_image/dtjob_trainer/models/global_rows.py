@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rows of the global batch on every replica, put together of each one's own. All replicas must come here."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

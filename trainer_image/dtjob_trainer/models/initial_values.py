@@ -8,8 +8,6 @@ checkpoint. So each task keeps its own until the next step or the start of `fit`
 another value, all take there what the chief has.
 """
 
-from __future__ import annotations
-
 import contextlib
 import weakref
 import zlib

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Methods of single objects, replaced for a while: past Keras's own `__setattr__`, which keeps book of attributes."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any

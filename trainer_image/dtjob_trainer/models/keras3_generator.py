@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Keras 3's own generator of random numbers, from which layers without a seed draw."""
 
-from __future__ import annotations
-
 import random
 from contextlib import AbstractContextManager
 from typing import Any

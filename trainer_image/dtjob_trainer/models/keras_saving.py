@@ -6,8 +6,6 @@ optimizers have. In the scope of MultiWorkerMirrored, all tasks have to make wha
 chief alone would break off the training of all. tf_keras has to have all tasks save, as it sums up their statistics.
 """
 
-from __future__ import annotations
-
 from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.strategies.ambient import outside_strategy
 

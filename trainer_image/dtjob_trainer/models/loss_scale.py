@@ -6,8 +6,6 @@ variables; and it unscales by what the scale is by then, which under ParameterSe
 changed meanwhile.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -6,8 +6,6 @@ mean of means, which unequal shares, masks and weights make differ from one devi
 the global batch, and those that only the replicas know together are summed over them.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 from typing import Any

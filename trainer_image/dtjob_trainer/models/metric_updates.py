@@ -7,8 +7,6 @@ is updated on every replica with all rows of the global batch, as on one device.
 aggregation than Keras's default, sum, that is taken for what the program wants.
 """
 
-from __future__ import annotations
-
 import contextlib
 import threading
 import warnings

@@ -6,8 +6,6 @@ it acts on the gradient of the global batch. The averages of weights are updated
 dynamic loss scale is one for all of them.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A model's optimizers: which there are, what of them cannot be right under a strategy, and their learning rates."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 

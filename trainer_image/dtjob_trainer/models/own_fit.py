@@ -5,8 +5,6 @@ The override runs, with our loop inside. Of its `evaluate()`, a validation takes
 `super().evaluate()`, as Keras calls the override for each validation.
 """
 
-from __future__ import annotations
-
 import contextlib
 import inspect
 from collections.abc import Callable, Iterator

@@ -6,8 +6,6 @@ optimizer when it is first applied, which is too late to be saved, and fails und
 training.
 """
 
-from __future__ import annotations
-
 import contextlib
 import inspect
 import sysconfig

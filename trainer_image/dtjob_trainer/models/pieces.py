@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Variables that are read and assigned in pieces, so that memory holds little beside them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """States of stateful recurrent layers: no layer tracks them, and each goes on in its row of the batch before."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import tensorflow as tf

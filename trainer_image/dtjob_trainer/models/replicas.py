@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What all replicas of a step do together: decide, and assign variables. For use inside a replica's step."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any

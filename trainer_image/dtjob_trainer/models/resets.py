@@ -6,8 +6,6 @@ it there and then, in one all-reduce for each variable, also where nobody takes 
 reduces no int32, so that a metric which counts in that type could not be reset at all.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 from typing import Any

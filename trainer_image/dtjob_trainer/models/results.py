@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The results of a model's metrics by one traced function. Read one by one, each takes a dozen operations."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any

@@ -6,8 +6,6 @@ What is the result of a metric is read of the metric once the states of all are;
 largest or smallest over the batch's rows is that of all rows, and anything else is taken as a mean over rows.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar

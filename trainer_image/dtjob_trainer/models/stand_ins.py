@@ -5,8 +5,6 @@ Losses and gradients weigh by rows. What layers change as they are called does n
 a layer updates itself.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any

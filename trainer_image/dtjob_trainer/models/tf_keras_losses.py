@@ -6,8 +6,6 @@ a third; here they are those of the global batch. The loss is put together here 
 own way counts each replica's loss in the metrics on the way.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 from typing import Any

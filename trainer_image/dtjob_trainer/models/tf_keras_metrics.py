@@ -4,8 +4,6 @@
 By itself tf_keras makes one for each variable as it reads it: those of the loss alone took as long as a small step.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Any

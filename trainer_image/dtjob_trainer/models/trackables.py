@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `train` is given as `variables`: models, optimizers, metrics, seeds, variables → the state of a custom loop."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator, Mapping
 from typing import Any

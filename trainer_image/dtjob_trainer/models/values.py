@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Values of variables by name, each read only when it is needed: memory may be short of a whole model more."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -46,7 +44,7 @@ class Rows:
         """How many bytes they have."""
         return bytes_of(kind_of((self.count, *self.shape[1:]) if self.shape else (), dtype))
 
-    def pieces(self, dtype: Any) -> Iterator[Rows]:
+    def pieces(self, dtype: Any) -> "Iterator[Rows]":
         """These rows, in pieces of at most PIECE_BYTES, or of one row. Each has its part of the tensor."""
         if not (self.shape and self.count):
             yield self

@@ -6,8 +6,6 @@ changes by itself (batch normalisation's moving statistics, seeds, metrics) are 
 run would differ from the undisturbed one otherwise.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The end of a program: waits for its background work, as Python does. No TensorFlow here."""
 
-from __future__ import annotations
-
 import atexit
 import sys
 import threading

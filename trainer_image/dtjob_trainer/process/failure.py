@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Describes the exception that ends a training process: its class, one line, and whether a restart may help."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import re

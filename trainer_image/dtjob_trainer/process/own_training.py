@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Notices a program that trains by other means than `fit` and `train`. Its steps are not counted."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from dtjob_trainer.process.runtime import Runtime

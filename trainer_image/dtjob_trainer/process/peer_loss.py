@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which errors of TensorFlow mean that a peer was lost. They are known by name: no TensorFlow here."""
 
-from __future__ import annotations
-
 PEER_ERRORS = ("UnavailableError", "DeadlineExceededError", "AbortedError", "CancelledError")
 """TensorFlow's errors that mean a lost peer if several tasks train together."""
 PEER_PHRASES = ("collective", "coordination", "/job:", "heartbeat", "cluster")

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which files outlive the pod."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 

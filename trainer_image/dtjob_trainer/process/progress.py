@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reports to the supervisor: JSON lines on DTJOB_PROGRESS_FD (docs/contract.md). No TensorFlow here."""
 
-from __future__ import annotations
-
 import json
 import os
 import threading
@@ -48,7 +46,7 @@ class Progress:
         self._stepped = False
 
     @classmethod
-    def from_environment(cls, environ: Mapping[str, str]) -> Progress:
+    def from_environment(cls, environ: Mapping[str, str]) -> "Progress":
         """Report to DTJOB_PROGRESS_FD. If it is not set, write no reports."""
         descriptor = environ.get(pipes.PROGRESS)
         return cls(int(descriptor) if descriptor else None)

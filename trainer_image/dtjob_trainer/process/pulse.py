@@ -4,8 +4,6 @@
 The loops note what they do, which costs one assignment a step. A thread reports what lasts.
 """
 
-from __future__ import annotations
-
 import sys
 import threading
 import time

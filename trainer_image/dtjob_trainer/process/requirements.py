@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """program.requirements: packages that pip installs before the program starts, once in a container."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

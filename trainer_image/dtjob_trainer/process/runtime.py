@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `fit` runs in: the task, strategy, progress and shutdown of this process. Made once, by run.py or by default."""
 
-from __future__ import annotations
-
 import contextlib
 import sys
 import traceback

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tasks that only serve: ps and workers of ParameterServer. They run a TensorFlow server until they are told to end."""
 
-from __future__ import annotations
-
 import os
 import socket
 import time

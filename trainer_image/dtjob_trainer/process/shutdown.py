@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """SIGTERM: asks the training loop to save and stop, and ends the process if it cannot. No TensorFlow here."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

@@ -5,8 +5,6 @@ A script that makes its own strategy so runs as it is. Only the public names are
 their classes.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls of `tf.config` that a program makes before TensorFlow begins. In a job it has begun, for the strategy."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from typing import Any

@@ -5,8 +5,6 @@ Scripts give it as the guides on saving do. In a group TensorFlow names the proc
 device.
 """
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 

@@ -4,8 +4,6 @@
 So a script that calls them trains under the job's strategy, with checkpoints and resume, and with one device's numbers.
 """
 
-from __future__ import annotations
-
 import functools
 import inspect
 from collections.abc import Callable

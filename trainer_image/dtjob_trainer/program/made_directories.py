@@ -5,8 +5,6 @@ After a failure the program runs again from the top, and the directories that it
 `dtjob run`, tasks also share directories with absolute paths. In both cases `os.mkdir` takes the one that is there.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import functools

@@ -5,8 +5,6 @@ TensorFlow runs steps on workers through a coordinator. A loop that calls `strat
 strategies, runs in the chief.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from typing import Any

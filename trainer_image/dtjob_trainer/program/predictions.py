@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`predict` and `predict_on_batch` of Keras's models under a strategy of several replicas."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Methods of Keras 3's models that cannot be right under the job's strategy are refused when they are called."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -5,8 +5,6 @@ A script for ParameterServer starts a server in tasks that TF_CONFIG calls worke
 returns. Under other strategies these tasks are to train.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from typing import Any

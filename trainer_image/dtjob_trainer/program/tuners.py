@@ -7,8 +7,6 @@
   have ended, and return at once.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from pathlib import Path

@@ -5,8 +5,6 @@
 function in a set. Beside the variables of another task, it would give the wrong weights in silence.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import errno

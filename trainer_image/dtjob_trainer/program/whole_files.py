@@ -5,8 +5,6 @@ A script calls `model.save(path)` in every task. Where tasks share a volume, or 
 one would write into what another one is writing.
 """
 
-from __future__ import annotations
-
 import functools
 import os
 import shutil

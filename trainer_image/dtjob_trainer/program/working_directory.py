@@ -6,8 +6,6 @@ A script makes directories and writes files below its working directory. In pods
 A task that starts again finds what there was before the first start, and nothing that the chief has written since.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import json

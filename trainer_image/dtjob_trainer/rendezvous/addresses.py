@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares the address a task registered from with the addresses its host name resolves to."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import ipaddress

@@ -7,8 +7,6 @@ address than the one that has the task now is only a claim. It changes nothing, 
 the task's host name resolves to its address.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reports a task to the chief task's supervisor, about once a second, and passes each answer on."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

@@ -4,8 +4,6 @@
 Answers are held back until there is news, so that `go` reaches all tasks at once. Meanwhile names are looked up.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import time

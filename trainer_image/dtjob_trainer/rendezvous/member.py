@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A supervisor's part in its group's rendezvous: host, member, or neither for a task outside a cluster."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The messages between supervisors: a registration, and the answer to it (POST /rendezvous)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
@@ -58,7 +56,7 @@ class Registration:
         }  # fmt: skip
 
     @classmethod
-    def from_json(cls, body: object) -> Registration:
+    def from_json(cls, body: object) -> "Registration":
         """Read the body of POST /rendezvous. Raises ValueError, which names the field that is wrong."""
         if not isinstance(body, dict):
             raise ValueError("the body must be a JSON object")
@@ -115,7 +113,7 @@ class Answer:
         }  # fmt: skip
 
     @classmethod
-    def from_json(cls, body: Mapping[str, Any]) -> Answer:
+    def from_json(cls, body: Mapping[str, Any]) -> "Answer":
         """Read an answer's body. Raises KeyError, TypeError or ValueError if it is not an answer."""
         if not isinstance(body, Mapping) or not all(type(body[name]) is int for name in ("generation", "chiefAttempt")):
             raise TypeError(f"not an answer of a rendezvous: {str(body)[:80]}")

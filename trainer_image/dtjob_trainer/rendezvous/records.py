@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the rendezvous knows about its members and about the running generation."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -53,11 +51,11 @@ class Round:
     @classmethod
     def after(
         cls,
-        before: Round | None,
+        before: "Round | None",
         generation: int,
         processes: dict[str, tuple[int, str, int]],
         lives: dict[str, tuple[int, str]],
-    ) -> Round:
+    ) -> "Round":
         """The generation after `before` (None: the first generation), with the reason for it."""
         if before is None:
             return cls(generation, processes, lives, ())
@@ -82,7 +80,7 @@ class Crashes:
     step: int | None = None
     """The last step that it had reported."""
 
-    def and_one(self, task: str, signal: str, step: int | None) -> Crashes:
+    def and_one(self, task: str, signal: str, step: int | None) -> "Crashes":
         """These crashes and one more."""
         return Crashes(self.count + 1, task, signal, step)
 

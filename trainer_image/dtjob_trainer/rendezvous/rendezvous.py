@@ -7,8 +7,6 @@ Then it says `go` to all at once: a new *generation*. It says `restart` as soon 
 has come back with a new training process.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Sequence
 

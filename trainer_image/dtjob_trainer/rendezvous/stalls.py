@@ -6,8 +6,6 @@ synchronous group all tasks notice at about the same time that one is behind. So
 reports. The straggler ends its container. The others then lose a peer, as after any failure.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Texts about several tasks, for messages of the rendezvous."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 NAMES_IN_A_MESSAGE = 3

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The strategy that everything in this process uses without a `with` block, and what it is like."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 from collections.abc import Callable

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sums and broadcasts among the tasks of a synchronous strategy. All tasks must call each function at the same step."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 from collections.abc import Sequence

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The name of a strategy → `tf.distribute.Strategy`. TensorFlow is imported when a strategy is made."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Mapping
 from typing import Any

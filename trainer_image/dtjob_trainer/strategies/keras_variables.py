@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mends how Keras 3 variables are made and how they add, where a strategy needs it."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable
 from typing import Any

@@ -5,8 +5,6 @@ All are let go at the same moment. Whoever asks before the leader listens is ref
 after a second, for which the whole group waits: that was seen at one restart of eleven, on two busy cores.
 """
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import time

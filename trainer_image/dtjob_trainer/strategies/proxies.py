@@ -2,8 +2,6 @@
 """Calls between tasks go past a proxy: gRPC would ask the one that a container's variables name for them too, as it
 does for whatever no_grpc_proxy or, where that is not set, no_proxy does not list."""
 
-from __future__ import annotations
-
 import contextlib
 import ipaddress
 from collections.abc import Iterable, Mapping

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The parameter servers of a job, and work that each of them does beside the others."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterable
 from typing import Any

@@ -5,8 +5,6 @@ A shard is a range of rows on one ps. Keras takes the whole for one variable; wh
 what it does not have (a handle, a place, an update by the strategy), this module answers instead.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any

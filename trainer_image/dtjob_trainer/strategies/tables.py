@@ -4,8 +4,6 @@
 `keras.ops.take` reads the whole table to the worker, and Keras's Adagrad computes with all rows of the accumulator.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import keras

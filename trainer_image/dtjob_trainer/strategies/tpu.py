@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Strategy TPU: connects to a TPU of one host, or ends the process: TensorFlow may wait for a dead address for ever."""
 
-from __future__ import annotations
-
 import faulthandler
 import os
 import sys

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Decides what to do after an answer of the rendezvous. Pure: does no I/O (supervisor.py does it)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from dtjob_trainer.rendezvous.messages import Answer, Phase, Registration

@@ -4,8 +4,6 @@
 Only steps of `fit` and `train` are known. A program that trains by other means may have done any number of steps.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json
@@ -57,7 +55,7 @@ class FirstStep:
         self._processes, self._in_a_loop, self._restored = 0, False, 0
 
     @classmethod
-    def of(cls, task: Task) -> FirstStep:
+    def of(cls, task: Task) -> "FirstStep":
         """The FirstStep of a task. It is known for tasks that train with others, and not for the evaluator."""
         if task.serves_only or task.is_evaluator:
             return cls(known=False)

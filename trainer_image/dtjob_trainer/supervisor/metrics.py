@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A task's status as Prometheus metrics. prometheus_client is imported at the first scrape, so the start is faster."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

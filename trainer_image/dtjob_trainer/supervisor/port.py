@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether TensorFlow's own port is free."""
 
-from __future__ import annotations
-
 import socket
 
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The ports on which a supervisor listens: for its status, and at the chief task for the rendezvous."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The processes below this one: adopts orphans, reaps and kills them."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import ctypes

@@ -11,8 +11,6 @@
 The exit codes are those of docs/contract.md.
 """
 
-from __future__ import annotations
-
 import signal
 from dataclasses import dataclass, replace
 

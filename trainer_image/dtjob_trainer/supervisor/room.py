@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes room for a training process: ends what the one before it left, and waits until TensorFlow's port is free."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable

@@ -5,8 +5,6 @@ The status port (/status, /metrics, /healthz) is for the operator and for Promet
 /rendezvous) is for the job's own pods. They are two ports so that a NetworkPolicy can treat them differently.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

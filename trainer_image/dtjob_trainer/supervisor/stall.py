@@ -6,8 +6,6 @@ saves. Time in which the process is stopped always counts. So compiling, restori
 stalls, however long they take. In a group the chief task's supervisor decides who is behind (rendezvous/stalls.py).
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable, Mapping

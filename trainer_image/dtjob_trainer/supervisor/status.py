@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The /status of a task (docs/contract.md): the supervisor's own facts and the reports of the training process."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -6,8 +6,6 @@ lost peer (exit 75) or a crash. It stays until the chief task has finished, pass
 restart.py decides what to do after an exit, and answers.py after an answer of the rendezvous. This file does the I/O.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

@@ -5,8 +5,6 @@ Each training process reports how long it has trained (docs/contract.md). Only t
 before it in this container did. Steps that are taken back count with their share of the time of their process.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -23,16 +21,16 @@ class _Steps:
     number: int = 0
     seconds: float = 0.0
 
-    def share(self, number: int) -> _Steps:
+    def share(self, number: int) -> "_Steps":
         """So many of the steps, or all of them, with their part of the time. Without steps, all of the time."""
         if number >= self.number:
             return self
         return _Steps(number, self.seconds * number / self.number)
 
-    def __add__(self, other: _Steps) -> _Steps:
+    def __add__(self, other: "_Steps") -> "_Steps":
         return _Steps(self.number + other.number, self.seconds + other.seconds)
 
-    def __sub__(self, other: _Steps) -> _Steps:
+    def __sub__(self, other: "_Steps") -> "_Steps":
         return _Steps(self.number - other.number, self.seconds - other.seconds)
 
 

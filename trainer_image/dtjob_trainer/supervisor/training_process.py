@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """One training process: its start, its two pipes (docs/contract.md) and its signals."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

@@ -5,8 +5,6 @@ Under a NetworkPolicy without egress all pods run, and no registration ever arri
 others, and the others cannot reach the chief task. Pure: takes `now`. supervisor.py writes the lines and the status.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 from dtjob_trainer.contract.task import Task

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Scalars for TensorBoard, record by record: tf.summary has no way to say that a resumed run does steps again."""
 
-from __future__ import annotations
-
 import os
 import socket
 import time

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A profile of a few steps, as `spec.tensorBoard.profile` asks for one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What training writes for TensorBoard where the job has `spec.tensorBoard`: scalars and a profile, of the chief."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

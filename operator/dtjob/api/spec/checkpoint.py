@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What training leaves behind: the manifest's `checkpoint`, `evaluation` and `tensorBoard`."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import Annotated
 

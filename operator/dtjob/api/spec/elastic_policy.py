@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The manifest's `elasticPolicy`: workers whose number may change while the job runs."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The manifest's `failurePolicy`: what happens when tasks fail."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field

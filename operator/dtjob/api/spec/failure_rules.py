@@ -4,8 +4,6 @@
 A criterion of a rule is a field whose name begins with `on`. CONTRIBUTING.md lists all files that read criteria.
 """
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import Annotated, Any
 

@@ -4,8 +4,6 @@
 Typed only where dtjob reads, merges or refuses them; the rest is kept as it is.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 from pydantic import Field, WithJsonSchema

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The manifest's `scheduling`: how the pods are placed."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import Annotated
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The manifest's `strategy` and `strategyOptions`."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import Annotated
 

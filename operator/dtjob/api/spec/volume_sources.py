@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The volume sources of Kubernetes, and which of them can be written to."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 from pydantic import WithJsonSchema

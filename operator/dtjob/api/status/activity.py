@@ -5,8 +5,6 @@ All of it is the operator's own clock: no pod's and no API server's time is comp
 behind.
 """
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 from typing import Annotated
 
@@ -34,14 +32,14 @@ class Activity(StatusBlock):
         """Whether the job was suspended after this moment, and is active again."""
         return self.since is not None and self.since > moment
 
-    def begun(self, now: datetime) -> Activity:
+    def begun(self, now: datetime) -> "Activity":
         """Active from now on, where it was not."""
         return self if self.since else self.but(since=whole(now), all_ran_time=None)
 
-    def ended(self, now: datetime) -> Activity:
+    def ended(self, now: datetime) -> "Activity":
         """Not active from now on."""
         return self.but(since=None, seconds=int(self.lasted(now).total_seconds()), all_ran_time=None)
 
-    def all_run(self, now: datetime) -> Activity:
+    def all_run(self, now: datetime) -> "Activity":
         """All tasks that train run now."""
         return self if self.all_ran_time else self.but(all_ran_time=whole(now))

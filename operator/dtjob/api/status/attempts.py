@@ -4,8 +4,6 @@
 Thousands of tasks may be restarted or finish at once, so both are written in short.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -31,7 +29,7 @@ class Attempts(StatusBlock):
         """The attempt of one task."""
         return self.exceptions.get(task_id, self.others)
 
-    def bumped(self, bumped: Iterable[str], everyone: Iterable[str]) -> Attempts:
+    def bumped(self, bumped: Iterable[str], everyone: Iterable[str]) -> "Attempts":
         """With the next attempt for the tasks `bumped`. `everyone` are the ids of all tasks, those among them."""
         exceptions = dict(self.exceptions)
         for id_ in bumped:

@@ -4,8 +4,6 @@
 A block keeps fields that this version does not know, and is never changed in place: `but` gives a changed copy.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Annotated, Any, Self

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A condition, in the form and with the limits of metav1.Condition."""
 
-from __future__ import annotations
-
 import re
 from typing import Annotated, Literal
 

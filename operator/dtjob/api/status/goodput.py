@@ -4,8 +4,6 @@
 Every second that is counted stands under exactly one of `seconds`; which one, `plan/lifetime/time_spent.py` decides.
 """
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import Annotated
 

@@ -5,8 +5,6 @@ An incident begins with a failure. It ends when training has resumed and saved a
 have run for a while. Failures of survivors until then are part of it.
 """
 
-from __future__ import annotations
-
 from enum import StrEnum
 
 from pydantic import AwareDatetime

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`status.queue` and `status.gang`: who admits the job's pods, and who binds them together."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -29,11 +27,11 @@ class QueueEntry(StatusBlock):
         """Whether the job was admitted, and was not told to stop since."""
         return bool(self.uid)
 
-    def admitted(self, uid: str, cluster_queue: str, pod_sets: dict[str, dict[str, Any]]) -> QueueEntry:
+    def admitted(self, uid: str, cluster_queue: str, pod_sets: dict[str, dict[str, Any]]) -> "QueueEntry":
         """The entry of a job that was admitted with this Workload."""
         return self.but(uid=uid, cluster_queue=cluster_queue, pod_sets=pod_sets)
 
-    def waiting(self) -> QueueEntry:
+    def waiting(self) -> "QueueEntry":
         """The entry of a job that waits, again or for the first time."""
         return self.but(uid="", cluster_queue="", pod_sets={})
 

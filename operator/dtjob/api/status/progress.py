@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`status.progress`, `checkpoint`, `evaluation` and `restored`: how far training is, as the job's tasks report it."""
 
-from __future__ import annotations
-
 import math
 from typing import Annotated, Any
 

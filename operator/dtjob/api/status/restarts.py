@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`status.restarts` and `firstFailure`: how often tasks were started again, and over what."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field

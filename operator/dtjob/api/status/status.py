@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The status as a whole."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any, Self

@@ -2,8 +2,6 @@
 """`status.workers`: how many workers a job is to have, and how many train together; and `status.replicaStatuses`: the
 tasks of each role by state."""
 
-from __future__ import annotations
-
 from dtjob.api.status.block import Int32, Message, Name, StatusBlock, Time, Word
 
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The arguments of commands about a cluster and about dtjob itself."""
 
-from __future__ import annotations
-
 import typer
 
 from dtjob import __version__

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Options for what jobs leave out, of the operator and of `dtjob explain`."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

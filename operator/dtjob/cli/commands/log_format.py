@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """How `dtjob operator` writes its log: `--log-level` and `--log-format`."""
 
-from __future__ import annotations
-
 import json
 import logging
 from datetime import UTC, datetime

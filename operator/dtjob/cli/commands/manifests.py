@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The arguments of commands that read manifests and need no cluster."""
 
-from __future__ import annotations
-
 import sys
 from enum import StrEnum
 from pathlib import Path

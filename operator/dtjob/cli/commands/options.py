@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Options that several commands have."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -38,7 +36,7 @@ JobName = Annotated[str, typer.Argument(metavar="JOB", help="Name of a job.")]
 Task = Annotated[str | None, typer.Option(metavar="TASK", help="Only this one, such as worker-1, or a role.")]
 
 
-def connected(kubeconfig: Path | None, context: str | None, namespace: str | None) -> Cluster:
+def connected(kubeconfig: Path | None, context: str | None, namespace: str | None) -> "Cluster":
     """The cluster of these options."""
     from dtjob.client.cluster import connect
 

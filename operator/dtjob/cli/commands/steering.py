@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The arguments of commands that change jobs of a cluster, or bring something out of them."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 from typing import Annotated

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The arguments of `dtjob submit`."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -78,7 +76,7 @@ def submit(
 
 
 def _submit(
-    submission: Submission, printed: ManifestOutput | None, follow: bool, connect: Callable[[], Cluster]
+    submission: Submission, printed: ManifestOutput | None, follow: bool, connect: "Callable[[], Cluster]"
 ) -> None:
     """Create the objects, or print them in this form."""
     from dtjob.cli.script import Script, is_script

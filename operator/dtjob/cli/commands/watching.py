@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The arguments of commands that watch jobs of a cluster."""
 
-from __future__ import annotations
-
 import json
 import sys
 from enum import StrEnum

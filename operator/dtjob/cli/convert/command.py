@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`dtjob convert`: reads TFJobs, and gives dtjobs with a line for each thing that is lost."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass

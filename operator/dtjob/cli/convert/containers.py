@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Containers of a TFJob's template: variables, amounts of resources, and ports."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from dtjob.api.spec.network import Network

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """restartPolicy and backoffLimit of a TFJob as a failurePolicy."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

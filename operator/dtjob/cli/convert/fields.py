@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads blocks of a TFJob by type, and says which fields kubeflow.org/v1 does not have."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a conversion says beside its result: a line for each field without a home or with another meaning."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 

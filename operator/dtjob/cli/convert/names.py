@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names that a TFJob's operator gives, inside a pod template: labels of its pods, and hosts."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`--program`: the command of a TFJob's containers as the program of dtjob's trainer."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Sequence

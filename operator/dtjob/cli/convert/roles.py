@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The roles of a TFJob, and the strategy that has them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

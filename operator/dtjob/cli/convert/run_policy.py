@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """runPolicy and successPolicy of a TFJob: how long the job lives, what ends it, and who runs it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """runPolicy.schedulingPolicy of a TFJob as `scheduling`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from dtjob.api.spec.replica_specs import Role

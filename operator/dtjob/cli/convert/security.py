@@ -4,8 +4,6 @@
 A key that a template sets to null is left to the cluster, so that a converted job runs as before.
 """
 
-from __future__ import annotations
-
 from dtjob.cli.convert.fields import Fields, mapping
 from dtjob.cli.convert.findings import Findings
 from dtjob.objects.pod.security import CONTAINER_SECURITY, POD_SECURITY

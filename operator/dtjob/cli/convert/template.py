@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A pod template of a TFJob as one of dtjob: what belongs to dtjob is taken out, and the rest stays."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """One TFJob of kubeflow.org/v1 as a DistributedTrainingJob. docs/start/tfjob.md lists each field."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

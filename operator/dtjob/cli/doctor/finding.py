@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """One thing that was looked at. Pure."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 

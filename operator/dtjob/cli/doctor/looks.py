@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `dtjob doctor` looks at, one function for each thing."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from itertools import pairwise

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`dtjob check`: asks with the operator's own client and rights whether a cluster serves jobs; `helm test` runs it."""
 
-from __future__ import annotations
-
 import asyncio
 
 from dtjob.api.job import KIND

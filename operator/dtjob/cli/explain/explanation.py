@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`dtjob explain`: what a job would be in a cluster, without one."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `dtjob explain` says of where a job's pods go, and whether they go there together."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from dtjob.api.job import Job

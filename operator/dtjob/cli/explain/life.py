@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `dtjob explain` says of a job's life: suspension, queue, deadlines, elastic workers, its stay after the end."""
 
-from __future__ import annotations
-
 from dtjob.api.counted import counted
 from dtjob.api.job import Job
 from dtjob.objects import kueue

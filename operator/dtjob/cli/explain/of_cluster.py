@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a cluster says of the jobs that it runs: the namespace, and what its operator fills in."""
 
-from __future__ import annotations
-
 from dtjob.api.job import Job
 from dtjob.cli.bad_input import BadInput
 from dtjob.cli.default_options import defaults

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `dtjob explain` says of failures: the rules that hold, in their order, the built-in ones last."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads Kubernetes manifests from files, folders and standard input: streams of documents and lists of kind List."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

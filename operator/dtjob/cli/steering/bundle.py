@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`dtjob debug-bundle`: what somebody needs who looks into a problem, in one archive. Secrets are left out."""
 
-from __future__ import annotations
-
 import asyncio
 import io
 import json

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """suspend, resume, scale, restart and delete."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`dtjob fetch`: models, checkpoints and events out of the claim or the bucket of a job."""
 
-from __future__ import annotations
-
 import json
 import re
 import tarfile

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A pod beside a job that reads its checkpoints: the pod of its chief with another command, and nothing to train."""
 
-from __future__ import annotations
-
 import contextlib
 import secrets
 import time

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`dtjob tensorboard`: TensorBoard beside the checkpoints of a job, at a port of this machine."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 from collections.abc import Callable

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`dtjob submit`: creates the files and the job in a cluster."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which files of a folder stay at home: those of .dtjobignore, in the form of .gitignore, and what nobody needs."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

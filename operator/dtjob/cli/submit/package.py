@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The files of a program as a ConfigMap: a script as it is, a folder as an archive."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import io

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the command line says of a submission. Imports nothing that takes time."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The job of a script for a cluster, as a manifest."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from typing import Any

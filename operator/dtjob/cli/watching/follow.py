@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Follows a job to its end: its logs, and each change of its phase."""
 
-from __future__ import annotations
-
 import sys
 
 from dtjob.api.names import KIND

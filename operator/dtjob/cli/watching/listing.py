@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`dtjob list`: the jobs of a namespace, or of all. Pure but for the call."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any

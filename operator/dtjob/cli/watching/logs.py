@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`dtjob logs`: the logs of all tasks at once, each line with its task."""
 
-from __future__ import annotations
-
 import heapq
 import os
 import sys

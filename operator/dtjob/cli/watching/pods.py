@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The pods of a job, by task and attempt."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the supervisor of each task says of it (docs/contract.md): its state, its step and its speed."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`dtjob top`: a job of a cluster as it trains: a live view on a terminal, else a line for each change."""
 
-from __future__ import annotations
-
 import contextlib
 import sys
 import threading

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`dtjob wait`: until a job is as one wants it, with an exit code for scripts."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Mapping

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A job's status in words, from the job as the API server has it. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Backoff: how long to wait before something that failed is tried again."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

@@ -7,8 +7,6 @@ ones take what the API server has to spare, told by how long its answers take be
 tells a network's queues. An API server with cores to spare is asked as much as ever; a large job alone has no share.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Hashable
 

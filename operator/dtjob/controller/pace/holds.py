@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Holds: creates that were refused, and when each may be tried again."""
 
-from __future__ import annotations
-
 from collections.abc import Set
 from dataclasses import dataclass
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pace: how long events are gathered, and how often progress is written. Both grow with the number of objects."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 SHORTEST_GATHER_SECONDS = 0.1

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Repair limit: how often an object is repaired. Somebody else may change it back each time, such as a GitOps tool."""
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Hashable
 from datetime import datetime, timedelta

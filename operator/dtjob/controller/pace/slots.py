@@ -6,8 +6,6 @@ of its own. Its turn alone would not help: what is under way queues in the API s
 calls there, as many as keep an API server busy, and fewer while small jobs make theirs (`giving_way.py`).
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter, OrderedDict, deque
 from collections.abc import Hashable, Iterator
@@ -39,7 +37,7 @@ class Slots:
         """The jobs in the order in which they are served, with who waits of each."""
         self._looks_again = False
 
-    def of(self, key: JobKey, kind: str) -> _Slot:
+    def of(self, key: JobKey, kind: str) -> "_Slot":
         """A slot for a call of this job, to be held by `async with`. Calls of one `kind` take equally long in the same
         namespace."""
         return _Slot(self, key, (key[0], kind))

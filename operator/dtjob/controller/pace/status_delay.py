@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Status delay: how long a status waits that is not urgent (`plan/urgency.py`)."""
 
-from __future__ import annotations
-
 import math
 
 from dtjob.controller.cluster import JobKey

@@ -7,8 +7,6 @@ has it is queued again when the worker is done. Without the second rule every po
 Unlike there, some keys go before others: a job that trains and has lost a pod need not wait for hundreds of new ones.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import heapq

@@ -2,8 +2,6 @@
 """What is wrong with single fields of a manifest, each as one sentence with the field's dotted path; and entries of a
 list that have the keys, by which server-side apply merges them, of an entry before them."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ JobSet's and RayJob's, and those that dtjob had before v1beta1.
 An API server says of each that the field is unknown. `dtjob validate` and `dtjob run` say this too.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -4,8 +4,6 @@
 To make it from the models takes a fifth of the time of a command.
 """
 
-from __future__ import annotations
-
 import json
 import pkgutil
 from functools import cache

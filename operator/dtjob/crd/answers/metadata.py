@@ -4,8 +4,6 @@
 The definition says nothing of it: an API server checks it for every kind alike.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator

@@ -4,8 +4,6 @@
 A line begins with a type. Of its fields, `[x]` is a list of x, and `{x}` has names with values x.
 """
 
-from __future__ import annotations
-
 VERSION = "1.37"
 
 FIELDS = """

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What would keep a job's pods from being created though the definition takes it, for want of room for such rules."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from dtjob.api.spec.pod_template import CHECKPOINT_VOLUME, CLUSTER_VOLUME, SOURCE_VOLUME

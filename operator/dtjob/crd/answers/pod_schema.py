@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What Kubernetes takes in a pod, as a schema: fields and types, also of the parts that the definition leaves open."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from typing import Any

@@ -5,8 +5,6 @@ The test of refusals sends every manifest of its table both ways and wants the s
 sent too (tests/cluster/test_mutations.py).
 """
 
-from __future__ import annotations
-
 import json
 
 from pydantic import ValidationError

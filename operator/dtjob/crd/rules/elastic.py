@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rules about elastic workers: their bounds, and what they need."""
 
-from __future__ import annotations
-
 from dtjob.crd.rule import Reason, Rule
 
 _POLICY = "self.elasticPolicy"

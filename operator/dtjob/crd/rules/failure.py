@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rules about `failurePolicy`: its rules, as a Job's podFailurePolicy has them, and its stall timeout."""
 
-from __future__ import annotations
-
 from dtjob.api.spec.failure_rules import ConditionStatus, RuleAction
 from dtjob.api.spec.replica_specs import Role
 from dtjob.crd.rule import Reason, Rule

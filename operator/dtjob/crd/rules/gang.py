@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rules about gangs, and about labels of nodes that bring pods near each other."""
 
-from __future__ import annotations
-
 from dtjob.api.spec.replica_specs import MAX_REPLICAS, Role
 from dtjob.api.spec.scheduling import GangProvider
 from dtjob.crd.rule import Reason, Rule

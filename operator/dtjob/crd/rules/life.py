@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rules about a job's life: manager, deadlines, whose end ends it, and the time in which a pod may save."""
 
-from __future__ import annotations
-
 from dtjob.api.job import CONTROLLER, SuccessPolicy
 from dtjob.api.spec.checkpoint import Checkpoint, MountOn
 from dtjob.api.spec.pod_template import TRAINING_CONTAINER

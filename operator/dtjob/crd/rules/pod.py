@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rules about pod templates: what belongs to dtjob in a pod, what a template says twice, and ports."""
 
-from __future__ import annotations
-
 from dtjob.api.job import GROUP, MANAGED_BY_LABEL
 from dtjob.api.spec.network import Network
 from dtjob.api.spec.pod_template import TRAINING_CONTAINER

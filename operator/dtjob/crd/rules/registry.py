@@ -5,8 +5,6 @@ Each rule stands once in a file beside this one, in CEL. `definition.py` puts it
 `answers/problems.py` asks it of a manifest.
 """
 
-from __future__ import annotations
-
 from dtjob.api.job import Spec
 from dtjob.crd.rule import CHANGEABLE, Rule, Unchanging
 from dtjob.crd.rules.elastic import ELASTIC_RULES

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rules about requests and limits, and about the slices of strategy TPU."""
 
-from __future__ import annotations
-
 from dtjob.api.spec.strategy import LOCAL_TPU, TPU_RESOURCE
 from dtjob.crd.rule import Reason, Rule
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rules about the job's name, its strategy and the roles that the strategy takes."""
 
-from __future__ import annotations
-
 from dtjob.api.spec.replica_specs import MAX_REPLICAS, Role
 from dtjob.api.spec.strategy import Strategy
 from dtjob.crd.rule import Reason, Rule

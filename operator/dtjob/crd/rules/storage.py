@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rules about where checkpoints are kept, and about mounts: each names a volume that the pod has."""
 
-from __future__ import annotations
-
 from dtjob.api.spec.pod_template import CHECKPOINT_VOLUME, CLUSTER_VOLUME, SHARED_MEMORY_VOLUME, SOURCE_VOLUME
 from dtjob.api.spec.volume_sources import MAY_BE_READ_ONLY, READ_ONLY_SOURCES, VOLUME_SOURCES
 from dtjob.crd.rule import Reason, Rule

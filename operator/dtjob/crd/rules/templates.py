@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A role's pod template and its training container, in CEL."""
 
-from __future__ import annotations
-
 from dtjob.api.spec.pod_template import TRAINING_CONTAINER
 from dtjob.crd.rule import Reason, Rule
 

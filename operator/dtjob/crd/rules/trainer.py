@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rules about what the trainer is told: program, checkpoints, strategy options, ports; and about the failure policy."""
 
-from __future__ import annotations
-
 from dtjob.api.spec.checkpoint import Checkpoint
 from dtjob.api.spec.failure_policy import Backoff
 from dtjob.api.spec.strategy import Strategy

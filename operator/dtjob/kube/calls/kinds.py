@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The kinds of objects that are asked for: their API versions and paths, and the resource that a path is about."""
 
-from __future__ import annotations
-
 from dtjob.api.job import API_VERSION, KIND, PLURAL
 from dtjob.objects import gangs, kueue
 from dtjob.objects.manifest import Manifest

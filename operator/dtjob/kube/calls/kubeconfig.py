@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which cluster: that of a kubeconfig, or that of the pod in which the operator runs."""
 
-from __future__ import annotations
-
 import os
 
 import yaml

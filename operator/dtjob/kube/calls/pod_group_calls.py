@@ -4,8 +4,6 @@
 The version of Kubernetes' own API is asked for when it is first needed. It is kept while it is served.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Awaitable, Callable

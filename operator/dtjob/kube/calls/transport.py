@@ -5,8 +5,6 @@ The transport of the `kubernetes` client looks at each request for what only oth
 with the standard library. Its configuration is taken as it is: certificates, proxy, the server's name.
 """
 
-from __future__ import annotations
-
 import contextlib
 from asyncio import sslproto
 from collections.abc import Mapping

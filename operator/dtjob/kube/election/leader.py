@@ -7,8 +7,6 @@ between calls only; it reads the wall clock, so that setting the clock makes two
 instead of from the question; it writes local time as UTC; and it never releases.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import os

@@ -7,8 +7,6 @@ for its whole duration on its own clock; the leader stops after two thirds of th
 however far apart they are set.
 """
 
-from __future__ import annotations
-
 import math
 from datetime import UTC, datetime
 from typing import Any

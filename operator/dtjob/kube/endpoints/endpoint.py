@@ -6,8 +6,6 @@ these things was *attempted* in time. An API server that is away is no reason to
 watches the lease is alive.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager

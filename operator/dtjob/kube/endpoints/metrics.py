@@ -5,8 +5,6 @@ What happens is counted when it happens (`Observer`); what is, such as jobs by p
 somebody asks, so nothing is left of a job that went.
 """
 
-from __future__ import annotations
-
 import platform
 import time
 from collections import Counter as Counts

@@ -6,8 +6,6 @@ of the requests under way, those that did not answer the last request have a sha
 stays silent is asked ever less often.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections import defaultdict

@@ -6,8 +6,6 @@ counted once more. Of one reason, at most ten different events are recorded with
 counted as one.
 """
 
-from __future__ import annotations
-
 import secrets
 from collections import OrderedDict
 from collections.abc import Iterable

@@ -5,8 +5,6 @@ Nobody waits until an event is recorded. An event is a call like any other. Were
 would come a call later, of many new jobs each as much later as their events take the API server.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging

@@ -9,8 +9,6 @@ annotations, and block deletion while the operator is away. No `on.probe`: kopf 
 an operator that stands by does not run it (`endpoint.py`).
 """
 
-from __future__ import annotations
-
 import dataclasses
 import logging
 from collections.abc import Callable, Iterable

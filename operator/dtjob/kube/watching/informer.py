@@ -6,8 +6,6 @@ event or in a bookmark. If the API server no longer knows what came after that v
 again. A LIST also removes: an object that is older than the LIST, and is not in it, has been deleted.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Container, Sequence

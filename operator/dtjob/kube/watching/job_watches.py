@@ -8,8 +8,6 @@ started again whenever other namespaces are to be watched, and whenever it ended
 it cancels every task of the process that is younger than itself, whoever made it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import os

@@ -5,8 +5,6 @@ A namespace that is deleted takes the operator's role in it along. Its watches a
 that, and begun again when it answers.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence

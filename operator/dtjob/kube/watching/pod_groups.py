@@ -4,8 +4,6 @@
 One that was deleted is made again, and one that was left behind goes. A cluster without gangs is asked nothing.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Sequence

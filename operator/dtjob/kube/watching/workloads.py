@@ -4,8 +4,6 @@
 Where there is no Kueue, the API server is only asked whether it has it by now.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Sequence

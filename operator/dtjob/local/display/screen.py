@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where a run is told: a live view on a terminal, else lines; the reconciler's log goes to a file."""
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import os

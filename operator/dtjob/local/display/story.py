@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The run in sentences: what is worth a line, from one look at the run to the next."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The end of a run: one JSON object, and the same for people. Pure."""
 
-from __future__ import annotations
-
 import math
 import shlex
 import signal

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The live view: a run as a rich renderable. Pure: from a snapshot and the latest lines of the story."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The loopback addresses that stand for the tasks' host names, chosen once for the life of a run."""
 
-from __future__ import annotations
-
 import random
 import socket
 from collections.abc import Iterable
@@ -40,7 +38,7 @@ class Addresses:
     ports: dict[str, Ports]
 
     @classmethod
-    def choose(cls, job: Job) -> Addresses:
+    def choose(cls, job: Job) -> "Addresses":
         """Free ports for every task. Raises NoFreePorts."""
         hostnames = [topology.hostname(job, task) for task in topology.tasks(job)]
         free = iter(free_ports(3 * len(hostnames)))

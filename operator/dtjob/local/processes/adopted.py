@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A child process that another process forked for us: ours since its parent ended (see launcher.py)."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A launcher that is there before the manifest is read: it imports TensorFlow while dtjob imports what reads it."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib.util
 import os

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A pod manifest as a local command: what the kubelet would do with the training container. Pure."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

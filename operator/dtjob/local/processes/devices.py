@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which GPUs of this machine each task of a run sees. Pure but for the look at the driver's directory."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 

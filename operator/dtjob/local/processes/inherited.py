@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a task has of dtjob's own environment. Pure; imports nothing, as it is asked before anything else."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 _NOT = ("DTJOB_", "TF_CONFIG")

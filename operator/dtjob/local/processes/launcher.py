@@ -5,8 +5,6 @@
 a socket (docs/contract.md). It answers for one environment: what is read at import time must be that of the tasks.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import json

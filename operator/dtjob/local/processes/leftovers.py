@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processes of a pod that outlived its supervisor: found by their environment, as a container's end would take them."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

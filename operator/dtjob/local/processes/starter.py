@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Starts the processes that stand for pods: forked from a launcher that has their environment, or by themselves."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from collections.abc import Iterable

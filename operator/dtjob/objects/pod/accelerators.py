@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a pod needs for GPUs and TPUs, beyond what the user's template says."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from math import prod
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The environment of a training container: the variables of docs/contract.md."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -6,8 +6,6 @@ The seconds of `preStop.sleep` are known, and what no template says otherwise is
 refused where there is something to save.) What `kubectl delete --grace-period` asks for is known to the kubelet alone.
 """
 
-from __future__ import annotations
-
 from dtjob.api.job import Job
 from dtjob.api.spec.pod_template import TRAINING_CONTAINER, PodSpec
 from dtjob.objects.topology import Task

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether a job's checkpoints outlive the pod that writes them, as far as its manifest tells."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

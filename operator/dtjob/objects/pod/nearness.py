@@ -4,8 +4,6 @@
 The evaluator is left out of it: no step waits for it.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from dtjob.api.job import Job

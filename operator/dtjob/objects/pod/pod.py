@@ -5,8 +5,6 @@ Three kinds of fields meet here: ours (the CRD refuses them in a template), defa
 token mount, tolerations of a lost node), and merged ones (security contexts, env, volumes, ports, labels).
 """
 
-from __future__ import annotations
-
 from copy import deepcopy
 from typing import Any
 

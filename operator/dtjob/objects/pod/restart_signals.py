@@ -5,8 +5,6 @@ A new pod takes longer, and gains nothing if the process had trained well. If a 
 names the signal: then the container ends, and `plan/failure/rules.py` asks the rule.
 """
 
-from __future__ import annotations
-
 import signal
 
 from dtjob.api.job import Job

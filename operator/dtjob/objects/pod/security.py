@@ -6,8 +6,6 @@ cluster, as some choose the users of pods themselves. What the template asks for
 takes those of our values away that would contradict it, since such a pod is refused or never starts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

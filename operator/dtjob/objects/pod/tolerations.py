@@ -4,8 +4,6 @@
 Kubernetes gives every pod 300 s (its admission plugin DefaultTolerationSeconds), in which the whole group would wait.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 NODE_LOST_SECONDS = 30

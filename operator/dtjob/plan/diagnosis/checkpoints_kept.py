@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checkpoints kept: a condition says whether checkpoints outlive the chief's pod."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 from dtjob.objects.pod.keeping import keeping

@@ -5,8 +5,6 @@ A pod that is slow to start waits for a volume, a ConfigMap, an image or an init
 which, and the events of its kubelet do. They are read for one pod of a job, now and then.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import islice

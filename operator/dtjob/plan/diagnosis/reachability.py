@@ -9,8 +9,6 @@ that its group waits for and has not heard for 30 s (docs/contract.md: `unreache
 run. The operator knows that.
 """
 
-from __future__ import annotations
-
 from collections.abc import Container, Mapping
 from datetime import datetime, timedelta
 from typing import Any

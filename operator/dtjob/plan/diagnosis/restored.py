@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Restored: from which step training really continued, as the chief reports it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -5,8 +5,6 @@ A cluster spec cannot change in a container that runs, so all that train are mad
 suspension does, and made when all have ended. Both halves are written ahead. Nothing is counted or charged for it.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 from functools import partial
 

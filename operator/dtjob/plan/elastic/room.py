@@ -5,8 +5,6 @@ A lower `count` is followed at once; a higher one, and one that there was no roo
 room: so training never stops for workers that do not come. `resize.py` carries a change out.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Incidents: failures that belong together, the budget of restarts that they use up, and the backoff."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 
 from dtjob.api.spec.failure_policy import Backoff

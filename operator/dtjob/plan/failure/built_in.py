@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The built-in failure rules. `dtjob explain` shows them, so that this file imports nothing that takes time."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from dtjob.api.spec.failure_rules import RuleAction

@@ -5,8 +5,6 @@ It also reads the evidence: what a pod shows of its failure, as the criteria of 
 `plan/record/failure.py` has the enum `Cause`, and which causes use up the budget of restarts.
 """
 
-from __future__ import annotations
-
 import re
 import signal
 from collections.abc import Iterator, Mapping

@@ -4,8 +4,6 @@
 No pod shows them. The chief's supervisor tells of those of all its group, and each is counted and told once.
 """
 
-from __future__ import annotations
-
 from dtjob.api.status.internal import Crashes
 from dtjob.plan.draft import Draft
 from dtjob.plan.record.failure import Cause

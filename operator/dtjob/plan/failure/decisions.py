@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Decisions about tasks whose pods have ended or are gone. `write_ahead.py` writes each into the status."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 

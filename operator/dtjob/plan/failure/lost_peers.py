@@ -5,8 +5,6 @@ Under our supervisor the loss of a peer never ends a container, save after sever
 user's own ends with whatever code its program has for it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Set
 from datetime import datetime, timedelta
 

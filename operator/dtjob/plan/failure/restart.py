@@ -4,8 +4,6 @@
 The functions return decisions (`decisions.py`). `write_ahead.py` writes these into the status.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta

@@ -2,8 +2,6 @@
 """Failure rules: what is done about a failure. The first of failurePolicy.rules that matches decides. If none matches,
 the built-in rules decide."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 

@@ -12,8 +12,6 @@ makes the second a first: memory, volumes and nodes may have been changed meanwh
 operator looked, in a pod that is gone by now, shows in the checkpoint that later pods go on from, and else not at all.
 """
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Iterable, Mapping
 from typing import Any

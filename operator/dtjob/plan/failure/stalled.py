@@ -6,8 +6,6 @@ rendezvous, or has ended its own container over it. That a status cannot be read
 others tell, while its own word cannot be had.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any

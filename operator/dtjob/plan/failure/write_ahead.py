@@ -4,8 +4,6 @@
 A crash after that costs nothing: the next plan finds tasks at attempts that have no pods yet, and makes those.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from dtjob.api.phase import Phase

@@ -4,8 +4,6 @@
 They are the job's own, and end it whether or not anything happens to it.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 

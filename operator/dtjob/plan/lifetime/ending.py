@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The end of a job: how it fails for good, which pods are deleted afterwards, and when the job itself is."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 
 from dtjob.api.job import KIND, CleanPodPolicy, Job

@@ -4,8 +4,6 @@
 Only one with our supervisor, which ends when it has evaluated that; of another image's nobody knows whether it ends.
 """
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 
 from dtjob.api.phase import Phase

@@ -2,8 +2,6 @@
 """Phase: the phase of a job that has not ended, with its reason and message. If neither the job nor the operator names
 an image, the job waits for one."""
 
-from __future__ import annotations
-
 from dtjob import times
 from dtjob.api.phase import Phase
 from dtjob.api.status.status import Status

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Success: the chief task exits with 0, or under AllWorkers the chief and all workers do."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -7,8 +7,6 @@ ends while a job is suspended is no failure. When it goes on each task gets a ne
 before, which may still be ending somewhere, is taken for its own.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from dtjob.api.phase import Phase

@@ -8,8 +8,6 @@ clock of its own that only runs forward, and gets no more than there is. The tim
 was at before. While a supervisor cannot be read, it is unknown. A later report may still account for either.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -75,13 +73,13 @@ class Goodput:
         """The ratio in whole percent, rounded down."""
         return None if self.ratio is None else math.floor(100 * self.ratio + 1e-6)
 
-    def plus(self, part: Part, seconds: float) -> Goodput:
+    def plus(self, part: Part, seconds: float) -> "Goodput":
         """With more time under one part; never below zero."""
         value = max(0.0, self.seconds.get(part, 0.0) + seconds)
         return replace(self, seconds={**self.seconds, part: value})
 
     @classmethod
-    def of(cls, status: Status, now: datetime) -> Goodput | None:
+    def of(cls, status: Status, now: datetime) -> "Goodput | None":
         """What the status tells of it; None if nothing is counted yet. Where it does not tell how far it is counted,
         it is counted on from now."""
         said, counted = status.goodput, status.internal.goodput

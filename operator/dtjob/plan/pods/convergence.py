@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Convergence: the calls that make and delete pods and shared objects until they are as they should be."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from dtjob.api.job import Job

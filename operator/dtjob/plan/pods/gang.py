@@ -7,8 +7,6 @@ has finished is no longer waited for: the PodGroup asks for no more than are lef
 (Kubernetes 1.36), pods that could not be enough for it stay outside and are bound each by itself.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from dtjob.api.counted import counted

@@ -5,8 +5,6 @@ A watch by label says DELETED of an object whose label somebody has removed. Bef
 server is asked for it by name, which nobody can change. That holds for pods of every task.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 
 from dtjob.api.job import Job

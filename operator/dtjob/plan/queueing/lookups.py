@@ -10,8 +10,6 @@ its end is told to nobody, the API server is asked for its Workload by name, whi
 counts, and gets its label back. As long as it has none, each look asks anew: nothing else tells of an eviction.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

@@ -8,8 +8,6 @@ observed decides each step, so that one that was cut off is done again. Steps an
 controllers of jobs (v0.19, pkg/controller/jobframework/reconciler.go).
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import timedelta
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which pods of a job use the quota that it has in a queue of Kueue, and which tasks need none any more."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import datetime
 

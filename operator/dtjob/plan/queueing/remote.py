@@ -6,8 +6,6 @@ makes the job. MultiKueue then copies the job and the Workload to a cluster with
 the Workload up (`kueue.PREBUILT`), and copies the job's status back: here nobody else writes it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any

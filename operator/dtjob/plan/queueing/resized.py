@@ -7,8 +7,6 @@ step each for a Workload whose annotations say so (ElasticJobsViaWorkloadSlices,
 it is off there has to be quota for both, and fewer workers queue anew).
 """
 
-from __future__ import annotations
-
 from dtjob.api.job import Job
 from dtjob.api.spec.replica_specs import Role
 from dtjob.api.status.placement import QueueEntry

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a job in a queue waits for, in words, and what is done about its Workload meanwhile."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from dtjob.api.job import Job

@@ -6,8 +6,6 @@
 container before a first step, in the words that it had left for that.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping
@@ -66,7 +64,7 @@ class ProgramEnd:
     """The log's last lines, as the termination message has them."""
 
     @classmethod
-    def of(cls, message: str) -> ProgramEnd:
+    def of(cls, message: str) -> "ProgramEnd":
         """What a termination message tells; nothing but itself where no supervisor has written into it."""
         if _killed_before_its_first_step(message):
             return cls(stepped=False)
@@ -197,7 +195,7 @@ class Cause(StrEnum):
         return list(Cause).index(self)
 
     @classmethod
-    def known(cls, word: str) -> Cause | None:
+    def known(cls, word: str) -> "Cause | None":
         """The cause of this name; None for any other word."""
         return next((cause for cause in cls if cause == word), None)
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Changes of the status: phase, conditions, counts of restarts, and attempts. Which conditions a job has."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, NamedTuple

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is observed of one job: objects, reports, silent supervisors, Events of pods, and the state of each task."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Set
 from dataclasses import dataclass, field
@@ -39,9 +37,9 @@ class Children:
     objects: tuple[Manifest, ...] = ()
     reports: Mapping[str, dict[str, Any]] = field(default_factory=dict)
     problems: Mapping[str, str] = field(default_factory=dict)
-    silences: Mapping[str, Silence] = field(default_factory=dict)
+    silences: "Mapping[str, Silence]" = field(default_factory=dict)
     """Supervisors that run and whose status cannot be read, by task id."""
-    pod_event: PodEvent | None = None
+    pod_event: "PodEvent | None" = None
     """What was read last of a pod's own events."""
     gone: Set[str] = frozenset()
     kueue: Kueue = Kueue.IGNORED
@@ -49,7 +47,7 @@ class Children:
     read: Mapping[tuple[str, str], Manifest | None] = field(default_factory=dict)
     """Objects that are not the job's and were just read, by kind and name; None: there is none of this name."""
 
-    def found(self, *keys: Key) -> list[Manifest | None]:
+    def found(self, *keys: "Key") -> list[Manifest | None]:
         """The answers about these objects; None for one that is not there. Raises Unread for those not read yet."""
         if unread := [key for key in keys if key not in self.read]:
             raise Unread(objects=unread)
@@ -100,7 +98,7 @@ class TaskView(NamedTuple):
         *,
         supervised: bool = False,
         done: bool = False,
-    ) -> TaskView:
+    ) -> "TaskView":
         """The task as it is at `now`. `done`: this attempt is known to have ended well, wherever its pod is now."""
         pod = next((pod for pod in pods if facts_of(pod).attempt == attempt), None)
         if done:
@@ -109,7 +107,7 @@ class TaskView(NamedTuple):
             state = PodState.MISSING if pod is None else state_of(pod, now, supervised=supervised)
         return cls(task, attempt, pods, pod, state, supervised)
 
-    def at(self, attempt: int, finished: Mapping[str, int], now: datetime) -> TaskView:
+    def at(self, attempt: int, finished: Mapping[str, int], now: datetime) -> "TaskView":
         """The same task at another attempt."""
         done = finished.get(self.task.id) == attempt
         return TaskView.of(self.task, attempt, self.pods, now, supervised=self.supervised, done=done)

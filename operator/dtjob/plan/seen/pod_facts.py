@@ -5,8 +5,6 @@ A job of 4,000 pods is planned for at nearly every event of one of them, and wal
 most of what that would cost. All of it depends on the pod alone and not on the time.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -56,7 +54,7 @@ class PodFacts:
         return self.phase in POD_ENDED
 
     @classmethod
-    def read(cls, pod: Manifest) -> PodFacts:
+    def read(cls, pod: Manifest) -> "PodFacts":
         """The facts of a pod as an API server gives it."""
         metadata, status = pod["metadata"], pod.get("status") or {}
         containers = status.get("containerStatuses") or ()

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Progress: the blocks `progress`, `checkpoint` and `evaluation` of the status, from reports."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta

@@ -6,8 +6,6 @@ its schema does not take, or that makes the status too large. So values of the r
 others.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Mapping

@@ -5,8 +5,6 @@ All but the spec goes by the number of workers in the group that is there: `size
 its tasks, their cluster spec and their ConfigMap.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -46,7 +44,7 @@ class Situation:
     defaults: Defaults = NO_DEFAULTS
 
     @classmethod
-    def of(cls, job: Job, children: Children, now: datetime, defaults: Defaults = NO_DEFAULTS) -> Situation:
+    def of(cls, job: Job, children: Children, now: datetime, defaults: Defaults = NO_DEFAULTS) -> "Situation":
         """The situation of the job, from its status and what is observed of its children."""
         written = Status.read(job.status)
         if not written.has_memory:
@@ -67,7 +65,7 @@ class Situation:
         status = say_accepted(with_progress(job, status, reports, now), now)
         return cls(job, children, views, reports, written, status, now, defaults)
 
-    def with_status(self, status: Status) -> Situation:
+    def with_status(self, status: Status) -> "Situation":
         """The same moment with another status; only tasks that it gives another attempt are looked at again."""
         attempts, finished = status.internal.attempts, status.internal.finished
         if attempts == self.status.internal.attempts:
@@ -79,7 +77,7 @@ class Situation:
         )
         return replace(self, status=status, views=_without_ignored(views, status))
 
-    def resized(self, status: Status) -> Situation:
+    def resized(self, status: Status) -> "Situation":
         """The same moment with a group of as many workers as this status says."""
         job = sized(self.group_job, status.workers)
         views = view_tasks(job, self.children, status.internal.attempts, self.now, status.internal.finished)

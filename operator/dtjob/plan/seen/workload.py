@@ -6,8 +6,6 @@ nobody's change is overwritten. What each step writes is what Kueue's own contro
 pkg/controller/jobframework).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A pod that does nothing and takes a node's processors, so that there is no room for others."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 
 from tests.e2e.jobs.support.volumes import python_pod

@@ -4,8 +4,6 @@
 Starting TensorFlow takes most of what a test of a running job takes. What one test counts it counts from its beginning.
 """
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 from dtjob import times

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The operator on the cluster as its users have it: installed by helm, running in a pod under its own rights."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -10,8 +10,6 @@
 A wait that is not fulfilled says what it waited for and how job and pods stand.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections import Counter

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The digits example, which trains until a test says that it is enough: no test guesses how fast its machine is."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.e2e.jobs.support.training_job import TrainingJob, digits

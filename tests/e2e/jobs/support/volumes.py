@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a job left on its volume, looked at from a pod that mounts the same claim."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What holds for every block of the manifest."""
 
-from __future__ import annotations
-
 import inspect
 import subprocess
 import sys

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob.api.counted: one thing has no plural."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

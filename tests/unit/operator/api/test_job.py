@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The manifest as a whole."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The forms of labels (tests/refusals/metadata.py has an API server's answers to more of them)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kubernetes' metadata: the names of its fields."""
 
-from __future__ import annotations
-
 from dtjob.api.object_meta import ManagedFields, ObjectMeta
 
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Phases are words of the API: they, and which of them end a job, do not change."""
 
-from __future__ import annotations
-
 import json
 
 from dtjob.api.phase import ENDED, Phase

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command line as its user meets it: a job's file, and `dtjob` with its exit code and what it says."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The job that the tests of the command line begin with."""
 
-from __future__ import annotations
-
 GOOD = """
 apiVersion: training.dtjob.dev/v1beta1
 kind: DistributedTrainingJob

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`--default-image`, `--default-pod-label` and `--default-gang-provider`."""
 
-from __future__ import annotations
-
 import pytest
 
 from dtjob.cli.bad_input import BadInput

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `dtjob init` writes is valid, and overwrites nothing."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A file that leaves its job's name to the API server (tests/cluster/test_generated_name.py asks one)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The help has whole sentences, and says what a command cannot do alone."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from typer.testing import CliRunner

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A manifest's file: everything that can be wrong with it is a sentence and exit code 2."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command line: it begins quickly, and says what it has."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

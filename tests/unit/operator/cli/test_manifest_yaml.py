@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """YAML as kubectl reads it: the values are go-yaml's (tests/cluster/test_manifest_yaml.py asks kubectl itself)."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A user's mistake is one sentence and exit code 2, whichever command it was made with."""
 
-from __future__ import annotations
-
 import os
 import re
 import socket

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`dtjob operator`: its options, and a process that cannot begin."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

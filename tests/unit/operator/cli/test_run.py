@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`dtjob run`: what it refuses to begin. What it does is in tests/trainer."""
 
-from __future__ import annotations
-
 import signal
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`dtjob run` with a script in place of a manifest."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

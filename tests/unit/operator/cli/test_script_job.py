@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The job that `dtjob run` makes of a script."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`dtjob validate`: a sentence for each file, and for each thing that is wrong."""
 
-from __future__ import annotations
-
 import io
 import json
 import sys

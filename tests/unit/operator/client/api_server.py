@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A stand-in for an API server: it answers what a test says, and keeps what it was asked."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Iterator

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """An API server for a test, and a client of it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

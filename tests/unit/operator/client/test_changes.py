@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """One object as it changes."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

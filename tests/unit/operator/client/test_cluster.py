@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls to an API server: paths, pages, watches, and errors in words."""
 
-from __future__ import annotations
-
 import pytest
 
 from dtjob.client import connection

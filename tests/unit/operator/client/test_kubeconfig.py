@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The kubeconfig as kubectl reads it: merged files, contexts, tokens, passwords and plugins."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

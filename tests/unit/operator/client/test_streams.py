@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commands in pods and forwarded ports, against a stand-in that speaks the protocol of a kubelet."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import threading

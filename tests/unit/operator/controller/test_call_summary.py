@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is told of a plan that was carried out."""
 
-from __future__ import annotations
-
 from dtjob.controller.call_summary import CallSummary
 from dtjob.plan.actions import Event
 

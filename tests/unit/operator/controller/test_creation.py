@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Creating pods where the cluster refuses: how often it is asked, what is said, and what comes when it does no more."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager

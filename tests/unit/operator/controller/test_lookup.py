@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pods that the watch loses sight of, over the simulated cluster: asked for by name, and given their labels back."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any, cast
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The reconciler over the simulated cluster: order, refusals, conflicts and crashes at every single call."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from copy import deepcopy

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A job that was deleted, of which no watch has told: nothing is made for it, whatever of its objects is missing."""
 
-from __future__ import annotations
-
 from contextlib import closing
 
 import pytest

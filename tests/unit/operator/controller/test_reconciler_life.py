@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the reconciler does by itself about a job in which nothing happens, and about one that is not its own."""
 
-from __future__ import annotations
-
 from contextlib import closing
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The reconciler with a job in a queue over the simulated cluster: crashes at every single call of such a life."""
 
-from __future__ import annotations
-
 from contextlib import closing
 from typing import Any
 

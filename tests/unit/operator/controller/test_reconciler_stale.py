@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A job whose status is refused: as out of date, silent while that is nothing unusual, or as one call too many."""
 
-from __future__ import annotations
-
 from typing import Any, cast
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A status that the cluster refuses is written without what reports brought."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

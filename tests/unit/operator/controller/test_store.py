@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The store: what late, doubled and lost watch events leave in it."""
 
-from __future__ import annotations
-
 import gc
 from dataclasses import replace
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is kept of an object. That it is enough is shown by every test whose pods come out of a store: `guarded.py`."""
 
-from __future__ import annotations
-
 import json
 import sys
 import tracemalloc

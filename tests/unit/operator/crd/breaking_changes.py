@@ -4,8 +4,6 @@
 Rules in CEL are not compared: whether one is stricter than another cannot be told from its text.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rules on a change of a job, asked as an API server asks them. `problems` sees one file and asks none of them."""
 
-from __future__ import annotations
-
 import json
 
 from dtjob.crd import cel

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """CEL in Python says what an API server says. (`tests/cluster/test_refusal.py` asks a real one the same rules.)"""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

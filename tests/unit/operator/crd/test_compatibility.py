@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Changes of a definition that break its users are found, and additions are not."""
 
-from __future__ import annotations
-
 import subprocess
 from copy import deepcopy
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The CustomResourceDefinition: what an API server takes, with every rule at its place."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each field is described in short plain sentences, as `kubectl explain` and the reference page print them."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """One rule: the places that it is about, and when it is asked."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The models as a structural schema."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from copy import deepcopy
 from enum import StrEnum

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What of a suspended job's roles may change, as an API server has it too (tests/cluster/test_suspension.py)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """An API server that is a function of the test's."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any

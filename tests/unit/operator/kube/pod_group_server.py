@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A server of PodGroups, as the tests of their calls and their informers need one."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from typing import Any

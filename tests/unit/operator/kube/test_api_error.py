@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """An API server's refusals."""
 
-from __future__ import annotations
-
 import pytest
 
 from dtjob.kube.api_error import ApiError, error_of

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which modules an operator has, and that others can still have the rest."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The operator's process: how it waits at its start, and that it stops when it is told to."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import logging

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The calls of a cluster that is this machine, as far as they start no process."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """How a local run ends. Its processes are small programs in place of supervisors."""
 
-from __future__ import annotations
-
 import errno
 import signal
 import sys

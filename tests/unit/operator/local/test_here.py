@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-from __future__ import annotations
-
 from dtjob.api.job import CleanPodPolicy
 from dtjob.api.spec.replica_specs import Role
 from dtjob.api.status.activity import Activity

@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-from __future__ import annotations
-
 from dtjob.local import pod_status
 from dtjob.plan.seen import children
 from dtjob.plan.seen.children import PodState, state_of

@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-from __future__ import annotations
-
 from dtjob.local.recovery import Recoveries, counts
 from tests.unit.operator.builders import NOW, deleting, ended, job, pod
 

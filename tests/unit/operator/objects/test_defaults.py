@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The operator's default image and pod labels: who wins, and what a job is told that has no image."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What counts as drift of a shared object, what stays others', and what is kept of it."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 from typing import Any
 

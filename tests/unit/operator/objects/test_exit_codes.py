@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exit codes, held to docs/contract.md."""
 
-from __future__ import annotations
-
 import re
 import signal
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Workload that a queued job has."""
 
-from __future__ import annotations
-
 import pytest
 
 from dtjob.api.spec.replica_specs import Role

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The labels by which dtjob finds its own."""
 
-from __future__ import annotations
-
 from dtjob.objects import labels
 from tests.unit.operator import builders
 

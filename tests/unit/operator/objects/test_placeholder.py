@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A placeholder goes where the worker would go, and does nothing there."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from dtjob.objects import labels

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Quantities, added up exactly."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Service, ConfigMap and NetworkPolicy."""
 
-from __future__ import annotations
-
 import json
 
 from dtjob.objects import labels, shared, topology

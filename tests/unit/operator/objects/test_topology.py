@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names, hosts and TF_CONFIG."""
 
-from __future__ import annotations
-
 import pytest
 
 from dtjob.api.job import Job

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """One job's history as whole plans make it: its pods, what becomes of them, and what each plan does about it."""
 
-from __future__ import annotations
-
 import json
 from copy import deepcopy
 from datetime import datetime

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What users read in Events: situation, reason, and the whole sentence. Elsewhere tests assert the reason."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which tasks have done their part, over a job's life."""
 
-from __future__ import annotations
-
 import pytest
 
 from dtjob.plan.actions import Create

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where pods go, by flavours and admission checks."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

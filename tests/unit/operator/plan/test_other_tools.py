@@ -6,8 +6,6 @@ here. Argo's are label selectors whose keys are such paths. tests/cluster/test_o
 libraries of both.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any

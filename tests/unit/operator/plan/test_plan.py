@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """plan: what each situation asks for. What holds in every situation is in test_plan_properties.py."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is charged to a job, and what it costs it, through histories of whole plans."""
 
-from __future__ import annotations
-
 import json
 from copy import deepcopy
 from datetime import datetime, timedelta

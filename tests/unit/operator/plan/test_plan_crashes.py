@@ -5,8 +5,6 @@ Where `test_plan_properties.py` draws when it dies, here every moment has its tu
 one in twelve).
 """
 
-from __future__ import annotations
-
 import itertools
 import os
 from collections.abc import Callable

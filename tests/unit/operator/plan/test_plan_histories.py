@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Histories that the simulation has found, each by itself: `test_plan_properties.py` draws such ones."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager

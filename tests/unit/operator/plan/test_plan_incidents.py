@@ -2,8 +2,6 @@
 """When an incident begins and when it ends, through histories of whole plans: what is told and counted of the failures
 after the first."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

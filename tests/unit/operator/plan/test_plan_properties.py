@@ -6,8 +6,6 @@ each history everything is repaired, and each job must come to Running or to its
 said it would. CI runs the same histories each time; `make simulate` looks for new ones.
 """
 
-from __future__ import annotations
-
 import os
 from copy import deepcopy
 from datetime import timedelta

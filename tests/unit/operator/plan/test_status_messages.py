@@ -4,8 +4,6 @@
 A sentence that is in the status of a job is a row of `STATUSES`, and one of `status.workers` a row of `WORKERS`.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which change of a status may wait, and which jobs begin with their pods."""
 
-from __future__ import annotations
-
 import pytest
 
 from dtjob.api.job import Job

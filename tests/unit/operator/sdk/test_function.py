@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A function becomes a script that runs alone."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A job on this machine as an object, with a stand-in for `dtjob run`."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

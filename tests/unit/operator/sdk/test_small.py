@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command line and the client need nothing that only the operator needs."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import tomllib

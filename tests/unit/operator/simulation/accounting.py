@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What each job has done itself, and whether its status charges it with that and no more."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from datetime import timedelta

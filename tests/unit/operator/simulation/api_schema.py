@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What an API server would not store as a job's status: too large, or not of the form that the CRD gives."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

@@ -5,8 +5,6 @@ It also checks, at every call, what must hold of an operator whatever happens (`
 the very call that breaks a rule.
 """
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import json

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The restarts that the operator's metric counts, which have to be those of the statuses."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from dtjob.controller.observer import Observer

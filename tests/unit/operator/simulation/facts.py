@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is true of a pod whatever becomes of its labels, and of the checkpoints that were really written."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,7 +28,7 @@ class Facts:
     """The ConfigMap with its cluster spec."""
 
     @classmethod
-    def of(cls, pod: Manifest) -> Facts:
+    def of(cls, pod: Manifest) -> "Facts":
         """The facts of a pod that the operator makes just now."""
         volumes = {one["name"]: one for one in pod["spec"].get("volumes") or ()}
         claim = volumes.get("checkpoints", {}).get("persistentVolumeClaim", {}).get("claimName")

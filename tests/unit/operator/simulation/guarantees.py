@@ -5,8 +5,6 @@
 no other.
 """
 
-from __future__ import annotations
-
 from enum import StrEnum
 
 

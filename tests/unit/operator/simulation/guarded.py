@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Objects of the store that refuse to be read where nothing is kept: what is not there reads like what nobody set."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What must hold of the operator at every single call, whatever happened before."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping

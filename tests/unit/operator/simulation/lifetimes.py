@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What must hold of the time that a job has, held against how long it was active and how long ago it ended."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 from typing import Any
 

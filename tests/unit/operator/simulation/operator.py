@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The operator's real store, queue, resync and reconciler over the simulated cluster, in simulated time."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections import deque

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Copies of what goes over the wire, ten times as fast as `copy.deepcopy`: half of a long history is copying."""
 
-from __future__ import annotations
-
 import marshal
 from collections.abc import Mapping
 from typing import Any, TypeVar

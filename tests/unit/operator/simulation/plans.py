@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What must hold of every single plan, given what the operator had seen at its plans before."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A Kueue in memory: it admits Workloads, all at once or when a test says so, and takes its quota back."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any, Protocol

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What rules about failures say of a pod, worked out from its status alone and not by the operator's own code."""
 
-from __future__ import annotations
-
 import signal
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """An event loop whose time passes only when nothing is left to do: hours of waiting in milliseconds, alike each run."""
 
-from __future__ import annotations
-
 import asyncio
 import selectors
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What must hold of the time that a job's status says it spent, whatever its supervisors tell."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """docs/reference/api.md has every field of the definition once, with all that is said of it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any

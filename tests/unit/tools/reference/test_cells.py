@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The cells of the reference page's tables."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The reference page says of each field of the spec what `problems` says of a change of it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The pages of docs/reference/ that `make reference` writes are fresh."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

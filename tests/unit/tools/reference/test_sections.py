@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The blocks of a schema as sections, each once."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from dtjob.api.spec.replica_specs import Role

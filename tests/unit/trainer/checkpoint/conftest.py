@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What tests of this folder share."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.checkpoint.arrays: arrays come back with their bits, and large ones are no JSON."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.checkpoint.best_model: what is known of the best model over restarts of the evaluator."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

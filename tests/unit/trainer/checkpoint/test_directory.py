@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.checkpoint.directory: storage that is away for a moment makes no checkpoint seem gone, or torn."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 from collections.abc import Callable

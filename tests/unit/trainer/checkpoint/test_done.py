@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.checkpoint.done: whose mark ends a run, and one that a power cut has left without its content."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

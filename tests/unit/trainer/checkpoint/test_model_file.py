@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.checkpoint.model_file: a model has its name only once it is on disk."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

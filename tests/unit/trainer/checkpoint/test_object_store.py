@@ -4,8 +4,6 @@
 There is no bucket here: `file://` plays one, and `ram://` is a file system of TensorFlow that is no directory.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

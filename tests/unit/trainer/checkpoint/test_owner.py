@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.checkpoint.owner: whose mark is alive, and what becomes of a mark that another job overwrites."""
 
-from __future__ import annotations
-
 import json
 import threading
 from pathlib import Path

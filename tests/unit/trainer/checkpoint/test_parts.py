@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.checkpoint.parts: what is on parameter servers is written in pieces, and read as a whole."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

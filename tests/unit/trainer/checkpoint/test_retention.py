@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.checkpoint.retention: which old checkpoints stay, and what the evaluator and the chief agree on."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.checkpoint.same_call: what shows that a call is another one than that of a checkpoint."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

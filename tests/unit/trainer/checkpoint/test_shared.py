@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.checkpoint.shared: whether parameter servers have the chief's directory."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

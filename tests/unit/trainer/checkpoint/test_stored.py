@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.checkpoint.stored: what is read of a checkpoint, and what damage is."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

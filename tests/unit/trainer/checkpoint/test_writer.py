@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.checkpoint.writer: saves that fail, once or for good."""
 
-from __future__ import annotations
-
 import os
 import threading
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files of program.source become the working directory, which can be written to."""
 
-from __future__ import annotations
-
 import io
 import tarfile
 import tempfile

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.data.host_tensors: arrays as tensors, copied once at most."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.data.marks: what tells one shard of arrays from another."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.data.own_rows: functions of map() run for a task's rows alone, and no batch differs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

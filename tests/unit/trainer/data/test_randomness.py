@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.data.randomness: what of a graph or pipeline a restart would not have again. No TensorFlow here."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.data.sources: what is taken as arrays."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

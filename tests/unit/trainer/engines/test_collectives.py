@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which steps exchange what may have another shape each time."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """When the chief hands out more steps, which results are kept, and which one is the newest that is done."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from threading import Event, Thread
 from types import SimpleNamespace

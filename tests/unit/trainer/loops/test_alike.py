@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.loops.alike: which differences between what tasks were given are told, and in which words."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.loops.building: mistakes that show as variables are made."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

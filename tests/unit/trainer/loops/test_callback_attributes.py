@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.loops.callback_attributes: what a callback that knows nothing of dtjob keeps over a restart."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.loops.callback_files: the files of a ModelCheckpoint are there again where a new process looks."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.loops.epochs: which batches make which epoch, as Keras has it, and the way back into one."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.loops.exactness: what of the devices lets a restart come to other bits."""
 
-from __future__ import annotations
-
 import pytest
 import tensorflow as tf
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.loops.fit_arguments: what Model.fit's numbers mean, and that `fit` has all of its arguments."""
 
-from __future__ import annotations
-
 import ast
 import importlib.util
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.loops.same_batches: which differences between the tasks' first batches of a pass are refused."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

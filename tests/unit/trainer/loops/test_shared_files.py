@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.loops.shared_files: which tasks write the files of callbacks."""
 
-from __future__ import annotations
-
 import threading
 from pathlib import Path
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """How long a loop has trained, and stood still for saves."""
 
-from __future__ import annotations
-
 from dtjob_trainer.loops.stopwatch import Stopwatch
 
 

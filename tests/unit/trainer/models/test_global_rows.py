@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.models.global_rows: what replicas exchange."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.models.initial_values: what tells initial values apart."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import tensorflow as tf

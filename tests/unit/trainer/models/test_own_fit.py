@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.models.own_fit: an override of fit() runs, and trains by ours. The classes here stand for Keras's."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.models.own_step: which steps are written for several replicas, and how their models are built."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import keras

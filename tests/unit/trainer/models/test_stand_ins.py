@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What replicas without rows leave as it was."""
 
-from __future__ import annotations
-
 import keras
 import tensorflow as tf
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.models.values: how much is read at once."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from dtjob_trainer.models.values import Held, bytes_of, in_groups, kind_of

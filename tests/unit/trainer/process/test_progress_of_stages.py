@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.process.progress: steps count over all stages of a program."""
 
-from __future__ import annotations
-
 from dtjob_trainer.process.progress import Progress
 
 

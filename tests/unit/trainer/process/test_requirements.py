@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """program.requirements: pip installs what is missing, once, and its last line is the failure."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

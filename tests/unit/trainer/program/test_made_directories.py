@@ -3,8 +3,6 @@
 
 # ruff: noqa: PTH102
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import os

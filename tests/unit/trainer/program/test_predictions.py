@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.program.predictions: where models predict."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.program.servers: a program that starts a server in a job without servers."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.program.whole_directories: directories of saved models are replaced as a whole."""
 
-from __future__ import annotations
-
 import errno
 import shutil
 import threading

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A group of tasks and their rendezvous, for the tests beside this file."""
 
-from __future__ import annotations
-
 from dtjob_trainer.rendezvous.messages import Answer, Phase, Registration
 from dtjob_trainer.rendezvous.rendezvous import Rendezvous
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.rendezvous.claims: nothing follows from a claim before its name leads to it."""
 
-from __future__ import annotations
-
 from dtjob_trainer.rendezvous.claims import MOST_CLAIMS, Claims
 from tests.unit.trainer.rendezvous.groups import registration
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.rendezvous.client: reports over and over, over HTTP, and copes with what a network does."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.rendezvous.host: answers are held back until there is news."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.rendezvous.member: who hosts, who reports, who does neither."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.rendezvous.rendezvous: who may start together, told by a clock that the test turns."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.rendezvous.rendezvous under any history of polls, losses and blips, as Hypothesis makes them up."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from hypothesis import settings

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.strategies.collective: what is exchanged, as one task alone can see it."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

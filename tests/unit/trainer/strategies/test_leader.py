@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Waiting for the task at which a group's TensorFlow processes meet."""
 
-from __future__ import annotations
-
 import socket
 import threading
 import time

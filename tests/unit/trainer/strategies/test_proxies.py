@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.strategies.proxies: whom gRPC calls itself where containers have a proxy."""
 
-from __future__ import annotations
-
 import pytest
 
 from dtjob_trainer.strategies.proxies import past_proxies

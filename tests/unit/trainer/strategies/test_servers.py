@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.strategies.servers: which parameter servers there are, and what they do beside each other."""
 
-from __future__ import annotations
-
 import threading
 
 import pytest

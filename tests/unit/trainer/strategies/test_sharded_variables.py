@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which gradient each shard of a variable gets."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

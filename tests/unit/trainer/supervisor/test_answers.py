@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.supervisor.answers: an answer of the rendezvous in, what to do out."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

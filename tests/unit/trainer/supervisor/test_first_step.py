@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.supervisor.first_step: whether a step was done, and what is left for the kubelet until then."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

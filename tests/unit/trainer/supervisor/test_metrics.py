@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.supervisor.metrics: a status, as Prometheus reads it."""
 
-from __future__ import annotations
-
 from dtjob_trainer.supervisor.metrics import STATES, exposition
 
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.supervisor.ports: what listens where."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What follows on the end of a training process: exit codes in, decisions out."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

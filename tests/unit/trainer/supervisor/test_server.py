@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.supervisor.server: HTTP by hand, one event loop, no thread for a request."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.supervisor.stall: what is counted as time without a step."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What /status says, and what it does not let a training process say."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the time of training went into, over the training processes of one supervisor."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from dtjob_trainer.supervisor.time_spent import TimeSpent

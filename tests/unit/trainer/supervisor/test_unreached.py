@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tasks that cannot reach each other are named after half a minute, by a clock that the test turns."""
 
-from __future__ import annotations
-
 from dtjob_trainer.contract.task import Task
 from dtjob_trainer.supervisor.unreached import MOST_TOLD, SAID_AFTER_SECONDS, Unreached
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.tensorboard.event_file: storage that takes nothing for a while costs curves, and no training."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -5,8 +5,6 @@ TensorFlow divides by the number of replicas, so that the sum over replicas is r
 one device are made right afterwards, whatever is in them.
 """
 
-from __future__ import annotations
-
 from contextlib import AbstractContextManager
 from typing import Any
 

@@ -6,8 +6,6 @@ so does `tf.tile`. Where each row's parts are side by side, as where a time axis
 block.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from typing import Any
 

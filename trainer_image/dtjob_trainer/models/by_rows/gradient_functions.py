@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a step takes gradients with: `tf.GradientTape.gradient` and `tf.gradients`."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterator
 from functools import partial, wraps

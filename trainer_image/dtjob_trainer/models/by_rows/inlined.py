@@ -11,8 +11,6 @@ Variables that a step makes at its first call are made outside of its graph. Of 
 take the initial values out of the graph: those of other replicas are read from the first one's.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import warnings

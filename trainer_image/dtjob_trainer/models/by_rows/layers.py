@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What layers make of a batch, noted while a replica's step is traced: parts of the step begin there."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterator
 from functools import wraps

@@ -5,8 +5,6 @@ A loss that has a value for each row, of that row alone, is reduced with the div
 a loss of the program gives is tried as a scalar. Most losses of the packages themselves have a value for each row.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar

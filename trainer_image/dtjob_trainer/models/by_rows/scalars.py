@@ -6,8 +6,6 @@ global batch. Gradients flow through the replica's own rows alone, so that their
 gradient.
 """
 
-from __future__ import annotations
-
 import contextlib
 import sysconfig
 import threading

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The part of a traced step between known tensors and a loss, as a function that can be called with other rows."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field

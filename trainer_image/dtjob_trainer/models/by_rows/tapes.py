@@ -5,8 +5,6 @@ Such a step computes its loss of the replica's rows, and its gradients are weigh
 summed. This is right for a mean over rows. Here the gradients of a sum, and of what is neither, are made right too.
 """
 
-from __future__ import annotations
-
 from contextlib import AbstractContextManager
 from typing import Any
 

@@ -5,8 +5,6 @@ The loss is computed of all rows and of two parts of them. A mean of all is the 
 rows; a sum is their sum.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple

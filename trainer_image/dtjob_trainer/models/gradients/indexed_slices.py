@@ -7,8 +7,6 @@ only their sum counts. A look-up of the batch's rows has its slices on one repli
 rows only (`tf.unique`) has one slice for a row, also where several replicas have one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass

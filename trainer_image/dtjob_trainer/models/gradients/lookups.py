@@ -4,8 +4,6 @@
 Only the operations that give the indices are computed, apart from the step that is being traced.
 """
 
-from __future__ import annotations
-
 import enum
 import math
 from collections.abc import Sequence

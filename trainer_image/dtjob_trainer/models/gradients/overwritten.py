@@ -5,8 +5,6 @@ Such a "gradient" is a value that each replica computes of its rows. It is not s
 Keras does where it puts several of them together. Of float8 that is what one device has.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -5,8 +5,6 @@ On one device it does that with the gradients of the whole batch. So if a step h
 tape gave, its tape gives the sums over the replicas. What it makes of them is then the same on every replica.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator, Sequence
 from contextvars import ContextVar

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The sums of gradients that tf_keras's optimizers take over replicas, with the slices that one device has."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from functools import partial

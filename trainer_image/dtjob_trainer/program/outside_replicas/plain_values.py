@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`strategy.reduce` of a value that is no result of `strategy.run`, such as a number, with several replicas."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from typing import Any

@@ -5,8 +5,6 @@ The strategy of the job is there in all of the program. TensorFlow loads every m
 its functions are called without `strategy.run` ("Trying to access a placeholder").
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 from collections.abc import Callable, Iterator

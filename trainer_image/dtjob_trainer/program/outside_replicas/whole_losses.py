@@ -4,8 +4,6 @@
 tf_keras refuses to take means wherever there is a strategy. Outside of replicas a loss gets all rows at once.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where checkpoints are, and defaults that the API server does not fill in."""
 
-from __future__ import annotations
-
 import pytest
 
 from dtjob.api.block import UNSET_IN_CLUSTER

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Roles and their tasks."""
 
-from __future__ import annotations
-
 from dtjob.api.spec.replica_specs import ReplicaSpecs, Role
 
 

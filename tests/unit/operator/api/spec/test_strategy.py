@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Strategies."""
 
-from __future__ import annotations
-
 import pytest
 
 from dtjob.api.spec.strategy import Strategy

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """How long a job has been active, and how the status keeps that."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

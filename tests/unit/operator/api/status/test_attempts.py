@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The attempts of a job's tasks and which have finished, and how few words that needs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What every block of the status does."""
 
-from __future__ import annotations
-
 import pytest
 
 from dtjob.api.status.activity import Activity

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Conditions have metav1.Condition's form."""
 
-from __future__ import annotations
-
 import pytest
 from pydantic import ValidationError
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A job's place in its queue, as its status keeps it."""
 
-from __future__ import annotations
-
 from dtjob.api.status.placement import QueueEntry
 
 

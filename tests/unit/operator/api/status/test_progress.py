@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Numbers of training as text."""
 
-from __future__ import annotations
-
 import pytest
 
 from dtjob.api.status.progress import MOST_METRICS, metric_list, number_text, speed_text

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The status: JSON to value and back with nothing lost, whatever is stored."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

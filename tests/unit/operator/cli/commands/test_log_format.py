@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`--log-level` and `--log-format`: each line has all that a collector of logs needs."""
 
-from __future__ import annotations
-
 import json
 import logging
 import sys

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`dtjob convert` as its user meets it: streams, lists, standard input, exit codes."""
 
-from __future__ import annotations
-
 import io
 import json
 import sys

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """restartPolicy and backoffLimit: what happens to a failure is what happened under TFJob."""
 
-from __future__ import annotations
-
 import pytest
 
 from dtjob.cli.convert.failures import NO_LIMIT

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Labels of TFJob's pods in selectors and fields become dtjob's."""
 
-from __future__ import annotations
-
 from dtjob.cli.convert.findings import Findings
 from dtjob.cli.convert.names import renamed, warn_of_hosts
 

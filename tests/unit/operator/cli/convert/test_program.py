@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which commands are a Python program."""
 
-from __future__ import annotations
-
 import pytest
 
 from dtjob.cli.convert.program import common_program, python_command

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """schedulingPolicy: gangs and classes as far as dtjob has them, and a line for the rest."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

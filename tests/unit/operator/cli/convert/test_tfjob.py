@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whole TFJobs: each result is valid, means what the TFJob meant, and each field has a home or a line."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 from copy import deepcopy

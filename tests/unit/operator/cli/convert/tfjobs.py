@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """TFJobs for the tests: those of tests/tfjobs/, and one that a test changes."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 from pathlib import Path
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `dtjob doctor` says of clusters, each finding with its advice."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path

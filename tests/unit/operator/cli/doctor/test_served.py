@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`dtjob check`: whether a cluster serves the jobs, in a sentence."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -22,7 +20,7 @@ class Lists:
         self.asked: list[tuple[str | None, str | None]] = []
 
     @asynccontextmanager
-    async def connect(self, kubeconfig: str | None) -> AsyncIterator[Lists]:
+    async def connect(self, kubeconfig: str | None) -> "AsyncIterator[Lists]":
         self.asked.append((kubeconfig, None))
         yield self
 

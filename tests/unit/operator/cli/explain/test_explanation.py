@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`dtjob explain`: what a job would be in a cluster."""
 
-from __future__ import annotations
-
 import json
 import tracemalloc
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is said of where a job's pods go."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is said of a job's life."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`dtjob explain --cluster`: the namespace and the defaults of a cluster."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`dtjob explain` of the rules about failures."""
 
-from __future__ import annotations
-
 import json
 
 RULES = """

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Manifests from files, folders and standard input, each with where it was found."""
 
-from __future__ import annotations
-
 import io
 import sys
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A stand-in for an API server with one job."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

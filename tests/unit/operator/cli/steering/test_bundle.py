@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The archive has what is needed, and no secrets."""
 
-from __future__ import annotations
-
 import tarfile
 from pathlib import Path
 

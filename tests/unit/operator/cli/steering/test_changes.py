@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commands that change a job say what happens, and refuse what cannot happen."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

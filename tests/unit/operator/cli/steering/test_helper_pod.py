@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The pod that reads checkpoints is the chief's, without what trains."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

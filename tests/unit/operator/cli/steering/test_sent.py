@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The program of the helper pod lists and sends what was asked for."""
 
-from __future__ import annotations
-
 import io
 import json
 import subprocess

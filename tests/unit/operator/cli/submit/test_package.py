@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What travels of a script or a folder, and what is too large."""
 
-from __future__ import annotations
-
 import io
 import os
 import tarfile

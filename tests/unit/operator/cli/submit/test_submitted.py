@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The job of a script, as the options say."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A job and its pods, as an API server has them."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Any
 

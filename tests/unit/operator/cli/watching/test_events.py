@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The events of a job are its own and its pods'."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from dtjob.cli.watching.events import lines, of_job

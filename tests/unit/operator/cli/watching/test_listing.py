@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The table of jobs."""
 
-from __future__ import annotations
-
 from dtjob.cli.watching.listing import table
 from tests.unit.operator.cli.watching.jobs import NOW, RUNNING, job
 

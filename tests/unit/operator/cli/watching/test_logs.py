@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Logs of all tasks and attempts, each line once and with its task."""
 
-from __future__ import annotations
-
 import io
 import subprocess
 import sys

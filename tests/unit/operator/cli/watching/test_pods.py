@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pods by task and attempt."""
 
-from __future__ import annotations
-
 import pytest
 
 from dtjob.cli.bad_input import BadInput

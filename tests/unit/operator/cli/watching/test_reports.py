@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the supervisors of a job's tasks say, by ports that are forwarded to their pods."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The view of a job of a cluster, and its lines where there is no terminal."""
 
-from __future__ import annotations
-
 import io
 
 from dtjob.cli.watching.top import MOST_TASKS, top, view

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What one waits for, and for how long."""
 
-from __future__ import annotations
-
 import pytest
 
 from dtjob.cli.bad_input import BadInput

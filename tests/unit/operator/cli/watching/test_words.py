@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A status in words has what one asks first."""
 
-from __future__ import annotations
-
 from dtjob.cli.watching.words import since, status_lines, summary
 from tests.unit.operator.cli.watching.jobs import NOW, RUNNING, job
 

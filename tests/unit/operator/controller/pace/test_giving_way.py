@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a large job's share comes to on API servers of several kinds."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 from dtjob.controller.pace.giving_way import (

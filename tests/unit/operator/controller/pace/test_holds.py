@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """When what was refused may be tried again."""
 
-from __future__ import annotations
-
 from dtjob.controller.pace.holds import IN_THE_WAY, Holds
 
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """How often: less for what is big and many."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta

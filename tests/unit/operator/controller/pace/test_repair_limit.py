@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """How often one object is repaired where others want it otherwise."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 from dtjob.controller.pace.repair_limit import AT_ONCE, FORGOTTEN_AFTER, REMEMBERED, WAIT, RepairLimit

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls at once: bounds, turns, and what becomes of them when somebody stops waiting."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """How long a status that tells of counts alone waits."""
 
-from __future__ import annotations
-
 import pytest
 
 from dtjob import times

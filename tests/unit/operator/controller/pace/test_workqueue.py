@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The work queue, in simulated time."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Coroutine, Iterator
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """pydantic's errors in words that say what to write instead."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

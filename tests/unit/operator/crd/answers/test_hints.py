@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Words of other APIs: what to write for each is a field that there is."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

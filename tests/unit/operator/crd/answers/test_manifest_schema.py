@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The schema that is read from a file is that of the models without descriptions."""
 
-from __future__ import annotations
-
 import json
 
 from dtjob.crd.answers.manifest_schema import manifest_schema, text

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Metadata that is refused (tests/refusals/metadata.py has most of it, with an API server's answers)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

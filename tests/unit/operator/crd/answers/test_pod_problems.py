@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What would keep pods from being created, beside the rows of `tests/refusals/resources.py`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

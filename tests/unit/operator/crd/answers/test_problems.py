@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`problems` refuses what the API server refuses (tests/cluster/test_refusal.py has its answers to the same table)."""
 
-from __future__ import annotations
-
 import datetime
 from typing import Any
 

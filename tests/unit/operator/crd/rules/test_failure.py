@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rules about failurePolicy.rules: what of a rule that is taken can match at all."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from hypothesis import given

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rules about gangs and topology: numbers of pods, and keys of labels over any text."""
 
-from __future__ import annotations
-
 from hypothesis import example, given
 from hypothesis import strategies as st
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rules about a job's life: the path in managedBy, over any text."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What belongs to dtjob in a pod: the rules over any form of a template."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

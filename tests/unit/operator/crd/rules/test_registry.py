@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """All rules together: each is broken by some manifest of the table, and the API server takes its form."""
 
-from __future__ import annotations
-
 import re
 
 from dtjob.crd.answers.problems import problems

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Requests and limits: the rules over any amounts."""
 
-from __future__ import annotations
-
 from math import prod
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """How long a job's cluster spec gets, which limits its tasks and its name."""
 
-from __future__ import annotations
-
 import bisect
 import json
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The volume of the checkpoints: a rule's Python over any source."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import pytest

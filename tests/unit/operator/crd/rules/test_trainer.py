@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rules between two fields of which the user may leave out either: the default is the models' own."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from hypothesis import given

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What of the client needs no API server; the rest is tests/cluster's."""
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import json

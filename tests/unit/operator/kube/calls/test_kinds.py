@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which resource a call is about."""
 
-from __future__ import annotations
-
 import pytest
 
 from dtjob.kube.calls.kinds import resource_of

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which PodGroups an API server serves."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is sent to an API server, and what of its answer comes back."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import ssl

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The leader's clock and end, in simulated time: renewals, hanging calls, release."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Never two leaders, whatever the network loses and however far apart clocks are set; and never none for long."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Addresses as they are written, and an endpoint over HTTP."""
 
-from __future__ import annotations
-
 import aiohttp
 import pytest
 from aiohttp import web

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What Prometheus reads of the operator."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

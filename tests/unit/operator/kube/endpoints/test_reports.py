@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whom the operator asks for reports, and which answers it believes."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from copy import deepcopy

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Events on a job, within what an API server takes."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 from dtjob.kube.events.event import (

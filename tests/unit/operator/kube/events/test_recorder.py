@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The calls that record events."""
 
-from __future__ import annotations
-
 import asyncio
 from datetime import datetime
 from typing import Any

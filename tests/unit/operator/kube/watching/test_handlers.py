@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """kopf as a source of events: what it tells of jobs, how it logs in, and what it may not do to objects."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator

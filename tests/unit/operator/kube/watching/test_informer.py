@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lists and watches: what they bring into the store, and what becomes of namespaces that may not be read."""
 
-from __future__ import annotations
-
 import asyncio
 import weakref
 from collections.abc import AsyncIterator, Callable

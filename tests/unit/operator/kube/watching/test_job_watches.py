@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """When watches begin, end and begin again."""
 
-from __future__ import annotations
-
 import ast
 import asyncio
 import contextlib

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The namespaces that are watched follow what resyncs find."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import AsyncIterator

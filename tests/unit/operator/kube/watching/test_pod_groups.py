@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which PodGroups an API server serves, and which of ours there are."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from typing import Any

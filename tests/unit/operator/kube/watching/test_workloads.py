@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Workloads in the store, while Kueue comes and goes."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builders of snapshots for the tests of the view, the story and the summary."""
 
-from __future__ import annotations
-
 from dtjob.api.status.status import Status
 from dtjob.local import pod_status
 from dtjob.local.display.snapshot import Snapshot

@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-from __future__ import annotations
-
 from dtjob.local.display.snapshot import restarts_by_cause, task_lines
 from tests.unit.operator.local.display.snapshots import report, snapshot
 

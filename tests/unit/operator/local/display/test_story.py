@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-from __future__ import annotations
-
 from dtjob.local.display.story import Story, metrics_text, progress_text
 from dtjob.plan.actions import Event
 from tests.unit.operator.local.display.snapshots import report, snapshot

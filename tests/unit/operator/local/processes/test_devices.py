@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which GPUs the tasks of a run see."""
 
-from __future__ import annotations
-
 from dtjob.local.processes.devices import devices_here, shares, wanted
 from dtjob.objects import topology
 from dtjob.objects.pod.pod import pod

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob.objects.pod.accelerators: what pods get for their GPUs and TPUs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

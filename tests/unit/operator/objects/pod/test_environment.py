@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a training container is told: the variables of docs/contract.md, and no other."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """One grace period: what the pod has, what its supervisor is told, and what a save gets of it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What becomes of checkpoints when the chief's pod goes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pods near each other."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from dtjob.objects import labels

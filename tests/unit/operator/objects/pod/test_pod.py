@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The pod: what is ours, what the user's template adds, and what are defaults only."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Over which signals a supervisor starts its training process again by itself."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

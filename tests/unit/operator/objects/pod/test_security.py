@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Security contexts: a template's keys win one by one, and every container of the pod gets what is left out."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tolerations of a lost node: ours where the user has none."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

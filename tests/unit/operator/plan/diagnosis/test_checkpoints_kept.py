@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The condition that tells whether checkpoints outlive the chief's pod, its one event, and what a restart promises."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

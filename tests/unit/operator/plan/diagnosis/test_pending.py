@@ -3,8 +3,6 @@
 
 # ruff: noqa: E501 (a table reads best with one case a line)
 
-from __future__ import annotations
-
 # ruff: noqa: E501 (a table reads best with one case a line)
 from dataclasses import replace
 from typing import Any

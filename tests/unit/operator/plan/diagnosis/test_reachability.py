@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A status that cannot be read is said after a minute, and nothing follows from it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import datetime
 from typing import Any

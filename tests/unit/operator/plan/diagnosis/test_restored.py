@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """From which step training really went on: noted and told once for each start of the chief's training process."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

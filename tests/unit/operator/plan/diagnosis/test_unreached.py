@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tasks that run and cannot reach each other: status and event say so after half a minute."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """An elastic job and its pods, over time."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 from dataclasses import replace
 from datetime import datetime
@@ -119,7 +117,7 @@ class Story:
         self.places(now=now)
         assert self.job.status["phase"] == "Running", self.job.status
 
-    def shrunk(self, **options: Any) -> Story:
+    def shrunk(self, **options: Any) -> "Story":
         """Began with room for two of four workers, and went on with these at 300."""
         self.settle(NOW)
         self.places(now=NOW, without=("worker-2-0", "worker-3-0"))

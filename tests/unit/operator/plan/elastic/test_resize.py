@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Resize: the group saves and ends, and one of another number goes on; an operator may be killed at any line."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

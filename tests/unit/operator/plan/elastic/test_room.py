@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Elastic: when the number of workers changes, and to what."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

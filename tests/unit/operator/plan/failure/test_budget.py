@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Incidents: what is charged, and how long to wait."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The built-in rules decide about every cause."""
 
-from __future__ import annotations
-
 import pytest
 
 from dtjob.plan.failure.built_in import BUILT_IN

@@ -3,8 +3,6 @@
 
 # ruff: noqa: E501 (a table reads best with one case a line)
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Training processes that were started again in their pods: each is counted and told once."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Decisions: which of them give tasks a new attempt."""
 
-from __future__ import annotations
-
 import pytest
 
 from dtjob.api.status.internal import Incident

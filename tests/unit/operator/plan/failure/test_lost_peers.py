@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lost peers: which loss an error follows from, with images that know nothing of dtjob."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Restarts: who is replaced, when, and when the job gives up."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any
 

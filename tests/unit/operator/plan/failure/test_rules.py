@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Failure rules: which one matches a failure, and what is counted then."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A program that fails twice alike before its first step fails its job; one that ever stepped does not for that."""
 
-from __future__ import annotations
-
 import json
 from copy import deepcopy
 from datetime import datetime

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A stall: counted once, the straggler named, and who is replaced over it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What each decision means for the status, and what users are told of it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

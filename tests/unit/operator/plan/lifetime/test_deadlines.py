@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Deadlines: when a job fails over its own time, and what it says then."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which pods an ended job gives up, and when."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """An evaluator that is not at work when training succeeds still gets to what was saved last."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 from datetime import datetime
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Success is the chief task's exit 0, or that of all workers, and nothing else."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

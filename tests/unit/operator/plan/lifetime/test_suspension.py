@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Suspension: what goes, what stays, and what a job goes on with."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Goodput: every second since all tasks first ran stands under one name, and under the right one."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The calls that bring a job's objects to its status."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 from dataclasses import replace
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """When a PodGroup is made, put right and given up, and which pods are its members."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

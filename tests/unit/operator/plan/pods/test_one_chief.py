@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The chief is never there twice: not from attempt to attempt, and not from one job to the next of its name."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

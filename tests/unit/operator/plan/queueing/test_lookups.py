@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The class that a queued job names."""
 
-from __future__ import annotations
-
 import copy
 from dataclasses import replace
 from typing import Any

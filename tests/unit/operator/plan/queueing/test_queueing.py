@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Queueing: what a job in a queue of Kueue does at each step of its life."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A job that MultiKueue runs in another cluster: its Workload, and nothing else."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

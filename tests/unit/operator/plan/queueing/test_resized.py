@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Another number of elastic workers in a queue: what is asked for, and what the group does meanwhile."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The record of a failure: whose doing it counts as, and how the status keeps it."""
 
-from __future__ import annotations
-
 import io
 import json
 

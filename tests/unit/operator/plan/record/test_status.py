@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What each writer changes of a status."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from datetime import datetime
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The state of a task, from what a kubelet wrote about its pod."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

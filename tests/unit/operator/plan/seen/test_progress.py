@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Progress: what of a supervisor's report reaches the status."""
 
-from __future__ import annotations
-
 import json
 import math
 from datetime import timedelta

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What of a report gets into a status, whatever the report is."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The situation: observed once, and seen again only where a new attempt changes what is seen."""
 
-from __future__ import annotations
-
 from dtjob.api.status.workers import Resizing, Workers
 from dtjob.objects import topology
 from dtjob.objects.shared import shared_objects

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a Workload says, and what is written into it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -2,8 +2,6 @@
 """What happens to the operator: it is killed between any two calls, calls fail, and its watch lags, stops and repeats
 itself."""
 
-from __future__ import annotations
-
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ends that are about a job's budget of restarts, and about its rules."""
 
-from __future__ import annotations
-
 from dtjob.api.phase import ENDED, Phase
 from dtjob.api.spec.failure_rules import FailureRule
 from dtjob.api.status.status import Status

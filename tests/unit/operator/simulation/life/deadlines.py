@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs that have only so much time: to start, to train, and to stay when they have ended."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from hypothesis import strategies as st

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """How every life must end: what was broken is repaired, and then each job runs or has ended, and asks for no more."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from enum import StrEnum
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The whole machine."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 from hypothesis import strategies as st

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What people and other programs do: they delete and apply, edit labels and policies, set quotas, take names."""
 
-from __future__ import annotations
-
 import itertools
 
 from hypothesis import strategies as st

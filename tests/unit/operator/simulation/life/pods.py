@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What happens to pods: they run, fail, finish, are evicted, deleted and collected, and their nodes are lost."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

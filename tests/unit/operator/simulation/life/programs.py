@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs with a mistake in them, and supervisors that tell of it."""
 
-from __future__ import annotations
-
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 

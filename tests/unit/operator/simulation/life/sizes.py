@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Workers whose number changes: by their users or an HPA, and by the room that there is."""
 
-from __future__ import annotations
-
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 

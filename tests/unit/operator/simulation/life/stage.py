@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What all parts of the machine share: the jobs that there are, their pods, and how one gets another status."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from copy import deepcopy
 from typing import Any

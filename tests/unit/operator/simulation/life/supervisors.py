@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What supervisors tell: steps and checkpoints, NaN, and whatever a tenant's image may answer instead."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from hypothesis import strategies as st

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.models.by_rows.blocks: tensors that hold the batch's rows several times."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

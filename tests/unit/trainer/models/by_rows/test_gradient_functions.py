@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.models.by_rows.gradient_functions: both ways to take gradients are heard, for as long as asked."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import tensorflow as tf

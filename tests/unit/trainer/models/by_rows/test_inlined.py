@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.models.by_rows.inlined: functions that a step calls become parts of its graph."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.models.by_rows.slices: parts of a traced step that can be called with other rows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.models.by_rows.trials: how losses are seen to depend on the rows of their batch."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

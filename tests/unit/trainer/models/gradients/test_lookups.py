@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What look-ups depend on, as made-up batches show it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
