@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What Kubernetes takes in a pod, as a schema: fields and types, also of the parts that the definition leaves open."""
 
+import json
+import pkgutil
 import re
 from functools import cache
-from typing import Any
 
 from dtjob.crd.answers.field_errors import QUANTITY
-from dtjob.crd.answers.pod_fields import FIELDS
 from dtjob.crd.schema import INT_OR_STRING, Schema
 
 _PLAIN: dict[str, Schema] = {
@@ -41,12 +41,13 @@ def environment_schema() -> Schema:
 
 
 @cache
-def _types() -> dict[str, list[str]]:
-    lines = FIELDS.replace("\n  ", " ").split("\n")
-    return {name: fields for name, *fields in (line.split(" ") for line in lines if line)}
+def _types() -> dict[str, dict[str, str]]:
+    """The fields of each type with their types, as `make pod-fields` has written them beside this file."""
+    found: dict[str, dict[str, str]] = json.loads(pkgutil.get_data(__package__, "pod_fields.json") or b"")
+    return found
 
 
-def _of_type(name: str, types: dict[str, list[str]]) -> Schema:
+def _of_type(name: str, types: dict[str, dict[str, str]]) -> Schema:
     """A null is as if left out everywhere."""
     found = _TYPE.fullmatch(name)
     assert found, name
@@ -56,6 +57,5 @@ def _of_type(name: str, types: dict[str, list[str]]) -> Schema:
         return {"type": "object", "nullable": True, "additionalProperties": _of_type(value, types)}
     if name in _PLAIN:
         return {"nullable": True, **_PLAIN[name]}
-    fields: dict[str, Any] = dict(field.split("=") for field in types[name])
-    properties = {field: _of_type(kind, types) for field, kind in fields.items()}
+    properties = {field: _of_type(kind, types) for field, kind in types[name].items()}
     return {"type": "object", "nullable": True, "properties": properties}

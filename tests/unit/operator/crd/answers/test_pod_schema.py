@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Kubernetes takes in a pod, read from the lines of `pod_fields.py`."""
+"""What Kubernetes takes in a pod, read from `pod_fields.json`."""
 
 from dtjob.api.spec.volume_sources import MAY_BE_READ_ONLY, VOLUME_SOURCES
 from dtjob.crd.answers.pod_schema import environment_schema, pod_spec_schema, volume_source_schema
