@@ -6,7 +6,7 @@ from pathlib import Path
 
 from dtjob.api.phase import ENDED, Phase
 from dtjob.crd.rule import CHANGEABLE
-from dtjob.crd.suspended_roles import SIZE
+from dtjob.crd.rules.changes import SIZE
 
 PAGE = Path(__file__).parents[2] / "docs" / "jobs" / "life.md"
 

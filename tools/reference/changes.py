@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from dtjob.api.spec.replica_specs import Role
 from dtjob.crd.rule import CHANGEABLE
-from dtjob.crd.suspended_roles import MAY_CHANGE, OF_A_CONTAINER, SIZE
+from dtjob.crd.rules.changes import MAY_CHANGE, OF_A_CONTAINER, SIZE
 
 Path = tuple[str, ...]
 """Names from the spec to a field, without marks of lists: `("replicaSpecs", "ps", "template")`."""

@@ -15,7 +15,8 @@ from typing import Any
 from dtjob.api.job import GROUP, KIND, PLURAL, VERSION
 from dtjob.api.status.status import Status
 from dtjob.crd.rule import Reason, Rule
-from dtjob.crd.rules.registry import RULES, UNCHANGING
+from dtjob.crd.rules.changes import CHANGE_RULES
+from dtjob.crd.rules.registry import RULES
 from dtjob.crd.schema import PRESERVE, VALIDATIONS, Schema, spec_schema, structural
 
 COLUMNS = (
@@ -92,8 +93,7 @@ def schema() -> Schema:
             "status": status_schema(),
         },
     }
-    placed = [*entries(RULES), *(placed for field in UNCHANGING for placed in field.validations())]
-    for path, validation in placed:
+    for path, validation in entries((*RULES, *CHANGE_RULES)):
         for part in _parts(root, path):
             part.setdefault(VALIDATIONS, []).append(validation)
     return root

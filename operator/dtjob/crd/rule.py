@@ -108,32 +108,7 @@ class Rule:
     @property
     def is_for_creation(self) -> bool:
         """Whether the API server asks it only when a job is created."""
-        return self.at_creation or is_settled(self.at, self.whole)
-
-
-@dataclass(frozen=True)
-class Unchanging:
-    """A field of the spec that cannot be changed while the job exists: a rule on its change, beside `Rule`."""
-
-    field: str
-    required: bool
-
-    @property
-    def message(self) -> str:
-        """What the API server and `problems` say."""
-        return f"{self.field} cannot be changed: delete the job and create it again with the new value"
-
-    def validation(self) -> dict[str, str]:
-        """The rule as an entry of x-kubernetes-validations of `spec`."""
-        new, old = f"self.{self.field}", f"oldSelf.{self.field}"
-        cel = f"{new} == {old}"
-        if not self.required:
-            cel = f"has({new}) ? has({old}) && {cel} : !has({old})"
-        return {"rule": cel, "message": self.message, "reason": Reason.FORBIDDEN.value, "fieldPath": f".{self.field}"}
-
-    def validations(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """All rules on the field's change, each with the path at which it stands."""
-        yield "spec", self.validation()
+        return self.at_creation or ("oldSelf" not in self.cel and is_settled(self.at, self.whole))
 
 
 def values_at(manifest: Value, path: str) -> Iterator[tuple[str, Value]]:

@@ -38,12 +38,6 @@ def metadata_schema() -> Schema:
     return structural(ObjectMeta)
 
 
-def is_always_there(name: str) -> bool:
-    """Whether an API server always has this field of `spec`: given by the user, or filled in by default."""
-    field = next(one for one in Spec.model_fields.values() if one.alias == name)
-    return field.is_required() or field.default is not None
-
-
 def structural(model: type[BaseModel]) -> Schema:
     """The structural schema of one model, with every model that it names inlined."""
     whole = model.model_json_schema(by_alias=True)

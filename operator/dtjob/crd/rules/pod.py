@@ -50,7 +50,7 @@ def _has_image(container: str) -> Rule:
         f"container {{}} has no image: add its image (only the container {TRAINING_CONTAINER} takes spec.image)",
         "image",
         Reason.REQUIRED,
-        at_creation=True,  # what runs in a container stays (`suspended_roles.py`)
+        at_creation=True,  # what runs in a container stays (`changes.py`)
         names="name",
     )
 

@@ -5,8 +5,7 @@ Each rule stands once in a file beside this one, in CEL. `definition.py` puts it
 `answers/problems.py` asks it of a manifest.
 """
 
-from dtjob.api.job import Spec
-from dtjob.crd.rule import CHANGEABLE, Rule, Unchanging
+from dtjob.crd.rule import Rule
 from dtjob.crd.rules.elastic import ELASTIC_RULES
 from dtjob.crd.rules.failure import FAILURE_RULES, STALL_RULES
 from dtjob.crd.rules.gang import GANG_RULES
@@ -16,8 +15,6 @@ from dtjob.crd.rules.resources import RESOURCE_RULES, TPU_RULES
 from dtjob.crd.rules.roles import NAME_RULES, ROLE_RULES
 from dtjob.crd.rules.storage import MOUNT_RULES, STORAGE_RULES, VOLUME_RULES
 from dtjob.crd.rules.trainer import TRAINER_RULES
-from dtjob.crd.schema import is_always_there
-from dtjob.crd.suspended_roles import UnchangingRoles
 
 RULES: tuple[Rule, ...] = (
     *(*NAME_RULES, *ROLE_RULES, *POD_RULES, *MOUNT_RULES, *RESOURCE_RULES, *TWICE_RULES, *PORT_RULES),
@@ -28,14 +25,3 @@ RULES: tuple[Rule, ...] = (
     *ELASTIC_RULES,
     *GANG_RULES,
 )
-
-IN_PART = {"replicaSpecs": UnchangingRoles}
-"""Fields of which a part may change at times."""
-
-
-UNCHANGING: tuple[Unchanging, ...] = tuple(
-    IN_PART.get(name, Unchanging)(name, is_always_there(name))
-    for name in (str(field.alias) for field in Spec.model_fields.values())
-    if name not in CHANGEABLE
-)
-"""One rule about a job's change for each field that cannot."""

@@ -34,6 +34,6 @@ def of_training(role: str, cel: str, message: str) -> Rule:
         message,
         f"replicaSpecs.{role}.template.spec.containers",
         Reason.FORBIDDEN,
-        at_creation=True,  # what runs in a container stays (`suspended_roles.py`)
+        at_creation=True,  # what runs in a container stays (`changes.py`)
         frame=pod_frame(role).replace("{}", each_training(role)),
     )

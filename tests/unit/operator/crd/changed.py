@@ -8,7 +8,7 @@ from dtjob.crd.answers.field_errors import Problem, with_defaults, without_empty
 from dtjob.crd.answers.problems import problems
 from dtjob.crd.definition import schema
 from dtjob.crd.rule import values_at
-from dtjob.crd.rules.registry import UNCHANGING
+from dtjob.crd.rules.changes import CHANGE_RULES
 from tests.refusals.manifests import Manifest
 
 _SCHEMA = schema()
@@ -21,9 +21,9 @@ def changed_fields(new: Manifest, old: Manifest) -> list[Problem]:
         for one in (new, old)
     )
     return [
-        Problem(f"spec.{field.field}", field.message)
-        for field in UNCHANGING
-        if any(_is_broken(validation["rule"], at, new, old) for at, validation in field.validations())
+        Problem(".".join(filter(None, (rule.at, rule.field))), rule.message)
+        for rule in CHANGE_RULES
+        if _is_broken(rule.whole, rule.at, new, old)
     ]
 
 

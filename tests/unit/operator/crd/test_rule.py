@@ -6,8 +6,9 @@ import re
 import pytest
 
 from dtjob.api.spec.checkpoint import Checkpoint
-from dtjob.crd.rule import CHANGEABLE, Rule, Unchanging, default_of, is_settled, values_at
-from dtjob.crd.rules.registry import RULES, UNCHANGING
+from dtjob.crd.rule import CHANGEABLE, Rule, default_of, is_settled, values_at
+from dtjob.crd.rules.changes import CHANGE_RULES
+from dtjob.crd.rules.registry import RULES
 
 
 def test_values_at_finds_every_place_of_a_rule() -> None:
@@ -19,14 +20,6 @@ def test_values_at_finds_every_place_of_a_rule() -> None:
 def test_the_default_of_a_field_is_as_in_json() -> None:
     fields = ("writeMode", "maxToKeep", "everySteps")
     assert [repr(default_of(Checkpoint, field)) for field in fields] == ["'Async'", "3", "None"]
-
-
-def test_an_optional_field_cannot_come_or_go_either() -> None:
-    assert Unchanging("strategy", required=True).validation()["rule"] == "self.strategy == oldSelf.strategy"
-    optional = Unchanging("image", required=False).validation()
-    same = "has(self.image) ? has(oldSelf.image) && self.image == oldSelf.image : !has(oldSelf.image)"
-    assert optional["rule"] == same
-    assert optional["message"].startswith("image cannot be changed: delete the job")
 
 
 @pytest.mark.parametrize(
@@ -84,7 +77,7 @@ def test_a_rule_that_reads_a_changeable_field_is_not_settled(at: str, cel: str) 
 
 def test_the_fields_of_settled_rules_cannot_change() -> None:
     """A field that becomes changeable, or changeable in part, takes the rules that read it along."""
-    wholly = {field.field for field in UNCHANGING if type(field) is Unchanging}
+    wholly = {rule.field for rule in CHANGE_RULES if rule.at == "spec"}
     settled = [rule for rule in RULES if is_settled(rule.at, rule.whole)]
     assert len(settled) > 30
     for rule in settled:

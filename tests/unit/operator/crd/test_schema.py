@@ -11,7 +11,7 @@ from pydantic import Field
 
 from dtjob.api.block import Block, OpenBlock
 from dtjob.api.job import Spec
-from dtjob.crd.schema import is_always_there, spec_schema, structural
+from dtjob.crd.schema import spec_schema, structural
 
 
 def nodes(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -98,12 +98,6 @@ def test_defaults_are_those_of_the_models() -> None:
     )
     del whole["failurePolicy"]["rules"]  # an empty list is as if left out
     assert defaults == whole
-
-
-def test_a_field_is_always_there_if_it_is_required_or_has_a_default() -> None:
-    schema = spec_schema()
-    there = {name for name, part in schema["properties"].items() if name in schema["required"] or "default" in part}
-    assert {name for name in schema["properties"] if is_always_there(name)} == there
 
 
 def test_a_default_that_depends_on_another_field_is_not_filled_in() -> None:

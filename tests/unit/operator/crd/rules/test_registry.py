@@ -4,7 +4,7 @@
 import re
 
 from dtjob.crd.answers.problems import problems
-from dtjob.crd.rules.registry import CHANGEABLE, RULES, UNCHANGING
+from dtjob.crd.rules.registry import RULES
 from tests.refusals import BAD
 
 
@@ -22,13 +22,3 @@ def test_every_message_is_one_line_that_an_api_server_takes() -> None:
 
 def test_paths_of_rules_are_words() -> None:
     assert all(re.fullmatch(r"[A-Za-z.*\[\]]*", rule.at) for rule in RULES)
-
-
-def test_fields_that_are_in_the_pods_cannot_be_changed() -> None:
-    fields = {field.field: field.required for field in UNCHANGING}
-    assert not set(CHANGEABLE) & set(fields)
-    # `required` is what an API server always has: given by the user, or filled in by default.
-    required = {"strategy", "replicaSpecs", "scheduling", "network", "successPolicy"}
-    optional = {"image", "program", "strategyOptions", "checkpoint", "evaluation", "tensorBoard", "managedBy"}
-    assert {name for name, always in fields.items() if always} == required
-    assert {name for name, always in fields.items() if not always} == optional

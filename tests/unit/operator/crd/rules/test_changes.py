@@ -1,16 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What of a suspended job's roles may change, as an API server has it too (tests/cluster/test_suspension.py)."""
+"""What of a job may change. tests/cluster/test_suspension.py asks an API server the same of a suspended job's roles."""
 
 from typing import Any
 
 import pytest
 
+from dtjob.crd.rule import CHANGEABLE
+from dtjob.crd.rules.changes import CHANGE_RULES
 from tests.refusals.life import SUSPENDED, SUSPENDED_CHANGES, SUSPENDED_CHANGES_TAKEN
 from tests.refusals.manifests import Bad
 from tests.unit.operator.crd.changed import problems_of_change
 
 ALONE = {**SUSPENDED, "spec": {**SUSPENDED["spec"], "suspend": False}}
 RESOURCES = SUSPENDED_CHANGES_TAKEN["suspended-resources"]
+
+
+def test_fields_that_are_in_the_pods_cannot_be_changed() -> None:
+    rules = {rule.field: rule.cel for rule in CHANGE_RULES if rule.at == "spec"}
+    assert not {*CHANGEABLE, "replicaSpecs"} & set(rules)
+    # These an API server always has: given by the user, or filled in by default.
+    required = {"strategy", "scheduling", "network", "successPolicy"}
+    optional = {"image", "program", "strategyOptions", "checkpoint", "evaluation", "tensorBoard", "managedBy"}
+    assert {name for name, cel in rules.items() if cel == f"self.{name} == oldSelf.{name}"} == required
+    assert {name for name, cel in rules.items() if cel.startswith("has(")} == optional
+
+
+def test_an_optional_field_cannot_come_or_go_either() -> None:
+    (rule,) = (rule for rule in CHANGE_RULES if rule.field == "image")
+    assert rule.cel == "has(self.image) ? has(oldSelf.image) && self.image == oldSelf.image : !has(oldSelf.image)"
+    assert rule.message.startswith("image cannot be changed: delete the job")
 
 
 @pytest.mark.parametrize("name", SUSPENDED_CHANGES_TAKEN)

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules on a change of a job: which fields of its spec stay as they are while it exists.
+
+Of `spec.replicaSpecs` a part may change: the number of elastic workers at any time; and while a job is suspended where
+its pods go and what they get, as for a Job. A suspended job has no pods, and all are made anew when it goes on; so its
+scheduling may be decided late, as Kueue does. How many pods other roles have and what runs in them stays, suspended or
+not.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from dtjob.api.phase import Phase
+from dtjob.api.spec.replica_specs import Role
+from dtjob.crd.rule import CHANGEABLE, Reason, Rule
+from dtjob.crd.schema import spec_schema
+
+MAY_CHANGE = ("template", "resources")
+"""Fields of a role that may change then, a template but for what follows."""
+OF_A_CONTAINER = ("image", "command", "args", "env")
+"""What stays of each container of a template, and so does their number."""
+SIZE = "replicas"
+"""The field of the workers that may change at any time if the job has an elasticPolicy."""
+_ROLES = "replicaSpecs"
+_CANNOT_CHANGE = "cannot be changed: delete the job and create it again with the new value"
+_SIZE_CAN_CHANGE = "worker.replicas can only if elasticPolicy is set"
+_CAN_CHANGE = "while a job is suspended, its templates' scheduling, labels, annotations and resources can"
+
+
+def _unchanging() -> Iterator[Rule]:
+    """A rule for each field of the spec that stays, and several for the roles."""
+    schema = spec_schema()
+    for name, field in schema["properties"].items():
+        if name == _ROLES:
+            yield from _unchanging_roles(f"{name} {_CANNOT_CHANGE}")
+        elif name not in CHANGEABLE:
+            optional = name not in schema["required"] and "default" not in field
+            same = _same("self", "oldSelf", name, optional)
+            yield Rule("spec", same, f"{name} {_CANNOT_CHANGE}", name, Reason.FORBIDDEN)
+
+
+def _unchanging_roles(message: str) -> Iterator[Rule]:
+    """What stays at all times, for each role, and the whole where the job is not suspended: that rule stands at the
+    root, as only there the status is seen."""
+    same_roles = " && ".join(f"has(self.{role.value}) == has(oldSelf.{role.value})" for role in Role)
+    yield Rule(f"spec.{_ROLES}", same_roles, message, reason=Reason.FORBIDDEN)
+    for role in Role:
+        yield Rule(f"spec.{_ROLES}.{role.value}", _same_role(role), message, reason=Reason.FORBIDDEN)
+    message = f"{message}; {_CAN_CHANGE}; {_SIZE_CAN_CHANGE}"
+    yield Rule("", _same_or_may_change(), message, f"spec.{_ROLES}", Reason.FORBIDDEN)
+
+
+_SUSPENDED = (
+    "has(oldSelf.spec.suspend) && oldSelf.spec.suspend && (!has(oldSelf.status) || !has(oldSelf.status.startTime) || "
+    f"has(oldSelf.status.phase) && oldSelf.status.phase == '{Phase.SUSPENDED.value}')"
+)
+"""It was to be suspended, and has never started or its pods were told to end: no pod of the old template is kept."""
+
+
+def _same_role(role: Role) -> str:
+    """CEL: what stays of one role is the same."""
+    fields = spec_schema()["properties"][_ROLES]["properties"][role.value]["properties"]
+    free = (*MAY_CHANGE, SIZE) if role is Role.WORKER else MAY_CHANGE
+    others = _all(_same("self", "oldSelf", one, "default" not in fields[one]) for one in fields if one not in free)
+    return f"self == oldSelf || ({' && '.join(filter(None, (others, _same_containers())))})"
+
+
+def _same_or_may_change() -> str:
+    """CEL at the root: nothing differs; or the number of workers may, and so may the rest."""
+    new, old = "self.spec.replicaSpecs", "oldSelf.spec.replicaSpecs"
+    workers = " || ".join(f"!has({one}.{Role.WORKER.value})" for one in (new, old))
+    size = f"{new}.{Role.WORKER.value}.{SIZE} == {old}.{Role.WORKER.value}.{SIZE}"
+    may_size = f"has(self.spec.elasticPolicy) || {workers} || {size}"
+    return f"{new} == {old} || ({may_size}) && ({_SUSPENDED} || {_same_but_size(new, old)})"
+
+
+def _same_but_size(new: str, old: str) -> str:
+    """CEL: nothing differs but the number of workers; that there are the same roles is known."""
+    others = [_same(new, old, role.value) for role in Role if role is not Role.WORKER]
+    new, old = f"{new}.{Role.WORKER.value}", f"{old}.{Role.WORKER.value}"
+    parts = _all(_same(new, old, name) for name in MAY_CHANGE)
+    return _all([*others, f"!has({new}) || !has({old}) || {parts}"])
+
+
+def _same(new: str, old: str, name: str, optional: bool = True) -> str:
+    same = f"{new}.{name} == {old}.{name}"
+    return f"has({new}.{name}) ? has({old}.{name}) && {same} : !has({old}.{name})" if optional else same
+
+
+def _all(parts: Iterable[str]) -> str:
+    """CEL: all of these hold."""
+    return " && ".join(f"({part})" if " ? " in part else part for part in parts)
+
+
+def _same_containers() -> str:
+    new, old = (f"{one}.template.spec.containers" for one in ("self", "oldSelf"))
+    has_new, has_old = (
+        f"(has({one}.template) && has({one}.template.spec) && has({one}.template.spec.containers))"
+        for one in ("self", "oldSelf")
+    )
+    fields = _all(_same("c", "o", one) for one in OF_A_CONTAINER)
+    same = f"{new}.size() == {old}.size() && {new}.all(c, {old}.exists(o, o.name == c.name && {fields}))"
+    return f"{has_new} == {has_old} && (!{has_new} || {same})"
+
+
+CHANGE_RULES = tuple(_unchanging())
+"""They read `oldSelf`, the value before the change."""
