@@ -66,6 +66,8 @@ _CONTAINER: dict[str, Any] = {
 }
 _LIMITS: dict[str, Any] = {"name": COMMON, "resources": {"limits": {"memory": COMMON}}}
 _KIND: dict[str, Any] = {"apiVersion": COMMON, "kind": COMMON}
+_OUR_LABELS = dict.fromkeys((labels.MANAGED_BY, labels.JOB_NAME, labels.JOB_UID), COMMON)
+_OF_A_JOB: dict[str, Any] = {**_KIND, "metadata": {**_IDENTITY, "labels": _OUR_LABELS}}
 
 FIELDS: dict[str, dict[str, Any]] = {
     "Pod": {
@@ -106,8 +108,10 @@ FIELDS: dict[str, dict[str, Any]] = {
             OWN,
         ),
     },
+    **{kind: {**_OF_A_JOB, drift.SAID: OWN} for kind in drift.SHARED_KINDS},
+    **{kind: {**_OF_A_JOB, "spec": OWN} for kind in gangs.PROVIDERS},
 }
-"""The fields that are kept of each kind of child but the shared objects."""
+"""The fields that are kept of each kind of child."""
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
@@ -117,9 +121,7 @@ def kept(manifest: Manifest) -> Manifest:
     if manifest["kind"] == KIND:
         return _job(manifest)
     if manifest["kind"] in drift.SHARED_KINDS:
-        return drift.reduced(manifest)
-    if gangs.is_pod_group(manifest["kind"]):
-        return gangs.reduced(manifest)
+        manifest = drift.with_said(manifest)
     fields = FIELDS.get(manifest["kind"])
     return manifest if fields is None else _of_object(manifest, fields)
 

@@ -18,14 +18,12 @@ from dtjob.objects.manifest import Manifest
 SHARED_KINDS = ("Service", "ConfigMap", "NetworkPolicy")
 """The kinds of which a job's tasks share one object each."""
 
-OUR_LABELS = (labels.MANAGED_BY, labels.JOB_NAME, labels.JOB_UID)
 SAID = "said"
-"""Where a reduced object keeps the fields of its spec that are dtjob's, as text."""
-KEPT_METADATA = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp", "deletionTimestamp")
+"""Where an object in memory keeps the fields of its spec that are dtjob's, as text."""
 
 
 def drifted(wanted: Manifest, there: Manifest) -> str:
-    """The first field of `there`, an object or what `reduced` left of it, that is not as in `wanted`; empty if all
+    """The first field of `there`, an object or what is kept of it in memory, that is not as in `wanted`; empty if all
     are.
 
     A ConfigMap never drifts: it is immutable, named after its data's hash, and found by its name, not by its labels.
@@ -61,19 +59,9 @@ def labelled(manifest: Manifest, more: Mapping[str, str]) -> Manifest:
     return {**manifest, "metadata": {**manifest["metadata"], "labels": {**labels.of(manifest), **more}}}
 
 
-def reduced(manifest: Manifest) -> Manifest:
-    """What of a shared object is worth keeping in memory: enough for `drifted`, and for whose it is. Reducing twice
-    changes nothing."""
-    metadata = manifest["metadata"]
-    kept = {name: metadata[name] for name in KEPT_METADATA if name in metadata}
-    kept["labels"] = {name: value for name, value in labels.of(manifest).items() if name in OUR_LABELS}
-    kept["ownerReferences"] = [
-        {name: owner[name] for name in ("apiVersion", "kind", "name", "uid", "controller") if name in owner}
-        for owner in metadata.get("ownerReferences") or ()
-        if owner.get("controller")
-    ]
-    made = {"apiVersion": manifest["apiVersion"], "kind": manifest["kind"], "metadata": kept}
-    return made if manifest["kind"] == "ConfigMap" else {**made, SAID: _said(manifest)}
+def with_said(manifest: Manifest) -> Manifest:
+    """The object with all of its spec that `drifted` compares, which is then the only part worth keeping in memory."""
+    return {**manifest, SAID: _said(manifest)}
 
 
 def _said(manifest: Manifest) -> str:

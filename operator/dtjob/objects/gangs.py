@@ -233,13 +233,6 @@ def _changeable(wanted: Manifest) -> dict[str, Any]:
     return {name: value for name, value in wanted["spec"].items() if name not in fixed}
 
 
-def reduced(manifest: Manifest) -> Manifest:
-    """What of a PodGroup is worth keeping in memory."""
-    metadata = {name: value for name, value in manifest["metadata"].items() if name not in ("managedFields",)}
-    kept = {"apiVersion": manifest.get("apiVersion"), "kind": manifest["kind"], "metadata": metadata}
-    return {**kept, "spec": manifest.get("spec") or {}}
-
-
 def lost_group(wanted: Mapping[str, Any], stored: Mapping[str, Any]) -> bool:
     """Whether an API server has dropped a pod's membership: one without the feature gate does so silently."""
     return "schedulingGroup" in wanted["spec"] and not stored["spec"].get("schedulingGroup")

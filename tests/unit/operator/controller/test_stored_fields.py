@@ -4,6 +4,7 @@
 import json
 import sys
 import tracemalloc
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +14,10 @@ from hypothesis import strategies as st
 
 from dtjob.api.job import KIND, Job
 from dtjob.controller.stored_fields import LAST_APPLIED, kept
+from dtjob.objects import labels
+from dtjob.objects.drift import SAID, drifted
 from dtjob.objects.manifest import Manifest
+from dtjob.objects.shared import shared_objects
 from dtjob.plan.actions import Create
 from dtjob.plan.seen.children import Children
 from tests.unit.operator import builders
@@ -96,11 +100,18 @@ def test_a_job_is_kept_but_for_the_copies_of_itself():
     assert Job.model_validate(found) == Job.model_validate({**job, "metadata": found["metadata"]})
 
 
-def test_only_the_metadata_of_a_config_map_is_kept():
-    metadata = {"name": "digits-cluster-1", "namespace": "default", "uid": "a", "resourceVersion": "1", "labels": {}}
-    config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"cluster.json": "{}"}}
-    metadata = {**metadata, "ownerReferences": []}
-    assert kept(config_map) == {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
+@pytest.mark.parametrize("made", shared_objects(builders.job()), ids=lambda one: one["kind"])
+def test_only_what_drift_compares_is_kept_of_a_shared_object(made: Manifest):
+    there = json.loads(json.dumps(made))
+    there["metadata"] |= {"managedFields": [{"manager": "x" * 1000}], "annotations": {"a": "b" * 1000}, "uid": "a"}
+    before = deepcopy(there)
+    found = kept(there)
+    assert there == before
+    assert kept(found) == found
+    assert drifted(made, found) == ""
+    assert labels.controller_uid(found) == builders.JOB_UID
+    assert set(found) == {"apiVersion", "kind", "metadata", SAID}
+    assert len(str(found)) < 1300
 
 
 @settings(max_examples=150, deadline=None, derandomize=True, phases=(Phase.generate, Phase.shrink))
