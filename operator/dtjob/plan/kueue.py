@@ -15,7 +15,7 @@ from dtjob.api.job import Job
 from dtjob.api.spec.replica_specs import Role
 from dtjob.objects import kueue
 from dtjob.objects.manifest import Manifest
-from dtjob.objects.pod.nearness import placed_by_others
+from dtjob.objects.pod.nearness import without_nearness
 from dtjob.plan.seen.children import deleting
 from dtjob.plan.seen.situation import Situation
 from dtjob.plan.seen.workload import QUOTA_RESERVED, Workload
@@ -44,6 +44,17 @@ def pod_sets(job: Job, workload: Workload, flavours: Mapping[str, Manifest]) -> 
     return {one["name"]: _pod_set(job, workload, one, flavours) for one in assigned}
 
 
+def pod_set_of(situation: Situation, role: Role) -> tuple[Job, PodSet]:
+    """What the pods of a role get from the queue that the job came out of, and the job of which they are made: where
+    Kueue brings pods near each other, they do not see to it by themselves."""
+    job, queue = situation.group_job, situation.status.queue
+    pod_set = queue.pod_sets.get(role.value, {}) if queue else {}
+    annotations = pod_set.get("annotations") or {}
+    if any(f"{kueue.TOPOLOGY}{how}-topology" in annotations for how in ("required", "preferred")):
+        job = without_nearness(job)
+    return job, pod_set
+
+
 def placed(pod: Manifest, pod_set: Mapping[str, Any]) -> Manifest:
     """The pod with what its role gets. Labels of dtjob's own stay as they are."""
     metadata, spec = pod["metadata"], pod["spec"]
@@ -53,8 +64,6 @@ def placed(pod: Manifest, pod_set: Mapping[str, Any]) -> Manifest:
     spec = dict(spec)
     if selector := pod_set.get("nodeSelector"):
         spec["nodeSelector"] = {**(spec.get("nodeSelector") or {}), **selector}
-    if any(f"{kueue.TOPOLOGY}{how}-topology" in (annotations or {}) for how in ("required", "preferred")):
-        spec = placed_by_others(spec)
     for name in ("tolerations", "schedulingGates"):
         there = spec.get(name) or []
         if more := [one for one in pod_set.get(name) or () if one not in there]:

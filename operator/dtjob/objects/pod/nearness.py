@@ -15,7 +15,6 @@ REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 WEIGHT = 100
 """Of 1 to 100: before every preference of a template."""
-_BUT_THE_EVALUATOR = [{"key": labels.ROLE, "operator": "NotIn", "values": [Role.EVALUATOR.value]}]
 
 
 def brought_near(job: Job, task: Task, affinity: dict[str, Any]) -> dict[str, Any]:
@@ -45,27 +44,15 @@ def topology_request(job: Job) -> dict[str, str]:
     return {name: label for name, label in fields.items() if label is not None}
 
 
-def placed_by_others(spec: dict[str, Any]) -> dict[str, Any]:
-    """The pod's spec without what `brought_near` added: somebody else decides for all of them where they go."""
-    pods = dict((spec.get("affinity") or {}).get("podAffinity") or {})
-    for name, nested in ((REQUIRED, False), (PREFERRED, True)):
-        if name in pods:
-            pods[name] = [one for one in pods[name] if not _is_ours(one["podAffinityTerm"] if nested else one)]
-    pods = {name: terms for name, terms in pods.items() if terms}
-    affinity = {name: one for name, one in (spec.get("affinity") or {}).items() if name != "podAffinity"}
-    affinity |= {"podAffinity": pods} if pods else {}
-    left = {name: one for name, one in spec.items() if name != "affinity"}
-    return {**left, "affinity": affinity} if affinity else left
-
-
-def _is_ours(term: dict[str, Any]) -> bool:
-    selector = term.get("labelSelector") or {}
-    return selector.get("matchExpressions") == _BUT_THE_EVALUATOR and set(selector["matchLabels"]) == {labels.JOB_UID}
+def without_nearness(job: Job) -> Job:
+    """The job without its topology: somebody else decides for all of its pods where they go."""
+    scheduling = job.spec.scheduling.model_copy(update={"topology": None})
+    return job.model_copy(update={"spec": job.spec.model_copy(update={"scheduling": scheduling})})
 
 
 def _term(job: Job, label: str) -> dict[str, Any]:
     near = {
         "matchLabels": {labels.JOB_UID: job.metadata.uid},
-        "matchExpressions": _BUT_THE_EVALUATOR,
+        "matchExpressions": [{"key": labels.ROLE, "operator": "NotIn", "values": [Role.EVALUATOR.value]}],
     }
     return {"topologyKey": label, "labelSelector": near}

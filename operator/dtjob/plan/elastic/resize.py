@@ -23,7 +23,7 @@ from dtjob.plan.actions import Create, Delete
 from dtjob.plan.diagnosis.checkpoints_kept import checkpoints_end, goes_on_from
 from dtjob.plan.draft import Draft
 from dtjob.plan.elastic.room import ROOM, SCALED, goal, placeholders, placeholders_wanted
-from dtjob.plan.kueue import placed
+from dtjob.plan.kueue import placed, pod_set_of
 from dtjob.plan.record.status import BLOCKED, set_condition, set_phase
 from dtjob.plan.seen.children import TaskView, count_tasks, deleting, ended, is_lost, lost_at
 from dtjob.plan.seen.pod_facts import facts_of
@@ -121,11 +121,11 @@ def look_for_room(situation: Situation) -> list[Delete | Create]:
 def _placeholder(situation: Situation, index: int) -> Manifest:
     """The placeholder of a worker, for that one's scheduler and on the nodes that its queue has quota of; in no gang,
     as it comes alone."""
-    job, queue = situation.group_job, situation.status.queue
+    job, pod_set = pod_set_of(situation, Role.WORKER)
     made = placeholder(job, index, situation.defaults)
     if (gang := gangs.membership(job, situation.defaults, alone=True)) is not None:
         made = gangs.joined(made, gang)
-    return placed(made, queue.pod_sets.get(Role.WORKER.value, {})) if queue else made
+    return placed(made, pod_set)
 
 
 def strays(situation: Situation) -> list[Delete]:

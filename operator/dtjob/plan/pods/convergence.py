@@ -11,7 +11,7 @@ from dtjob.objects.pod.pod import labels_of, pod
 from dtjob.plan.actions import Action, Create, Delete, Relabel, Repair, StopServing
 from dtjob.plan.draft import Draft
 from dtjob.plan.failure.budget import is_due
-from dtjob.plan.kueue import placed
+from dtjob.plan.kueue import placed, pod_set_of
 from dtjob.plan.pods.gang import as_member, keep_gang, membership_now, waits_for_the_chief
 from dtjob.plan.pods.one_chief import writer_left
 from dtjob.plan.seen.children import PodState, TaskView, deleting, is_terminal
@@ -72,9 +72,8 @@ def _create(situation: Situation, view: TaskView, chief_attempt: int | None, gan
 
 def _pod(situation: Situation, view: TaskView, chief_attempt: int | None) -> Manifest:
     """The task's pod, where the queue that the job came out of wants it."""
-    made = pod(situation.group_job, view.task, view.attempt, situation.defaults, chief_attempt)
-    queue = situation.status.queue
-    return placed(made, queue.pod_sets.get(view.task.role.value, {})) if queue else made
+    job, pod_set = pod_set_of(situation, view.task.role)
+    return placed(pod(job, view.task, view.attempt, situation.defaults, chief_attempt), pod_set)
 
 
 def keep_shared(situation: Situation) -> list[Create | Repair]:
