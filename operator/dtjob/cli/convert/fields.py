@@ -6,7 +6,7 @@ from typing import Any
 
 from dtjob.cli.convert.findings import CannotConvert, Findings
 from dtjob.crd.answers.field_errors import open_block_errors
-from dtjob.crd.answers.pod_schema import pod_spec_schema
+from dtjob.crd.answers.pod_schema import schema_of
 from dtjob.crd.schema import PRESERVE, Schema
 
 Fields = dict[str, Any]
@@ -82,8 +82,8 @@ def without_nulls(value: Any) -> Any:
 def without_unknown_fields(pod: Fields, path: str, said: Findings) -> Fields:
     """A pod's spec without the fields that no pod has, with a warning for each. Raises CannotConvert for a value of
     another type."""
-    found: Fields = _pruned(pod, pod_spec_schema(), path, said)
-    if wrong := next(open_block_errors(found, pod_spec_schema(), path), None):
+    found: Fields = _pruned(pod, schema_of("PodSpec"), path, said)
+    if wrong := next(open_block_errors(found, schema_of("PodSpec"), path), None):
         raise CannotConvert(str(wrong))
     return found
 

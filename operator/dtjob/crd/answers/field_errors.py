@@ -45,8 +45,7 @@ def sentence(error: Mapping[str, Any], schema: Schema) -> Problem:
     """One of pydantic's errors as a problem. `schema` is that of the whole manifest, to name the fields there are."""
     kind, location = str(error["type"]), error["loc"]
     if location and location[-1] in QUANTITY_HALVES:
-        location = location[:-1]
-        kind = "string_type" if location[-1] == "value" else QUANTITY
+        location, kind = location[:-1], QUANTITY
     if kind == "extra_forbidden":
         message = f"is an unknown field; {_instead(location, schema)}"
     elif kind in _MESSAGES:
@@ -79,17 +78,14 @@ def open_block_errors(value: Any, schema: Schema, path: str = "") -> Iterator[Pr
 
 def _of_another_type(value: Any, schema: Schema) -> str:
     """What the value must be; empty if it is that, or if the schema takes any type."""
-    types = [choice["type"] for choice in schema.get("anyOf", [schema]) if "type" in choice]
-    if schema.get(INT_OR_STRING):
-        types = ["integer", "string"]
-    if not types or any(_is_of(value, name) for name in types):
-        wrong = schema.get("format") == QUANTITY and not is_quantity(value)
-        return _MESSAGES[QUANTITY](value, {}) if wrong else ""
-    return _MESSAGES[_ERROR_OF[tuple(types)]](value, {})
-
-
-def _is_of(value: Any, name: str) -> bool:
-    return isinstance(value, _CLASS[name]) and (name == "boolean") == isinstance(value, bool)
+    if schema.get("format") == QUANTITY:
+        return "" if is_quantity(value) else _MESSAGES[QUANTITY](value, {})
+    kind = "port" if schema.get(INT_OR_STRING) else schema.get("type")
+    if kind is None:
+        return ""
+    types, error = _TYPES[kind]
+    is_one = isinstance(value, types) and (kind == "boolean") == isinstance(value, bool)
+    return "" if is_one else _MESSAGES[error](value, {})
 
 
 def without_empty_fields(value: Any, schema: Schema) -> Any:
@@ -98,11 +94,11 @@ def without_empty_fields(value: Any, schema: Schema) -> Any:
     What the schema does not know (the open parts of a pod's spec) stays as it is.
     """
     if isinstance(value, dict):
-        known, further = schema.get("properties", {}), schema.get("additionalProperties")
+        parts = ((name, item, _part(schema, name)) for name, item in value.items())
         return {
-            name: without_empty_fields(item, known.get(name, further) or {})
-            for name, item in value.items()
-            if item is not None or (known.get(name, further) or {"nullable": True}).get("nullable")
+            name: without_empty_fields(item, part)
+            for name, item, part in parts
+            if item is not None or part.get("nullable")
         }
     if isinstance(value, list):
         return [without_empty_fields(item, schema.get("items", {})) for item in value]
@@ -112,21 +108,24 @@ def without_empty_fields(value: Any, schema: Schema) -> Any:
 def with_defaults(value: Any, schema: Schema) -> Any:
     """The value with the defaults of the fields that it leaves out, as the API server fills them in."""
     if isinstance(value, dict):
-        known, further = schema.get("properties", {}), schema.get("additionalProperties")
-        filled = {name: part["default"] for name, part in known.items() if "default" in part} | value
-        return {name: with_defaults(item, known.get(name, further) or {}) for name, item in filled.items()}
+        defaults = {name: part["default"] for name, part in schema.get("properties", {}).items() if "default" in part}
+        return {name: with_defaults(item, _part(schema, name)) for name, item in (defaults | value).items()}
     if isinstance(value, list):
         return [with_defaults(item, schema.get("items", {})) for item in value]
     return value
 
 
+def _part(schema: Schema, key: str | int) -> Schema:
+    """The schema of a field, or of an entry of a list. What the schema does not know may be anything."""
+    if isinstance(key, int):
+        return schema.get("items", {})  # type: ignore[no-any-return]
+    return schema.get("properties", {}).get(key) or schema.get("additionalProperties") or {"nullable": True}
+
+
 def _instead(location: tuple[str | int, ...], schema: Schema) -> str:
     """The field that was probably meant, or all there are."""
     for part in location[:-1]:
-        if isinstance(part, int):
-            schema = schema.get("items", {})
-        else:
-            schema = schema.get("properties", {}).get(part) or schema.get("additionalProperties") or {}
+        schema = _part(schema, part)
     return _meant(str(location[-1]), schema.get("properties", {}))
 
 
@@ -182,33 +181,23 @@ _MESSAGES: Mapping[str, Callable[[Any, Mapping[str, Any]], str]] = {
 }
 """What each of pydantic's kinds of error says, of the value that was given and the error's limits."""
 
-_CLASS: Mapping[str, type | tuple[type, ...]] = {
-    "object": dict,
-    "array": list,
-    "string": str,
-    "integer": int,
-    "number": (int, float),
-    "boolean": bool,
+_TYPES: Mapping[str, tuple[type | tuple[type, ...], str]] = {
+    "object": (dict, "dict_type"),
+    "array": (list, "list_type"),
+    "string": (str, "string_type"),
+    "integer": (int, "int_type"),
+    "boolean": (bool, "bool_type"),
+    "port": ((int, str), "port"),
 }
-_ERROR_OF = {
-    ("object",): "dict_type",
-    ("array",): "list_type",
-    ("string",): "string_type",
-    ("integer",): "int_type",
-    ("boolean",): "bool_type",
-    ("string", "number"): QUANTITY,
-    ("integer", "string"): "port",
-}
-"""The kind of pydantic's error about a value of none of these types."""
+"""What values of a type are here, and the kind of pydantic's error about one that is not."""
 
 
 def repeated_entries(value: Any, schema: Schema, path: str) -> Iterator[Problem]:
     """Entries that have the keys of one before them, or are the same as one in a set, anywhere in a value whose fields
     are right each by itself."""
     if isinstance(value, dict):
-        known, further = schema.get("properties", {}), schema.get("additionalProperties", {})
         for name, item in value.items():
-            yield from repeated_entries(item, known.get(name, further), f"{path}.{name}")
+            yield from repeated_entries(item, _part(schema, name), f"{path}.{name}")
     elif isinstance(value, list):
         entry = schema.get("items", {})
         seen: set[Any] = set()

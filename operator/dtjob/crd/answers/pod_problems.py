@@ -6,18 +6,14 @@ from collections.abc import Iterator
 from dtjob.api.spec.pod_template import CHECKPOINT_VOLUME, CLUSTER_VOLUME, SOURCE_VOLUME
 from dtjob.api.spec.replica_specs import Role
 from dtjob.crd.answers.field_errors import Problem, open_block_errors
-from dtjob.crd.answers.pod_schema import environment_schema, pod_spec_schema, volume_source_schema
+from dtjob.crd.answers.pod_schema import schema_of
 from dtjob.crd.rule import Value, values_at
 from dtjob.crd.rules.resources import RESOURCE_RULES
 from dtjob.crd.rules.storage import NO_VOLUME
 
 _POD = "spec.replicaSpecs.*.template.spec"
 _LISTS = ("containers", "initContainers")
-_SCHEMAS = (
-    (_POD, pod_spec_schema),
-    ("spec.program.env", environment_schema),
-    ("spec.checkpoint.storage.volume", volume_source_schema),
-)
+_TYPES = ((_POD, "PodSpec"), ("spec.program.env", "[EnvVar]"), ("spec.checkpoint.storage.volume", "Volume"))
 """Kubernetes' own parts of the manifest."""
 
 
@@ -25,9 +21,9 @@ def pod_problems(manifest: Value) -> list[Problem]:
     """All of a manifest that the definition takes. What pods have of each type comes first."""
     found = [
         problem
-        for at, schema in _SCHEMAS
+        for at, name in _TYPES
         for path, value in values_at(manifest, at)
-        for problem in open_block_errors(value, schema(), path)
+        for problem in open_block_errors(value, schema_of(name), path)
     ]
     return found or [*_of_resources(manifest), *_of_mounts(manifest)]
 
@@ -40,11 +36,11 @@ def _of_resources(manifest: Value) -> Iterator[Problem]:
             yield from (Problem(f"{path}.{rule.field}", rule.message) for rule in broken)
 
 
-def _without_nulls(resources: Value) -> Value:
-    """Amounts, and lists of them, that are null are as if left out."""
-    kinds = {kind: one for kind, one in resources.items() if one is not None}
-    amounts = ("limits", "requests")
-    return kinds | {kind: {k: v for k, v in kinds[kind].items() if v is not None} for kind in amounts if kind in kinds}
+def _without_nulls(value: Value) -> Value:
+    """Amounts, and mappings of them, that are null are as if left out."""
+    if not isinstance(value, dict):
+        return value
+    return {name: _without_nulls(item) for name, item in value.items() if item is not None}
 
 
 def _of_mounts(manifest: Value) -> Iterator[Problem]:

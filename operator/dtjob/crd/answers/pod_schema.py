@@ -14,30 +14,26 @@ _PLAIN: dict[str, Schema] = {
     "int": {"type": "integer"},
     "bool": {"type": "boolean"},
     "port": {INT_OR_STRING: True},
-    "quantity": {"anyOf": [{"type": "string"}, {"type": "number"}], "format": QUANTITY},
+    "quantity": {"format": QUANTITY},
     "any": {},
 }
 _TYPE = re.compile(r"\[(?P<item>.+)\]|\{(?P<value>.+)\}|(?P<plain>\w+)")
 
 
 @cache
-def pod_spec_schema() -> Schema:
-    """The schema of a pod's spec. Treat as read only."""
-    return _of_type("PodSpec", _types())
-
-
-@cache
-def volume_source_schema() -> Schema:
-    """The schema of a pod's volume without its name. Treat as read only."""
-    volume = _of_type("Volume", _types())
-    sources = {name: source for name, source in volume["properties"].items() if name != "name"}
-    return {**volume, "properties": sources}
-
-
-@cache
-def environment_schema() -> Schema:
-    """The schema of a container's variables. Treat as read only."""
-    return _of_type("[EnvVar]", _types())
+def schema_of(name: str) -> Schema:
+    """The schema of a type of Kubernetes, such as PodSpec, [EnvVar] for a list, {text} for a mapping. A null is as if
+    left out everywhere. Treat as read only."""
+    found = _TYPE.fullmatch(name)
+    assert found, name
+    if item := found["item"]:
+        return {"type": "array", "nullable": True, "items": schema_of(item)}
+    if value := found["value"]:
+        return {"type": "object", "nullable": True, "additionalProperties": schema_of(value)}
+    if name in _PLAIN:
+        return {"nullable": True, **_PLAIN[name]}
+    properties = {field: schema_of(kind) for field, kind in _types()[name].items()}
+    return {"type": "object", "nullable": True, "properties": properties}
 
 
 @cache
@@ -45,17 +41,3 @@ def _types() -> dict[str, dict[str, str]]:
     """The fields of each type with their types, as `make pod-fields` has written them beside this file."""
     found: dict[str, dict[str, str]] = json.loads(pkgutil.get_data(__package__, "pod_fields.json") or b"")
     return found
-
-
-def _of_type(name: str, types: dict[str, dict[str, str]]) -> Schema:
-    """A null is as if left out everywhere."""
-    found = _TYPE.fullmatch(name)
-    assert found, name
-    if item := found["item"]:
-        return {"type": "array", "nullable": True, "items": _of_type(item, types)}
-    if value := found["value"]:
-        return {"type": "object", "nullable": True, "additionalProperties": _of_type(value, types)}
-    if name in _PLAIN:
-        return {"nullable": True, **_PLAIN[name]}
-    properties = {field: _of_type(kind, types) for field, kind in types[name].items()}
-    return {"type": "object", "nullable": True, "properties": properties}
