@@ -15,8 +15,7 @@ from pydantic.alias_generators import to_camel
 
 from dtjob.api.job import GROUP, Job
 from dtjob.api.label_forms import check_name, check_value
-from dtjob.api.spec.pod_template import TRAINING_CONTAINER
-from dtjob.api.spec.replica_specs import AnyReplicaSpec, Role
+from dtjob.api.spec.replica_specs import Role
 from dtjob.api.spec.scheduling import GangProvider
 from dtjob.objects import labels
 from dtjob.objects.readers import Readers
@@ -132,19 +131,13 @@ def priority_class_of(job: Job, defaults: Defaults) -> str | None:
 def image_of_role(job: Job, role: Role, defaults: Defaults) -> str | None:
     """The image of this role's training containers: its template's, else the job's; None: there is none."""
     replica = job.spec.replica_specs.get(role)
-    return (_of_template(replica) if replica else None) or image_of(job, defaults)
+    return (replica.training.image if replica else None) or image_of(job, defaults)
 
 
 def lacks_image(job: Job, defaults: Defaults) -> bool:
     """Whether a pod of the job would have no image. A template may name one for its role."""
     roles = [role for role in Role if job.spec.replica_specs.get(role)]
     return not all(image_of_role(job, role, defaults) for role in roles)
-
-
-def _of_template(replica: AnyReplicaSpec) -> str | None:
-    spec = replica.template.spec if replica.template else None
-    containers = (spec.containers if spec else None) or []
-    return next((container.image for container in containers if container.name == TRAINING_CONTAINER), None)
 
 
 def parse_label(text: str) -> tuple[str, str]:

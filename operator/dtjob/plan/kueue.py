@@ -142,8 +142,7 @@ def _joined(there: Mapping[str, str], more: Mapping[str, str] | None, by: str) -
 def _template_selector(job: Job, role: str) -> dict[str, str]:
     """The nodeSelector of the role's own template."""
     replica = job.spec.replica_specs.get(Role(role)) if role in list(Role) else None
-    spec = replica.template.spec if replica and replica.template else None
-    return (spec.model_dump(by_alias=True, exclude_unset=True).get("nodeSelector") or {}) if spec else {}
+    return (replica.pod_spec.node_selector if replica else None) or {}
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from dtjob.api.block import Block
-from dtjob.api.spec.pod_template import PodTemplate, Resources
+from dtjob.api.spec.pod_template import TRAINING_CONTAINER, Container, PodSpec, PodTemplate, Resources
 
 MAX_REPLICAS = 4000
 """Most workers whose cluster spec fits one environment string (128 KiB, Linux's MAX_ARG_STRLEN) at a short name."""
@@ -29,6 +29,17 @@ class _Tasks(Block):
     """Compute resources of the training container. Short for template.spec.containers[].resources."""
     template: PodTemplate | None = None
     """Pod template of this role. It may set any field of a pod that dtjob does not set itself."""
+
+    @property
+    def pod_spec(self) -> PodSpec:
+        """The pod spec of the template, an empty one if there is none."""
+        return (self.template.spec if self.template else None) or PodSpec.model_construct()
+
+    @property
+    def training(self) -> Container:
+        """The training container of the template, an empty one if there is none."""
+        found = (one for one in self.pod_spec.containers or () if one.name == TRAINING_CONTAINER)
+        return next(found, Container.model_construct())
 
 
 class SingleReplicaSpec(_Tasks):

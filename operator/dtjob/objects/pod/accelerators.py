@@ -70,13 +70,8 @@ def gpus_of(training: Mapping[str, Any]) -> int:
 
 def _chief_has_gpus(job: Job) -> bool:
     replica = job.spec.replica_specs.get(topology.chief_task(job).role)
-    if replica is None:
-        return False
-    if replica.resources:
-        return bool(gpus_of({"resources": replica.resources.model_dump(by_alias=True, exclude_unset=True)}))
-    template = replica.template.model_dump(by_alias=True, exclude_unset=True) if replica.template else {}
-    containers = (template.get("spec") or {}).get("containers") or []
-    return any(gpus_of(one) for one in containers if one["name"] == TRAINING_CONTAINER)
+    resources = replica and (replica.resources or replica.training.resources)
+    return bool(resources and gpus_of({"resources": resources.model_dump(by_alias=True)}))
 
 
 def _add_shared_memory(spec: dict[str, Any], training: dict[str, Any], gibibytes: int) -> None:

@@ -7,7 +7,6 @@ refused where there is something to save.) What `kubectl delete --grace-period` 
 """
 
 from dtjob.api.job import Job
-from dtjob.api.spec.pod_template import TRAINING_CONTAINER, PodSpec
 from dtjob.objects.topology import Task
 
 WITHOUT_CHECKPOINTS = 30
@@ -18,28 +17,23 @@ LEAST = 2
 
 def pod_seconds(job: Job, task: Task) -> int:
     """The terminationGracePeriodSeconds of the task's pod: its template's, else the time to save and to sleep."""
-    template = _template(job, task)
-    if template is not None and template.termination_grace_period_seconds is not None:
-        return template.termination_grace_period_seconds
+    replica = job.spec.replica_specs.get(task.role)
+    given = replica.pod_spec.termination_grace_period_seconds if replica else None
+    if given is not None:
+        return given
     time_to_save = job.spec.checkpoint.save_timeout_seconds if job.spec.checkpoint else WITHOUT_CHECKPOINTS
-    return time_to_save + _slept(template)
+    return time_to_save + _slept(job, task)
 
 
 def seconds_after_sigterm(job: Job, task: Task) -> int:
     """What is left of that when the training container gets SIGTERM."""
-    whole, slept = pod_seconds(job, task), _slept(_template(job, task))
+    whole, slept = pod_seconds(job, task), _slept(job, task)
     return max(whole - slept, LEAST) if slept else whole
 
 
-def _template(job: Job, task: Task) -> PodSpec | None:
-    replica = job.spec.replica_specs.get(task.role)
-    return replica.template.spec if replica and replica.template else None
-
-
-def _slept(template: PodSpec | None) -> int:
+def _slept(job: Job, task: Task) -> int:
     """Seconds that the training container's preStop hook sleeps."""
-    for container in (template.containers if template else None) or ():
-        hook = container.lifecycle.pre_stop if container.lifecycle else None
-        if container.name == TRAINING_CONTAINER and hook and hook.sleep:
-            return hook.sleep.seconds
-    return 0
+    replica = job.spec.replica_specs.get(task.role)
+    lifecycle = replica.training.lifecycle if replica else None
+    hook = lifecycle.pre_stop if lifecycle else None
+    return hook.sleep.seconds if hook and hook.sleep else 0
