@@ -29,16 +29,6 @@ class StatusBlock(Described):
 
     model_config = ConfigDict(extra="allow", frozen=True, alias_generator=to_camel, populate_by_name=True)
 
-    def __eq__(self, other: object) -> bool:
-        """Whether both have the same values, fields that are not known included."""
-        if self is other:
-            return True
-        if not isinstance(other, StatusBlock) or type(self) is not type(other):
-            return NotImplemented
-        return self.__dict__ == other.__dict__ and self.__pydantic_extra__ == other.__pydantic_extra__
-
-    __hash__ = None  # type: ignore[assignment]  # some blocks hold mappings
-
     def but(self, **changes: Any) -> Self:
         """A copy with these fields changed. The values are not validated: whoever decides them has the right types."""
         unknown = changes.keys() - type(self).model_fields.keys()
