@@ -7,6 +7,8 @@ The description of a field stands below it in the source.
 import ast
 import inspect
 import textwrap
+from collections.abc import Iterable, Mapping
+from copy import deepcopy
 from itertools import pairwise
 from typing import Annotated, Any
 
@@ -73,3 +75,14 @@ Seconds = Annotated[int, Field(ge=1, le=LONGEST_SECONDS)]
 
 UNSET_IN_CLUSTER = {"x-dtjob-default": "in Python only"}
 """Marks a default that the API server does not fill in, because it depends on another field."""
+
+
+def without(found: Mapping[str, Any], locations: Iterable[tuple[int | str, ...]]) -> dict[str, Any]:
+    """A copy of the JSON without what is at these locations, which are names of fields and indexes in lists."""
+    whole = deepcopy(dict(found))
+    for *above, last in sorted(locations, reverse=True):  # of a list from its end, so that the others stay in place
+        block: Any = whole
+        for part in above:
+            block = block[part]
+        del block[last]
+    return whole

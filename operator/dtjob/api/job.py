@@ -6,15 +6,14 @@ These pydantic models are the only definition of the manifest's fields. `dtjob.c
 cluster stores is read leniently (`stored_job`); `dtjob validate` and the API server are strict.
 """
 
-from collections.abc import Iterable, Mapping
-from copy import deepcopy
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Any
 
 from pydantic import Field, ValidationError
 
 from dtjob.api import names
-from dtjob.api.block import LONGEST_SECONDS, Block, OpenBlock, Seconds
+from dtjob.api.block import LONGEST_SECONDS, Block, OpenBlock, Seconds, without
 from dtjob.api.spec.checkpoint import Checkpoint, Evaluation, TensorBoard
 from dtjob.api.spec.elastic_policy import ElasticPolicy
 from dtjob.api.spec.failure_policy import FailurePolicy
@@ -147,15 +146,4 @@ def stored_job(manifest: Mapping[str, Any]) -> Job:
         unknown = [detail["loc"] for detail in details if detail["type"] == _UNKNOWN]
         if not unknown:
             raise
-    return Job.model_validate(_without(manifest, unknown))
-
-
-def _without(manifest: Mapping[str, Any], locations: Iterable[tuple[int | str, ...]]) -> dict[str, Any]:
-    """A copy without what is at these locations."""
-    whole: Any = deepcopy(dict(manifest))
-    for location in locations:
-        block = whole
-        for part in location[:-1]:
-            block = block[part]
-        del block[location[-1]]
-    return dict(whole)
+    return Job.model_validate(without(manifest, unknown))

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import BeforeValidator, Field, ValidationError, WithJsonSchema
 
+from dtjob.api.block import without
 from dtjob.api.phase import ENDED, Phase
 from dtjob.api.status.activity import Activity
 from dtjob.api.status.block import LONGEST_WORD, Int64, Message, StatusBlock, Time, Word, list_map
@@ -92,7 +93,8 @@ class Status(StatusBlock):
         try:
             return cls.model_validate(stored)
         except ValidationError as error:
-            return cls.model_validate(_without(stored, error))
+            wrong = {one["loc"][: 2 if one["loc"][:1] in _IN_PARTS else 1] for one in error.errors()}
+            return cls() if () in wrong else cls.model_validate(without(stored, wrong))
 
     def to_json(self) -> dict[str, Any]:
         """The status as it is written. What is empty is left out, but for the number of restarts."""
@@ -128,17 +130,3 @@ class Status(StatusBlock):
     def went_on_after(self, moment: datetime) -> bool:
         """Whether the job was suspended after this moment, and is active again."""
         return self.active is not None and self.active.went_on_after(moment)
-
-
-def _without(stored: Any, error: ValidationError) -> dict[str, Any]:
-    """What is stored without the fields that the error is about."""
-    places = {tuple(one["loc"][: 2 if one["loc"][:1] in _IN_PARTS else 1]) for one in error.errors()}
-    if () in places:
-        return {}
-    left = {name: value for name, value in stored.items() if (name,) not in places}
-    if isinstance(left.get("internal"), dict):
-        left["internal"] = {name: part for name, part in left["internal"].items() if ("internal", name) not in places}
-    if isinstance(left.get("conditions"), list):
-        conditions = enumerate(left["conditions"])
-        left["conditions"] = [one for number, one in conditions if ("conditions", number) not in places]
-    return left
