@@ -24,18 +24,19 @@ def of(manifest: Mapping[str, Any]) -> dict[str, str]:
 
 def controller_uid(manifest: Manifest) -> str | None:
     """The uid of the object that controls this one, None for an orphan."""
-    for owner in manifest["metadata"].get("ownerReferences") or ():
-        if owner.get("controller"):
-            return str(owner["uid"])
-    return None
+    return _controller(manifest).get("uid")
 
 
 def controlling_job(manifest: Manifest) -> str | None:
     """The name of the job that controls this object, by its owner references; None if none does."""
-    for owner in manifest["metadata"].get("ownerReferences") or ():
-        if owner.get("controller") and owner["kind"] == KIND and owner["apiVersion"].startswith(f"{GROUP}/"):
-            return str(owner["name"])
-    return None
+    owner = _controller(manifest)
+    is_job = owner.get("kind") == KIND and owner["apiVersion"].startswith(f"{GROUP}/")
+    return owner["name"] if is_job else None
+
+
+def _controller(manifest: Manifest) -> Mapping[str, Any]:
+    owners = manifest["metadata"].get("ownerReferences") or ()
+    return next((owner for owner in owners if owner.get("controller")), {})
 
 
 def task_id(pod: Manifest) -> str:
