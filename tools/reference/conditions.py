@@ -124,7 +124,6 @@ CONDITIONS: Mapping[str, ConditionMeaning] = {
             "LocalDirectory": "`dtjob run` keeps them in a directory of this machine.",
             "OnOneNode": "The volume is a hostPath, which stays on its node.",
             "EndsWithPod": "Kubernetes deletes the volume with the pod.",
-            "ReadOnly": "The volume is read-only.",
         },
     ),
     "StatusReachable": ConditionMeaning(

@@ -2,17 +2,16 @@
 """Whether a job's checkpoints outlive the pod that writes them, as far as its manifest tells."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from dtjob.api.job import Job
-from dtjob.api.spec.volume_sources import READ_ONLY_SOURCES
 from dtjob.objects.defaults import Defaults
 
 ENDS_WITH_POD = ("emptyDir", "ephemeral")
 """Volume sources that Kubernetes removes with the pod; the claim of an ephemeral one too."""
 ON_ONE_NODE = "hostPath"
 
-_ADVICE = "use checkpoint.storage.volume with a persistentVolumeClaim"
+_VOLUME = "checkpoint.storage.volume"
+_ADVICE = f"use {_VOLUME} with a persistentVolumeClaim"
 
 
 @dataclass(frozen=True)
@@ -34,29 +33,19 @@ def keeping(job: Job, defaults: Defaults) -> Keeping | None:
         return Keeping(True, "Bucket")
     if defaults.directories_stay:
         return Keeping(True, "LocalDirectory")
-    return _of_source(job, checkpoint.storage.volume or {}, "checkpoint.storage.volume")
-
-
-def _of_source(job: Job, volume: dict[str, Any], what: str) -> Keeping:
-    source, settings = next(((name, value) for name, value in volume.items() if name != "name"), ("", {}))
-    settings = settings if isinstance(settings, dict) else {}  # else the API server refuses the pod, and says why
+    source = next(iter(checkpoint.storage.volume or {}), "")  # the definition takes one, which can be written to
     if source in ENDS_WITH_POD:
-        return _ends_with_pod(job, f"{what} is an {source} volume")
-    if source in READ_ONLY_SOURCES or settings.get("readOnly") is True:
-        message = f"{what} ({source}) is read-only, and checkpoints cannot be written there; {_ADVICE}"
-        return Keeping(False, "ReadOnly", message)
+        evaluated = job.spec.replica_specs.evaluator is not None
+        unseen = ", and the evaluator, in a pod of its own, sees none of its checkpoints" if evaluated else ""
+        message = (
+            f"{_VOLUME} is an {source} volume, and ends with the chief's pod: when that is lost, training begins again "
+            f"at step 0{unseen}; {_ADVICE}"
+        )
+        return Keeping(False, "EndsWithPod", message)
     if source == ON_ONE_NODE:
         message = (
-            f"{what} is a {source}, which stays on its node: a chief that starts on another node finds none of its "
+            f"{_VOLUME} is a {source}, which stays on its node: a chief that starts on another node finds none of its "
             f"checkpoints there, unless every node has the same files at this path; {_ADVICE}"
         )
         return Keeping(None, "OnOneNode", message)
     return Keeping(True, "Volume")
-
-
-def _ends_with_pod(job: Job, why: str) -> Keeping:
-    evaluated = job.spec.replica_specs.evaluator is not None
-    unseen = ", and the evaluator, in a pod of its own, sees none of its checkpoints" if evaluated else ""
-    lost = f"when that is lost, training begins again at step 0{unseen}"
-    message = f"{why}, and ends with the chief's pod: {lost}; {_ADVICE}"
-    return Keeping(False, "EndsWithPod", message)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dtjob.api.spec.volume_sources import READ_ONLY_SOURCES, VOLUME_SOURCES
+from dtjob.api.spec.volume_sources import VOLUME_SOURCES
 from dtjob.local.here import DEFAULTS as LOCAL
 from dtjob.objects.defaults import NO_DEFAULTS
 from dtjob.objects.pod.keeping import keeping
@@ -30,7 +30,6 @@ def test_the_volume_source_decides_whether_checkpoints_are_kept(source: str):
         "emptyDir": (False, "EndsWithPod"),
         "ephemeral": (False, "EndsWithPod"),
         "hostPath": (None, "OnOneNode"),
-        **dict.fromkeys(READ_ONLY_SOURCES, (False, "ReadOnly")),
     }
     wanted = odd.get(source, (True, "Volume"))
     assert found({source: {}}) == wanted
@@ -64,10 +63,6 @@ def test_the_message_warns_of_an_evaluator_that_would_see_no_checkpoint(volume: 
         kept = keeping(builders.job(checkpoint=checkpoint, replicaSpecs=asked), NO_DEFAULTS)
         assert kept is not None
         assert ("the evaluator, in a pod of its own, sees none" in kept.message) is (evaluator and volume is not CLAIM)
-
-
-def test_a_read_only_volume_cannot_hold_checkpoints():
-    assert found({"nfs": {"server": "a", "path": "/", "readOnly": True}}) == (False, "ReadOnly")
 
 
 def test_a_source_that_is_no_mapping_is_left_to_the_api_server():
