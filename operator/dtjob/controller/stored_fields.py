@@ -97,7 +97,7 @@ FIELDS: dict[str, dict[str, Any]] = {
             **_IDENTITY,
             "generation": OWN,
             "labels": dict.fromkeys((labels.JOB_NAME, labels.JOB_UID), COMMON),
-            "annotations": dict.fromkeys((kueue.SHAPE, kueue.SHAPE_BUT_WORKERS, kueue.REPLACES), OWN),
+            "annotations": dict.fromkeys((kueue.SHAPE, kueue.REPLACES), OWN),
         },
         "spec": {
             **dict.fromkeys(("queueName", "active", "priorityClassRef"), OWN),

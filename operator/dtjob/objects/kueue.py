@@ -11,6 +11,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from dtjob.api.counted import counted
 from dtjob.api.job import GROUP as JOB_GROUP
 from dtjob.api.job import KIND as JOB_KIND
 from dtjob.api.job import Job
@@ -47,9 +48,7 @@ WORKLOAD = f"{GROUP}/workload"
 TOPOLOGY_GATE = f"{GROUP}/topology"
 """The scheduling gate that Kueue takes away when it has given the pod that place."""
 SHAPE = f"{JOB_GROUP}/shape"
-"""On a Workload of ours, an annotation: the hash of what it was made for; the job may change while it is suspended."""
-SHAPE_BUT_WORKERS = f"{JOB_GROUP}/shape-but-workers"
-"""The same of all but the number of its workers."""
+"""On a Workload of ours, an annotation: what it was made for, as the job may change while it is suspended."""
 TOPOLOGY = f"{GROUP}/podset-"
 """On pods, an annotation, with `required-`, `preferred-` or `unconstrained-` and `topology` behind it: by which of
 these Kueue sees that it is to give them a place."""
@@ -108,27 +107,24 @@ def workload_name(job: Job, generation: int | None = None) -> str:
 
 
 def shape_of(job: Job) -> str:
-    """Ten hex digits of what the job asks for: a Workload of another shape is for the job as it was before."""
-    return _shape(job, least=True)
+    """What the job asks for: a Workload of another shape is for the job as it was before. How many workers there are,
+    and at least are to be, stands behind the first dash. No quota is asked for what there may be later."""
+    workers = job.spec.replica_specs.worker
+    return f"{_roles_of(job)}-{workers.replicas}-{min_count(job, Role.WORKER)}" if workers else _roles_of(job)
 
 
-def kind_of(job: Job) -> str:
-    """The same of all but the number of its workers, which may change while it runs."""
-    return _shape(job, least=False)
+def same_but_workers(shape: str, job: Job) -> bool:
+    """Whether a Workload of this shape is for this job but for the number of its workers."""
+    return shape.partition("-")[0] == _roles_of(job)
 
 
-def _shape(job: Job, *, least: bool) -> str:
-    """`least`: how many workers there are, and at least are to be, counts too. No quota is asked for what there may be
-    later."""
+def _roles_of(job: Job) -> str:
+    """Ten hex digits of all roles, without the number of workers, which may change while the job runs."""
     dumped = job.spec.replica_specs.model_dump(mode="json", by_alias=True, exclude_unset=True)
-    replicas: dict[str, Any] = {
-        name: one and {**one, "replicas": one.get("replicas", 1)} for name, one in dumped.items()
-    }
-    if (workers := replicas.get("worker")) and least:
-        replicas["worker"] = {**workers, "least": min_count(job, Role.WORKER)}
-    elif workers:
+    roles: dict[str, Any] = {name: one and {**one, "replicas": one.get("replicas", 1)} for name, one in dumped.items()}
+    if workers := roles.get(Role.WORKER):
         del workers["replicas"]
-    return hashlib.sha256(json.dumps(replicas, sort_keys=True).encode()).hexdigest()[:10]
+    return hashlib.sha256(json.dumps(roles, sort_keys=True).encode()).hexdigest()[:10]
 
 
 def workload(job: Job, defaults: Defaults, priority: Priority | None, near: bool = False) -> Manifest:
@@ -139,7 +135,7 @@ def workload(job: Job, defaults: Defaults, priority: Priority | None, near: bool
         raise ValueError(f"{job.metadata.name} has no label {QUEUE}")
     metadata = shared.owned_metadata(job, workload_name(job), {JOB_UID: job.metadata.uid})
     passed_on = {name: text for name, text in _metadata(job, "annotations").items() if name.startswith(PROVISIONING)}
-    metadata["annotations"] = {**passed_on, SHAPE: shape_of(job), SHAPE_BUT_WORKERS: kind_of(job)}
+    metadata["annotations"] = {**passed_on, SHAPE: shape_of(job)}
     spec: dict[str, Any] = {"queueName": queue, "active": True, "podSets": _near(job, pod_sets(job, defaults), near)}
     if priority is not None:
         spec |= priority.spec()
@@ -206,7 +202,7 @@ def needs(job: Job, defaults: Defaults) -> str:
     except ValueError:  # the API server refuses the pods, and says which field it is
         each = []
     number = sum(one["count"] for one in sets)
-    return quantities.said(quantities.added(each)) or f"{number} pod{'' if number == 1 else 's'}"
+    return quantities.said(quantities.added(each)) or counted(number, "pod")
 
 
 def _template(job: Job, role: Role, defaults: Defaults) -> dict[str, Any]:

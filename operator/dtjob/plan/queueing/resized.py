@@ -33,7 +33,7 @@ def only_resized(job: Job, workload: Workload) -> bool:
     least = workload.asked(WORKER)[1]
     if (policy.min_replicas or 1) > workload.counts().get(WORKER, 0) or replica.replicas < (least or 1):
         return False
-    return workload.kind == kueue.kind_of(job)
+    return kueue.same_but_workers(workload.shape, job)
 
 
 def taken_over(situation: Situation, workload: Workload, entry: QueueEntry) -> QueueEntry:

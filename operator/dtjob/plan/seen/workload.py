@@ -84,11 +84,6 @@ class Workload:
         return self._annotation(kueue.SHAPE)
 
     @property
-    def kind(self) -> str | None:
-        """What it was made for but for the number of workers; None if nobody wrote that."""
-        return self._annotation(kueue.SHAPE_BUT_WORKERS)
-
-    @property
     def replaces(self) -> str:
         """The name of the Workload whose place it takes when it is admitted; empty: none's."""
         return (self._annotation(kueue.REPLACES) or "").partition("/")[2]
@@ -206,7 +201,7 @@ class Workload:
     def ask_anew(self, made: Manifest) -> PatchWorkload:
         """Ask for what a Workload of the job would ask for that is made now, in the same place of the queue. Only one
         that holds no quota may change so."""
-        here = (kueue.SHAPE, kueue.SHAPE_BUT_WORKERS, kueue.REPLACES, kueue.ELASTIC)
+        here = (kueue.SHAPE, kueue.REPLACES, kueue.ELASTIC)
         annotations = {name: made["metadata"]["annotations"].get(name) for name in here}
         body = {"metadata": {"annotations": annotations}, "spec": {"podSets": made["spec"]["podSets"]}}
         return PatchWorkload(self.name, self.uid, self._version, body, False, "the job asks for something else by now")
@@ -231,7 +226,7 @@ class Workload:
         """Make it that job's for which `wanted` are a child's metadata. It stays somebody else's to change, be it that
         a dtjob has made it in the cluster from which MultiKueue has copied it, with its annotations."""
         owners = [*(self.manifest["metadata"].get("ownerReferences") or ()), *wanted["ownerReferences"]]
-        not_ours = {kueue.SHAPE: None, kueue.SHAPE_BUT_WORKERS: None}
+        not_ours = {kueue.SHAPE: None}
         body = {"metadata": {"labels": dict(wanted["labels"]), "annotations": not_ours, "ownerReferences": owners}}
         return PatchWorkload(self.name, self.uid, self._version, body, False, "it was made for this job")
 
