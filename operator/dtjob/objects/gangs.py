@@ -5,6 +5,7 @@ A PodGroup's `kind` carries its group here, as kubectl takes it (`PodGroup.sched
 have a kind of that name; `on_the_wire` takes it off again, and `kube/` finds the version that the cluster has.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -98,16 +99,8 @@ def min_available(job: Job) -> int:
     gang = job.spec.scheduling.gang
     if gang is not None and gang.min_available is not None:
         return gang.min_available
-    roles = (role for role in Role if role is not Role.EVALUATOR)
-    return sum(_fewest(job, role) for role in roles)
-
-
-def _fewest(job: Job, role: Role) -> int:
-    replica, policy = job.spec.replica_specs.get(role), job.spec.elastic_policy
-    if replica is None:
-        return 0
-    fewest = policy.min_replicas if policy is not None and role is Role.WORKER else None
-    return replica.replicas if fewest is None else fewest
+    counts = topology.counts(job)
+    return sum(topology.min_count(job, role) or count for role, count in counts if role is not Role.EVALUATOR)
 
 
 def membership(job: Job, defaults: Defaults, *, alone: bool = False) -> Membership | None:
@@ -170,7 +163,9 @@ def pod_group(job: Job, defaults: Defaults = NO_DEFAULTS, at_most: int | None = 
     provider, gang = provider_of(job, defaults), job.spec.scheduling.gang
     if provider is None or gang is None:
         return None
-    needed = max(1, min(min_available(job), min_available(job) if at_most is None else at_most))
+    needed = min_available(job)
+    if at_most is not None:
+        needed = max(1, min(needed, at_most))
     made: Manifest = {"apiVersion": VERSIONS[KINDS[provider]][0], "kind": KINDS[provider]}
     made["metadata"] = owned_metadata(job, job.metadata.name)
     priority = priority_class_of(job, defaults)
@@ -191,15 +186,13 @@ def _least(job: Job, defaults: Defaults, needed: int) -> dict[str, str]:
 
     Empty where one asks for what is no quantity: the API server refuses the pods, and says which field it is.
     """
-    counts: dict[Role, int] = {}
-    for task in members(job)[:needed]:
-        counts[task.role] = counts.get(task.role, 0) + 1
+    counts = Counter(task.role for task in members(job)[:needed])
+    specs = ((pod(job, Task(role, 0), 0, defaults)["spec"], count) for role, count in counts.items())
     try:
-        each = {role: quantities.requests_of(pod(job, Task(role, 0), 0, defaults)["spec"]) for role in counts}
+        least = quantities.added(quantities.times(quantities.requests_of(spec), count) for spec, count in specs)
     except ValueError:
         return {}
-    amounts = ({name: value * counts[role] for name, value in one.items()} for role, one in each.items())
-    return {name: quantities.text(amount) for name, amount in quantities.added(amounts).items()}
+    return {name: quantities.text(amount) for name, amount in least.items()}
 
 
 def minimum(group: Manifest) -> int:

@@ -17,7 +17,7 @@ from dtjob.api.job import KIND as JOB_KIND
 from dtjob.api.job import Job
 from dtjob.api.spec.pod_template import TRAINING_CONTAINER
 from dtjob.api.spec.replica_specs import Role
-from dtjob.objects import labels, quantities, shared
+from dtjob.objects import labels, quantities, shared, topology
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
 from dtjob.objects.defaults import priority_class_of as default_priority
 from dtjob.objects.manifest import Manifest
@@ -110,7 +110,7 @@ def shape_of(job: Job) -> str:
     """What the job asks for: a Workload of another shape is for the job as it was before. How many workers there are,
     and at least are to be, stands behind the first dash. No quota is asked for what there may be later."""
     workers = job.spec.replica_specs.worker
-    return f"{_roles_of(job)}-{workers.replicas}-{min_count(job, Role.WORKER)}" if workers else _roles_of(job)
+    return f"{_roles_of(job)}-{workers.replicas}-{topology.min_count(job, Role.WORKER)}" if workers else _roles_of(job)
 
 
 def same_but_workers(shape: str, job: Job) -> bool:
@@ -166,7 +166,7 @@ def pod_sets(job: Job, defaults: Defaults) -> list[dict[str, Any]]:
         if (replica := job.spec.replica_specs.get(role)) is None:
             continue
         one = {"name": role.value, "count": replica.replicas, "template": _template(job, role, defaults)}
-        least = min_count(job, role)
+        least = topology.min_count(job, role)
         if least is not None and not any("minCount" in other for other in found):
             one["minCount"] = least
         found.append(one)
@@ -183,14 +183,6 @@ def _near(job: Job, sets: list[dict[str, Any]], near: bool) -> list[dict[str, An
     if request and len(training) == 2 and any(one["count"] == 1 for one in training):
         request["podSetGroupName"] = "training"
     return [{**one, "topologyRequest": request} if request and one in training else one for one in sets]
-
-
-def min_count(job: Job, role: Role) -> int | None:
-    """With how few of its tasks a role can begin; None if it needs all of them."""
-    replica, policy = job.spec.replica_specs.get(role), job.spec.elastic_policy
-    if role is not Role.WORKER or replica is None or policy is None or policy.min_replicas is None:
-        return None
-    return policy.min_replicas if policy.min_replicas < replica.replicas else None
 
 
 def needs(job: Job, defaults: Defaults) -> str:

@@ -36,10 +36,11 @@ class Task:
 
 def tasks(job: Job) -> list[Task]:
     """Every task of the job, the one that writes checkpoints first and the evaluator last."""
-    return list(_tasks(_counts(job)))
+    return list(_tasks(counts(job)))
 
 
-def _counts(job: Job) -> tuple[tuple[Role, int], ...]:
+def counts(job: Job) -> tuple[tuple[Role, int], ...]:
+    """The roles that the job has, each with the number of its tasks."""
     return tuple((role, replica.replicas) for role in Role if (replica := job.spec.replica_specs.get(role)))
 
 
@@ -47,6 +48,14 @@ def _counts(job: Job) -> tuple[tuple[Role, int], ...]:
 def _tasks(counts: tuple[tuple[Role, int], ...]) -> tuple[Task, ...]:
     """Each plan asks for them, and thousands of them take longer to make than all else that it does."""
     return tuple(Task(role, index) for role, count in counts for index in range(count))
+
+
+def min_count(job: Job, role: Role) -> int | None:
+    """With how few of its tasks a role can begin; None if it needs all of them."""
+    replica, policy = job.spec.replica_specs.get(role), job.spec.elastic_policy
+    if role is not Role.WORKER or replica is None or policy is None or policy.min_replicas is None:
+        return None
+    return policy.min_replicas if policy.min_replicas < replica.replicas else None
 
 
 def chief_task(job: Job) -> Task:
@@ -112,7 +121,7 @@ def cluster_json(job: Job) -> str:
 
 def cluster_hash(job: Job) -> str:
     """Ten hex digits of the cluster spec's SHA-256: only tasks with the same one may train together."""
-    shape = (job.metadata.name, job.spec.strategy, job.spec.network.port, _counts(job))
+    shape = (job.metadata.name, job.spec.strategy, job.spec.network.port, counts(job))
     if shape not in _hashes:
         if len(_hashes) >= HASHES_KEPT:
             _hashes.clear()

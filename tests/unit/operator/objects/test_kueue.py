@@ -3,7 +3,6 @@
 
 import pytest
 
-from dtjob.api.spec.replica_specs import Role
 from dtjob.objects import kueue
 from dtjob.objects.defaults import NO_DEFAULTS
 from dtjob.objects.kueue import Priority
@@ -45,15 +44,6 @@ def test_the_pod_sets_of_a_workload_are_the_roles_with_their_pods() -> None:
     assert {"training.dtjob.dev/index", "training.dtjob.dev/attempt"}.isdisjoint(worker["metadata"]["labels"])
     assert "affinity" not in sets[3]["template"]["spec"]
     assert not any("minCount" in one for one in sets)
-
-
-def test_only_elastic_workers_have_a_min_count() -> None:
-    elastic = builders.job(workers=4, elasticPolicy={"minReplicas": 2})
-    assert kueue.min_count(elastic, Role.WORKER) == 2
-    assert kueue.min_count(elastic, Role.CHIEF) is None
-    assert kueue.min_count(builders.job(workers=4, elasticPolicy={"minReplicas": 4}), Role.WORKER) is None
-    assert kueue.min_count(builders.job(workers=4, elasticPolicy={}), Role.WORKER) is None
-    assert kueue.min_count(builders.job(), Role.WORKER) is None
 
 
 def test_the_name_of_a_workload_fits_a_label_and_is_unique_to_its_job() -> None:

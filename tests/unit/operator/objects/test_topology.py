@@ -4,6 +4,7 @@
 import pytest
 
 from dtjob.api.job import Job
+from dtjob.api.spec.replica_specs import Role
 from dtjob.objects import topology
 from tests.unit.operator import builders
 
@@ -20,6 +21,15 @@ def test_a_synchronous_job_has_its_tasks_and_its_cluster_spec():
 
 def test_worker_0_is_the_chief_task_of_a_job_without_a_chief():
     assert topology.chief_task(builders.job(chief=False)).id == "worker-0"
+
+
+def test_only_elastic_workers_have_a_min_count() -> None:
+    elastic = builders.job(workers=4, elasticPolicy={"minReplicas": 2})
+    assert topology.min_count(elastic, Role.WORKER) == 2
+    assert topology.min_count(elastic, Role.CHIEF) is None
+    assert topology.min_count(builders.job(workers=4, elasticPolicy={"minReplicas": 4}), Role.WORKER) is None
+    assert topology.min_count(builders.job(workers=4, elasticPolicy={}), Role.WORKER) is None
+    assert topology.min_count(builders.job(), Role.WORKER) is None
 
 
 def test_the_cluster_spec_has_parameter_servers_and_the_given_port():
