@@ -14,11 +14,6 @@ class Phase(StrEnum):
     SUCCEEDED = "Succeeded"
     FAILED = "Failed"
 
-    @classmethod
-    def known(cls, word: str | None) -> "Phase | None":
-        """The phase of this name; None for any other word."""
-        return next((phase for phase in cls if phase == word), None)
-
 
 ENDED = (Phase.SUCCEEDED, Phase.FAILED)
 """The phases that no job leaves. A phase is a string: `status.get("phase") in ENDED` asks a plain one too."""

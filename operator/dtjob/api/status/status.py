@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any, Self
 
-from pydantic import BeforeValidator, Field, ValidationError, WithJsonSchema
+from pydantic import Field, ValidationError, WithJsonSchema
 
 from dtjob.api.block import without
 from dtjob.api.phase import ENDED, Phase
@@ -24,19 +24,13 @@ MOST_CONDITIONS = 64
 _IN_PARTS = (("internal",), ("conditions",))
 """Fields of which only the part goes that cannot be read."""
 
-KnownPhase = Annotated[
-    Phase | None,
-    BeforeValidator(lambda word: Phase.known(word) if isinstance(word, str) else word),
-    WithJsonSchema({"type": "string", "maxLength": LONGEST_WORD}),
-]
-
 
 class Status(StatusBlock):
     """The observed state of the job. The operator writes it."""
 
     observed_generation: Annotated[Int64, Field(ge=0)] | None = None
     """The metadata.generation of the job that this status is about."""
-    phase: KnownPhase = None
+    phase: Annotated[Phase | None, WithJsonSchema({"type": "string", "maxLength": LONGEST_WORD})] = None
     """The state of the job in one word: Pending, Running, Restarting, Suspended, Succeeded or Failed. It follows from
     the conditions."""
     reason: Word | None = None

@@ -16,7 +16,3 @@ def test_a_plain_text_can_be_compared_with_phases():
     assert "Failed" in ENDED
     assert "Running" not in ENDED
     assert None not in ENDED
-
-
-def test_an_unknown_phase_is_read_as_none():
-    assert [Phase.known(word) for word in ("Running", "Rescheduling", "", None)] == [Phase.RUNNING, None, None, None]
