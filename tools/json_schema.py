@@ -8,8 +8,9 @@ import json
 from typing import Any
 
 from dtjob.api.job import API_VERSION, KIND
+from dtjob.api.object_meta import ObjectMeta
 from dtjob.crd.definition import schema
-from dtjob.crd.schema import INT_OR_STRING, LIST_TYPE, PRESERVE, Schema, metadata_schema
+from dtjob.crd.schema import INT_OR_STRING, LIST_TYPE, PRESERVE, Schema, structural
 
 _KEPT = (
     *("description", "default", "enum", "format", "minimum", "maximum", "minLength", "maxLength", "pattern"),
@@ -23,7 +24,7 @@ def json_schema() -> Schema:
     """The whole schema, for a manifest as a user writes it."""
     whole = schema()
     properties = {name: _draft7(part, name == "status") for name, part in whole["properties"].items()}
-    properties["metadata"] = _draft7(metadata_schema())
+    properties["metadata"] = _draft7(structural(ObjectMeta))
     for name, value in (("apiVersion", API_VERSION), ("kind", KIND)):
         properties[name] |= {"const": value}
     return {

@@ -10,7 +10,6 @@ from typing import Any
 from pydantic import BaseModel
 
 from dtjob.api.job import Spec
-from dtjob.api.object_meta import ObjectMeta
 
 Schema = dict[str, Any]
 
@@ -30,12 +29,6 @@ _KEPT = (
 def spec_schema() -> Schema:
     """The schema of `spec`. Treat as read only."""
     return structural(Spec)
-
-
-@cache
-def metadata_schema() -> Schema:
-    """The schema of `metadata`. Treat as read only."""
-    return structural(ObjectMeta)
 
 
 def structural(model: type[BaseModel]) -> Schema:

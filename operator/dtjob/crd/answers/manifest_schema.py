@@ -9,7 +9,8 @@ import pkgutil
 from functools import cache
 from typing import Any
 
-from dtjob.crd.schema import Schema, metadata_schema, spec_schema
+from dtjob.api.object_meta import ObjectMeta
+from dtjob.crd.schema import Schema, spec_schema, structural
 
 FILE = "manifest_schema.json"
 """Its name, beside this file."""
@@ -24,7 +25,7 @@ def manifest_schema() -> Schema:
 
 def text() -> str:
     """The content of the file."""
-    parts = {"spec": spec_schema(), "metadata": metadata_schema(), "apiVersion": {}, "kind": {}}
+    parts = {"spec": spec_schema(), "metadata": structural(ObjectMeta), "apiVersion": {}, "kind": {}}
     return json.dumps(_without_descriptions({"type": "object", "properties": parts}), indent=1) + "\n"
 
 
