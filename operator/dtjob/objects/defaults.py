@@ -83,9 +83,6 @@ class PodDefaults(_Given):
         return [one.model_dump() for one in self.env if one.name not in names]
 
 
-NO_POD_DEFAULTS = PodDefaults.model_construct()
-
-
 IMAGE_MISSING = "ImageMissing"
 MISSING_IMAGE_MESSAGE = (
     "spec.image is left out, and this operator has no default image: delete the job and apply it again with spec.image,"
@@ -100,7 +97,7 @@ class Defaults:
 
     image: str | None = None
     pod_labels: Mapping[str, str] = field(default_factory=dict)
-    pods: PodDefaults = NO_POD_DEFAULTS
+    pods: PodDefaults = field(default_factory=PodDefaults.model_construct)
     """What pod templates leave out."""
     readers: Readers = field(default_factory=Readers)
     """Who may read the status of jobs' tasks."""

@@ -5,7 +5,6 @@ Three kinds of fields meet here: ours (the CRD refuses them in a template), defa
 token mount, tolerations of a lost node), and merged ones (security contexts, env, volumes, ports, labels).
 """
 
-from copy import deepcopy
 from typing import Any
 
 from dtjob.api.job import Job
@@ -17,7 +16,7 @@ from dtjob.objects.defaults import NO_DEFAULTS, Defaults, image_of
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.pod import accelerators, grace
 from dtjob.objects.pod.environment import CLUSTER_DIRECTORY, HASH_SEED, SOURCE_DIRECTORY, TF_CONFIG, environment
-from dtjob.objects.pod.nearness import brought_near
+from dtjob.objects.pod.nearness import beside_chief, brought_near
 from dtjob.objects.pod.security import pod_security, with_security
 from dtjob.objects.pod.tolerations import with_node_loss, with_those_of
 from dtjob.objects.topology import Task
@@ -32,7 +31,8 @@ def pod(
     the chief has ended, and the evaluator may go anywhere.
     """
     replica = job.spec.replica_specs.get(task.role) or SingleReplicaSpec()
-    template = defaults.pods.below(_template(replica))
+    template = replica.template.model_dump(by_alias=True, exclude_unset=True) if replica.template else {}
+    template = defaults.pods.below(template)
     metadata = shared.owned_metadata(job, topology.pod_name(job, task, attempt), labels_of(job, task, attempt))
     user_metadata = template.get("metadata") or {}
     metadata["labels"] = {**defaults.pod_labels, **(user_metadata.get("labels") or {}), **metadata["labels"]}
@@ -44,16 +44,10 @@ def pod(
     if affinity := brought_near(job, task, spec.get("affinity") or {}):
         spec["affinity"] = affinity
     if task.role is Role.EVALUATOR and chief_attempt is not None and topology.evaluator_follows_chief(job):
-        spec["affinity"] = _with_chief_affinity(job, spec.get("affinity") or {}, chief_attempt)
+        spec["affinity"] = beside_chief(job, spec.get("affinity") or {}, chief_attempt)
         chief = pod(job, topology.chief_task(job), chief_attempt, defaults)
         spec["tolerations"] = with_those_of(spec["tolerations"], chief["spec"]["tolerations"])
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
-
-
-def _template(replica: AnyReplicaSpec) -> dict[str, Any]:
-    if replica.template is None:
-        return {}
-    return deepcopy(replica.template.model_dump(by_alias=True, exclude_unset=True))
 
 
 def labels_of(job: Job, task: Task, attempt: int) -> dict[str, str]:
@@ -153,18 +147,3 @@ def _mounted(job: Job, task: Task) -> list[tuple[str, dict[str, Any], dict[str, 
         below = {"subPath": storage.sub_path} if storage.sub_path else {}
         found.append((CHECKPOINT_VOLUME, storage.volume, {"mountPath": storage.mount_path, **below}))
     return found
-
-
-def _with_chief_affinity(job: Job, user: dict[str, Any], chief_attempt: int) -> dict[str, Any]:
-    chief = topology.chief_task(job)
-    wanted = {
-        labels.JOB_UID: job.metadata.uid,
-        labels.ROLE: chief.role.value,
-        labels.INDEX: str(chief.index),
-        # An earlier attempt may be Terminating for long, on a node that its successor does not get.
-        labels.ATTEMPT: str(chief_attempt),
-    }
-    term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": wanted}}
-    required = "requiredDuringSchedulingIgnoredDuringExecution"
-    user_affinity = user.get("podAffinity") or {}
-    return {**user, "podAffinity": {**user_affinity, required: [term, *(user_affinity.get(required) or [])]}}
