@@ -7,7 +7,6 @@ have a kind of that name; `on_the_wire` takes it off again, and `kube/` finds th
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from dtjob.api.job import Job
@@ -44,17 +43,6 @@ VOLCANO_GROUP = "scheduling.k8s.io/group-name"
 VOLCANO_QUEUE = "scheduling.volcano.sh/queue-name"
 VOLCANO_SCHEDULER = "volcano"
 COSCHEDULING_GROUP = "scheduling.x-k8s.io/pod-group"
-
-
-@dataclass(frozen=True)
-class Membership:
-    """How a pod of a job belongs to its gang. `alone`: to the gang's scheduler, but not to its PodGroup."""
-
-    provider: GangProvider
-    group: str
-    scheduler: str | None
-    queue: str | None = None
-    alone: bool = False
 
 
 def is_pod_group(kind: str) -> bool:
@@ -103,43 +91,34 @@ def min_available(job: Job) -> int:
     return sum(topology.min_count(job, role) or count for role, count in counts if role is not Role.EVALUATOR)
 
 
-def membership(job: Job, defaults: Defaults, *, alone: bool = False) -> Membership | None:
-    """How a pod that trains belongs to the job's gang, None if the job has none."""
-    provider = provider_of(job, defaults)
-    if provider is None or job.spec.scheduling.gang is None:
-        return None
-    schedulers = {
-        GangProvider.VOLCANO: VOLCANO_SCHEDULER,
-        GangProvider.COSCHEDULING: defaults.coscheduling_scheduler,
-    }
-    queue = _queue(job.spec.scheduling.gang)
-    return Membership(provider, job.metadata.name, schedulers.get(provider), queue, alone)
-
-
 def _queue(gang: Gang) -> str | None:
     """Volcano's queue, None if the job names none."""
     return gang.volcano.queue if gang.volcano else None
 
 
-def joined(manifest: Manifest, gang: Membership) -> Manifest:
-    """The pod as a member of the gang. A scheduler that its template names stays."""
-    spec, metadata = dict(manifest["spec"]), dict(manifest["metadata"])
-    if gang.scheduler is not None:
-        spec.setdefault("schedulerName", gang.scheduler)
+def joined(manifest: Manifest, job: Job, defaults: Defaults, *, alone: bool = False) -> Manifest:
+    """A pod that trains as a member of the job's gang, if it has one. A scheduler that its template names stays.
+    `alone`: it goes to the gang's scheduler, but is not in its PodGroup."""
+    provider, gang = provider_of(job, defaults), job.spec.scheduling.gang
+    if provider is None or gang is None:
+        return manifest
+    spec, metadata, group = dict(manifest["spec"]), dict(manifest["metadata"]), job.metadata.name
     annotations: dict[str, str] = dict(metadata.get("annotations") or {})
-    if gang.provider is GangProvider.KUBERNETES and not gang.alone:
-        spec["schedulingGroup"] = {"podGroupName": gang.group}
-    if gang.provider is GangProvider.VOLCANO:
-        annotations |= {VOLCANO_QUEUE: gang.queue} if gang.queue else {}
-        annotations |= {} if gang.alone else {VOLCANO_GROUP: gang.group}
-    if gang.provider is GangProvider.COSCHEDULING and not gang.alone:
-        metadata["labels"] = {**labels.of(manifest), COSCHEDULING_GROUP: gang.group}
+    if provider is GangProvider.KUBERNETES and not alone:
+        spec["schedulingGroup"] = {"podGroupName": group}
+    if provider is GangProvider.VOLCANO:
+        spec.setdefault("schedulerName", VOLCANO_SCHEDULER)
+        annotations |= {VOLCANO_QUEUE: queue} if (queue := _queue(gang)) else {}
+        annotations |= {} if alone else {VOLCANO_GROUP: group}
+    if provider is GangProvider.COSCHEDULING:
+        spec.setdefault("schedulerName", defaults.coscheduling_scheduler)
+        metadata |= {} if alone else {"labels": {**labels.of(manifest), COSCHEDULING_GROUP: group}}
     if annotations:
         metadata["annotations"] = annotations
     return {**manifest, "metadata": metadata, "spec": spec}
 
 
-def overruled(job: Job, gang: Membership) -> list[str]:
+def overruled(job: Job, defaults: Defaults) -> list[str]:
     """What of the job's templates `joined` replaces: each field's path, with the value that it has there."""
     found: list[str] = []
     for role in Role:
@@ -148,7 +127,7 @@ def overruled(job: Job, gang: Membership) -> list[str]:
             continue
         template = replica.template.model_dump(by_alias=True, exclude_unset=True)
         theirs: Manifest = {"metadata": template.get("metadata") or {}, "spec": template.get("spec") or {}}
-        ours = joined(theirs, gang)
+        ours = joined(theirs, job, defaults)
         for block, field in (("metadata", "annotations"), ("metadata", "labels"), ("spec", "schedulingGroup")):
             wanted, kept = theirs[block].get(field) or {}, ours[block].get(field) or {}
             changed = (name for name, value in wanted.items() if kept.get(name, value) != value)

@@ -12,13 +12,12 @@ from dtjob.objects.manifest import Manifest
 
 def gang_objects(job: Job, pods: Sequence[Manifest], defaults: Defaults) -> list[Manifest]:
     """These pods as members of the job's gang, after its PodGroup; as they are where it has none."""
-    group, gang = gangs.pod_group(job, defaults), gangs.membership(job, defaults)
-    if group is None or gang is None:
+    group = gangs.pod_group(job, defaults)
+    if group is None:
         return list(pods)
-    joined = (
-        one if labels.of(one).get(labels.ROLE) == Role.EVALUATOR.value else gangs.joined(one, gang) for one in pods
-    )
-    return [gangs.on_the_wire(group), *joined]
+    evaluators = [one for one in pods if labels.of(one).get(labels.ROLE) == Role.EVALUATOR.value]
+    members = (one if one in evaluators else gangs.joined(one, job, defaults) for one in pods)
+    return [gangs.on_the_wire(group), *members]
 
 
 def gang_lines(job: Job, defaults: Defaults) -> list[str]:

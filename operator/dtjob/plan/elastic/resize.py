@@ -123,9 +123,7 @@ def _placeholder(situation: Situation, index: int) -> Manifest:
     as it comes alone."""
     job, pod_set = pod_set_of(situation, Role.WORKER)
     made = placeholder(job, index, situation.defaults)
-    if (gang := gangs.membership(job, situation.defaults, alone=True)) is not None:
-        made = gangs.joined(made, gang)
-    return placed(made, pod_set)
+    return placed(gangs.joined(made, job, situation.defaults, alone=True), pod_set)
 
 
 def strays(situation: Situation) -> list[Delete]:

@@ -5,14 +5,14 @@ from functools import partial
 
 from dtjob.api.job import Job
 from dtjob.objects import drift, labels, shared, topology
-from dtjob.objects.gangs import Membership
+from dtjob.objects.gangs import joined
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.pod.pod import labels_of, pod
 from dtjob.plan.actions import Action, Create, Delete, Relabel, Repair, StopServing
 from dtjob.plan.draft import Draft
 from dtjob.plan.failure.budget import is_due
 from dtjob.plan.kueue import placed, pod_set_of
-from dtjob.plan.pods.gang import as_member, keep_gang, membership_now, waits_for_the_chief
+from dtjob.plan.pods.gang import keep_gang, stands_alone, waits_for_the_chief
 from dtjob.plan.pods.one_chief import writer_left
 from dtjob.plan.seen.children import PodState, TaskView, deleting, is_terminal
 from dtjob.plan.seen.pod_facts import facts_of
@@ -59,21 +59,22 @@ def _missing_pods(situation: Situation) -> list[Action]:
     if trains:  # a quota that has no room for all must not give the evaluator a place that training needs
         missing = trains
     missing = [view for view in missing if not waits_for_the_chief(situation, view)]
-    gang = membership_now(situation) if missing else None
-    return [_create(situation, view, chief.attempt, gang) for view in missing]
+    alone = bool(missing) and stands_alone(situation)
+    return [_create(situation, view, chief.attempt, alone) for view in missing]
 
 
-def _create(situation: Situation, view: TaskView, chief_attempt: int | None, gang: Membership | None = None) -> Create:
+def _create(situation: Situation, view: TaskView, chief_attempt: int | None, alone: bool = False) -> Create:
     """The task's pod, to be made when its turn comes."""
     job, task, attempt = situation.group_job, view.task, view.attempt
-    make = as_member(gang, view, partial(_pod, situation, view, chief_attempt))
+    make = partial(_pod, situation, view, chief_attempt, alone)
     return Create("Pod", topology.pod_name(job, task, attempt), make, task.role.value)
 
 
-def _pod(situation: Situation, view: TaskView, chief_attempt: int | None) -> Manifest:
-    """The task's pod, where the queue that the job came out of wants it."""
+def _pod(situation: Situation, view: TaskView, chief_attempt: int | None, alone: bool) -> Manifest:
+    """The task's pod, where the queue that the job came out of wants it, in its gang. The evaluator never is in one."""
     job, pod_set = pod_set_of(situation, view.task.role)
-    return placed(pod(job, view.task, view.attempt, situation.defaults, chief_attempt), pod_set)
+    made = placed(pod(job, view.task, view.attempt, situation.defaults, chief_attempt), pod_set)
+    return made if view.evaluates else joined(made, job, situation.defaults, alone=alone)
 
 
 def keep_shared(situation: Situation) -> list[Create | Repair]:

@@ -7,8 +7,6 @@ has finished is no longer waited for: the PodGroup asks for no more than are lef
 (Kubernetes 1.36), pods that could not be enough for it stay outside and are bound each by itself.
 """
 
-from collections.abc import Callable
-
 from dtjob.api.counted import counted
 from dtjob.api.status.placement import Gang
 from dtjob.objects import drift, gangs, topology
@@ -42,11 +40,10 @@ def note_gang(draft: Draft) -> None:
 
 def _tell_overruled(draft: Draft) -> None:
     job = draft.situation.group_job
-    gang = gangs.membership(job, draft.situation.defaults)
-    overruled = gangs.overruled(job, gang) if gang else []
-    if not overruled or gang is None:
+    overruled = gangs.overruled(job, draft.situation.defaults)
+    if not overruled:
         return
-    own = f"scheduling.gang replaces it by the job's own, PodGroup {gang.group}"
+    own = f"scheduling.gang replaces it by the job's own, PodGroup {job.metadata.name}"
     advice = "Remove these fields, or remove scheduling.gang to use your own group"
     draft.add_event("Warning", REPLACED, f"{', '.join(overruled)}: {own}. {advice}")
 
@@ -65,20 +62,12 @@ def keep_gang(situation: Situation) -> list[Create | Repair]:
     return [Repair(wanted, there, field)] if field else []
 
 
-def membership_now(situation: Situation) -> gangs.Membership | None:
-    """How a pod that is made now belongs to the job's gang, None if there is none. For all of them: it looks at each
-    task."""
-    if situation.group_job.spec.scheduling.gang is None:
-        return None
+def stands_alone(situation: Situation) -> bool:
+    """Whether a pod that is made now stays outside of the job's PodGroup. For all of them: it looks at each task."""
     there = _group(situation)
-    fixed = there is not None and not deleting(there) and gangs.is_fixed(there)
-    needed = gangs.minimum(there) if there is not None and fixed else 1
-    return gangs.membership(situation.group_job, situation.defaults, alone=_unfinished(situation) < needed)
-
-
-def as_member(gang: gangs.Membership | None, view: TaskView, make: Callable[[], Manifest]) -> Callable[[], Manifest]:
-    """What makes a task's pod, as a member of the gang; the evaluator never is one."""
-    return make if gang is None or view.evaluates else lambda: gangs.joined(make(), gang)
+    if there is None or deleting(there) or not gangs.is_fixed(there):
+        return False
+    return _unfinished(situation) < gangs.minimum(there)
 
 
 def waits_for_the_chief(situation: Situation, view: TaskView) -> bool:

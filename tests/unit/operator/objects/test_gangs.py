@@ -33,9 +33,7 @@ def group_of(job: Job, **more: Any) -> Manifest:
 
 
 def member(job: Job, id_: str = "worker-1", **more: Any) -> Manifest:
-    found = gangs.membership(job, NO_DEFAULTS, **more)
-    assert found is not None
-    return gangs.joined(pod(job, task(id_), 0), found)
+    return gangs.joined(pod(job, task(id_), 0), job, NO_DEFAULTS, **more)
 
 
 def test_a_pod_group_of_kubernetes_has_its_form_and_its_members():
@@ -152,7 +150,7 @@ def test_the_evaluator_is_no_member():
 
 def test_a_job_without_a_gang_has_no_group():
     assert gangs.pod_group(job()) is None
-    assert gangs.membership(job(), NO_DEFAULTS) is None
+    assert member(job()) == pod(job(), task("worker-1"), 0)
     assert gangs.provider_of(job(status={"gang": {"provider": "Volcano"}}), NO_DEFAULTS) is None
 
 

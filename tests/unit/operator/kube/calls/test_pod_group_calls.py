@@ -71,9 +71,7 @@ async def test_a_pod_that_lost_its_gang_goes_and_is_a_refusal():
     asked = job(scheduling={"gang": {"provider": "Kubernetes"}})
     bare = pod(asked, task("worker-0"), 0)
     bare["metadata"]["uid"] = "uid-1"
-    gang = gangs.membership(asked, NO_DEFAULTS)
-    assert gang is not None
-    server, joined = Server(), gangs.joined(bare, gang)
+    server, joined = Server(), gangs.joined(bare, asked, NO_DEFAULTS)
     await refuse_dropped(server.delete, joined, joined)
     await refuse_dropped(server.delete, bare, bare)
     assert server.deleted == []
