@@ -58,6 +58,12 @@ def default_of(block: type[Block], name: str) -> Any:
     return default.value if isinstance(default, StrEnum) else default
 
 
+def quoted(text: str) -> str:
+    """The text as CEL has it."""
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
 class Reason(StrEnum):
     """How the API server words a refusal (`spec.image: Required value: ...`)."""
 

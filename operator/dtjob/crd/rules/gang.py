@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rules about gangs, and about labels of nodes that bring pods near each other."""
 
+from dtjob.api.label_forms import DOMAIN, NAME
 from dtjob.api.spec.replica_specs import MAX_REPLICAS, Role
 from dtjob.api.spec.scheduling import GangProvider
-from dtjob.crd.rule import Reason, Rule
+from dtjob.crd.rule import Reason, Rule, quoted
 
 _TRAINING = tuple(role.value for role in Role if role is not Role.EVALUATOR)
-_SUBDOMAIN = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
-_LABEL = rf"({_SUBDOMAIN}/)?[A-Za-z0-9]([-A-Za-z0-9_.]{{0,61}}[A-Za-z0-9])?"
-"""A label's key (apimachinery's IsQualifiedName)."""
 
 
 def _tasks_of(role: str) -> str:
@@ -45,10 +43,9 @@ def _only_of(block: str, provider: GangProvider) -> Rule:
 
 
 def _in_form(at: str, field: str, form: str, message: str) -> Rule:
-    escaped = form.replace("\\", "\\\\")
     return Rule(
         at,
-        f"!has(self.{field}) || self.{field}.matches('^{escaped}$')",
+        f"!has(self.{field}) || self.{field}.matches({quoted(f'^{form}$')})",
         message,
         field,
     )
@@ -70,7 +67,7 @@ GANG_RULES = (
     _in_form(
         "spec.scheduling.gang.volcano",
         "queue",
-        _SUBDOMAIN,
+        DOMAIN,
         "is not the name of a Queue: use lower-case letters, digits, dashes and dots, such as team-a",
     ),
     _not_for_one_pod("topology"),
@@ -80,6 +77,6 @@ GANG_RULES = (
         "set exactly one of required (pods wait for nodes near each other) and preferred (pods go elsewhere if there "
         "are none), such as {required: topology.kubernetes.io/zone}",
     ),
-    _in_form("spec.scheduling.topology", "required", _LABEL, _IS_NO_LABEL),
-    _in_form("spec.scheduling.topology", "preferred", _LABEL, _IS_NO_LABEL),
+    _in_form("spec.scheduling.topology", "required", NAME, _IS_NO_LABEL),
+    _in_form("spec.scheduling.topology", "preferred", NAME, _IS_NO_LABEL),
 )

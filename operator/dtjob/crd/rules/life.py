@@ -2,27 +2,22 @@
 """Rules about a job's life: manager, deadlines, whose end ends it, and the time in which a pod may save."""
 
 from dtjob.api.job import CONTROLLER, SuccessPolicy
+from dtjob.api.label_forms import DOMAIN
 from dtjob.api.spec.checkpoint import Checkpoint, MountOn
 from dtjob.api.spec.pod_template import TRAINING_CONTAINER
 from dtjob.api.spec.replica_specs import Role
 from dtjob.api.spec.strategy import Strategy
-from dtjob.crd.rule import Reason, Rule
+from dtjob.crd.rule import Reason, Rule, quoted
 from dtjob.crd.rules.templates import each_training, pod, pod_frame
 
-_LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-_PREFIXED_PATH = rf"^{_LABEL}(\.{_LABEL})*/[A-Za-z0-9/._~%!$&'()*+,;=:-]+$"
+_PREFIXED_PATH = rf"^{DOMAIN}/[A-Za-z0-9/._~%!$&'()*+,;=:-]+$"
 """A DNS subdomain, a slash and characters of a path (RFC 3986), as batch/v1 has it for a Job's managedBy."""
-
-
-def _in_cel(pattern: str) -> str:
-    escaped = pattern.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"
 
 
 LIFE_RULES = (
     Rule(
         "spec",
-        f"!has(self.managedBy) || self.managedBy.matches({_in_cel(_PREFIXED_PATH)})",
+        f"!has(self.managedBy) || self.managedBy.matches({quoted(_PREFIXED_PATH)})",
         f"must be a domain-prefixed path, such as kueue.x-k8s.io/multikueue: remove it, or write {CONTROLLER} if dtjob "
         "runs the job",
         "managedBy",
