@@ -59,8 +59,14 @@ _RUN_POLICY: Mapping[str, str] = {
     "spec.runPolicy.schedulingPolicy.priorityClass": "write scheduling.priorityClassName",
     "spec.runPolicy.schedulingPolicy.scheduleTimeoutSeconds": "write startDeadlineSeconds in spec",
 }
+_ALWAYS_ONE: Mapping[str, str] = {
+    f"spec.{number.format(role)}": f"remove it: there is always one {role}"
+    for number in ("replicas.{}.count", "replicaSpecs.{}.count", "replicaSpecs.{}.replicas")
+    for role in ("chief", "evaluator")
+}
 _ADVICE: Mapping[str, str] = {
     **_BEFORE_V1BETA1,
+    **_ALWAYS_ONE,
     **_RUN_POLICY,
     # TFJob, PyTorchJob, TrainJob
     "spec.tfReplicaSpecs": _SPECS,
@@ -110,9 +116,6 @@ _VALUES: Mapping[tuple[str, str], str] = {
     ("spec.failurePolicy.rules[].action", "FailJobSet"): "write FailJob",
     ("spec.network.isolation", "Isolated"): "write Job",
 }
-_ALWAYS_ONE = "remove it: there is always one {role}"
-_SINGLE = ("chief", "evaluator")
-_NUMBERS = ("spec.replicas.*.count", "spec.replicaSpecs.*.count", "spec.replicaSpecs.*.replicas")
 _ROLE = re.compile(r"^(spec\.replicas|spec\.replicaSpecs)\.(\w+)(?=\.|$)")
 
 
@@ -122,13 +125,8 @@ def instead(path: str) -> str | None:
     if (found := _ADVICE.get(path)) is not None:
         return found
     match = _ROLE.match(path)
-    if match is None:
-        return None
-    role, of_any = match[2], _ROLE.sub(r"\1.*", path)
-    if role in _SINGLE and of_any in _NUMBERS:
-        return _ALWAYS_ONE.format(role=role)
-    advice = _ADVICE.get(of_any)
-    return advice and advice.format(role=role)
+    advice = _ADVICE.get(_ROLE.sub(r"\1.*", path)) if match else None
+    return advice.format(role=match[2]) if match and advice else None
 
 
 def answers(path: str, value: Any) -> Iterator[tuple[str, str]]:
