@@ -26,13 +26,11 @@ from dtjob.crd.rule import Value, values_at
 from dtjob.crd.rules.registry import RULES
 
 
-def problems(manifest: Value | Job) -> list[Problem]:
+def problems(manifest: Value) -> list[Problem]:
     """Everything that an API server would refuse in this manifest or in its pods; empty if it is fine.
 
     Rules between fields are looked at once each field by itself is right.
     """
-    if isinstance(manifest, Job):
-        manifest = manifest.model_dump(mode="json", by_alias=True, exclude_unset=True)
     try:
         text = json.dumps(manifest, default=str)  # as kubectl reads YAML: a bare date is text
     except (TypeError, ValueError) as error:

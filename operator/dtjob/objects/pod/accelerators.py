@@ -6,7 +6,7 @@ from math import prod
 from typing import Any
 
 from dtjob.api.job import Job
-from dtjob.api.spec.pod_template import SHARED_MEMORY_VOLUME, TRAINING_CONTAINER
+from dtjob.api.spec.pod_template import SHARED_MEMORY_VOLUME
 from dtjob.api.spec.replica_specs import Role
 from dtjob.api.spec.strategy import TPU_RESOURCE, Strategy
 from dtjob.objects import topology
@@ -24,9 +24,9 @@ SHARED_MEMORY_PER_GPU = 1
 
 
 def equip(job: Job, task: Task, spec: dict[str, Any]) -> dict[str, Any]:
-    """The pod's spec, with what its accelerators need."""
-    number, training = next((n, c) for n, c in enumerate(spec["containers"]) if c["name"] == TRAINING_CONTAINER)
-    spec, training = dict(spec), dict(training)
+    """The pod's spec, with what its accelerators need. The training container is the first."""
+    spec, (training, *others) = dict(spec), spec["containers"]
+    training = dict(training)
     if job.spec.strategy is Strategy.TPU and task.role is Role.CHIEF:
         _add_tpu(job, spec, training)
     if gpus := gpus_of(training):
@@ -37,7 +37,7 @@ def equip(job: Job, task: Task, spec: dict[str, Any]) -> dict[str, Any]:
     elif task.role is Role.EVALUATOR and _chief_has_gpus(job):
         # Many images of NVIDIA's show a container all GPUs of its node where it asks for none: the chief's among them.
         training["env"] = [{"name": "CUDA_VISIBLE_DEVICES", "value": "-1"}, *training["env"]]
-    spec["containers"] = [*spec["containers"][:number], training, *spec["containers"][number + 1 :]]
+    spec["containers"] = [training, *others]
     return spec
 
 

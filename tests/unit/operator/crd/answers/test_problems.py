@@ -71,10 +71,6 @@ def test_the_problem_of_a_tfjob_names_dtjob_convert() -> None:
     ]
 
 
-def test_a_job_is_taken_as_well_as_a_dictionary() -> None:
-    assert problems(to_job(GOOD["everything"])) == []
-
-
 def test_a_bare_date_is_text_as_in_kubectl() -> None:
     args = [datetime.date(2026, 11, 21)]
     assert to_job(job(program={"entrypoint": "a.py", "args": args})).spec.program.args == ["2026-11-21"]  # type: ignore[union-attr]
