@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from dtjob.api.status.status import Status
 from dtjob.controller.cluster import Cluster
 from dtjob.controller.store import Store
-from dtjob.crd.answers.problems import in_words
+from dtjob.crd.answers.field_errors import in_words
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Event
 from dtjob.plan.record.status import INVALID_SPEC, SPEC_ACCEPTED, condition, refuse_spec

@@ -5,10 +5,14 @@ list that have the keys, by which server-side apply merges them, of an entry bef
 import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
+
+from pydantic import ValidationError
 
 from dtjob.api.quantity import is_quantity
 from dtjob.crd.answers import hints
+from dtjob.crd.answers.manifest_schema import manifest_schema
 from dtjob.crd.schema import INT_OR_STRING, LIST_KEYS, LIST_TYPE, PRESERVE, Schema
 
 
@@ -23,6 +27,13 @@ class Problem:
         return f"{self.field}: {self.message}" if self.field else self.message
 
 
+def in_words(error: ValidationError, *above: str) -> list[Problem]:
+    """What pydantic says of a manifest, or of its part at the fields `above`, each thing once."""
+    details = error.errors(include_url=False)
+    found = (one for detail in details for one in _sentences({**detail, "loc": (*above, *detail["loc"])}))
+    return list(dict.fromkeys(found))
+
+
 def dotted(location: tuple[str | int, ...]) -> str:
     """pydantic's location as Kubernetes writes fields: `spec.replicaSpecs.worker.replicas`, `spec.program.args[1]`."""
     path = ""
@@ -31,30 +42,21 @@ def dotted(location: tuple[str | int, ...]) -> str:
     return path
 
 
-def sentences(error: Mapping[str, Any], schema: Schema) -> Iterator[Problem]:
+def _sentences(error: Mapping[str, Any]) -> Iterator[Problem]:
     """One of pydantic's errors as problems: several of an unknown block in which we know words of other APIs."""
-    if error["type"] == "extra_forbidden":
-        found = list(hints.answers(dotted(error["loc"]), error.get("input")))
-        if found:
-            yield from (Problem(path, f"is an unknown field; {advice}") for path, advice in found)
-            return
-    yield sentence(error, schema)
-
-
-def sentence(error: Mapping[str, Any], schema: Schema) -> Problem:
-    """One of pydantic's errors as a problem. `schema` is that of the whole manifest, to name the fields there are."""
     kind, location = str(error["type"]), error["loc"]
+    if kind == "extra_forbidden":
+        found = dict(hints.answers(dotted(location), error.get("input"))) or {dotted(location): _instead(location)}
+        yield from (Problem(path, f"is an unknown field; {advice}") for path, advice in found.items())
+        return
     if location and location[-1] in QUANTITY_HALVES:
         location, kind = location[:-1], QUANTITY
-    if kind == "extra_forbidden":
-        message = f"is an unknown field; {_instead(location, schema)}"
-    elif kind in _MESSAGES:
+    message = str(error["msg"])
+    if kind in _MESSAGES:
         message = _MESSAGES[kind](error.get("input"), error.get("ctx") or {})
         advice = hints.of_value(dotted(location), error.get("input")) if kind == "enum" else None
         message += f": {advice}" if advice else ""
-    else:
-        message = str(error["msg"])
-    return Problem(dotted(location), message)
+    yield Problem(dotted(location), message)
 
 
 def open_block_errors(value: Any, schema: Schema, path: str = "") -> Iterator[Problem]:
@@ -122,10 +124,9 @@ def _part(schema: Schema, key: str | int) -> Schema:
     return schema.get("properties", {}).get(key) or schema.get("additionalProperties") or {"nullable": True}
 
 
-def _instead(location: tuple[str | int, ...], schema: Schema) -> str:
+def _instead(location: tuple[str | int, ...]) -> str:
     """The field that was probably meant, or all there are."""
-    for part in location[:-1]:
-        schema = _part(schema, part)
+    schema = reduce(_part, location[:-1], manifest_schema())
     return _meant(str(location[-1]), schema.get("properties", {}))
 
 

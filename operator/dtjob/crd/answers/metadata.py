@@ -13,8 +13,7 @@ from pydantic import ValidationError
 
 from dtjob.api.label_forms import DOMAIN, check_name, check_value
 from dtjob.api.object_meta import ObjectMeta
-from dtjob.crd.answers.field_errors import Problem, sentence
-from dtjob.crd.answers.manifest_schema import manifest_schema
+from dtjob.crd.answers.field_errors import Problem, in_words
 from dtjob.crd.rule import Value
 
 ANNOTATIONS_LIMIT = 256 * 1024
@@ -34,8 +33,7 @@ def metadata_problems(metadata: Value) -> list[Problem]:
     try:
         found = ObjectMeta.model_validate_json(json.dumps(metadata), strict=True)
     except ValidationError as error:
-        details = ({**detail, "loc": ("metadata", *detail["loc"])} for detail in error.errors(include_url=False))
-        return [sentence(detail, manifest_schema()) for detail in details]
+        return in_words(error, "metadata")
     return [Problem(f"metadata.{field}", said) for field, said in _wrong_forms(found)]
 
 

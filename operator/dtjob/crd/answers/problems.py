@@ -13,9 +13,9 @@ from dtjob.api.job import API_VERSION, KIND, Job
 from dtjob.crd.answers import hints
 from dtjob.crd.answers.field_errors import (
     Problem,
+    in_words,
     open_block_errors,
     repeated_entries,
-    sentences,
     with_defaults,
     without_empty_fields,
 )
@@ -54,12 +54,6 @@ def _of_definition(manifest: Value) -> list[Problem]:
         *repeated_entries(manifest["spec"], schema, "spec"),
         *broken_rules(manifest),
     ]
-
-
-def in_words(error: ValidationError) -> list[Problem]:
-    """What pydantic says of a manifest, each thing once."""
-    found = (one for detail in error.errors(include_url=False) for one in sentences(detail, manifest_schema()))
-    return list(dict.fromkeys(found))
 
 
 def to_job(manifest: Value) -> Job:

@@ -8,19 +8,18 @@ import pytest
 from pydantic import ValidationError
 
 from dtjob.api.job import Job
-from dtjob.crd.answers.field_errors import dotted, open_block_errors, repeated_entries, sentence, without_empty_fields
+from dtjob.crd.answers.field_errors import dotted, in_words, open_block_errors, repeated_entries, without_empty_fields
 from dtjob.crd.schema import LIST_KEYS, Schema, spec_schema
 from tests.refusals import job
 from tests.refusals.manifests import checkpoint
 
 QUANTITY = "must be a quantity, such as 4, 500m or 16Gi (in quotes)"
-SCHEMA = {"properties": {"spec": spec_schema()}}
 
 
 def said(manifest: dict[str, Any]) -> list[str]:
     with pytest.raises(ValidationError) as refusal:
         Job.model_validate_json(json.dumps(manifest), strict=True)
-    return list(dict.fromkeys(str(sentence(error, SCHEMA)) for error in refusal.value.errors()))
+    return [str(problem) for problem in in_words(refusal.value)]
 
 
 @pytest.mark.parametrize(
