@@ -11,7 +11,7 @@ from typing import Any
 
 from dtjob.api.job import Job
 from dtjob.api.spec.replica_specs import Role
-from dtjob.api.spec.scheduling import Gang, GangProvider
+from dtjob.api.spec.scheduling import GangProvider
 from dtjob.objects import labels, quantities, topology
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults, priority_class_of
 from dtjob.objects.manifest import Manifest
@@ -91,11 +91,6 @@ def min_available(job: Job) -> int:
     return sum(topology.min_count(job, role) or count for role, count in counts if role is not Role.EVALUATOR)
 
 
-def _queue(gang: Gang) -> str | None:
-    """Volcano's queue, None if the job names none."""
-    return gang.volcano.queue if gang.volcano else None
-
-
 def joined(manifest: Manifest, job: Job, defaults: Defaults, *, alone: bool = False) -> Manifest:
     """A pod that trains as a member of the job's gang, if it has one. A scheduler that its template names stays.
     `alone`: it goes to the gang's scheduler, but is not in its PodGroup."""
@@ -108,7 +103,7 @@ def joined(manifest: Manifest, job: Job, defaults: Defaults, *, alone: bool = Fa
         spec["schedulingGroup"] = {"podGroupName": group}
     if provider is GangProvider.VOLCANO:
         spec.setdefault("schedulerName", VOLCANO_SCHEDULER)
-        annotations |= {VOLCANO_QUEUE: queue} if (queue := _queue(gang)) else {}
+        annotations |= {VOLCANO_QUEUE: gang.volcano.queue} if gang.volcano and gang.volcano.queue else {}
         annotations |= {} if alone else {VOLCANO_GROUP: group}
     if provider is GangProvider.COSCHEDULING:
         spec.setdefault("schedulerName", defaults.coscheduling_scheduler)
@@ -154,7 +149,8 @@ def pod_group(job: Job, defaults: Defaults = NO_DEFAULTS, at_most: int | None = 
     if provider is GangProvider.COSCHEDULING:
         timeout = gang.coscheduling.model_dump(by_alias=True, exclude_none=True) if gang.coscheduling else {}
         return {**made, "spec": {"minMember": needed, **timeout}}
-    spec: dict[str, Any] = {"minMember": needed, "queue": _queue(gang) or "default", **named}
+    queue = gang.volcano.queue if gang.volcano else None
+    spec: dict[str, Any] = {"minMember": needed, "queue": queue or "default", **named}
     if least := _least(job, defaults, needed):
         spec["minResources"] = least
     return {**made, "spec": spec}
