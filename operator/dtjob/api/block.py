@@ -77,6 +77,11 @@ UNSET_IN_CLUSTER = {"x-dtjob-default": "in Python only"}
 """Marks a default that the API server does not fill in, because it depends on another field."""
 
 
+def list_map(*keys: str) -> dict[str, Any]:
+    """For the schema of a list: an entry is known by these of its fields."""
+    return {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(keys)}
+
+
 def without(found: Mapping[str, Any], locations: Iterable[tuple[int | str, ...]]) -> dict[str, Any]:
     """A copy of the JSON without what is at these locations, which are names of fields and indexes in lists."""
     whole = deepcopy(dict(found))

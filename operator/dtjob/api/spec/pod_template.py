@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import Field, WithJsonSchema
 
 from dtjob.api import names
-from dtjob.api.block import Block, OpenBlock
+from dtjob.api.block import Block, OpenBlock, list_map
 
 TRAINING_CONTAINER = names.TRAINING_CONTAINER
 
@@ -25,8 +25,7 @@ Quantity = int | Annotated[str, Field(max_length=64)]
 
 def keyed(*keys: str, most: int) -> Any:
     """The mark of a list that server-side apply merges by these fields of its items. Two items never have the same."""
-    merged: dict[str, Any] = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(keys)}
-    return Field(max_length=most, json_schema_extra=merged)
+    return Field(max_length=most, json_schema_extra=list_map(*keys))
 
 
 class EnvVar(OpenBlock):

@@ -74,8 +74,3 @@ Seconds = Annotated[
     WithJsonSchema({"type": "string", "maxLength": LONGEST_NUMBER}),
 ]
 """Seconds with two decimals: a number in Python, text in JSON."""
-
-
-def list_map(*keys: str) -> dict[str, Any]:
-    """For the schema of a list: an entry is known by these of its fields."""
-    return {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(keys)}

@@ -6,7 +6,8 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from dtjob.api.status.block import LONGEST_MESSAGE, Int32, Int64, Name, NumberText, StatusBlock, Time, list_map
+from dtjob.api.block import list_map
+from dtjob.api.status.block import LONGEST_MESSAGE, Int32, Int64, Name, NumberText, StatusBlock, Time
 
 MOST_METRICS = 64
 """Metrics in one list."""

@@ -7,10 +7,10 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, ValidationError, WithJsonSchema
 
-from dtjob.api.block import without
+from dtjob.api.block import list_map, without
 from dtjob.api.phase import ENDED, Phase
 from dtjob.api.status.activity import Activity
-from dtjob.api.status.block import LONGEST_WORD, Int64, Message, StatusBlock, Time, Word, list_map
+from dtjob.api.status.block import LONGEST_WORD, Int64, Message, StatusBlock, Time, Word
 from dtjob.api.status.condition import Condition
 from dtjob.api.status.goodput import GoodputStatus
 from dtjob.api.status.internal import Internal
