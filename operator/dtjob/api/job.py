@@ -131,9 +131,6 @@ class Job(Block):
     status: dict[str, Any] = Field(default_factory=dict)
 
 
-_UNKNOWN = "extra_forbidden"
-
-
 def stored_job(manifest: Mapping[str, Any]) -> Job:
     """The job of a stored manifest. Raises pydantic's ValidationError if a field that this version knows is wrong.
 
@@ -143,7 +140,7 @@ def stored_job(manifest: Mapping[str, Any]) -> Job:
         return Job.model_validate(manifest)
     except ValidationError as error:
         details = error.errors(include_url=False, include_input=False)
-        unknown = [detail["loc"] for detail in details if detail["type"] == _UNKNOWN]
+        unknown = [detail["loc"] for detail in details if detail["type"] == "extra_forbidden"]
         if not unknown:
             raise
     return Job.model_validate(without(manifest, unknown))

@@ -83,7 +83,7 @@ def network_policy(job: Job, readers: Readers = NO_READERS) -> Manifest:
         "kind": "NetworkPolicy",
         "metadata": owned_metadata(job, job.metadata.name),
         "spec": {
-            "podSelector": {"matchLabels": {labels.JOB_UID: job.metadata.uid}},
+            **same_job,
             "policyTypes": ["Ingress"],
             "ingress": ingress,
         },

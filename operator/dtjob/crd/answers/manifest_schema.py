@@ -31,9 +31,7 @@ def text() -> str:
 
 def _without_descriptions(part: Any) -> Any:
     """A description is text; a field of this name is a schema."""
-    if isinstance(part, list):
-        return [_without_descriptions(one) for one in part]
-    if isinstance(part, dict):
-        kept = {name: one for name, one in part.items() if name != "description" or not isinstance(one, str)}
-        return {name: _without_descriptions(one) for name, one in kept.items()}
-    return part
+    if not isinstance(part, dict):
+        return part
+    kept = {name: one for name, one in part.items() if name != "description" or not isinstance(one, str)}
+    return {name: _without_descriptions(one) for name, one in kept.items()}

@@ -50,10 +50,7 @@ def _of_definition(manifest: Value) -> list[Problem]:
     schema = manifest_schema()["properties"]["spec"]
     if found := list(open_block_errors(manifest["spec"], schema, "spec")):
         return found
-    return [
-        *repeated_entries(manifest["spec"], schema, "spec"),
-        *broken_rules(manifest),
-    ]
+    return [*repeated_entries(manifest["spec"], schema, "spec"), *broken_rules(manifest)]
 
 
 def to_job(manifest: Value) -> Job:

@@ -18,14 +18,13 @@ def _tasks_of(role: str) -> str:
 
 
 _TASKS = " + ".join(map(_tasks_of, _TRAINING))
-_ONE_POD = "only one pod of this job trains: remove {}"
 
 
 def _not_for_one_pod(name: str) -> Rule:
     return Rule(
         "spec",
         f"!has(self.scheduling.{name}) || {_TASKS} > 1",
-        _ONE_POD.format(name),
+        f"only one pod of this job trains: remove {name}",
         f"scheduling.{name}",
         Reason.FORBIDDEN,
     )
