@@ -50,8 +50,7 @@ def _sentences(error: Mapping[str, Any]) -> Iterator[Problem]:
         yield from (Problem(path, f"is an unknown field; {advice}") for path, advice in found.items())
         return
     if location and location[-1] in QUANTITY_HALVES:
-        location = location[:-1]
-        kind = "string_type" if location[-1] == "value" else QUANTITY
+        location, kind = location[:-1], QUANTITY
     message = str(error["msg"])
     if kind in _MESSAGES:
         message = _MESSAGES[kind](error.get("input"), error.get("ctx") or {})

@@ -70,6 +70,10 @@ def said(manifest: dict[str, Any]) -> list[str]:
             job(replicaSpecs={"chief": {"resources": {"limits": {"cpu": 1.5}}}}),
             f"spec.replicaSpecs.chief.resources.limits.cpu: {QUANTITY}, not 1.5",
         ),
+        (
+            job(replicaSpecs={"chief": {"resources": {"limits": {"value": {}}}}}),
+            f"spec.replicaSpecs.chief.resources.limits.value: {QUANTITY}, not a mapping",
+        ),
     ],
 )
 def test_each_kind_of_error_is_one_sentence_with_its_remedy(manifest: dict[str, Any], wanted: str) -> None:
