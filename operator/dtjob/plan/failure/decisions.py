@@ -4,48 +4,24 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from dtjob.api.spec.failure_rules import RuleAction
 from dtjob.api.status.internal import Incident
 from dtjob.objects.topology import Task
 from dtjob.plan.record.failure import Failure
 
 
 @dataclass(frozen=True)
-class Begin:
-    """A new incident begins with the failure `first`: count it, and give `tasks` a new attempt."""
+class Restart:
+    """Training restarts over the failure `first`: write `incident` into the status, and give `tasks` a new attempt.
 
-    tasks: tuple[Task, ...]
-    incident: Incident
-    first: Failure
-
-
-@dataclass(frozen=True)
-class Join:
-    """More has failed of the incident that is under way, and is now this one: give `tasks` a new attempt.
-
-    It is counted already, under `counted_as`. If the incident has another cause now, the failure `first` is that cause.
+    A new incident begins if `counted_as` is None. If not, it was counted before under that cause, `restarts` times.
+    Then more has failed of it, or its cause shows only now, in `first`: in that case there are no `tasks`.
     """
 
     tasks: tuple[Task, ...]
     incident: Incident
-    counted_as: str
     first: Failure
-
-
-@dataclass(frozen=True)
-class Explain:
-    """The cause of the incident shows only now, in `first`: count it as what it is now, `incident`, and replace no
-    task.
-
-    `restarts` is how many incidents this cause had, all counted under `counted_as`. `action` is what is to be done
-    about such a failure.
-    """
-
-    incident: Incident
-    counted_as: str
-    first: Failure
+    counted_as: str | None = None
     restarts: int = 1
-    action: RuleAction = RuleAction.RESTART
 
 
 @dataclass(frozen=True)
@@ -93,11 +69,11 @@ class GiveUp:
     reason: str = "MaxRestartsExceeded"
 
 
-TrainingDecision = Begin | Join | Explain | Renew | Wait | GiveUp | None
+TrainingDecision = Restart | Renew | Wait | GiveUp | None
 """None: nothing is to be done."""
 EvaluatorDecision = Renew | ReplaceEvaluator | GiveUpEvaluation | Wait | None
 
 
 def replaced(decision: TrainingDecision | EvaluatorDecision) -> tuple[Task, ...]:
     """The tasks that get a new attempt."""
-    return decision.tasks if isinstance(decision, Begin | Join | Renew | ReplaceEvaluator) else ()
+    return decision.tasks if isinstance(decision, Restart | Renew | ReplaceEvaluator) else ()

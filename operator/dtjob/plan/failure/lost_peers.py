@@ -20,7 +20,7 @@ from dtjob.objects.manifest import Manifest
 from dtjob.objects.topology import Task
 from dtjob.plan.failure.budget import WINDOW, shows_its_cause, with_another_failure
 from dtjob.plan.failure.cause import disruption_of, failure_of
-from dtjob.plan.failure.decisions import Explain, Wait
+from dtjob.plan.failure.decisions import Restart, Wait
 from dtjob.plan.failure.rules import ruled
 from dtjob.plan.record.failure import Cause, Failure
 from dtjob.plan.record.status import ran_before, stopped_running
@@ -91,7 +91,7 @@ def repeated_errors(situation: Situation, incident: Incident, first: Failure) ->
     return row.but(count=row.count + 1)
 
 
-def explain(situation: Situation) -> Explain | None:
+def explain(situation: Situation) -> Restart | None:
     """The cause of the latest incident, if it shows only now: at the pod that failed first, or at a peer whose loss the
     error followed from. Most of these pods were replaced since. Rules have been applied to it."""
     incident, first = situation.status.internal.incident, situation.status.first_failure
@@ -118,12 +118,12 @@ def explain(situation: Situation) -> Explain | None:
         if found is not None:
             # A pod that was made during the row has nothing to do with the errors before it.
             row = incident.errors.count - later if incident.errors and found.cause is Cause.DISRUPTION else 1
-            found, verdict = ruled(situation, found)
+            found = ruled(situation, found)
             # What happened while the job was suspended is held against nobody; when it did, nobody can tell apart.
-            if verdict.action is not RuleAction.RESTART_AND_IGNORE_MAX_RESTARTS and suspended:
+            if found.action is not RuleAction.RESTART_AND_IGNORE_MAX_RESTARTS and suspended:
                 continue
-            incident = with_another_failure(incident, found.cause, verdict.of_a_rule, max(row, 1))
-            return Explain(incident, was, found, max(row, 1), verdict.action)
+            incident = with_another_failure(incident, found.cause, found.of_a_rule, max(row, 1))
+            return Restart((), incident, found, was, max(row, 1))
     return None
 
 

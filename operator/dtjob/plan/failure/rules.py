@@ -3,7 +3,7 @@
 the built-in rules decide."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from dtjob.api.spec.failure_rules import ExitCodeOperator, FailureRule, OnExitCodes, OnPodCondition, RuleAction
 from dtjob.api.spec.replica_specs import Role
@@ -19,50 +19,28 @@ BY_RULE = "PodFailurePolicy"
 """The reason of a job that a FailJob rule has ended; batch/v1 Job's word for it."""
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """What is to be done about a failure."""
-
-    action: RuleAction
-    rule: str = ""
-    """The rule and what it matches, in words; empty for a built-in one."""
-
-    @property
-    def charged(self) -> bool:
-        """Whether it counts against maxRestartsWithoutProgress."""
-        return self.action is RuleAction.RESTART
-
-    @property
-    def of_a_rule(self) -> RuleAction | None:
-        """The action where one of the user's rules says so."""
-        return self.action if self.rule else None
-
-
-def judge(situation: Situation, failure: Failure) -> Verdict:
-    """What is to be done about this failure of one of the job's pods."""
+def ruled(situation: Situation, failure: Failure) -> Failure:
+    """The failure of one of the job's pods, with what is to be done about it and the rule that says so."""
     pod = _pod_of(situation, failure) if situation.group_job.spec.failure_policy.rules else None
     if pod is None:
-        return judge_pod(situation, failure, Evidence(), waits=False)
-    return judge_pod(situation, failure, evidence_of(pod), waits=_waits(pod, failure))
+        return _ruled(situation, failure, Evidence(), waits=False)
+    return _ruled(situation, failure, evidence_of(pod), waits=_waits(pod, failure))
 
 
-def judge_pod(situation: Situation, failure: Failure, evidence: Evidence, *, waits: bool) -> Verdict:
-    """The verdict about a failure with this evidence. A pod that `waits` has not failed by itself: only rules on
-    reasons decide about it."""
+def _ruled(situation: Situation, failure: Failure, evidence: Evidence, *, waits: bool) -> Failure:
+    """The same, of a failure with this evidence. A pod that `waits` has not failed by itself: only rules on reasons
+    decide about it."""
+    role = failure.task.role
     for index, rule in enumerate(situation.group_job.spec.failure_policy.rules):
         if waits and rule.on_reasons is None:
             continue
-        if rule.is_about(failure.task.role) and (matched := match(rule, evidence, failure.task.role)):
-            return Verdict(rule.action, f"failurePolicy.rules[{index}] ({rule.action}) matches {matched}")
-    if failure.task.role is Role.EVALUATOR:
-        return Verdict(RuleAction.RESTART)
-    return Verdict(next(one.action for one in BUILT_IN if one.charged is failure.cause.charged))
-
-
-def ruled(situation: Situation, failure: Failure) -> tuple[Failure, Verdict]:
-    """The failure with the rule that decides about it, and the verdict."""
-    verdict = judge(situation, failure)
-    return replace(failure, rule=verdict.rule), verdict
+        if rule.is_about(role) and (matched := match(rule, evidence, role)):
+            words = f"failurePolicy.rules[{index}] ({rule.action}) matches {matched}"
+            return replace(failure, rule=words, action=rule.action)
+    action = RuleAction.RESTART
+    if role is not Role.EVALUATOR:
+        action = next(one.action for one in BUILT_IN if one.charged is failure.cause.charged)
+    return replace(failure, rule="", action=action)
 
 
 def match(rule: FailureRule, evidence: Evidence, role: Role) -> str:
@@ -104,8 +82,8 @@ def _cannot_start(situation: Situation, view: TaskView) -> Failure | None:
             reason=f"cannot start ({reason})",
             message=message,
         )
-        verdict = judge_pod(situation, failure, Evidence(reasons=(reason,)), waits=True)
-        if verdict.rule and verdict.action is not RuleAction.LEAVE_FAILED:
+        found = _ruled(situation, failure, Evidence(reasons=(reason,)), waits=True)
+        if found.of_a_rule not in (None, RuleAction.LEAVE_FAILED):
             return failure
     return None
 

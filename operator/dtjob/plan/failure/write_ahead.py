@@ -14,13 +14,11 @@ from dtjob.plan.diagnosis.checkpoints_kept import checkpoints_end, goes_on_from
 from dtjob.plan.draft import Draft
 from dtjob.plan.failure.budget import ran_for_long
 from dtjob.plan.failure.decisions import (
-    Begin,
     EvaluatorDecision,
-    Explain,
     GiveUpEvaluation,
-    Join,
     Renew,
     ReplaceEvaluator,
+    Restart,
     TrainingDecision,
     Wait,
     replaced,
@@ -44,7 +42,7 @@ def write_ahead(draft: Draft, decision: TrainingDecision | EvaluatorDecision) ->
     if tasks := replaced(decision):
         status = bump_attempts(status, tasks, (view.task for view in situation.views))
     match decision:
-        case Begin() | Join() | Explain():
+        case Restart():
             status = _counted(draft, status, decision)
         case Wait(over=Failure() as first):
             status = status.but(first_failure=first.in_status()).remembering(incident=_after_a_long_run(situation))
@@ -63,25 +61,23 @@ def write_ahead(draft: Draft, decision: TrainingDecision | EvaluatorDecision) ->
     draft.status = status
 
 
-def _counted(draft: Draft, status: Status, decision: Begin | Join | Explain) -> Status:
+def _counted(draft: Draft, status: Status, decision: Restart) -> Status:
     """With the incident, counted once, and its cause where that is a new one."""
-    situation = draft.situation
+    situation, tasks = draft.situation, decision.tasks
     incident, first, before = decision.incident, decision.first, status.first_failure
-    counted_as = None if isinstance(decision, Begin) else decision.counted_as
-    restarts = decision.restarts if isinstance(decision, Explain) else 1
-    status = count_restart(status, incident.cause, counted_as, restarts).remembering(incident=incident)
-    if checkpoints_end(situation, replaced(decision)):
+    status = count_restart(status, incident.cause, decision.counted_as, decision.restarts)
+    status = status.remembering(incident=incident)
+    if checkpoints_end(situation, tasks):
         status = status.but(checkpoint=None)
-    if isinstance(decision, Join) and incident.cause == decision.counted_as:
+    if tasks and incident.cause == decision.counted_as:
         of = f"the failure of {before.task}" if before is not None else "the failure before it"
         text = f"{first.with_rule()}; it is replaced, and not counted apart from {of}"
         draft.add_event("Normal", Phase.RESTARTING.value, text)
         return status
-    if isinstance(decision, Explain):
-        draft.add_event("Normal", Phase.RESTARTING.value, f"{first.with_rule()}: that is why training restarted")
+    if tasks:
+        draft.add_event("Warning", Phase.RESTARTING.value, f"{first.with_rule()}; {_consequence(situation, tasks)}")
     else:
-        consequence = _consequence(situation, decision.tasks)
-        draft.add_event("Warning", Phase.RESTARTING.value, f"{first.with_rule()}; {consequence}")
+        draft.add_event("Normal", Phase.RESTARTING.value, f"{first.with_rule()}: that is why training restarted")
     return status.but(first_failure=first.in_status())
 
 

@@ -14,6 +14,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from dtjob.api.spec.failure_rules import RuleAction
 from dtjob.api.status.block import whole
 from dtjob.api.status.restarts import FirstFailure, ProgramException
 from dtjob.objects.topology import Task
@@ -216,6 +217,18 @@ class Failure:
     """What the task's supervisor told of it."""
     rule: str = ""
     """The rule of failurePolicy.rules that decided about it and what it matched, in words; empty for none."""
+    action: RuleAction = RuleAction.RESTART
+    """What is to be done about it: of the rule, or of the built-in ones (`plan/failure/rules.py`: `ruled`)."""
+
+    @property
+    def charged(self) -> bool:
+        """Whether it counts against maxRestartsWithoutProgress."""
+        return self.action is RuleAction.RESTART
+
+    @property
+    def of_a_rule(self) -> RuleAction | None:
+        """The action where one of the user's rules says so."""
+        return self.action if self.rule else None
 
     def in_status(self) -> FirstFailure:
         """The failure as the status has it; `exitCode` only where the container ended, `exception` and

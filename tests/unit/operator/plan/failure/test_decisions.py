@@ -6,13 +6,11 @@ import pytest
 from dtjob.api.status.internal import Incident
 from dtjob.plan.failure.cause import vanished
 from dtjob.plan.failure.decisions import (
-    Begin,
     EvaluatorDecision,
-    Explain,
     GiveUp,
-    Join,
     Renew,
     ReplaceEvaluator,
+    Restart,
     TrainingDecision,
     Wait,
     replaced,
@@ -29,8 +27,8 @@ INCIDENT = Incident(started_at=NOW, cause=Cause.DELETED, not_before=NOW)
 @pytest.mark.parametrize(
     "decision",
     [
-        Begin(TASKS, INCIDENT, FAILURE),
-        Join(TASKS, INCIDENT, Cause.ERROR, FAILURE),
+        Restart(TASKS, INCIDENT, FAILURE),
+        Restart(TASKS, INCIDENT, FAILURE, Cause.ERROR),
         Renew(TASKS),
         ReplaceEvaluator(TASKS, FAILURE),
     ],
@@ -41,7 +39,7 @@ def test_decisions_to_restart_replace_their_tasks(decision: TrainingDecision | E
 
 @pytest.mark.parametrize(
     "decision",
-    [Wait(NOW), GiveUp(FAILURE, "maxRestartsWithoutProgress"), Explain(INCIDENT, Cause.ERROR, FAILURE), None],
+    [Wait(NOW), GiveUp(FAILURE, "maxRestartsWithoutProgress"), Restart((), INCIDENT, FAILURE, Cause.ERROR), None],
 )
 def test_decisions_to_wait_or_to_end_replace_no_tasks(decision: TrainingDecision | EvaluatorDecision):
     assert replaced(decision) == ()

@@ -10,13 +10,11 @@ from dtjob.api.status.internal import Incident
 from dtjob.api.status.restarts import FirstFailure, Restarts
 from dtjob.api.status.status import Status
 from dtjob.plan.failure.decisions import (
-    Begin,
     EvaluatorDecision,
-    Explain,
     GiveUp,
-    Join,
     Renew,
     ReplaceEvaluator,
+    Restart,
     TrainingDecision,
     Wait,
 )
@@ -47,7 +45,7 @@ def write(
 
 
 def test_an_incident_that_begins_is_counted_with_its_first_failure():
-    status, told = write(Begin((WORKER,), NEW, KILLED))
+    status, told = write(Restart((WORKER,), NEW, KILLED))
     assert (status.internal.attempts, status.internal.all_created) == (Attempts(exceptions={"worker-0": 2}), False)
     assert status.restarts == Restarts(total=2, causes={"Signal": 2})
     assert (status.internal.incident, status.first_failure) == (NEW, KILLED.in_status())
@@ -55,7 +53,7 @@ def test_an_incident_that_begins_is_counted_with_its_first_failure():
 
 
 def test_another_failure_of_an_incident_has_an_event_and_is_not_counted():
-    status, told = write(Join((WORKER,), NEW, Cause.SIGNAL, KILLED), first_failure=FirstFailure(task="worker-1"))
+    status, told = write(Restart((WORKER,), NEW, KILLED, Cause.SIGNAL), first_failure=FirstFailure(task="worker-1"))
     assert (status.internal.attempts.of("worker-0"), status.restarts) == (2, RUNNING["restarts"])
     assert (status.internal.incident, status.first_failure) == (NEW, FirstFailure(task="worker-1"))
     assert told == ["Normal Restarting"]
@@ -63,7 +61,7 @@ def test_another_failure_of_an_incident_has_an_event_and_is_not_counted():
 
 def test_a_stronger_cause_moves_the_count_and_has_an_event():
     moved, told = write(
-        Join((WORKER,), Incident(started_at=at(5), cause=Cause.DISRUPTION, not_before=at(5)), Cause.SIGNAL, EVICTED)
+        Restart((WORKER,), Incident(started_at=at(5), cause=Cause.DISRUPTION, not_before=at(5)), EVICTED, Cause.SIGNAL)
     )
     assert moved.restarts == Restarts(total=1, causes={"Disruption": 1})
     assert moved.first_failure == EVICTED.in_status()
@@ -72,7 +70,7 @@ def test_a_stronger_cause_moves_the_count_and_has_an_event():
 
 def test_a_cause_that_shows_later_moves_the_count_and_replaces_no_task():
     explained = Incident(started_at=at(5), cause=Cause.DISRUPTION, not_before=at(5), uncharged=1)
-    status, told = write(Explain(explained, Cause.SIGNAL, EVICTED), "ParameterServer")
+    status, told = write(Restart((), explained, EVICTED, Cause.SIGNAL), "ParameterServer")
     assert (status.internal.attempts, status.internal.all_created) == (RUNNING["attempts"], True)
     assert (status.restarts, status.internal.incident) == (Restarts(total=1, causes={"Disruption": 1}), explained)
     assert status.first_failure == EVICTED.in_status()
