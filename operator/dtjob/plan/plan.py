@@ -30,7 +30,7 @@ from dtjob.plan.failure.restart import end_over, failures, restart_evaluator, re
 from dtjob.plan.failure.same_mistake import note_first_step
 from dtjob.plan.failure.write_ahead import write_ahead
 from dtjob.plan.lifetime.deadlines import deadlines, overdue
-from dtjob.plan.lifetime.ending import after_the_end, end_by_deadline, end_by_failure
+from dtjob.plan.lifetime.ending import after_the_end, fail
 from dtjob.plan.lifetime.last_evaluation import leave_the_chief
 from dtjob.plan.lifetime.phase import keep_image, note_phase, wait_for_image
 from dtjob.plan.lifetime.success import succeed, succeeded
@@ -82,7 +82,7 @@ def _decide(draft: Draft, not_admitted: Pause | None) -> None:
     go_on(draft)
     if lacks_image(draft.situation.group_job, draft.situation.defaults):
         if late := overdue(draft.situation):
-            end_by_deadline(draft, late)
+            fail(draft, late)
         else:
             wait_for_image(draft)
         return
@@ -93,7 +93,7 @@ def _decide(draft: Draft, not_admitted: Pause | None) -> None:
         return
     find_vanished(draft.situation)
     if late := overdue(draft.situation):
-        end_by_deadline(draft, late)
+        fail(draft, late)
         return
     _train(draft)
 
@@ -104,7 +104,7 @@ def _train(draft: Draft) -> None:
     if not _is_resizing(draft):
         training = _restart_what_failed(draft)
         if isinstance(training, GiveUp):
-            end_by_failure(draft, training)
+            fail(draft, training)
             return
         note_room(draft)
         if training is None and (change := resize_due(draft.situation)):

@@ -62,9 +62,10 @@ class Wait:
 
 @dataclass(frozen=True)
 class GiveUp:
-    """The job fails for good over the failure `first`; `why` says so in words, `reason` in one."""
+    """The job fails for good over the failure `first` (None: over a deadline); `why` says so in words, `reason` in
+    one."""
 
-    first: Failure
+    first: Failure | None
     why: str
     reason: str = "MaxRestartsExceeded"
 

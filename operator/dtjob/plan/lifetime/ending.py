@@ -13,7 +13,7 @@ from dtjob.plan.draft import Draft
 from dtjob.plan.elastic.resize import strays
 from dtjob.plan.failure.decisions import GiveUp
 from dtjob.plan.failure.write_ahead import write_ahead
-from dtjob.plan.lifetime.deadlines import Overdue, ended_by_deadline
+from dtjob.plan.lifetime.deadlines import ended_by_deadline
 from dtjob.plan.lifetime.last_evaluation import (
     evaluate_last,
     evaluates_after_all,
@@ -28,17 +28,14 @@ from dtjob.plan.seen.children import TaskView, count_tasks, deleting, ended, kep
 from dtjob.plan.seen.situation import Situation
 
 
-def end_by_failure(draft: Draft, decision: GiveUp) -> None:
-    """The job fails over a failure."""
-    status = draft.status.but(first_failure=decision.first.in_status())
-    draft.status = set_phase(status, Phase.FAILED, decision.reason, decision.why, draft.now)
-    draft.add_event("Warning", Phase.FAILED.value, decision.why)
-
-
-def end_by_deadline(draft: Draft, late: Overdue) -> None:
-    """The job fails over a deadline."""
-    draft.status = set_phase(draft.status, Phase.FAILED, late.reason, late.message, draft.now)
-    draft.add_event("Warning", late.reason, late.message)
+def fail(draft: Draft, end: GiveUp) -> None:
+    """The job fails, over a failure or a deadline."""
+    draft.status = set_phase(draft.status, Phase.FAILED, end.reason, end.why, draft.now)
+    if end.first is None:
+        draft.add_event("Warning", end.reason, end.why)
+        return
+    draft.status = draft.status.but(first_failure=end.first.in_status())
+    draft.add_event("Warning", Phase.FAILED.value, end.why)
 
 
 def after_the_end(draft: Draft, *, has_quota: bool) -> None:
