@@ -24,11 +24,10 @@ from dtjob.plan.elastic.resize import begin, end_group, is_over, look_for_room, 
 from dtjob.plan.elastic.room import at_rest, elastic_changes_at, note_room, resize_due
 from dtjob.plan.failure.budget import note_end, only_the_end_differs
 from dtjob.plan.failure.crashes import note_crashes
-from dtjob.plan.failure.decisions import GiveUp, TrainingDecision, Wait, replaced
+from dtjob.plan.failure.decisions import GiveUp, TrainingDecision, Wait, replaced, write_ahead
 from dtjob.plan.failure.lost_peers import explain
 from dtjob.plan.failure.restart import end_over, failures, restart_evaluator, restart_training
 from dtjob.plan.failure.same_mistake import note_first_step
-from dtjob.plan.failure.write_ahead import write_ahead
 from dtjob.plan.lifetime.deadlines import deadlines, overdue
 from dtjob.plan.lifetime.ending import after_the_end, fail
 from dtjob.plan.lifetime.last_evaluation import leave_the_chief

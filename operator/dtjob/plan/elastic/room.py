@@ -21,7 +21,7 @@ from dtjob.objects.manifest import Manifest
 from dtjob.objects.placeholder import is_placeholder, placeholder_name
 from dtjob.plan.diagnosis.pending import unscheduled
 from dtjob.plan.draft import Draft
-from dtjob.plan.failure.restart import trains_without
+from dtjob.plan.failure.decisions import trains_without
 from dtjob.plan.kueue import COUNT as ADMITTED
 from dtjob.plan.kueue import waiting_words
 from dtjob.plan.record.status import BLOCKED, condition, ran_before

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Restarts: which tasks get a new attempt, which budget that uses up, and when the job fails for good.
 
-The functions return decisions (`decisions.py`). `write_ahead.py` writes these into the status.
+The functions return decisions. `decisions.py` writes these into the status.
 """
 
 from collections.abc import Iterable, Sequence
@@ -216,16 +216,6 @@ def _ended_before(view: TaskView, moment: datetime, *, unseen: bool) -> bool:
     """Whether the task ended before this moment. `unseen` is the answer if its pod is gone, and with it the time."""
     ended = ended_at(view.pod) if view.pod else None
     return unseen if ended is None else ended <= moment
-
-
-def trains_without(job: Job, absent: Sequence[Task]) -> bool:
-    """Whether training continues while these tasks are away: a ParameterServer chief gives the steps to other workers.
-    Worker 0 is the chief task if there is no chief."""
-    replica = job.spec.replica_specs.worker
-    workers = replica.replicas if replica else 0
-    only_workers = all(task.role is Role.WORKER for task in absent)
-    some_are_left = topology.chief_task(job) not in absent and len(absent) < workers
-    return job.spec.strategy is Strategy.PARAMETER_SERVER and only_workers and some_are_left
 
 
 def _first(failed: list[Failure]) -> Failure:

@@ -11,8 +11,7 @@ from dtjob.plan.actions import Delete
 from dtjob.plan.diagnosis.reachability import nothing_to_reach
 from dtjob.plan.draft import Draft
 from dtjob.plan.elastic.resize import strays
-from dtjob.plan.failure.decisions import GiveUp
-from dtjob.plan.failure.write_ahead import write_ahead
+from dtjob.plan.failure.decisions import GiveUp, write_ahead
 from dtjob.plan.lifetime.deadlines import ended_by_deadline
 from dtjob.plan.lifetime.last_evaluation import (
     evaluate_last,

@@ -12,7 +12,7 @@ from dtjob.plan.diagnosis.reachability import UNREACHABLE, why_unreached
 from dtjob.plan.draft import Draft
 from dtjob.plan.elastic.resize import RESIZED, was_resized_last
 from dtjob.plan.failure.budget import restarts
-from dtjob.plan.failure.restart import trains_without
+from dtjob.plan.failure.decisions import trains_without
 from dtjob.plan.lifetime.deadlines import deadlines, note_all_ran
 from dtjob.plan.pods.one_chief import why_the_chief_waits
 from dtjob.plan.record.status import (
