@@ -75,35 +75,31 @@ def start_group(draft: Draft) -> None:
     replaced = [view.task for view in _group(situation)]
     where = goes_on_from(situation, replaced, step, saves=True) if step >= 0 else ""
     # None as well where the spec has changed since the group was told to end: there may be room for that at once.
-    draft.situation = with_group_of(situation, to, None if workers.adjusted_time is None else whole(situation.now))
+    _begin_group(draft, to, None if workers.adjusted_time is None else whole(situation.now))
     if checkpoints_end(situation, replaced):
         draft.status = draft.status.but(checkpoint=None)
     draft.add_event("Normal", RESIZED, f"Training goes on with {counted(to, 'worker')}{where}")
 
 
-def with_group_of(situation: Situation, replicas: int, adjusted: datetime | None) -> Situation:
-    """The situation with a new group of so many workers, each task at an attempt that no pod of any group was ever
-    made for. `adjusted`: when the number was changed for want of room, None if it was not."""
-    status, workers = situation.status, situation.status.workers
+def _begin_group(draft: Draft, replicas: int, adjusted: datetime | None) -> None:
+    """Begin a group of so many workers, each task at an attempt that no pod of any group was ever made for.
+    `adjusted`: when the number was changed for want of room, None if it was not."""
+    situation, workers, attempts = draft.situation, draft.status.workers, draft.status.internal.attempts
     assert workers is not None
-    stays = [
-        view for view in situation.views if view.evaluates and not topology.evaluator_follows_chief(situation.group_job)
-    ]
-    attempts = status.internal.attempts
-    newest = max((attempts.others, *attempts.exceptions.values(), *(view.attempt for view in situation.views)))
-    new = Attempts(exceptions={view.task.id: view.attempt for view in stays}, others=newest + 1)
+    group = {view.task for view in _group(situation)}
+    stays = {view.task.id: view.attempt for view in situation.views if view.task not in group}
+    new = Attempts(exceptions=stays, others=max((attempts.others, *attempts.exceptions.values())) + 1)
     workers = workers.but(replicas=replicas, resizing=None, unschedulable_since=None)
-    workers = workers.but(last_scale_time=whole(situation.now), adjusted_time=adjusted)
-    return situation.resized(status.but(workers=workers).remembering(attempts=new, all_created=False))
+    workers = workers.but(last_scale_time=whole(draft.now), adjusted_time=adjusted)
+    draft.status = draft.status.but(workers=workers).remembering(attempts=new, all_created=False)
 
 
-def go_on_as_desired(situation: Situation) -> Situation:
-    """The situation of a job that goes on after a suspension: with as many workers as its spec says and its queue has
-    admitted, whatever there was room for before."""
-    workers = changing(situation.group_job, situation.status.workers)
-    if workers is None or (workers.replicas == goal(situation, workers) and workers.resizing is None):
-        return situation
-    return with_group_of(situation, goal(situation, workers), None)
+def go_on_as_desired(draft: Draft) -> None:
+    """Give a job that goes on after a suspension as many workers as its spec says and its queue has admitted, whatever
+    there was room for before."""
+    workers = changing(draft.situation.group_job, draft.status.workers)
+    if workers is not None and (workers.replicas != goal(draft.situation, workers) or workers.resizing is not None):
+        _begin_group(draft, goal(draft.situation, workers), None)
 
 
 def look_for_room(situation: Situation) -> list[Delete | Create]:

@@ -107,11 +107,6 @@ class TaskView(NamedTuple):
             state = PodState.MISSING if pod is None else state_of(pod, now, supervised=supervised)
         return cls(task, attempt, pods, pod, state, supervised)
 
-    def at(self, attempt: int, finished: Mapping[str, int], now: datetime) -> "TaskView":
-        """The same task at another attempt."""
-        done = finished.get(self.task.id) == attempt
-        return TaskView.of(self.task, attempt, self.pods, now, supervised=self.supervised, done=done)
-
     @property
     def evaluates(self) -> bool:
         """Whether this is the evaluator, without which training goes on."""

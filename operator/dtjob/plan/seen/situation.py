@@ -51,9 +51,7 @@ class Situation:
             written = written.remembering(attempts=attempts_of_pods(job, children))
         workers = workers_of(job, written.workers)
         job = sized(job, workers)
-        views = _without_ignored(
-            view_tasks(job, children, written.internal.attempts, now, written.internal.finished), written
-        )
+        views = _views(job, children, written, now)
         # Of all tasks, only the chief's and the evaluator's reports are read; they stand first and last.
         read = (views[0], views[-1])
         reports = latest_reports(read, children.reports)
@@ -66,22 +64,13 @@ class Situation:
         return cls(job, children, views, reports, written, status, now, defaults)
 
     def with_status(self, status: Status) -> "Situation":
-        """The same moment with another status; only tasks that it gives another attempt are looked at again."""
-        attempts, finished = status.internal.attempts, status.internal.finished
-        if attempts == self.status.internal.attempts:
-            return replace(self, status=status, views=_without_ignored(self.views, status))
-        views = tuple(
-            view if view.attempt == attempt else view.at(attempt, finished, self.now)
-            for view in self.views
-            for attempt in (attempts.of(view.task.id),)
-        )
-        return replace(self, status=status, views=_without_ignored(views, status))
-
-    def resized(self, status: Status) -> "Situation":
-        """The same moment with a group of as many workers as this status says."""
+        """The same moment with another status, and with the attempts and the number of workers that it says."""
         job = sized(self.group_job, status.workers)
-        views = view_tasks(job, self.children, status.internal.attempts, self.now, status.internal.finished)
-        return replace(self, group_job=job, status=status, views=_without_ignored(views, status))
+        if job is self.group_job and status.internal.attempts == self.status.internal.attempts:
+            views = _without_ignored(self.views, status)
+        else:
+            views = _views(job, self.children, status, self.now)
+        return replace(self, group_job=job, status=status, views=views)
 
     @property
     def spec_job(self) -> Job:
@@ -120,6 +109,11 @@ def _began_at(views: tuple[TaskView, ...], now: datetime) -> datetime | None:
     """When a job without a written status began: with its first pod. None if it has no pods."""
     created = [created_at(pod) for view in views for pod in view.pods]
     return whole(min(*created, now)) if created else None
+
+
+def _views(job: Job, children: Children, status: Status, now: datetime) -> tuple[TaskView, ...]:
+    views = view_tasks(job, children, status.internal.attempts, now, status.internal.finished)
+    return _without_ignored(views, status)
 
 
 def _without_ignored(views: tuple[TaskView, ...], status: Status) -> tuple[TaskView, ...]:
