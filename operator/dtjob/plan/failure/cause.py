@@ -77,6 +77,11 @@ def end_of(view: TaskView) -> ProgramEnd:
     return ProgramEnd(said=said.strip())
 
 
+def seen_now(task: Task, pod: Manifest, cause: Cause, now: datetime, reason: str, message: str = "") -> Failure:
+    """The failure of a pod that has not ended, or of which no time is known: it is seen now."""
+    return Failure(task, cause, now, pod["metadata"]["name"], node_of(pod), reason, message)
+
+
 def vanished(task: Task, pod_name: str, now: datetime) -> Failure:
     """The failure of a pod that existed and is gone: somebody deleted it while nobody watched."""
     return Failure(task, Cause.DELETED, now, pod_name, "", "was deleted", "")

@@ -19,7 +19,7 @@ from dtjob.objects.exit_codes import RESTARTED_IN_VAIN
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.topology import Task
 from dtjob.plan.failure.budget import WINDOW, shows_its_cause, with_another_failure
-from dtjob.plan.failure.cause import disruption_of, failure_of
+from dtjob.plan.failure.cause import disruption_of, failure_of, seen_now
 from dtjob.plan.failure.decisions import Restart, Wait
 from dtjob.plan.failure.rules import ruled
 from dtjob.plan.record.failure import Cause, Failure
@@ -239,9 +239,9 @@ def _disruption_under_way(task: Task, pod: Manifest, silent: frozenset[str], now
     if ended(pod):
         return None
     if reason := disruption_of(pod):
-        return _failure(task, pod, now, Cause.DISRUPTION, f"is being disrupted ({reason})")
+        return seen_now(task, pod, Cause.DISRUPTION, now, f"is being disrupted ({reason})")
     if deleting(pod):
-        return _failure(task, pod, now, Cause.DELETED, "is being deleted")
+        return seen_now(task, pod, Cause.DELETED, now, "is being deleted")
     return _on_a_silent_node(task, pod, silent, now)
 
 
@@ -252,9 +252,9 @@ def _shown_late(task: Task, pod: Manifest, silent: frozenset[str], began: dateti
         return None
     in_time = now - began <= WINDOW
     if is_lost(pod, now):
-        return _failure(task, pod, now, Cause.DISRUPTION, "was lost with its node")
+        return seen_now(task, pod, Cause.DISRUPTION, now, "was lost with its node")
     if not ended(pod) and (reason := disruption_of(pod)) and (in_time or reason in NODE_GONE):
-        return _failure(task, pod, now, Cause.DISRUPTION, f"was disrupted ({reason})")
+        return seen_now(task, pod, Cause.DISRUPTION, now, f"was disrupted ({reason})")
     if in_time and (end := _end_before_deletion(task, pod, now)) and end.cause in SHOWN_LATE:
         return end
     return _on_a_silent_node(task, pod, silent, now)
@@ -271,8 +271,4 @@ def _on_a_silent_node(task: Task, pod: Manifest, silent: frozenset[str], now: da
     """The loss of a pod that has not ended on such a node, also if it never ran there."""
     if ended(pod) or node_of(pod) not in silent:
         return None
-    return _failure(task, pod, now, Cause.DISRUPTION, "is on a node that does not answer")
-
-
-def _failure(task: Task, pod: Manifest, now: datetime, cause: Cause, reason: str) -> Failure:
-    return Failure(task, cause, now, pod["metadata"]["name"], node_of(pod), reason, "")
+    return seen_now(task, pod, Cause.DISRUPTION, now, "is on a node that does not answer")

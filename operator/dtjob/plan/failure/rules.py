@@ -9,9 +9,9 @@ from dtjob.api.spec.failure_rules import ExitCodeOperator, FailureRule, OnExitCo
 from dtjob.api.spec.replica_specs import Role
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.failure.built_in import BUILT_IN
-from dtjob.plan.failure.cause import Evidence, evidence_of, waiting
+from dtjob.plan.failure.cause import Evidence, evidence_of, seen_now, waiting
 from dtjob.plan.record.failure import Cause, Failure
-from dtjob.plan.seen.children import PodState, TaskView, node_of
+from dtjob.plan.seen.children import PodState, TaskView
 from dtjob.plan.seen.pod_facts import facts_of
 from dtjob.plan.seen.situation import Situation
 
@@ -73,15 +73,7 @@ def _cannot_start(situation: Situation, view: TaskView) -> Failure | None:
     if view.state is not PodState.PENDING or pod is None or not facts_of(pod).waits:
         return None
     for reason, message in waiting(pod):
-        failure = Failure(
-            task=view.task,
-            cause=Cause.NOT_STARTED,
-            time=situation.now,
-            pod=pod["metadata"]["name"],
-            node=node_of(pod),
-            reason=f"cannot start ({reason})",
-            message=message,
-        )
+        failure = seen_now(view.task, pod, Cause.NOT_STARTED, situation.now, f"cannot start ({reason})", message)
         found = _ruled(situation, failure, Evidence(reasons=(reason,)), waits=True)
         if found.of_a_rule not in (None, RuleAction.LEAVE_FAILED):
             return failure

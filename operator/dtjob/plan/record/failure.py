@@ -115,13 +115,6 @@ class ProgramEnd:
         waiting = "" if self.straggler == task_id else f" waiting for {self.straggler}:"
         return f"stalled{when},{waiting} {self.behind or 'behind the others'}"
 
-    @property
-    def exception_json(self) -> dict[str, str]:
-        """The exception in the status' form; empty if there was none."""
-        kind, _, message = self.exception.partition(": ")
-        found = {"type": kind, "message": message}
-        return {name: value for name, value in found.items() if value}
-
 
 UNKNOWN = ProgramEnd()
 """Nothing is known."""
@@ -233,6 +226,7 @@ class Failure:
     def in_status(self) -> FirstFailure:
         """The failure as the status has it; `exitCode` only where the container ended, `exception` and
         `beforeFirstStep` where its supervisor told of them."""
+        kind, _, message = self.end.exception.partition(": ")
         return FirstFailure(
             task=self.task.id,
             pod=self.pod,
@@ -243,7 +237,7 @@ class Failure:
             rule=self.rule,
             time=whole(self.time),
             exit_code=self.exit_code,
-            exception=ProgramException(**self.end.exception_json) if self.end.exception else None,
+            exception=ProgramException(type=kind, message=message) if kind else None,
             before_first_step=None if self.end.stepped is None else not self.end.stepped,
         )
 
