@@ -12,7 +12,7 @@ from dtjob.objects import labels, topology
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.draft import Draft
 from dtjob.plan.failure.budget import is_due
-from dtjob.plan.seen.children import PodState, Unread, ended, is_terminal, lost_at, node_of
+from dtjob.plan.seen.children import PodState, ended, is_terminal, lost_at, node_of
 from dtjob.plan.seen.pod_facts import facts_of
 from dtjob.plan.seen.situation import Situation
 
@@ -80,7 +80,7 @@ def find_vanished(situation: Situation) -> None:
         return
     missing = [view for view in views if view.state is PodState.MISSING]
     names = [topology.pod_name(situation.group_job, view.task, view.attempt) for view in missing]
-    _ask(situation, names)
+    situation.children.found(*(("Pod", name) for name in names))
 
 
 def find_earlier_chiefs(draft: Draft) -> None:
@@ -99,10 +99,5 @@ def find_earlier_chiefs(draft: Draft) -> None:
         name = topology.pod_name(job, chief.task, attempt)
         if name in seen:
             break
-        names.append(name)
-    _ask(situation, names)
-
-
-def _ask(situation: Situation, names: list[str]) -> None:
-    if unknown := [name for name in names if name not in situation.children.gone]:
-        raise Unread(pods=unknown)
+        names.append(("Pod", name))
+    situation.children.found(*names)

@@ -2,7 +2,7 @@
 """What is observed of one job: objects, reports, silent supervisors, Events of pods, and the state of each task."""
 
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping, Set
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -30,8 +30,7 @@ class Children:
 
     `objects` are all objects with the job's name label, strangers' included; `reports` are the supervisors' last
     `/status` by task id; `problems` are the objects that could not be made, with the reason, by `Kind/name`, and the
-    other calls that keep failing, in words; `gone` are names of pods for which the cluster was asked just now, and had
-    none of ours.
+    other calls that keep failing, in words.
     """
 
     objects: tuple[Manifest, ...] = ()
@@ -41,16 +40,16 @@ class Children:
     """Supervisors that run and whose status cannot be read, by task id."""
     pod_event: "PodEvent | None" = None
     """What was read last of a pod's own events."""
-    gone: Set[str] = frozenset()
     kueue: Kueue = Kueue.IGNORED
     """Whether there is Kueue in the cluster."""
     read: Mapping[tuple[str, str], Manifest | None] = field(default_factory=dict)
-    """Objects that are not the job's and were just read, by kind and name; None: there is none of this name."""
+    """What the cluster was just asked for, by kind and name. None: there is none, or the pod of this name is not the
+    job's."""
 
     def found(self, *keys: "Key") -> list[Manifest | None]:
         """The answers about these objects; None for one that is not there. Raises Unread for those not read yet."""
         if unread := [key for key in keys if key not in self.read]:
-            raise Unread(objects=unread)
+            raise Unread(unread)
         return [self.read[key] for key in keys]
 
     def owned(self, job: Job, kinds: Container[str]) -> list[Manifest]:
@@ -290,14 +289,14 @@ Key = tuple[str, str]
 
 
 class Unread(Exception):
-    """The plan depends on `pods` of the job, by name, or on other `objects`, by kind and name, that were not read.
+    """The plan depends on these `objects`, by kind and name, that were not read.
 
     Who plans reads them, adds the answers to the children, and plans again.
     """
 
-    def __init__(self, pods: Iterable[str] = (), objects: Iterable[Key] = ()) -> None:
-        self.pods, self.objects = tuple(pods), tuple(objects)
-        super().__init__(f"not read yet: {', '.join((*self.pods, *map('/'.join, self.objects)))}")
+    def __init__(self, objects: Iterable[Key]) -> None:
+        self.objects = tuple(objects)
+        super().__init__(f"not read yet: {', '.join(map('/'.join, self.objects))}")
 
 
 COUNTED_AS = {
