@@ -26,7 +26,6 @@ from dtjob.plan.record.status import (
     bump_attempts,
     count_restart,
     holds,
-    running_since,
     set_condition,
 )
 from dtjob.plan.seen.situation import Situation
@@ -132,7 +131,7 @@ def _counted(draft: Draft, status: Status, decision: Restart) -> Status:
     """With the incident, counted once, and its cause where that is a new one."""
     situation, tasks = draft.situation, decision.tasks
     incident, first, before = decision.incident, decision.first, status.first_failure
-    status = count_restart(status, incident.cause, decision.counted_as, decision.restarts)
+    status = count_restart(status, incident.cause, decision.restarts, instead_of=decision.counted_as)
     status = status.remembering(incident=incident)
     if checkpoints_end(situation, tasks):
         status = status.but(checkpoint=None)
@@ -151,11 +150,9 @@ def _counted(draft: Draft, status: Status, decision: Restart) -> Status:
 def _after_a_long_run(situation: Situation) -> Incident | None:
     """The latest incident. Its restarts in a row are 0 again if the job ran for long before this failure. That is noted
     now: when the cause is known, the job does not run any more."""
-    incident, since = situation.status.internal.incident, running_since(situation.status.conditions)
-    backoff = situation.group_job.spec.failure_policy.backoff
-    if incident is None or not ran_for_long(incident, since, backoff, situation.now):
-        return incident
-    return incident.but(uncharged=0, in_a_row=0)
+    incident, backoff = situation.status.internal.incident, situation.group_job.spec.failure_policy.backoff
+    ran = ran_for_long(situation.status, backoff, situation.now)
+    return incident.but(uncharged=0, in_a_row=0) if incident and ran else incident
 
 
 def _consequence(situation: Situation, tasks: Sequence[Task]) -> str:

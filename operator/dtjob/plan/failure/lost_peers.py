@@ -122,8 +122,7 @@ def explain(situation: Situation) -> Restart | None:
             # What happened while the job was suspended is held against nobody; when it did, nobody can tell apart.
             if found.action is not RuleAction.RESTART_AND_IGNORE_MAX_RESTARTS and suspended:
                 continue
-            incident = with_another_failure(incident, found.cause, found.of_a_rule, max(row, 1))
-            return Restart((), incident, found, was, max(row, 1))
+            return Restart((), with_another_failure(incident, found, max(row, 1)), found, was, max(row, 1))
     return None
 
 

@@ -34,7 +34,6 @@ from dtjob.plan.failure.rules import BY_RULE, cannot_start, ruled
 from dtjob.plan.failure.same_mistake import failed_for_good, mistake_of, program_failed
 from dtjob.plan.failure.stalled import silent_stragglers, silent_tasks
 from dtjob.plan.record.failure import Cause, Failure
-from dtjob.plan.record.status import running_since
 from dtjob.plan.seen.children import PodState, TaskView, created_at, ended_at, is_terminal
 from dtjob.plan.seen.situation import Situation
 
@@ -87,7 +86,7 @@ def _more_of(situation: Situation, incident: Incident, tasks: tuple[Task, ...], 
     """More has failed of the incident. A failure long after its beginning follows from it, and is not its cause."""
     first = ruled(situation, first)
     known = shows_its_cause(incident, situation.now)
-    now_is = with_another_failure(incident, first.cause, first.of_a_rule) if known else incident
+    now_is = with_another_failure(incident, first) if known else incident
     if (end := over_budget(situation, now_is, first)) is not None:
         return end
     return Restart(tasks, now_is, first, incident.cause)
@@ -96,13 +95,8 @@ def _more_of(situation: Situation, incident: Incident, tasks: tuple[Task, ...], 
 def _new_incident(situation: Situation, tasks: tuple[Task, ...], first: Failure) -> Restart | GiveUp | Wait:
     """Begin an incident, or fail the job if the budget is used up. An incident that is not charged never uses up
     maxRestartsWithoutProgress."""
-    policy, status = situation.group_job.spec.failure_policy, situation.status
-    step, since = status.checkpoint_step, running_since(status.conditions)
-    attempts, now = status.internal.attempts, situation.now
-    first = ruled(situation, first)
-    incident = next_incident(
-        status.internal.incident, first.cause, step, attempts, policy.backoff, now, since, first.of_a_rule
-    )
+    first, backoff = ruled(situation, first), situation.group_job.spec.failure_policy.backoff
+    incident = next_incident(situation.status, first, backoff, situation.now)
     if first.charged and not first.rule and (over := program_failed(situation, first)):
         return wait_for_late_reports(situation, first) or over
     if (over := over_budget(situation, incident, first)) is not None:
