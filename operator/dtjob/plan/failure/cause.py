@@ -165,7 +165,12 @@ def _how(pod: Manifest, container: str, end: dict[str, Any]) -> tuple[Cause, str
     """What any container's end says of it."""
     if end.get("reason") == OOM_KILLED:
         return Cause.OOM_KILLED, _out_of_memory(pod, container)
-    return _exit(int(end.get("exitCode", 1)), int(end.get("signal") or 0))
+    code = int(end.get("exitCode", 1))
+    if number := int(end.get("signal") or signal_of(code) or 0):
+        return Cause.SIGNAL, f"was killed ({_name(number) or f'signal {number}'})"
+    if code == RESTARTED_IN_VAIN:
+        return Cause.ERROR, f"kept losing its peers without a new step (exit code {code})"
+    return Cause.ERROR, f"failed (exit code {code})"
 
 
 def _out_of_memory(pod: Manifest, container: str) -> str:
@@ -177,15 +182,6 @@ def _out_of_memory(pod: Manifest, container: str) -> str:
         if one["name"] == container and limit:
             return f"ran out of memory (OOMKilled, limits.memory is {limit})"
     return "ran out of memory (OOMKilled)"
-
-
-def _exit(code: int, signal_number: int) -> tuple[Cause, str]:
-    number = signal_number or signal_of(code)
-    if number:
-        return Cause.SIGNAL, f"was killed ({_name(number) or f'signal {number}'})"
-    if code == RESTARTED_IN_VAIN:
-        return Cause.ERROR, f"kept losing its peers without a new step (exit code {code})"
-    return Cause.ERROR, f"failed (exit code {code})"
 
 
 UNSEEN_END_REASONS = ("ContainerStatusUnknown", "Unknown")

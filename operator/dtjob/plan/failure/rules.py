@@ -24,7 +24,9 @@ def ruled(situation: Situation, failure: Failure) -> Failure:
     pod = _pod_of(situation, failure) if situation.group_job.spec.failure_policy.rules else None
     if pod is None:
         return _ruled(situation, failure, Evidence(), waits=False)
-    return _ruled(situation, failure, evidence_of(pod), waits=_waits(pod, failure))
+    facts = facts_of(pod)
+    waits = failure.cause is Cause.NOT_STARTED and not facts.is_terminal and facts.waits
+    return _ruled(situation, failure, evidence_of(pod), waits=waits)
 
 
 def _ruled(situation: Situation, failure: Failure, evidence: Evidence, *, waits: bool) -> Failure:
@@ -78,11 +80,6 @@ def _cannot_start(situation: Situation, view: TaskView) -> Failure | None:
         if found.of_a_rule not in (None, RuleAction.LEAVE_FAILED):
             return failure
     return None
-
-
-def _waits(pod: Manifest, failure: Failure) -> bool:
-    """Whether the failure is that the pod cannot start."""
-    return failure.cause is Cause.NOT_STARTED and not facts_of(pod).is_terminal and facts_of(pod).waits
 
 
 def _pod_of(situation: Situation, failure: Failure) -> Manifest | None:

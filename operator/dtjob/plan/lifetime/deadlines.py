@@ -51,13 +51,6 @@ def deadlines(situation: Situation) -> tuple[datetime | None, datetime | None]:
     return active_until, start_until
 
 
-def note_all_ran(situation: Situation, status: Status) -> Status:
-    """The status, with the moment at which all tasks that train first ran together."""
-    if status.active is None or status.phase is not Phase.RUNNING:
-        return status
-    return status.but(active=status.active.all_run(situation.now))
-
-
 def _absent(situation: Situation) -> str:
     """How many of the tasks that train do not run, and the message of the phase, which says why. Empty if all are
     up."""

@@ -15,7 +15,6 @@ from dtjob.plan.failure.decisions import GiveUp, write_ahead
 from dtjob.plan.lifetime.deadlines import ended_by_deadline
 from dtjob.plan.lifetime.last_evaluation import (
     evaluate_last,
-    evaluates_after_all,
     evaluator_left,
     given_up_at,
     keeps_account,
@@ -58,7 +57,7 @@ def after_the_end(draft: Draft, *, has_quota: bool) -> None:
 def _describe(draft: Draft, situation: Situation) -> None:
     """Set conditions and counts. The phase stays as it is."""
     status, now = situation.status, draft.now
-    if evaluates_after_all(situation):
+    if situation.evaluator and situation.evaluator.up:  # after it was given up, until it is removed
         status = set_condition(status, EVALUATION_GIVEN_UP, False, "EvaluatorAtWork", "", now)
     counted = count_tasks(status, situation.views)
     status = counted if keeps_account(situation) else counted.remembering(finished=status.internal.finished)

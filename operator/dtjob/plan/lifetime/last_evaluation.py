@@ -89,11 +89,6 @@ def evaluate_last(situation: Situation) -> EvaluatorDecision:
 _WITHOUT = "what was saved last is not evaluated"
 
 
-def evaluates_after_all(situation: Situation) -> bool:
-    """Whether the evaluator is at work or has finished. It may be so after it was given up, until it is removed."""
-    return any(view.evaluates and view.up for view in situation.views)
-
-
 def keeps_account(situation: Situation) -> bool:
     """Whether the status says which tasks have finished. It does not if an ended job has lost its memory: nobody knows
     whether an evaluator without a pod had finished. An evaluator with a pod may end by itself."""

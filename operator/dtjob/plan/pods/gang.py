@@ -7,8 +7,6 @@ has finished is no longer waited for: the PodGroup asks for no more than are lef
 (Kubernetes 1.36), pods that could not be enough for it stay outside and are bound each by itself.
 """
 
-from collections.abc import Callable
-
 from dtjob.api.counted import counted
 from dtjob.api.status.placement import Gang
 from dtjob.objects import drift, gangs, topology
@@ -74,11 +72,6 @@ def membership_now(situation: Situation) -> gangs.Membership | None:
     fixed = there is not None and not deleting(there) and gangs.is_fixed(there)
     needed = gangs.minimum(there) if there is not None and fixed else 1
     return gangs.membership(situation.group_job, situation.defaults, alone=_unfinished(situation) < needed)
-
-
-def as_member(gang: gangs.Membership | None, view: TaskView, make: Callable[[], Manifest]) -> Callable[[], Manifest]:
-    """What makes a task's pod, as a member of the gang; the evaluator never is one."""
-    return make if gang is None or view.evaluates else lambda: gangs.joined(make(), gang)
 
 
 def waits_for_the_chief(situation: Situation, view: TaskView) -> bool:
