@@ -40,7 +40,8 @@ from dtjob.plan.pods.gang import note_gang, release_gang, release_outgrown
 from dtjob.plan.pods.one_chief import find_earlier_chiefs, find_vanished
 from dtjob.plan.queueing.queueing import queueing
 from dtjob.plan.queueing.remote import keep_workload
-from dtjob.plan.seen.children import Children, lost_at
+from dtjob.plan.seen.children import Children
+from dtjob.plan.seen.pod_facts import facts_of
 from dtjob.plan.seen.progress import next_write, only_progress_differs
 from dtjob.plan.seen.situation import Situation
 from dtjob.plan.urgency import only_counts
@@ -166,7 +167,7 @@ def _look_again_in_time(draft: Draft) -> None:
     """Note the moments at which a plan can change though nothing happened."""
     situation, incident = draft.situation, draft.status.internal.incident
     draft.look_again(incident.not_before if incident else None)
-    draft.look_again(*(lost_at(pod) for view in situation.views for pod in view.pods))
+    draft.look_again(*(facts_of(pod).lost_at for view in situation.views for pod in view.pods))
     draft.look_again(*deadlines(situation), *elastic_changes_at(situation))
 
 

@@ -25,7 +25,7 @@ from dtjob.plan.draft import Draft
 from dtjob.plan.elastic.room import ROOM, SCALED, goal, placeholders, placeholders_wanted
 from dtjob.plan.kueue import placed
 from dtjob.plan.record.status import BLOCKED, set_condition, set_phase
-from dtjob.plan.seen.children import TaskView, count_tasks, deleting, ended, is_lost, lost_at
+from dtjob.plan.seen.children import TaskView, count_tasks, deleting, ended, is_lost
 from dtjob.plan.seen.pod_facts import facts_of
 from dtjob.plan.seen.situation import Situation, changing
 
@@ -56,7 +56,7 @@ def end_group(draft: Draft) -> None:
     status = set_phase(situation.status, Phase.RESTARTING, RESIZING, message, situation.now)
     status = set_condition(status, BLOCKED, False, RESIZING, "", situation.now)  # nothing is made until all have ended
     draft.status = count_tasks(status, situation.views).remembering(all_created=False)
-    draft.look_again(*(lost_at(pod) for pod in pods))
+    draft.look_again(*(facts_of(pod).lost_at for pod in pods))
 
 
 def is_over(situation: Situation) -> bool:

@@ -25,7 +25,7 @@ from dtjob.plan.failure.decisions import trains_without
 from dtjob.plan.kueue import COUNT as ADMITTED
 from dtjob.plan.kueue import waiting_words
 from dtjob.plan.record.status import BLOCKED, condition, ran_before
-from dtjob.plan.seen.children import PodState, TaskView, condition_of, deleting, is_lost, lost_at, node_of
+from dtjob.plan.seen.children import PodState, TaskView, condition_of, deleting, is_lost, node_of
 from dtjob.plan.seen.pod_facts import facts_of
 from dtjob.plan.seen.situation import Situation, changing
 
@@ -147,7 +147,7 @@ def elastic_changes_at(situation: Situation) -> list[datetime | None]:
     since = workers.unschedulable_since
     shrinks_at = None if since is None else since + _deadline(situation)
     grows_at = grows_from(situation) if _short(situation, workers) else None
-    return [shrinks_at, grows_at, *map(lost_at, placeholders(situation))]
+    return [shrinks_at, grows_at, *(facts_of(pod).lost_at for pod in placeholders(situation))]
 
 
 def _about_to_end(situation: Situation) -> bool:

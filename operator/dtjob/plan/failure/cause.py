@@ -18,7 +18,8 @@ from dtjob.objects.exit_codes import RESTARTED_IN_VAIN, STALLED, signal_of
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.topology import Task
 from dtjob.plan.record.failure import UNKNOWN, Cause, Failure, ProgramEnd
-from dtjob.plan.seen.children import PodState, TaskView, condition_of, deleting, ended_at, node_of, terminated
+from dtjob.plan.seen.children import PodState, TaskView, condition_of, deleting, ended_at, node_of
+from dtjob.plan.seen.pod_facts import facts_of
 
 OOM_KILLED = "OOMKilled"
 """The reason of a container's end that the kernel's memory limit ended."""
@@ -46,7 +47,7 @@ def failure_of(view: TaskView, now: datetime) -> Failure | None:
     pod = view.pod
     if pod is None or view.state not in (PodState.FAILED, PodState.LOST):
         return None
-    end = terminated(pod) or {}
+    end = facts_of(pod).end or {}
     status = pod.get("status") or {}
     cause, reason = _cause(pod, view.state, end, status)
     program_end = end_of(view)
@@ -70,7 +71,7 @@ def end_of(view: TaskView) -> ProgramEnd:
     """What the pod of the current attempt shows of its end: what its supervisor reported."""
     if view.pod is None:
         return UNKNOWN
-    end, status = terminated(view.pod), view.pod.get("status") or {}
+    end, status = facts_of(view.pod).end, view.pod.get("status") or {}
     if end and view.supervised:
         return ProgramEnd.of((end.get("message") or status.get("message") or "").strip())
     said = (end or failed_init_end(status)).get("message") or status.get("message") or ""
@@ -103,7 +104,7 @@ def _time(pod: Manifest, status: dict[str, Any]) -> datetime | None:
     """When the pod failed, as its node or whoever disrupted it wrote; None if nobody did."""
     init = failed_init_end(status)
     written = [init.get("finishedAt"), condition_of(pod, "DisruptionTarget").get("lastTransitionTime")]
-    if end := terminated(pod) or init:  # it may have no time: then the earliest one, as `now` moves with each look
+    if end := facts_of(pod).end or init:  # it may have no time: then the earliest one, as `now` moves with each look
         written += [end.get("startedAt"), pod["metadata"]["creationTimestamp"]]
     return ended_at(pod) or next((times.parse(text) for text in written if text), None)
 
@@ -206,7 +207,7 @@ class Evidence:
 def evidence_of(pod: Manifest) -> Evidence:
     """What the pod shows."""
     status = pod.get("status") or {}
-    end = terminated(pod)
+    end = facts_of(pod).end
     if end is None:
         end = failed_init_end(status)
     code, number = _seen_end(end)
@@ -218,7 +219,7 @@ def evidence_of(pod: Manifest) -> Evidence:
 
 def waiting(pod: Manifest) -> Iterator[tuple[str, str]]:
     """Why containers do not start, of those that training waits for (its own, and init containers): reason, message."""
-    if terminated(pod) is not None:
+    if facts_of(pod).end is not None:
         return
     status = pod.get("status") or {}
     training = (one for one in status.get("containerStatuses") or () if one["name"] == TRAINING_CONTAINER)

@@ -28,13 +28,12 @@ from dtjob.plan.seen.children import (
     TaskView,
     asked_to_go_at,
     condition_of,
-    container_status,
     deleting,
     ended,
     is_lost,
-    is_terminal,
     node_of,
 )
+from dtjob.plan.seen.pod_facts import facts_of
 from dtjob.plan.seen.situation import Situation
 
 NOTICED_AFTER = timedelta(seconds=60)
@@ -148,8 +147,8 @@ def wait_for_late_reports(situation: Situation, failure: Failure) -> Wait | None
         suspects = _suspects(situation, failure.task.id, failure.exit_code)
         wait = NOTICED_AFTER if any(_ran_and_not_seen_to_end(pod) for view in suspects for pod in view.pods) else wait
     if failure.cause in (Cause.ERROR, Cause.SIGNAL):
-        own = (view.pod for view in situation.views if view.task == failure.task)
-        wait = max(wait, POD_FAILS_AFTER) if any(pod is not None and not is_terminal(pod) for pod in own) else wait
+        own = situation.by_task[failure.task].pod
+        wait = max(wait, POD_FAILS_AFTER) if own is not None and not facts_of(own).is_terminal else wait
     until = _until(situation, failure, wait) if wait else None
     return Wait(until, failure) if until is not None else None
 
@@ -216,7 +215,7 @@ def _may_follow_from_a_loss(spec: Spec, exit_code: int | None) -> bool:
 
 def _ran_and_not_seen_to_end(pod: Manifest) -> bool:
     """Whether the pod was last seen running, so that its node may be gone."""
-    return "running" in (container_status(pod).get("state") or {}) and not ended(pod)
+    return "running" in (facts_of(pod).container.get("state") or {}) and not ended(pod)
 
 
 def _silent_nodes(situation: Situation) -> frozenset[str]:

@@ -34,7 +34,8 @@ from dtjob.plan.failure.rules import BY_RULE, cannot_start, ruled
 from dtjob.plan.failure.same_mistake import failed_for_good, mistake_of, program_failed
 from dtjob.plan.failure.stalled import silent_stragglers, silent_tasks
 from dtjob.plan.record.failure import Cause, Failure
-from dtjob.plan.seen.children import PodState, TaskView, created_at, ended_at, is_terminal
+from dtjob.plan.seen.children import PodState, TaskView, created_at, ended_at
+from dtjob.plan.seen.pod_facts import facts_of
 from dtjob.plan.seen.situation import Situation
 
 SETTLE = timedelta(seconds=2)
@@ -142,7 +143,7 @@ def restart_evaluator(
     chief_moves = situation.chief.task in training_replaced and topology.evaluator_follows_chief(situation.group_job)
     # It holds the volume on the old chief's node until it has ended. One that is missing may be on its way there.
     gone = evaluator.state is PodState.MISSING
-    if chief_moves and (gone or (evaluator.pod is not None and not is_terminal(evaluator.pod))):
+    if chief_moves and (gone or (evaluator.pod is not None and not facts_of(evaluator.pod).is_terminal)):
         return Renew((evaluator.task,), "The evaluator moves with the chief, whose volume it mounts")
     failure = next((failure for failure in failed if failure.task == evaluator.task), None)
     if failure is None:

@@ -22,7 +22,8 @@ from dtjob.plan.lifetime.last_evaluation import (
 from dtjob.plan.pods.convergence import converge_evaluator
 from dtjob.plan.pods.gang import release_gang
 from dtjob.plan.record.status import BLOCKED, EVALUATION_GIVEN_UP, confirm_phase, set_condition, set_phase
-from dtjob.plan.seen.children import TaskView, count_tasks, deleting, ended, kept_by_sidecar, lost_at
+from dtjob.plan.seen.children import TaskView, count_tasks, deleting, ended, kept_by_sidecar
+from dtjob.plan.seen.pod_facts import facts_of
 from dtjob.plan.seen.situation import Situation
 
 
@@ -50,7 +51,7 @@ def after_the_end(draft: Draft, *, has_quota: bool) -> None:
     deleted, due = deletion(situation, lingers=lingers_until is not None)
     draft.do((*removed, *release_gang(situation), *deleted))
     draft.look_again(lingers_until, given_up_at(situation), due)
-    draft.look_again(*(lost_at(pod) for view in situation.views for pod in view.pods))
+    draft.look_again(*(facts_of(pod).lost_at for view in situation.views for pod in view.pods))
     _describe(draft, situation)
 
 

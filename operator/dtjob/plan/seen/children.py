@@ -140,7 +140,7 @@ def _view(task: Task, attempt: int, pods: list[Manifest], now: datetime, supervi
     if isinstance(known := pod.view, TaskView) and (known.attempt, known.supervised) == (attempt, supervised):
         return known
     view = TaskView.of(task, attempt, (pod,), now, supervised=supervised)
-    if lost_at(pod) is None:  # else time alone changes it
+    if facts_of(pod).lost_at is None:  # else time alone changes it
         pod.view = view
     return view
 
@@ -151,17 +151,6 @@ def condition_of(pod: Manifest, type_: str) -> Mapping[str, Any]:
     return next((one for one in conditions if one["type"] == type_), {})
 
 
-def container_status(pod: Manifest) -> dict[str, Any]:
-    """The status of the training container, empty before the kubelet wrote one."""
-    return facts_of(pod).container
-
-
-def terminated(pod: Manifest) -> dict[str, Any] | None:
-    """How the training container ended, None if it has not. It decides, not the pod: a sidecar keeps a pod
-    Running."""
-    return facts_of(pod).end
-
-
 def created_at(pod: Manifest) -> datetime:
     """When the API server took the pod in, by its clock."""
     return times.parse(pod["metadata"]["creationTimestamp"])
@@ -169,7 +158,7 @@ def created_at(pod: Manifest) -> datetime:
 
 def ended_at(pod: Manifest) -> datetime | None:
     """When the training container ended, by its node's clock; None if it has not, or nobody saw it."""
-    finished = (terminated(pod) or {}).get("finishedAt")
+    finished = (facts_of(pod).end or {}).get("finishedAt")
     return times.parse(finished) if finished else None
 
 
@@ -179,18 +168,13 @@ def ended(pod: Manifest) -> bool:
     return facts.end is not None or facts.is_terminal
 
 
-def is_terminal(pod: Manifest) -> bool:
-    """Whether all of the pod's containers have ended, sidecars too: only then do EndpointSlices drop its host name."""
-    return facts_of(pod).is_terminal
-
-
 def kept_by_sidecar(pod: Manifest) -> bool:
     """Whether training has ended in a pod of which another container still runs.
 
     For a moment the kubelet says that the containers have ended and not yet that the pod has: no sidecar keeps it then.
     """
     states = [one.get("state") or {} for one in (pod.get("status") or {}).get("containerStatuses") or ()]
-    return ended(pod) and not is_terminal(pod) and any("running" in state for state in states)
+    return ended(pod) and not facts_of(pod).is_terminal and any("running" in state for state in states)
 
 
 def deleting(pod: Manifest) -> bool:
@@ -204,15 +188,9 @@ def asked_to_go_at(pod: Manifest) -> datetime:
     return times.parse(pod["metadata"]["deletionTimestamp"]) - grace
 
 
-def lost_at(pod: Manifest) -> datetime | None:
-    """When a pod that is being deleted and has not ended counts as lost with its node; None if that does not
-    apply."""
-    return facts_of(pod).lost_at
-
-
 def is_lost(pod: Manifest, now: datetime) -> bool:
     """Whether that moment has come."""
-    lost = lost_at(pod)
+    lost = facts_of(pod).lost_at
     return lost is not None and now >= lost
 
 

@@ -40,7 +40,8 @@ class PodFacts:
     container: dict[str, Any]
     """The status of the training container, empty before the kubelet wrote one."""
     end: dict[str, Any] | None
-    """How the training container ended, None if it has not."""
+    """How the training container ended, None if it has not. It decides, not the pod: a sidecar keeps a pod
+    Running."""
     runs: bool
     """Whether the training container runs."""
     waits: bool
@@ -50,7 +51,8 @@ class PodFacts:
 
     @property
     def is_terminal(self) -> bool:
-        """Whether all of the pod's containers have ended."""
+        """Whether all of the pod's containers have ended, sidecars too: only then do EndpointSlices drop its host
+        name."""
         return self.phase in POD_ENDED
 
     @classmethod

@@ -11,7 +11,7 @@ from dtjob.api.status.status import Status
 from dtjob.api.status.workers import ReplicaStatus
 from dtjob.plan.seen import children
 from dtjob.plan.seen.children import Children, PodState, count_tasks, replica_statuses
-from dtjob.plan.seen.pod_facts import LOST_AFTER
+from dtjob.plan.seen.pod_facts import LOST_AFTER, facts_of
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
 
@@ -44,11 +44,11 @@ def test_each_status_of_a_pod_gives_the_state_of_its_task(status: dict[str, Any]
 def test_a_pod_is_lost_when_it_outlives_its_grace_period():
     pod = builders.deleting(builders.pod(JOB, "worker-0", builders.running()), NOW, grace=30)
     lost = at(30) + LOST_AFTER
-    assert children.lost_at(pod) == lost
+    assert facts_of(pod).lost_at == lost
     assert children.state_of(pod, lost - timedelta(seconds=1)) is PodState.RUNNING
     assert children.state_of(pod, lost) is PodState.LOST
     pod["status"] = builders.ended(143)
-    assert children.lost_at(pod) is None
+    assert facts_of(pod).lost_at is None
 
 
 def test_a_tasks_state_is_that_of_its_current_attempt():
