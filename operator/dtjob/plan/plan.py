@@ -101,21 +101,21 @@ def _decide(draft: Draft, not_admitted: Pause | None) -> None:
 def _train(draft: Draft) -> None:
     """Decide about a job that is to train: restart what failed, change the size of its group, make what is missing."""
     training: TrainingDecision = None
-    if not _is_resizing(draft):
+    if draft.situation.resizing is None:
         training = _restart_what_failed(draft)
         if isinstance(training, GiveUp):
             fail(draft, training)
             return
         note_room(draft)
-        if training is None and (change := resize_due(draft.situation)):
-            begin(draft, change)
-    if _is_resizing(draft):
+        if training is None and (due := resize_due(draft.situation)):
+            begin(draft, due)
+    if (change := draft.situation.resizing) is not None:
         if not is_over(draft.situation):
-            end_group(draft)
+            end_group(draft, change)
             draft.do((*release_outgrown(draft.situation), *look_for_room(draft.situation)))
             _look_again_in_time(draft)
             return
-        start_group(draft)
+        start_group(draft, change)
     _make_what_is_missing(draft)
     note_phase(draft, settles=isinstance(training, Wait) and training.over is None)
     say_reachability(draft)
@@ -131,11 +131,6 @@ def _note_what_is_observed(draft: Draft) -> None:
     note_crashes(draft)
     note_restored(draft)
     note_first_step(draft)
-
-
-def _is_resizing(draft: Draft) -> bool:
-    """Whether the group is to end for one with another number of workers."""
-    return draft.status.workers is not None and draft.status.workers.resizing is not None
 
 
 def _restart_what_failed(draft: Draft) -> TrainingDecision:

@@ -44,15 +44,14 @@ def begin(draft: Draft, change: Resizing) -> None:
     draft.status = draft.status.but(workers=workers).remembering(all_created=False)
 
 
-def end_group(draft: Draft) -> None:
+def end_group(draft: Draft, change: Resizing) -> None:
     """Delete the pods of the group that is to end. `start_group` is next, when all of them have ended."""
     situation, why = draft.situation, "the number of workers changes"
     pods = _of_the_group(situation)
     draft.do(Delete.of(pod, why) for pod in pods if not deleting(pod))
     workers = situation.status.workers
     assert workers is not None
-    assert workers.resizing is not None
-    message = f"{workers.resizing.message}: the group of {counted(workers.replicas, 'worker')} saves and ends"
+    message = f"{change.message}: the group of {counted(workers.replicas, 'worker')} saves and ends"
     status = set_phase(situation.status, Phase.RESTARTING, RESIZING, message, situation.now)
     status = set_condition(status, BLOCKED, False, RESIZING, "", situation.now)  # nothing is made until all have ended
     draft.status = count_tasks(status, situation.views).remembering(all_created=False)
@@ -64,13 +63,11 @@ def is_over(situation: Situation) -> bool:
     return all(ended(pod) or is_lost(pod, situation.now) for pod in _of_the_group(situation))
 
 
-def start_group(draft: Draft) -> None:
+def start_group(draft: Draft, change: Resizing) -> None:
     """Begin a group of the size that was decided, or a smaller one if the spec says so by now, and tell users."""
     situation = draft.situation
     workers = situation.status.workers
     assert workers is not None
-    assert workers.resizing is not None
-    change = workers.resizing
     to, step = min(change.to, goal(situation, workers)), situation.status.checkpoint_step
     replaced = [view.task for view in _group(situation)]
     where = goes_on_from(situation, replaced, step, saves=True) if step >= 0 else ""
@@ -104,8 +101,8 @@ def go_on_as_desired(draft: Draft) -> None:
 
 def look_for_room(situation: Situation) -> list[Delete | Create]:
     """The placeholders to delete and to make. A group that ends for a larger one keeps those that it has."""
-    job, workers = situation.group_job, situation.status.workers
-    if workers is not None and workers.resizing is not None and workers.resizing.reason == ROOM:
+    job = situation.group_job
+    if situation.resizing is not None and situation.resizing.reason == ROOM:
         return []
     wanted = {placeholder_name(job, index): index for index in placeholders_wanted(situation)}
     found = {pod["metadata"]["name"] for pod in placeholders(situation)}

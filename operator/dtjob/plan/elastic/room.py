@@ -106,7 +106,7 @@ def placeholders_wanted(situation: Situation) -> range:
         return range(0)
     at = grows_from(situation)
     over = situation.group_job.spec.suspend or situation.status.ended or _about_to_end(situation)
-    if over or workers.resizing is not None or (at is not None and situation.now < at):
+    if over or situation.resizing is not None or (at is not None and situation.now < at):
         return range(0)
     return range(workers.replicas, goal(situation, workers))
 

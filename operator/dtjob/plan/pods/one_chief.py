@@ -71,10 +71,9 @@ may be running; and attempts that are given up before they are made are few in a
 
 def find_vanished(situation: Situation) -> None:
     """Raises Unread for pods that existed, are not seen any more, and were not asked for yet."""
-    workers = situation.status.workers
     if situation.status.internal.all_created:
         views = situation.views
-    elif workers is not None and workers.resizing is not None:
+    elif situation.resizing is not None:
         views = (situation.chief,)  # its next one is so many attempts later that it would not be looked for
     else:
         return

@@ -15,7 +15,7 @@ from dtjob.api.job import Job
 from dtjob.api.spec.replica_specs import Role
 from dtjob.api.status.block import whole
 from dtjob.api.status.status import Status
-from dtjob.api.status.workers import Workers
+from dtjob.api.status.workers import Resizing, Workers
 from dtjob.objects import labels
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
 from dtjob.objects.topology import Task
@@ -77,6 +77,11 @@ class Situation:
         """The job with as many workers as its spec says."""
         workers = self.status.workers
         return self.group_job if workers is None else sized(self.group_job, workers.but(replicas=workers.desired))
+
+    @property
+    def resizing(self) -> Resizing | None:
+        """The change of the number of workers that is under way, None if there is none."""
+        return self.status.workers.resizing if self.status.workers else None
 
     @cached_property
     def by_task(self) -> Mapping[Task, TaskView]:
