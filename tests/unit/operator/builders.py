@@ -199,7 +199,7 @@ def rejected(reason: str = "OutOfcpu") -> dict[str, Any]:
 
 def views(job: Job, *pods: Manifest, now: datetime = NOW) -> tuple[TaskView, ...]:
     """The job's tasks with these pods, at the attempts of its status."""
-    return view_tasks(job, Children(tuple(pods)), Status.read(job.status).internal.attempts, now)
+    return view_tasks(job, Children(tuple(pods)), Status.read(job.status).internal, now)
 
 
 def draft(job: Job, *pods: Manifest, now: datetime = NOW, **status: Any) -> Draft:

@@ -6,13 +6,13 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from dtjob import times
 from dtjob.api.job import Job
 from dtjob.api.spec.replica_specs import Role
 from dtjob.api.status.attempts import Attempts
+from dtjob.api.status.internal import Internal
 from dtjob.api.status.status import Status
 from dtjob.api.status.workers import ReplicaStatus
 from dtjob.objects import labels, topology
@@ -20,8 +20,6 @@ from dtjob.objects.manifest import Manifest
 from dtjob.objects.topology import Task
 from dtjob.plan.seen.pod_facts import ObservedPod, facts_of
 from dtjob.plan.seen.workload import Kueue
-
-NOTHING_FINISHED: Mapping[str, int] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -98,13 +96,23 @@ class TaskView(NamedTuple):
         supervised: bool = False,
         done: bool = False,
     ) -> "TaskView":
-        """The task as it is at `now`. `done`: this attempt is known to have ended well, wherever its pod is now."""
+        """The task as it is at `now`. `done`: this attempt is known to have ended well, wherever its pod is now.
+
+        It is the view of the last plan if there is one pod and nothing has changed.
+        """
+        only = pods[0] if len(pods) == 1 and not done and isinstance(pods[0], ObservedPod) else None
+        known = only.view if only else None
+        if isinstance(known, TaskView) and (known.attempt, known.supervised) == (attempt, supervised):
+            return known
         pod = next((pod for pod in pods if facts_of(pod).attempt == attempt), None)
         if done:
             state = PodState.SUCCEEDED
         else:
             state = PodState.MISSING if pod is None else state_of(pod, now, supervised=supervised)
-        return cls(task, attempt, pods, pod, state, supervised)
+        view = cls(task, attempt, pods, pod, state, supervised)
+        if only and facts_of(only).lost_at is None:  # else time alone changes it
+            only.view = view
+        return view
 
     @property
     def evaluates(self) -> bool:
@@ -117,32 +125,18 @@ class TaskView(NamedTuple):
         return self.state in (PodState.RUNNING, PodState.SUCCEEDED)
 
 
-def view_tasks(
-    job: Job, children: Children, attempts: Attempts, now: datetime, finished: Mapping[str, int] = NOTHING_FINISHED
-) -> tuple[TaskView, ...]:
-    """Every task of the job, at these attempts, with its pods at `now`."""
-    by_task: dict[str, list[Manifest]] = {}
+def view_tasks(job: Job, children: Children, memory: Internal, now: datetime) -> tuple[TaskView, ...]:
+    """Every task of the job, at the attempts that are remembered, with its pods at `now`."""
+    by_task: dict[str, tuple[Manifest, ...]] = {}
     for pod in children.owned_pods(job):
         if (id_ := facts_of(pod).task_id) is not None:
-            by_task.setdefault(id_, []).append(pod)
-    supervised, none = job.spec.program is not None, list[Manifest]()
-    tasks = ((task, attempts.of(task.id)) for task in topology.tasks(job))
-    return tuple(
-        _view(task, attempt, by_task.get(task.id, none), now, supervised, finished.get(task.id) == attempt)
-        for task, attempt in tasks
-    )
-
-
-def _view(task: Task, attempt: int, pods: list[Manifest], now: datetime, supervised: bool, done: bool) -> TaskView:
-    """The view of the task. It is the one of the last plan if nothing has changed."""
-    if done or len(pods) != 1 or not isinstance(pod := pods[0], ObservedPod):
-        return TaskView.of(task, attempt, tuple(pods), now, supervised=supervised, done=done)
-    if isinstance(known := pod.view, TaskView) and (known.attempt, known.supervised) == (attempt, supervised):
-        return known
-    view = TaskView.of(task, attempt, (pod,), now, supervised=supervised)
-    if facts_of(pod).lost_at is None:  # else time alone changes it
-        pod.view = view
-    return view
+            by_task[id_] = (*by_task.get(id_, ()), pod)
+    supervised, views = job.spec.program is not None, []
+    for task in topology.tasks(job):
+        attempt = memory.attempts.of(task.id)
+        done, pods = memory.finished.get(task.id) == attempt, by_task.get(task.id, ())
+        views.append(TaskView.of(task, attempt, pods, now, supervised=supervised, done=done))
+    return tuple(views)
 
 
 def condition_of(pod: Manifest, type_: str) -> Mapping[str, Any]:

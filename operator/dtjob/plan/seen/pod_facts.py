@@ -108,12 +108,8 @@ class ObservedPod(Manifest):
         super().__init__(pod)
         self.facts: PodFacts | None = None
         self.view: object = None
-        """The view of its task, where that has this pod only: `children.view_tasks` keeps it here."""
-
-    def forget_view(self) -> None:
-        """Let go of the view of a pod of which there is a newer version, or none: each holds the other, and garbage is
-        looked for seldom."""
-        self.view = None
+        """The view of its task, where that has this pod only: `TaskView.of` keeps it here. The store lets go of it when
+        there is a newer version, or none: each holds the other, and garbage is looked for seldom."""
 
     def __reduce__(self) -> tuple[type[Manifest], tuple[Manifest]]:
         return dict, (dict(self),)

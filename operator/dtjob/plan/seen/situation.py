@@ -117,8 +117,7 @@ def _began_at(views: tuple[TaskView, ...], now: datetime) -> datetime | None:
 
 
 def _views(job: Job, children: Children, status: Status, now: datetime) -> tuple[TaskView, ...]:
-    views = view_tasks(job, children, status.internal.attempts, now, status.internal.finished)
-    return _without_ignored(views, status)
+    return _without_ignored(view_tasks(job, children, status.internal, now), status)
 
 
 def _without_ignored(views: tuple[TaskView, ...], status: Status) -> tuple[TaskView, ...]:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from dtjob.api.status.attempts import Attempts
+from dtjob.api.status.internal import Internal
 from dtjob.api.status.status import Status
 from dtjob.api.status.workers import ReplicaStatus
 from dtjob.plan.seen import children
@@ -113,9 +114,10 @@ def test_a_supervisor_that_was_stopped_before_its_program_finished_has_failed():
 def test_a_task_that_is_known_to_have_finished_has_whatever_became_of_its_pod():
     job = builders.job(program=False, status=builders.at_attempts({"worker-0": 1}))
     drained = builders.deleting(builders.pod(job, "worker-0", builders.ended(0, at(5)), attempt=1), NOW)
+    at_one = Attempts(exceptions={"worker-0": 1})
     for pods in ((), (drained,)):
         seen = children.view_tasks(
-            job, Children(pods), Attempts(exceptions={"worker-0": 1}), NOW, {"worker-0": 1, "worker-1": 1}
+            job, Children(pods), Internal(attempts=at_one, finished={"worker-0": 1, "worker-1": 1}), NOW
         )
         chief, first, second = seen
         assert (chief.state, first.state) == (PodState.MISSING, PodState.SUCCEEDED)
