@@ -8,7 +8,7 @@ It also reads the evidence: what a pod shows of its failure, as the criteria of 
 import re
 import signal
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -54,17 +54,8 @@ def failure_of(view: TaskView, now: datetime) -> Failure | None:
     if cause is Cause.ERROR and program_end.straggler and end.get("exitCode") == STALLED:
         cause, reason = Cause.STALLED, f"{program_end.stalled_words(view.task.id)} (exit code {STALLED})"
     reason = reason.replace("failed (exit code", f"{program_end.words} (exit code", 1)
-    return Failure(
-        task=view.task,
-        cause=cause,
-        time=_time(pod, status) or now,
-        pod=pod["metadata"]["name"],
-        node=node_of(pod),
-        reason=reason,
-        message=program_end.said,
-        exit_code=end.get("exitCode"),
-        end=program_end,
-    )
+    failure = of_pod(view.task, pod, cause, _time(pod, status) or now, reason, program_end.said)
+    return replace(failure, exit_code=end.get("exitCode"), end=program_end)
 
 
 def end_of(view: TaskView) -> ProgramEnd:
@@ -78,9 +69,9 @@ def end_of(view: TaskView) -> ProgramEnd:
     return ProgramEnd(said=said.strip())
 
 
-def seen_now(task: Task, pod: Manifest, cause: Cause, now: datetime, reason: str, message: str = "") -> Failure:
-    """The failure of a pod that has not ended, or of which no time is known: it is seen now."""
-    return Failure(task, cause, now, pod["metadata"]["name"], node_of(pod), reason, message)
+def of_pod(task: Task, pod: Manifest, cause: Cause, time: datetime, reason: str, message: str = "") -> Failure:
+    """The failure of this pod. If the pod has not ended, its time is that at which it is seen."""
+    return Failure(task, cause, time, pod["metadata"]["name"], node_of(pod), reason, message)
 
 
 def vanished(task: Task, pod_name: str, now: datetime) -> Failure:

@@ -19,7 +19,7 @@ from dtjob.objects.exit_codes import RESTARTED_IN_VAIN
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.topology import Task
 from dtjob.plan.failure.budget import WINDOW, shows_its_cause, with_another_failure
-from dtjob.plan.failure.cause import disruption_of, failure_of, seen_now
+from dtjob.plan.failure.cause import disruption_of, failure_of, of_pod
 from dtjob.plan.failure.decisions import Restart, Wait
 from dtjob.plan.failure.rules import ruled
 from dtjob.plan.record.failure import Cause, Failure
@@ -237,9 +237,9 @@ def _disruption_under_way(task: Task, pod: Manifest, silent: frozenset[str], now
     if ended(pod):
         return None
     if reason := disruption_of(pod):
-        return seen_now(task, pod, Cause.DISRUPTION, now, f"is being disrupted ({reason})")
+        return of_pod(task, pod, Cause.DISRUPTION, now, f"is being disrupted ({reason})")
     if deleting(pod):
-        return seen_now(task, pod, Cause.DELETED, now, "is being deleted")
+        return of_pod(task, pod, Cause.DELETED, now, "is being deleted")
     return _on_a_silent_node(task, pod, silent, now)
 
 
@@ -250,9 +250,9 @@ def _shown_late(task: Task, pod: Manifest, silent: frozenset[str], began: dateti
         return None
     in_time = now - began <= WINDOW
     if is_lost(pod, now):
-        return seen_now(task, pod, Cause.DISRUPTION, now, "was lost with its node")
+        return of_pod(task, pod, Cause.DISRUPTION, now, "was lost with its node")
     if not ended(pod) and (reason := disruption_of(pod)) and (in_time or reason in NODE_GONE):
-        return seen_now(task, pod, Cause.DISRUPTION, now, f"was disrupted ({reason})")
+        return of_pod(task, pod, Cause.DISRUPTION, now, f"was disrupted ({reason})")
     if in_time and (end := _end_before_deletion(task, pod, now)) and end.cause in SHOWN_LATE:
         return end
     return _on_a_silent_node(task, pod, silent, now)
@@ -269,4 +269,4 @@ def _on_a_silent_node(task: Task, pod: Manifest, silent: frozenset[str], now: da
     """The loss of a pod that has not ended on such a node, also if it never ran there."""
     if ended(pod) or node_of(pod) not in silent:
         return None
-    return seen_now(task, pod, Cause.DISRUPTION, now, "is on a node that does not answer")
+    return of_pod(task, pod, Cause.DISRUPTION, now, "is on a node that does not answer")

@@ -7,9 +7,8 @@ from dataclasses import replace
 
 from dtjob.api.spec.failure_rules import ExitCodeOperator, FailureRule, OnExitCodes, OnPodCondition, RuleAction
 from dtjob.api.spec.replica_specs import Role
-from dtjob.objects.manifest import Manifest
 from dtjob.plan.failure.built_in import BUILT_IN
-from dtjob.plan.failure.cause import Evidence, evidence_of, seen_now, waiting
+from dtjob.plan.failure.cause import Evidence, evidence_of, of_pod, waiting
 from dtjob.plan.record.failure import Cause, Failure
 from dtjob.plan.seen.children import PodState, TaskView
 from dtjob.plan.seen.pod_facts import facts_of
@@ -21,8 +20,9 @@ BY_RULE = "PodFailurePolicy"
 
 def ruled(situation: Situation, failure: Failure) -> Failure:
     """The failure of one of the job's pods, with what is to be done about it and the rule that says so."""
-    pod = _pod_of(situation, failure) if situation.group_job.spec.failure_policy.rules else None
-    if pod is None:
+    view = situation.by_task.get(failure.task) if situation.group_job.spec.failure_policy.rules else None
+    pod = next((pod for pod in (view.pods if view else ()) if pod["metadata"]["name"] == failure.pod), None)
+    if pod is None:  # it is gone, or nobody asks for it
         return _ruled(situation, failure, Evidence(), waits=False)
     facts = facts_of(pod)
     waits = failure.cause is Cause.NOT_STARTED and not facts.is_terminal and facts.waits
@@ -75,18 +75,11 @@ def _cannot_start(situation: Situation, view: TaskView) -> Failure | None:
     if view.state is not PodState.PENDING or pod is None or not facts_of(pod).waits:
         return None
     for reason, message in waiting(pod):
-        failure = seen_now(view.task, pod, Cause.NOT_STARTED, situation.now, f"cannot start ({reason})", message)
+        failure = of_pod(view.task, pod, Cause.NOT_STARTED, situation.now, f"cannot start ({reason})", message)
         found = _ruled(situation, failure, Evidence(reasons=(reason,)), waits=True)
         if found.of_a_rule not in (None, RuleAction.LEAVE_FAILED):
             return failure
     return None
-
-
-def _pod_of(situation: Situation, failure: Failure) -> Manifest | None:
-    """The failed pod, where it is still there."""
-    view = situation.by_task.get(failure.task)
-    pods = view.pods if view else ()
-    return next((pod for pod in pods if pod["metadata"]["name"] == failure.pod), None)
 
 
 def _exit_code(wanted: OnExitCodes, code: int | None) -> str:

@@ -15,7 +15,7 @@ from dtjob.api.spec.replica_specs import Role
 from dtjob.api.spec.strategy import Strategy
 from dtjob.objects import topology
 from dtjob.objects.topology import Task
-from dtjob.plan.failure.cause import seen_now
+from dtjob.plan.failure.cause import of_pod
 from dtjob.plan.record.failure import Cause, Failure
 from dtjob.plan.seen.children import Children, PodState, TaskView
 from dtjob.plan.seen.situation import Situation
@@ -87,7 +87,7 @@ def _is_silent(view: TaskView, reported: Mapping[str, Any]) -> bool:
 def _silent(view: TaskView, now: datetime) -> Failure:
     assert view.pod is not None
     why = "stalled: its supervisor is silent, and its group waits for it"
-    return seen_now(view.task, view.pod, Cause.STALLED, now, why)
+    return of_pod(view.task, view.pod, Cause.STALLED, now, why)
 
 
 def silent_stragglers(situation: Situation, failed: Iterable[Failure]) -> list[Task]:
