@@ -4,7 +4,7 @@
 Of each object only what is read is held (`controller/stored_fields.py`), whoever brings it.
 """
 
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -78,7 +78,7 @@ class Store:
     def __init__(self) -> None:
         self._jobs: dict[JobKey, Manifest] = {}
         self._children: dict[JobKey, dict[tuple[str, str], Manifest]] = {}
-        self._memories: dict[JobKey, Memory] = {}
+        self._memories = defaultdict[JobKey, Memory](Memory)
         self._deleted: OrderedDict[str, int] = OrderedDict()  # uid to the version at which it was gone
         self._going_on: set[JobKey] = set()
         self.kueue = Kueue.IGNORED
@@ -119,7 +119,7 @@ class Store:
 
     def memory(self, key: JobKey) -> Memory:
         """What is remembered of the job, to be added to."""
-        return self._memories.setdefault(key, Memory())
+        return self._memories[key]
 
     def apply(self, manifest: Manifest) -> JobKey | None:
         """Take in an object, unless what is known under its name is as new, or it is known to be gone.
@@ -144,7 +144,7 @@ class Store:
         if manifest["kind"] == "Pod":
             manifest = ObservedPod(manifest)
         if isinstance(known, ObservedPod):
-            known.forget_view()
+            known.view = None
         if known is not None and _is_news_to_nobody(known, manifest):
             shelf[name] = manifest
             return None
@@ -174,7 +174,7 @@ class Store:
             return None
         del shelf[name]
         if isinstance(known, ObservedPod):
-            known.forget_view()
+            known.view = None
         if manifest["kind"] == KIND:
             self.forget(key)
             self._going_on.discard(key)

@@ -29,6 +29,10 @@ class StatusBlock(Described):
 
     model_config = ConfigDict(extra="allow", frozen=True, alias_generator=to_camel, populate_by_name=True)
 
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
+        """The block itself, as it is never changed: pydantic copies a default that has no hash for each model."""
+        return self
+
     def but(self, **changes: Any) -> Self:
         """A copy with these fields changed. The values are not validated: whoever decides them has the right types."""
         unknown = changes.keys() - type(self).model_fields.keys()

@@ -14,7 +14,7 @@ from dtjob.plan.failure.budget import is_due
 from dtjob.plan.kueue import placed, pod_set_of
 from dtjob.plan.pods.gang import keep_gang, stands_alone, waits_for_the_chief
 from dtjob.plan.pods.one_chief import writer_left
-from dtjob.plan.seen.children import PodState, TaskView, deleting, is_terminal
+from dtjob.plan.seen.children import PodState, TaskView, deleting
 from dtjob.plan.seen.pod_facts import facts_of
 from dtjob.plan.seen.situation import Situation
 
@@ -40,7 +40,7 @@ def _retire(view: TaskView) -> list[Action]:
         if topology.attempt_of(old) >= view.attempt:
             continue
         name, uid = old["metadata"]["name"], old["metadata"]["uid"]
-        if labels.SERVING in labels.of(old) and not is_terminal(old):
+        if labels.SERVING in labels.of(old) and not facts_of(old).is_terminal:
             actions.append(StopServing(name, uid))
         if not deleting(old):
             actions.append(Delete.of(old, f"{view.task.id} is at attempt {view.attempt}"))

@@ -91,13 +91,13 @@ def release_gang(situation: Situation) -> list[Delete]:
 def release_outgrown(situation: Situation) -> list[Delete]:
     """The PodGroup of a group of workers that ends for another size, if it cannot be changed and would not bind what
     the next group needs."""
-    there, workers = _group(situation), situation.status.workers
-    if there is None or deleting(there) or not gangs.is_fixed(there) or workers is None or workers.resizing is None:
+    there, workers, change = _group(situation), situation.status.workers, situation.resizing
+    if there is None or deleting(there) or not gangs.is_fixed(there) or workers is None or change is None:
         return []
-    job = sized(situation.group_job, workers.but(replicas=workers.resizing.to))
+    job = sized(situation.group_job, workers.but(replicas=change.to))
     if gangs.minimum(there) == min(gangs.min_available(job), len(gangs.members(job))):
         return []
-    why = f"the next group has {counted(workers.resizing.to, 'worker')}"
+    why = f"the next group has {counted(change.to, 'worker')}"
     return [Delete.of(there, why)]
 
 
