@@ -24,8 +24,9 @@ from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.controller.store import Store
 from dtjob.objects import drift, kueue, labels
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.actions import Create, PatchWorkload, Repair
+from dtjob.plan.actions import Create, Repair
 from dtjob.plan.seen.children import deleting
+from dtjob.plan.seen.workload import Workload
 
 Item = TypeVar("Item")
 Made = TypeVar("Made", bound="Create | Repair")
@@ -42,20 +43,16 @@ LOOKS_BEFORE_SAID = 6
 """What is in the way for so many looks (30 s, a pod's usual grace) is said too."""
 
 
-class Unrepaired(ClusterError):
-    """The object is there and is this job's. It is not as it should be, and putting that right failed."""
+class Held(Exception):
+    """An object cannot be made, or put right, for now. The message says why.
 
+    `blocker`: the uid of an object of an earlier job that has its name and is being deleted. `stands`: it is there, and
+    only putting it right failed. `lasts`: this does not go away by itself.
+    """
 
-class Stranger(ClusterError):
-    """The name belongs to an object that is not this job's, and will not go by itself."""
-
-
-class InTheWay(ClusterError):
-    """The name belongs to an object of an earlier job, with the uid `blocker`, that is being deleted."""
-
-    def __init__(self, message: str, blocker: str) -> None:
+    def __init__(self, message: str, *, blocker: str = "", stands: bool = False, lasts: bool = False) -> None:
         super().__init__(message)
-        self.blocker = blocker
+        self.blocker, self.stands, self.lasts = blocker, stands, lasts
 
 
 @dataclass
@@ -91,7 +88,7 @@ class Creation:
         memory, creates = self._store.memory(key), [one for one in makes if isinstance(one, Create)]
         if memory.made_for != uid:
             return bool(creates)
-        return any(not memory.holds.holds(one.role, _now()) for one in self._due(key, creates))
+        return any(memory.holds.of(one.role).until <= _now() for one in self._due(key, creates))
 
     async def make(self, key: JobKey, uid: str, makes: Sequence[Make]) -> None:
         """Make what may be tried now for the job with this uid. Raises the first error that may pass, when all calls
@@ -129,7 +126,7 @@ class Creation:
     async def _make_role(self, key: JobKey, role: str, pods: Sequence[Create]) -> Outcome:
         """Make the pods of one role until one is refused; the others wait with it."""
         outcome = Outcome()
-        if self._holds(key).holds(role, _now()):
+        if self._holds(key).of(role).until > _now():
             return outcome
         due = self._due(key, pods)
         made = 0
@@ -141,7 +138,7 @@ class Creation:
                 break
             made += len(batch)
         if outcome.refused:
-            self._holds(key).refused(role, _now())
+            self._holds(key).hold(role, _now())
             self._say_of_role(key, due[made:], outcome)
         else:
             self._holds(key).lift(role)
@@ -150,7 +147,7 @@ class Creation:
     def _say(self, key: JobKey, outcome: Outcome) -> None:
         """Say why each of these was refused, and try it again later."""
         for create, why in outcome.refused:
-            self._holds(key).refused(what_of(create), _now())
+            self._holds(key).hold(what_of(create), _now())
             self._set_problem(key, create, why)
 
     def _say_of_role(self, key: JobKey, pods: Sequence[Create], outcome: Outcome) -> None:
@@ -194,8 +191,9 @@ class Creation:
             if isinstance(create, Repair):
                 return await self._repair(key, create)
             stored = await self._stored(key, create)
-        except (Stranger, InTheWay, Unrepaired) as error:
-            return self._hold(key, create, error)
+        except Held as error:
+            self._hold(key, create, error)
+            return error.stands
         except Refused:
             raise
         except ClusterError as error:
@@ -211,17 +209,12 @@ class Creation:
                 self._queue.add(key)
             return True
 
-    def _hold(self, key: JobKey, create: Make, error: Stranger | InTheWay | Unrepaired) -> bool:
-        """Leave it for a while, and say why where that may last; whether it stands."""
-        what, stands = what_of(create), isinstance(error, Unrepaired)
-        if isinstance(error, InTheWay):
-            self._holds(key).in_the_way(what, _now(), error.blocker)
-        else:
-            self._holds(key).refused(what, _now(), stands=stands)
-        lasts = isinstance(error, Stranger) or isinstance(error.__cause__, Refused)
-        if lasts or self._holds(key).tries(what) >= LOOKS_BEFORE_SAID:
+    def _hold(self, key: JobKey, create: Make, error: Held) -> None:
+        """Leave it for a while, and say why where that may last."""
+        holds, what = self._holds(key), what_of(create)
+        holds.hold(what, _now(), blocker=error.blocker, stands=error.stands)
+        if error.lasts or holds.of(what).tries >= LOOKS_BEFORE_SAID:
             self._set_problem(key, create, str(error))
-        return stands
 
     async def _repair(self, key: JobKey, action: Repair) -> bool:
         """Put an object right, unless that was done too often lately."""
@@ -255,15 +248,16 @@ class Creation:
             found = error.existing
         if "deletionTimestamp" in found["metadata"] or is_of_an_earlier_job(wanted, found):
             message = f"an earlier {create.kind} {create.name} is still being deleted"
-            raise InTheWay(message, found["metadata"]["uid"])
+            raise Held(message, blocker=found["metadata"]["uid"])
         if not is_ours(wanted, found):
-            raise Stranger(f"{create.kind} {create.name} exists and is not this job's; delete it or rename the job")
+            message = f"{create.kind} {create.name} exists and is not this job's; delete it or rename the job"
+            raise Held(message, lasts=True)
         try:
             return await self._put_right(key, wanted, found)
         except Stale:
             raise
         except ClusterError as error:
-            raise Unrepaired(str(error)) from error
+            raise Held(str(error), stands=True, lasts=isinstance(error, Refused)) from error
 
     async def _put_right(self, key: JobKey, wanted: Manifest, found: Manifest) -> Manifest:
         """An object of ours that was there already, with what it should have."""
@@ -291,12 +285,11 @@ class Creation:
 
     def _is_missing(self, key: JobKey, create: Create) -> bool:
         """Whether it is held, and does not stand all the same."""
-        return self._is_held(key, create) and not self._holds(key).stands(what_of(create))
+        return self._is_held(key, create) and not self._holds(key).of(what_of(create)).stands
 
     def _is_held(self, key: JobKey, create: Make) -> bool:
-        what = what_of(create)
-        blocker = self._holds(key).blocker(what)
-        return self._holds(key).holds(what, _now()) and not (blocker and self._store.is_gone(blocker))
+        hold = self._holds(key).of(what_of(create))
+        return hold.until > _now() and not (hold.blocker and self._store.is_gone(hold.blocker))
 
     def _set_problem(self, key: JobKey, create: Make, why: str | None) -> None:
         if self._note_problem(key, create, why):
@@ -357,15 +350,12 @@ async def restore_labels(cluster: Cluster, there: Manifest, lost: Mapping[str, s
     """Give a pod or Workload that is `there` the labels that it has `lost`; the object as stored then, in a version
     later than that in which the watch saw it go. Raises ClusterError where it has gone meanwhile, or the cluster did
     not answer."""
-    metadata, kind = there["metadata"], there["kind"]
-    namespace, name, uid = metadata["namespace"], metadata["name"], metadata["uid"]
-    if kind == kueue.KIND:
-        body = {"metadata": {"labels": dict(lost)}}
-        patch = PatchWorkload(name, uid, metadata["resourceVersion"], body, False, "its labels were taken away")
-        return await cluster.patch_workload(namespace, patch)
-    labelled = await cluster.relabel(namespace, name, uid, lost)
+    namespace, name = there["metadata"]["namespace"], there["metadata"]["name"]
+    if there["kind"] == kueue.KIND:
+        return await cluster.patch_workload(namespace, Workload(there).label(lost))
+    labelled = await cluster.relabel(namespace, name, there["metadata"]["uid"], lost)
     if labelled is None:
-        raise ClusterError(f"{kind} {name} has gone while its labels were restored")
+        raise ClusterError(f"Pod {name} has gone while its labels were restored")
     return labelled
 
 
