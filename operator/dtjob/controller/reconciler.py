@@ -310,7 +310,7 @@ class Reconciler:
             elif isinstance(action, PatchWorkload):
                 await self._patch_workload(key, action)
             else:
-                await self._cluster.stop_serving(namespace, action.name, action.uid)
+                await self._cluster.relabel(namespace, action.name, action.uid, {labels.SERVING: None})
         except Stale:  # its newer version brings another plan
             raise
         except ClusterError as error:
