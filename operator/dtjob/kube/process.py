@@ -137,20 +137,8 @@ async def _operate(cluster: client.Kube, options: Options, pulse: Pulse, metrics
     }
     if options.namespaces:
         loops["refused namespaces"] = lambda: look_for_refused(cluster, watched, answers)
-    tasks = [asyncio.create_task(keep_running(name, run), name=name) for name, run in loops.items()]
     logger.info("dtjob operator is watching %s", ", ".join(watched.namespaces) or "all namespaces")
-    await _until_stopped(stop, tasks)
-
-
-async def _until_stopped(stop: asyncio.Event, tasks: Sequence[asyncio.Task[None]]) -> None:
-    """Let the tasks run until told to stop, or until one of them ends; then end all. Raises what that one raised."""
-    stopping = asyncio.create_task(stop.wait())
-    done, _ = await asyncio.wait([stopping, *tasks], return_when=asyncio.FIRST_COMPLETED)
-    for task in (stopping, *tasks):
-        task.cancel()
-    await asyncio.gather(stopping, *tasks, return_exceptions=True)
-    for task in done:
-        task.result()
+    await _unless_stopped(stop, *(keep_running(name, run) for name, run in loops.items()))
 
 
 def _stop_by_signals(stop: asyncio.Event) -> None:
@@ -160,15 +148,17 @@ def _stop_by_signals(stop: asyncio.Event) -> None:
         loop.add_signal_handler(number, stop.set)
 
 
-async def _unless_stopped(stop: asyncio.Event, work: Coroutine[Any, Any, None]) -> bool:
-    """Do the work unless told to stop before it is done; whether it was done."""
-    working, stopping = asyncio.create_task(work), asyncio.create_task(stop.wait())
-    await asyncio.wait([working, stopping], return_when=asyncio.FIRST_COMPLETED)
-    stopping.cancel()
-    working.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await working
-    return not working.cancelled() and not stop.is_set()
+async def _unless_stopped(stop: asyncio.Event, *work: Coroutine[Any, Any, None]) -> bool:
+    """Work until a part of it is done, or until told to stop; then end all of it. Whether it was done before. Raises
+    what that part raised."""
+    tasks = [asyncio.create_task(one) for one in (stop.wait(), *work)]
+    done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    for task in done:
+        task.result()
+    return not stop.is_set()
 
 
 async def _first_resync(resync_once: Callable[[], Awaitable[None]]) -> None:

@@ -71,10 +71,18 @@ async def test_a_process_that_cannot_go_on_ends_all_its_loops() -> None:
     async def fails() -> None:
         raise VersionsWentBack("the list of Pods is of version 59")
 
-    other = asyncio.create_task(asyncio.Event().wait())
+    ended = False
+
+    async def other() -> None:
+        nonlocal ended
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended = True
+
     with pytest.raises(VersionsWentBack):
-        await process._until_stopped(asyncio.Event(), [asyncio.create_task(fails()), other])  # type: ignore[list-item]
-    assert other.cancelled()
+        await process._unless_stopped(asyncio.Event(), fails(), other())
+    assert ended
 
 
 @pytest.mark.parametrize(("stopped_after", "done"), [(10.0, True), (3.0, False)])
