@@ -2,7 +2,6 @@
 """The operator's process: watches, resync, reconciler and reports, side by side in one event loop."""
 
 import asyncio
-import contextlib
 import functools
 import gc
 import logging
@@ -120,7 +119,6 @@ async def _operate(cluster: client.Kube, options: Options, pulse: Pulse, metrics
     if not await _unless_stopped(stop, _first_resync(resync_once)):
         return
     collect_garbage_seldom()
-    answers = asyncio.Event()
     registry = handlers.registry(cluster, functools.partial(take_in, store, queue))
     spawn = job_watches.kopf_watches(registry, lambda: _stop_by_signals(stop))
     reconciler = Reconciler(cluster, store, queue, defaults=options.defaults, observer=metrics)
@@ -128,7 +126,7 @@ async def _operate(cluster: client.Kube, options: Options, pulse: Pulse, metrics
 
     loops: dict[str, Callable[[], Awaitable[None]]] = {
         "reconciler": lambda: reconciler.run(options.concurrency),
-        "resync": lambda: _resync_forever(resync_once, options.resync_seconds, answers),
+        "resync": lambda: _resync_forever(resync_once, options.resync_seconds),
         "reports": reports.poll_forever,
         "Workloads": workloads.watch_forever,
         "PodGroups": pod_groups.watch_forever,
@@ -136,7 +134,7 @@ async def _operate(cluster: client.Kube, options: Options, pulse: Pulse, metrics
         **{f"{one.kind}s": one.watch for one in informers if one.kind != KIND},
     }
     if options.namespaces:
-        loops["refused namespaces"] = lambda: look_for_refused(cluster, watched, answers)
+        loops["refused namespaces"] = lambda: look_for_refused(informers, watched)
     logger.info("dtjob operator is watching %s", ", ".join(watched.namespaces) or "all namespaces")
     await _unless_stopped(stop, *(keep_running(name, run) for name, run in loops.items()))
 
@@ -188,16 +186,11 @@ async def _kueue_aside(resync_workloads: Callable[[], Awaitable[object]]) -> Non
         logger.warning("Workloads are not listed: %s", error)
 
 
-async def _resync_forever(
-    resync_once: Callable[[], Awaitable[None]], every_seconds: float, answers: asyncio.Event
-) -> None:
-    """Resync at its times, and when `answers` is set; if that failed soon again, later each time."""
+async def _resync_forever(resync_once: Callable[[], Awaitable[None]], every_seconds: float) -> None:
+    """Resync at its times; if that failed soon again, later each time."""
     again, failures = Backoff(min(RESYNC_AGAIN_SECONDS, every_seconds), every_seconds), 0
     while True:
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(again.after(failures) if failures else every_seconds):
-                await answers.wait()
-        answers.clear()
+        await asyncio.sleep(again.after(failures) if failures else every_seconds)
         try:
             await resync_once()
         except ClusterError as error:

@@ -8,7 +8,7 @@ again. A LIST also removes: an object that is older than the LIST, and is not in
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Container, Sequence
+from collections.abc import AsyncIterator, Container, Iterable, Sequence
 from typing import Protocol
 
 from dtjob.api.job import KIND
@@ -141,16 +141,16 @@ class Informer:
             logger.exception("a bug in dtjob, in taking in %s %s", self.kind, found.get("metadata", {}).get("name"))
 
 
-async def resync(informers: Sequence[Informer]) -> dict[str, str]:
-    """List all kinds, one after the other; the refused namespaces, with the API server's words. Raises as
-    `Informer.resync`.
+async def resync(informers: Sequence[Informer], without: Iterable[str] = ()) -> dict[str, str]:
+    """List all kinds, one after the other, in each namespace but `without`; the refused ones, with the API server's
+    words. Raises as `Informer.resync`.
 
     Jobs come last: a job without its children would look like one whose pods were all deleted. If one kind is refused
     in a namespace, the kinds that follow are not asked for there.
     """
     refused: dict[str, str] = {}
     for informer in informers:
-        refused |= await informer.resync(refused)
+        refused |= await informer.resync({*without, *refused})
     return refused
 
 

@@ -47,24 +47,12 @@ def test_an_api_server_that_is_away_at_the_start_is_waited_for(loop: SimulatedLo
 def test_resyncs_come_at_their_times_and_one_that_fails_is_tried_again_later_each_time(loop: SimulatedLoop) -> None:
     async def story() -> list[float]:
         lists = Lists(3)
-        resyncs = asyncio.create_task(process._resync_forever(lists, 180, asyncio.Event()))
+        resyncs = asyncio.create_task(process._resync_forever(lists, 180))
         await asyncio.sleep(600)
         resyncs.cancel()
         return lists.tried_at
 
     assert loop.run_until_complete(story()) == pytest.approx([180, 190, 210, 250, 430], abs=0.01)
-
-
-def test_a_resync_comes_at_once_when_a_refused_namespace_answers(loop: SimulatedLoop) -> None:
-    async def story() -> list[float]:
-        lists, answers = Lists(0), asyncio.Event()
-        resyncs = asyncio.create_task(process._resync_forever(lists, 180, answers))
-        asyncio.get_running_loop().call_later(50, answers.set)
-        await asyncio.sleep(300)
-        resyncs.cancel()
-        return lists.tried_at
-
-    assert loop.run_until_complete(story()) == pytest.approx([50, 230], abs=0.01)
 
 
 async def test_a_process_that_cannot_go_on_ends_all_its_loops() -> None:
