@@ -60,7 +60,7 @@ class Kube:
         self._client, self._transport = api_client, transport
         self._observer = observer
         self._events = Recorder(self._call)
-        self._pod_groups = pod_group_calls.Served(self._call)
+        self._pod_groups = pod_group_calls.Served(self.serves)
 
     @property
     def server(self) -> str:
@@ -135,10 +135,11 @@ class Kube:
                 raise Refused(f"{error}; delete it, and it is made again") from None
             raise
 
-    async def has_kueue(self) -> bool:
-        """Whether the API server knows Workloads. Raises ClusterError where it does not say."""
-        found = await _if_there(self._call("GET", f"/apis/{kueue.API_VERSION}"))
-        return any(one.get("name") == kueue.PLURAL for one in (found or {}).get("resources") or ())
+    async def serves(self, version: str, plural: str) -> bool:
+        """Whether the API server has this version of an API, and these objects in it. Raises ClusterError where it does
+        not say."""
+        found = await _if_there(self._call("GET", f"/apis/{version}"))
+        return any(one.get("name") == plural for one in (found or {}).get("resources") or ())
 
     async def patch_workload(self, namespace: str, action: PatchWorkload) -> Manifest:
         """PATCH the Workload, or its status, against its uid and resourceVersion."""

@@ -37,7 +37,7 @@ class Workloads:
     async def resync(self) -> bool:
         """Look for Kueue, and list all Workloads of jobs; whether there are any to watch. Raises ClusterError if the
         API server does not answer: what was known stays."""
-        if not await self._kube.has_kueue():
+        if not await self._kube.serves(kueue.API_VERSION, kueue.PLURAL):
             self._found(Kueue.ABSENT)
             return False
         try:

@@ -308,7 +308,7 @@ def remembering() -> Store:
     store.set_problem(KEY, "Pod/digits-chief-0-0", "quota")
     memory = store.memory(KEY)
     memory.made_for, memory.progress_refused = "first", "progress.step: no integer"
-    memory.holds.refused("Pod/digits-chief-0-0", 0.0)
+    memory.holds.hold("Pod/digits-chief-0-0", 0.0)
     return store
 
 

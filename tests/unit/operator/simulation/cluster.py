@@ -141,7 +141,7 @@ class SimulatedCluster:
         for first in range(0, max(1, len(found)), 2):
             yield found[first : first + 2], version
 
-    async def has_kueue(self) -> bool:
+    async def serves(self, version: str, plural: str) -> bool:
         """There is Kueue; it concerns only jobs that are labelled for a queue."""
         return True
 

@@ -68,7 +68,7 @@ def test_a_refused_namespace_is_asked_for_until_it_answers():
         looking = asyncio.create_task(look_for_refused(kube.informers("a", "b", "c"), watched))
         await asyncio.sleep(20)
         assert kube.asked == []
-        watched.note({name: "pods is forbidden" for name in ("b", "c")})
+        watched.note(dict.fromkeys(("b", "c"), "pods is forbidden"))
         await asyncio.sleep(10)
         assert watched.namespaces == ["a"]
         assert sorted(map(str, kube.asked)) == ["b", "b", "c", "c"]

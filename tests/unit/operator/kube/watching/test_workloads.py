@@ -38,7 +38,7 @@ class Cluster:
         self.events: asyncio.Queue[tuple[str, Manifest] | ClusterError] = asyncio.Queue()
         self.watched: list[int] = []
 
-    async def has_kueue(self) -> bool:
+    async def serves(self, version: str, plural: str) -> bool:
         return self.there
 
     async def pages(self, kind: str, namespace: str | None, selector: str) -> AsyncIterator[tuple[list[Manifest], int]]:
