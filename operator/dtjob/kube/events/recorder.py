@@ -94,7 +94,7 @@ class Recorder:
         recorded = self._correlator.correlate(metadata["uid"], event, now)
         for tries in range(1, TRIES + 1):
             try:
-                await self._record(job, recorded, now)
+                await self._record(job, recorded)
                 return
             except ClusterError as error:
                 late = self._clock() >= now + TRIED_FOR
@@ -105,20 +105,20 @@ class Recorder:
                     return
                 await asyncio.sleep(min(max(PAUSE.after(tries), error.retry_after), PAUSE.longest))
 
-    async def _record(self, job: Manifest, recorded: Recorded, now: datetime) -> None:
+    async def _record(self, job: Manifest, recorded: Recorded) -> None:
         path = f"/api/v1/namespaces/{job['metadata']['namespace']}/events"
-        if recorded.count > 1 and await self._repeated(f"{path}/{name_of(job, recorded)}", recorded, now):
+        if recorded.count > 1 and await self._repeated(f"{path}/{name_of(job, recorded)}", recorded):
             return
         try:
-            await self._call("POST", path, event_object(job, recorded, now))
+            await self._call("POST", path, event_object(job, recorded))
         except ApiError as error:
             if error.reason != "AlreadyExists":  # by an earlier try, of which no answer came
                 raise
 
-    async def _repeated(self, path: str, recorded: Recorded, now: datetime) -> bool:
+    async def _repeated(self, path: str, recorded: Recorded) -> bool:
         """Count the event that is there; whether it is."""
         try:
-            await self._call("PATCH", path, repetition(recorded, now))
+            await self._call("PATCH", path, repetition(recorded))
         except ApiError as error:
             if error.code == 404:  # it was never recorded, or has expired
                 return False

@@ -315,7 +315,7 @@ def remembering() -> Store:
 def test_an_event_of_the_job_itself_takes_nothing_away() -> None:
     store = remembering()
     store.apply(job("first", 11))
-    assert store.memory(KEY).holds.holds("Pod/digits-chief-0-0", 1.0)
+    assert store.memory(KEY).holds.of("Pod/digits-chief-0-0").until > 1.0
     assert store.children(KEY).reports == {"chief-0": {"step": 5}}
 
 
