@@ -100,15 +100,13 @@ def parse_report(text: bytes | str) -> dict[str, Any]:
     """A status from its JSON. Raises NoStatus for what is none, or is nested more than DEEPEST deep."""
     try:
         report = json.loads(text if isinstance(text, str) else text.decode())
+        too_deep = deeper_than(report, DEEPEST)
     except RecursionError:
-        report = _TOO_DEEP
+        too_deep = True
     except ValueError:  # no UTF-8, no JSON, or a number of more digits than Python reads
         raise NoStatus("BadAnswer", "the answer is no JSON in UTF-8") from None
+    if too_deep:
+        raise NoStatus("BadAnswer", f"the answer is nested more than {DEEPEST} deep")
     if not isinstance(report, dict):
         raise NoStatus("BadAnswer", "the answer is no JSON object")
-    if report is _TOO_DEEP or deeper_than(report, DEEPEST):
-        raise NoStatus("BadAnswer", f"the answer is nested more than {DEEPEST} deep")
     return report
-
-
-_TOO_DEEP: dict[str, Any] = {}

@@ -21,7 +21,8 @@ from dtjob.controller.reconciler import Reconciler
 from dtjob.controller.store import LISTED_KINDS, Store
 from dtjob.kube.calls import client
 from dtjob.kube.calls.transport import hold_little_for_each_connection
-from dtjob.kube.election.leader import Election, Leader
+from dtjob.kube.election.leader import Leader
+from dtjob.kube.election.lease import Election
 from dtjob.kube.endpoints.endpoint import Address, Pulse, serving
 from dtjob.kube.endpoints.metrics import Metrics
 from dtjob.kube.endpoints.reports import Reports
@@ -39,8 +40,8 @@ RESYNC_MAY_TAKE_SECONDS = 300.0
 """How late a resync may be before the process counts as stuck: pages of a large cluster, each up to its timeout."""
 
 RECURSION_LIMIT = 50_000
-"""The API server takes objects that are nested 10,000 levels deep, and Python's parser recurses into them. From Python
-3.12 on it has a limit of its own, about as high; beyond that `deep_json.py` cuts the deepest levels off."""
+"""The API server takes objects that are nested 10,000 levels deep, and kopf's parser recurses into them. From Python
+3.12 on it has a limit of its own, about as high."""
 
 RESYNC_AGAIN_SECONDS = 10.0
 """How soon a resync that failed is tried again."""
