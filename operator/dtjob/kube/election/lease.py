@@ -89,11 +89,11 @@ class Candidate:
 
     def _held(self, lease: Manifest | None, ours: bool, wall: datetime) -> Manifest:
         """The lease with us as its holder."""
-        time = wall.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        mine, time = self.election, wall.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         spec = dict((lease or {}).get("spec") or {})
         if not ours or "acquireTime" not in spec:
             spec["acquireTime"] = time
             spec["leaseTransitions"] = spec.get("leaseTransitions", -1) + 1
-        spec |= {"holderIdentity": self.election.identity, "leaseDurationSeconds": self.election.seconds, "renewTime": time}
-        metadata = (lease or {}).get("metadata") or {"name": self.election.name, "namespace": self.election.namespace}
+        spec |= {"holderIdentity": mine.identity, "leaseDurationSeconds": mine.seconds, "renewTime": time}
+        metadata = (lease or {}).get("metadata") or {"name": mine.name, "namespace": mine.namespace}
         return {"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, "spec": spec}
