@@ -8,8 +8,7 @@ again. A LIST also removes: an object that is older than the LIST, and is not in
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Container, Iterable, Sequence
-from typing import Protocol
+from collections.abc import Container, Iterable, Sequence
 
 from dtjob.api.job import KIND
 from dtjob.controller.cluster import ClusterError, JobKey
@@ -18,6 +17,7 @@ from dtjob.controller.pace.pace import SETTLE_SECONDS, gather_seconds
 from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.controller.store import Store
 from dtjob.kube.api_error import ApiError, NotServed
+from dtjob.kube.calls.client import Kube
 from dtjob.objects import kueue, labels
 from dtjob.objects.manifest import Manifest
 
@@ -39,24 +39,12 @@ class VersionsWentBack(Exception):
     that etcd does not have, and they are newer than all that etcd will have for long."""
 
 
-class Reads(Protocol):
-    """What reads objects: `Kube`."""
-
-    def pages(self, kind: str, namespace: str | None, selector: str = "") -> AsyncIterator[tuple[list[Manifest], int]]:
-        """The objects of this kind, page by page, each with the version of the whole LIST."""
-
-    def watch(
-        self, kind: str, namespace: str | None, selector: str, version: int
-    ) -> AsyncIterator[tuple[str, Manifest]]:
-        """What happened after this version: ADDED, MODIFIED, DELETED or BOOKMARK, and the object."""
-
-
 class Informer:
     """Objects of one kind in `store`; the jobs that a change concerns go into `queue`. Jobs are of any label, all other
     kinds are those with the label of a job. Without `namespaces` it is for the whole cluster."""
 
     def __init__(
-        self, kube: Reads, kind: str, store: Store, queue: WorkQueue[JobKey], namespaces: Sequence[str] = ()
+        self, kube: Kube, kind: str, store: Store, queue: WorkQueue[JobKey], namespaces: Sequence[str] = ()
     ) -> None:
         self._kube, self.kind, self._store, self._queue = kube, kind, store, queue
         self._selector = "" if kind == KIND else labels.JOB_NAME

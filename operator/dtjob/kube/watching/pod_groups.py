@@ -14,7 +14,8 @@ from dtjob.controller.cluster import ClusterError, JobKey
 from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.controller.store import Store
 from dtjob.kube.api_error import NotServed
-from dtjob.kube.watching.informer import Informer, Reads
+from dtjob.kube.calls.client import Kube
+from dtjob.kube.watching.informer import Informer
 from dtjob.objects import gangs
 from dtjob.objects.defaults import Defaults
 from dtjob.objects.manifest import Manifest
@@ -26,7 +27,7 @@ class PodGroups:
     """Keeps `store` true to the PodGroups that there are, of the providers that some job uses."""
 
     def __init__(
-        self, kube: Reads, store: Store, queue: WorkQueue[JobKey], namespaces: Sequence[str], defaults: Defaults
+        self, kube: Kube, store: Store, queue: WorkQueue[JobKey], namespaces: Sequence[str], defaults: Defaults
     ) -> None:
         self._store, self._defaults = store, defaults
         self._informers = {kind: Informer(kube, kind, store, queue, namespaces) for kind in gangs.VERSIONS}
