@@ -242,14 +242,9 @@ class Reconciler:
         self._store.memory(key).summary = CallSummary()
         try:
             await self._carry_out(key, job, decided.actions)
-        except ClusterError:
-            await self._emit_summary(key, manifest)
-            raise
-        await self._emit_summary(key, manifest)
-
-    async def _emit_summary(self, key: JobKey, manifest: Manifest) -> None:
-        for event in self._store.memory(key).summary.events():
-            await self._cluster.emit(manifest, event)
+        finally:
+            for event in self._store.memory(key).summary.events():
+                await self._cluster.emit(manifest, event)
 
     async def _carry_out(self, key: JobKey, job: Job, actions: Iterable[Action]) -> None:
         """Out of service, then away, then what is to be made, then labels, then what Kueue is told; each group at once.
