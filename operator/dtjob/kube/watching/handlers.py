@@ -10,7 +10,6 @@ an operator that stands by does not run it (`endpoint.py`).
 """
 
 import dataclasses
-import logging
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -21,8 +20,6 @@ from dtjob.kube.calls.client import CALL_TIMEOUT_SECONDS, CONNECT_TIMEOUT_SECOND
 from dtjob.kube.calls.kinds import typed
 from dtjob.kube.libraries import kopf
 from dtjob.objects.manifest import Manifest
-
-logger = logging.getLogger(__name__)
 
 Take = Callable[[str | None, Manifest], None]
 """Takes in a job, given what happened to it: ADDED, MODIFIED, DELETED, or None if kopf's LIST has it."""
@@ -83,11 +80,7 @@ def registry(kube: Kube, take: Take) -> kopf.OperatorRegistry:
 
     @kopf.on.event(GROUP, VERSION, PLURAL, registry=made)
     async def job_event(event: kopf.RawEvent, **_: Any) -> None:
-        found = typed(KIND, dict(event["object"]))
-        try:
-            take(event["type"], found)
-        except Exception:  # one tenant's object is no reason to hear of no other's
-            logger.exception("a bug in dtjob, in taking in job %s", found["metadata"].get("name"))
+        take(event["type"], typed(KIND, dict(event["object"])))
 
     async def close() -> None:
         while sessions:

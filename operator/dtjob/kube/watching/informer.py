@@ -92,7 +92,7 @@ class Informer:
                 async for happened, found in self._kube.watch(self.kind, namespace, self._selector, version):
                     version, failures, logged = _version(found), 0, ""
                     if happened != BOOKMARK:
-                        self._take(happened, found)
+                        take_in(self._store, self._queue, happened, found)
                 await asyncio.sleep(RECONNECT_SECONDS)
             except NotServed:
                 raise
@@ -112,7 +112,7 @@ class Informer:
             async for page, version in self._kube.pages(self.kind, namespace, self._selector):  # noqa: B007 (returned)
                 for found in page:
                     present.add(found["metadata"]["uid"])
-                    self._take(None, found)
+                    take_in(self._store, self._queue, None, found)
         if version < before:
             words = f"the list of {self.kind}s is of version {version}, and an earlier one was of {before}"
             raise VersionsWentBack(words)
@@ -121,12 +121,6 @@ class Informer:
         for key in self._store.prune(self.kind, present, version, namespace):
             self._queue.add(key)
         return version
-
-    def _take(self, happened: str | None, found: Manifest) -> None:
-        try:
-            take_in(self._store, self._queue, happened, found)
-        except Exception:  # one tenant's object is no reason to hear of no other's
-            logger.exception("a bug in dtjob, in taking in %s %s", self.kind, found.get("metadata", {}).get("name"))
 
 
 async def resync(informers: Sequence[Informer], without: Iterable[str] = ()) -> dict[str, str]:
@@ -143,8 +137,14 @@ async def resync(informers: Sequence[Informer], without: Iterable[str] = ()) -> 
 
 
 def take_in(store: Store, queue: WorkQueue[JobKey], happened: str | None, manifest: Manifest) -> None:
-    """Take in one object, given what happened to it: ADDED, MODIFIED, DELETED, or None if a LIST has it."""
-    key = store.remove(manifest) if happened == "DELETED" else store.apply(manifest)
+    """Take in one object, given what happened to it: ADDED, MODIFIED, DELETED, or None if a LIST has it. Raises
+    nothing."""
+    try:
+        key = store.remove(manifest) if happened == "DELETED" else store.apply(manifest)
+    except Exception:  # one tenant's object is no reason to hear of no other's
+        name = manifest.get("metadata", {}).get("name")
+        logger.exception("a bug in dtjob, in taking in %s %s", manifest["kind"], name)
+        return
     if key is None:
         return
     if manifest["kind"] in (KIND, kueue.KIND):
