@@ -18,7 +18,6 @@ from typing import TypeVar
 from dtjob.api.job import GROUP
 from dtjob.controller.cluster import AlreadyExists, Cluster, ClusterError, JobKey, Refused, Stale
 from dtjob.controller.pace.holds import Holds
-from dtjob.controller.pace.repair_limit import RepairLimit
 from dtjob.controller.pace.slots import CALLS_OF_A_JOB, Slots
 from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.controller.store import Store
@@ -81,7 +80,7 @@ class Creation:
         clock: Callable[[], datetime],
     ) -> None:
         self._cluster, self._store, self._queue, self._slots = cluster, store, queue, slots
-        self._clock, self._repairs = clock, RepairLimit()
+        self._clock = clock
 
     def is_due(self, key: JobKey, uid: str, makes: Sequence[Make]) -> bool:
         """Whether a new object of the job with this uid is to be made now, and not only later."""
@@ -218,15 +217,15 @@ class Creation:
 
     async def _repair(self, key: JobKey, action: Repair) -> bool:
         """Put an object right, unless that was done too often lately."""
-        now, what = self._clock(), (key, action.kind, action.name)
-        if wait := self._repairs.wait(what, now):
+        now, what, memory = self._clock(), (action.kind, action.name), self._store.memory(key)
+        if wait := memory.repairs.wait(what, now):
             self._queue.add_after(key, wait.total_seconds())
             return True
         logger.info("%s/%s: repairing %s %s: %s is not as it should be", *key, action.kind, action.name, action.field)
         stored = await self._cluster.repair(action.manifest, action.there["metadata"]["uid"])
         if stored is not None:
-            self._repairs.note(what, now)
-            self._store.memory(key).summary.repaired(action.kind, action.name, action.field)
+            memory.repairs.note(what, now)
+            memory.summary.repaired(action.kind, action.name, action.field)
         self._holds(key).lift(what_of(action))
         self._set_problem(key, action, None)
         if stored is None:

@@ -15,12 +15,13 @@ from dtjob.controller.call_summary import CallSummary
 from dtjob.controller.cluster import JobKey
 from dtjob.controller.nesting import shallow
 from dtjob.controller.pace.holds import Holds
+from dtjob.controller.pace.repair_limit import RepairLimit
 from dtjob.controller.stored_fields import kept
 from dtjob.objects import gangs, labels
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Event
 from dtjob.plan.seen.children import Children, PodEvent, Silence
-from dtjob.plan.seen.pod_facts import ObservedPod
+from dtjob.plan.seen.pod_facts import POD_ENDED, ObservedPod
 from dtjob.plan.seen.workload import Kueue
 
 
@@ -51,6 +52,8 @@ class Memory:
     """The uid of the job whose objects are made."""
     holds: Holds = field(default_factory=Holds)
     """What was refused, and when it may be tried again."""
+    repairs: RepairLimit = field(default_factory=RepairLimit)
+    """What was repaired lately: objects by kind and name, and labels by the uid of what has them."""
     summary: CallSummary = field(default_factory=CallSummary)
     """What the plan that is carried out has come to."""
     unanswered: Unanswered | None = None
@@ -67,8 +70,6 @@ TOMBSTONES = 20_000
 
 _NOTHING = Memory()
 """What is remembered of most jobs that have gone; never changed."""
-_ENDED = ("Failed", "Succeeded")
-"""Phases of a pod."""
 
 
 class Store:
@@ -99,7 +100,7 @@ class Store:
     def has_ended_pods(self, key: JobKey) -> bool:
         """Whether a pod of the job has ended, and the job has not: it failed, or has done its part."""
         pods = (one for (kind, _), one in self._children.get(key, {}).items() if kind == "Pod")
-        return key in self._going_on and any((pod.get("status") or {}).get("phase") in _ENDED for pod in pods)
+        return key in self._going_on and any((pod.get("status") or {}).get("phase") in POD_ENDED for pod in pods)
 
     def size(self, key: JobKey) -> int:
         """How many children are known of the job."""
