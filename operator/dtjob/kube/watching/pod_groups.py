@@ -8,7 +8,6 @@ import asyncio
 import logging
 from collections.abc import Sequence
 
-from dtjob.api.job import KIND
 from dtjob.api.spec.scheduling import GangProvider
 from dtjob.controller.cluster import ClusterError, JobKey
 from dtjob.controller.pace.workqueue import WorkQueue
@@ -75,8 +74,6 @@ def kinds_in_use(store: Store, defaults: Defaults) -> list[str]:
 
 def _kind(job: Manifest, defaults: Defaults) -> str | None:
     """The kind of PodGroup of a job as stored, which this version need not be able to read."""
-    if job["kind"] != KIND:
-        return None
     scheduling = job["spec"].get("scheduling")
     gang = scheduling.get("gang") if isinstance(scheduling, dict) else None
     if not isinstance(gang, dict):

@@ -26,11 +26,8 @@ LOOK_EVERY_SECONDS = 5.0
 class Workloads:
     """Keeps the store's Workloads up to date, and tells it whether there is Kueue."""
 
-    def __init__(
-        self, kube: Kube, store: Store, queue: WorkQueue[JobKey], namespaces: Sequence[str], every: float | None = None
-    ) -> None:
+    def __init__(self, kube: Kube, store: Store, queue: WorkQueue[JobKey], namespaces: Sequence[str]) -> None:
         self._kube, self._store, self._queue = kube, store, queue
-        self._every = LOOK_EVERY_SECONDS if every is None else every
         self._informer = Informer(kube, kueue.KIND, store, queue, namespaces)
         store.kueue = Kueue.UNKNOWN
 
@@ -58,7 +55,7 @@ class Workloads:
                     await self._informer.watch()
             except ClusterError as error:
                 logger.warning("Workloads: %s; listing them again", error)
-            await asyncio.sleep(self._every)
+            await asyncio.sleep(LOOK_EVERY_SECONDS)
 
     def _found(self, state: Kueue) -> None:
         """Take in whether there is Kueue: what queued jobs say changes with it."""
