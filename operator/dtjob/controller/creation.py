@@ -248,7 +248,8 @@ class Creation:
         if "deletionTimestamp" in found["metadata"] or is_of_an_earlier_job(wanted, found):
             message = f"an earlier {create.kind} {create.name} is still being deleted"
             raise Held(message, blocker=found["metadata"]["uid"])
-        if not is_ours(wanted, found):
+        # The same owner's is what this create would have made: a pod's name says which attempt it is.
+        if labels.controller_uid(found) != labels.controller_uid(wanted):
             message = f"{create.kind} {create.name} exists and is not this job's; delete it or rename the job"
             raise Held(message, lasts=True)
         try:
@@ -364,12 +365,6 @@ def is_of_an_earlier_job(wanted: Manifest, existing: Manifest) -> bool:
     owner = labels.controller_uid(existing)
     ours_once = labels.of(existing).get(labels.JOB_UID) == owner
     return same_name and ours_once and owner not in (None, labels.controller_uid(wanted))
-
-
-def is_ours(wanted: Manifest, existing: Manifest) -> bool:
-    """Whether an object that was there already is the one that this create would have made: the same owner's, as a
-    pod's name says which attempt it is."""
-    return labels.controller_uid(existing) == labels.controller_uid(wanted)
 
 
 def lost_labels(wanted: Manifest, existing: Manifest) -> dict[str, str]:

@@ -3,17 +3,20 @@
 
 import gc
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from dtjob.api.status.attempts import Attempts
+from dtjob.controller.pace.repair_limit import AT_ONCE
 from dtjob.controller.store import TOMBSTONES, Memory, Store
 from dtjob.objects import drift, labels, shared
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.seen.children import Silence, view_tasks
 from dtjob.plan.seen.pod_facts import ObservedPod
 from tests.unit.operator import builders
+from tests.unit.operator.builders import NOW
 from tests.unit.operator.simulation.operator import job_manifest
 
 KEY = ("default", "digits")
@@ -309,6 +312,8 @@ def remembering() -> Store:
     memory = store.memory(KEY)
     memory.made_for, memory.progress_refused = "first", "progress.step: no integer"
     memory.holds.hold("Pod/digits-chief-0-0", 0.0)
+    for _ in range(AT_ONCE):
+        memory.repairs.note("first", NOW)
     return store
 
 
@@ -328,7 +333,9 @@ def test_the_memory_of_a_job_is_dropped_at_once(how: str) -> None:
         store.apply(job("second", 12))
     else:
         store.forget(KEY)
-    assert store.memory(KEY) == Memory(holds=store.memory(KEY).holds, summary=store.memory(KEY).summary)
+    memory = store.memory(KEY)
+    assert memory == Memory(holds=memory.holds, repairs=memory.repairs, summary=memory.summary)
+    assert memory.repairs.wait("first", NOW) == timedelta()
     assert store.memory(KEY).holds.next_try(0.0) is None
     assert store.memory(KEY).summary.events() == []
 
