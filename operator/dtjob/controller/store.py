@@ -120,7 +120,9 @@ class Store:
 
     def memory(self, key: JobKey) -> Memory:
         """What is remembered of the job, to be added to."""
-        return self._memories.setdefault(key, Memory())
+        if (memory := self._memories.get(key)) is None:
+            memory = self._memories[key] = Memory()
+        return memory
 
     def apply(self, manifest: Manifest) -> JobKey | None:
         """Take in an object, unless what is known under its name is as new, or it is known to be gone.
