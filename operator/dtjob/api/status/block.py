@@ -39,12 +39,18 @@ class StatusBlock(Described):
 
     __hash__ = None  # type: ignore[assignment]  # some blocks hold mappings
 
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
+        """The block itself. Else pydantic would copy the default of each field that is a block, at every reading."""
+        return self
+
     def but(self, **changes: Any) -> Self:
         """A copy with these fields changed. The values are not validated: whoever decides them has the right types."""
-        unknown = changes.keys() - type(self).model_fields.keys()
+        unknown = changes.keys() - type(self).__pydantic_fields__.keys()
         if unknown:
             raise TypeError(f"{type(self).__name__} has no field {', '.join(sorted(unknown))}")
-        return self.model_copy(update=changes)
+        copied = self.__copy__()
+        copied.__dict__.update(changes)
+        return copied
 
     def to_json(self) -> dict[str, Any]:
         """The block as it is written. What has its default is left out."""
