@@ -50,14 +50,12 @@ async def read_status(
         raise NoStatus("ConnectTimeout", f"no connection within {connect_seconds:g} s") from None
     except TimeoutError:
         raise NoStatus("NoAnswer", f"connected, but no answer within {answer_seconds:g} s") from None
-    except (aiohttp.ClientConnectorError, aiohttp.InvalidURL) as error:
+    except (aiohttp.ClientConnectorError, ValueError) as error:  # ValueError: an address or port that is none
         raise _no_connection(error) from None
     except (aiohttp.ClientResponseError, aiohttp.ClientPayloadError, aiohttp.ServerDisconnectedError):
         raise NoStatus("BadAnswer", "what answered does not speak HTTP") from None
     except (aiohttp.ClientError, OSError) as error:
         raise NoStatus("NoAnswer", f"connected, but the connection broke: {error}") from None
-    except ValueError as error:  # an address or port that is none
-        raise _no_connection(error) from None
 
 
 def _session(limits: aiohttp.ClientTimeout) -> aiohttp.ClientSession:
