@@ -27,7 +27,6 @@ from dtjob.plan.actions import Create, Repair
 from dtjob.plan.seen.children import deleting
 from dtjob.plan.seen.workload import Workload
 
-Item = TypeVar("Item")
 Made = TypeVar("Made", bound="Create | Repair")
 Make = Create | Repair
 """An object that is to be as its manifest says."""
@@ -318,11 +317,11 @@ def in_groups(makes: Sequence[Make]) -> tuple[list[Create], dict[str, list[Creat
     return needed, roles, alone
 
 
-def batches(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
-    """The items in batches of 1, 2, 4, …"""
+def batches(pods: Sequence[Create]) -> Iterator[Sequence[Create]]:
+    """The pods in batches of 1, 2, 4, …"""
     first, size = 0, 1
-    while first < len(items):
-        yield items[first : first + size]
+    while first < len(pods):
+        yield pods[first : first + size]
         first, size = first + size, 2 * size
 
 

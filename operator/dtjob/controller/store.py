@@ -132,7 +132,7 @@ class Store:
         """
         gone_at = self._deleted.get(manifest["metadata"]["uid"])
         # A pod whose label was removed has gone from the watch only, and may come back with a newer version.
-        if gone_at is not None and _version(manifest) <= gone_at:
+        if gone_at is not None and version_of(manifest) <= gone_at:
             return None
         if manifest["kind"] == KIND:
             manifest = shallow(manifest)
@@ -141,7 +141,7 @@ class Store:
             return None
         shelf, name, key = place
         known = shelf.get(name)
-        if known is not None and _version(known) >= _version(manifest):
+        if known is not None and version_of(known) >= version_of(manifest):
             return None
         manifest = kept(manifest)
         if manifest["kind"] == "Pod":
@@ -163,7 +163,7 @@ class Store:
         """Take in that an object is gone, since `version` (None: its own). A later one of the same name stays, and so
         does what is known of the object itself since then: its label may be back before this is heard of."""
         uid = manifest["metadata"]["uid"]
-        gone_at = max(_version(manifest) if version is None else version, self._deleted.get(uid, -1))
+        gone_at = max(version_of(manifest) if version is None else version, self._deleted.get(uid, -1))
         self._deleted[uid] = gone_at
         while len(self._deleted) > TOMBSTONES:
             self._deleted.popitem(last=False)
@@ -172,7 +172,7 @@ class Store:
             return None
         shelf, name, key = place
         known = shelf.get(name)
-        if known is None or known["metadata"]["uid"] != manifest["metadata"]["uid"] or _version(known) > gone_at:
+        if known is None or known["metadata"]["uid"] != manifest["metadata"]["uid"] or version_of(known) > gone_at:
             self._tidy(key)
             return None
         del shelf[name]
@@ -196,7 +196,7 @@ class Store:
             for key, manifest in known
             if namespace in (None, key[0])
             and manifest["metadata"]["uid"] not in present
-            and _version(manifest) <= list_version
+            and version_of(manifest) <= list_version
         ]
         return {key for manifest in gone if (key := self.remove(manifest, list_version)) is not None}
 
@@ -299,6 +299,6 @@ def _is_news_to_nobody(known: Manifest, manifest: Manifest) -> bool:
     return old == new and {**known, "metadata": None} == {**manifest, "metadata": None}
 
 
-def _version(manifest: Manifest) -> int:
-    # Comparable for these kinds: all come from etcd's one revision counter (KEP-5504 makes that official).
+def version_of(manifest: Manifest) -> int:
+    """The version of an object, to compare with others: all are of etcd's one revision counter (KEP-5504)."""
     return int(manifest["metadata"]["resourceVersion"])

@@ -15,7 +15,7 @@ from dtjob.controller.cluster import ClusterError, JobKey
 from dtjob.controller.pace.backoff import Backoff
 from dtjob.controller.pace.pace import SETTLE_SECONDS, gather_seconds
 from dtjob.controller.pace.workqueue import WorkQueue
-from dtjob.controller.store import Store
+from dtjob.controller.store import Store, version_of
 from dtjob.kube.api_error import ApiError, NotServed
 from dtjob.kube.calls.client import Kube
 from dtjob.objects import kueue, labels
@@ -90,7 +90,7 @@ class Informer:
                 if version is None:
                     version = await self._list(namespace)
                 async for happened, found in self._kube.watch(self.kind, namespace, self._selector, version):
-                    version, failures, logged = _version(found), 0, ""
+                    version, failures, logged = version_of(found), 0, ""
                     if happened != BOOKMARK:
                         take_in(self._store, self._queue, happened, found)
                 await asyncio.sleep(RECONNECT_SECONDS)
@@ -163,7 +163,3 @@ def _is_urgent(manifest: Manifest) -> bool:
 def _is_forbidden(error: BaseException) -> bool:
     """Whether the operator may not read a namespace. (404 means that no namespace has such a kind.)"""
     return isinstance(error, ApiError) and error.code == 403
-
-
-def _version(manifest: Manifest) -> int:
-    return int(manifest["metadata"]["resourceVersion"])
