@@ -32,9 +32,7 @@ def shallow(job: Manifest) -> Manifest:
 def deeper_than(value: Any, levels: int) -> bool:
     """Whether objects and lists are nested in it more than so many levels deep; found without recursion."""
     layer = [value] if isinstance(value, (dict, list)) else []
-    for _ in range(levels):
+    while layer and levels:
         inner = (more for one in layer for more in (one.values() if isinstance(one, dict) else one))
-        layer = [one for one in inner if isinstance(one, (dict, list))]
-        if not layer:
-            return False
-    return True
+        layer, levels = [one for one in inner if isinstance(one, (dict, list))], levels - 1
+    return bool(layer)
