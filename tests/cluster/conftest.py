@@ -131,7 +131,7 @@ def operator(
         yield process
         if process.running():
             process.kill()
-    print(process.log.read_text())  # pytest shows it with a failure only
+    _show(process.log.read_text())
 
 
 @pytest.fixture(scope="session")
@@ -163,7 +163,14 @@ def shared_operator(operator_of_all: OperatorProcess, api: Api, namespace: str) 
     yield operator_of_all
     for job in api.list("dtjobs", namespace):
         api.delete("dtjobs", namespace, job["metadata"]["name"])
-    print(operator_of_all.log.read_bytes()[begun:].decode())
+    _show(operator_of_all.log.read_bytes()[begun:].decode())
+
+
+def _show(log: str) -> None:
+    """Print what an operator logged during a test, which pytest shows with a failure only; fail if it met a bug of
+    ours. It goes on after one, so that the test itself may pass."""
+    print(log)
+    assert "a bug in dtjob" not in log
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@
 Of each object only what is read is held (`controller/stored_fields.py`), whoever brings it.
 """
 
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -79,7 +79,7 @@ class Store:
     def __init__(self) -> None:
         self._jobs: dict[JobKey, Manifest] = {}
         self._children: dict[JobKey, dict[tuple[str, str], Manifest]] = {}
-        self._memories: dict[JobKey, Memory] = {}
+        self._memories = defaultdict[JobKey, Memory](Memory)
         self._deleted: OrderedDict[str, int] = OrderedDict()  # uid to the version at which it was gone
         self._going_on: set[JobKey] = set()
         self.kueue = Kueue.IGNORED
@@ -120,9 +120,7 @@ class Store:
 
     def memory(self, key: JobKey) -> Memory:
         """What is remembered of the job, to be added to."""
-        if (memory := self._memories.get(key)) is None:
-            memory = self._memories[key] = Memory()
-        return memory
+        return self._memories[key]
 
     def apply(self, manifest: Manifest) -> JobKey | None:
         """Take in an object, unless what is known under its name is as new, or it is known to be gone.

@@ -40,7 +40,7 @@ class StatusBlock(Described):
     __hash__ = None  # type: ignore[assignment]  # some blocks hold mappings
 
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
-        """The block itself. Else pydantic would copy the default of each field that is a block, at every reading."""
+        """The block itself, as it is never changed: pydantic copies a default that has no hash for each model."""
         return self
 
     def but(self, **changes: Any) -> Self:

@@ -108,7 +108,7 @@ class Status(StatusBlock):
     @property
     def has_memory(self) -> bool:
         """Whether the operator remembers anything: a job of which it does not is new, or has lost it."""
-        return self.internal != Internal()
+        return self.internal != _NO_MEMORY
 
     @property
     def ended(self) -> bool:
@@ -128,6 +128,9 @@ class Status(StatusBlock):
     def went_on_after(self, moment: datetime) -> bool:
         """Whether the job was suspended after this moment, and is active again."""
         return self.active is not None and self.active.went_on_after(moment)
+
+
+_NO_MEMORY = Internal()
 
 
 def _without(stored: Any, error: ValidationError) -> dict[str, Any]:

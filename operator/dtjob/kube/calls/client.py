@@ -91,7 +91,10 @@ class Kube:
             raise
 
     async def delete(self, kind: str, namespace: str, name: str, uid: str, version: str = "") -> Manifest | None:
-        """DELETE with a precondition of the uid, and of the version where there is one."""
+        """DELETE with a precondition of the uid, and of the version where there is one.
+
+        Returns a pod as it is stored while it ends, and None for what is gone. If a pod goes during the call, the API
+        server answers with the pod that it would have stored, which has no resourceVersion."""
         body = {
             "kind": "DeleteOptions",
             "apiVersion": "v1",
@@ -110,7 +113,8 @@ class Kube:
             if error.code not in (404, 409):
                 raise
             return None
-        return typed(kind, stored) if kind == "Pod" and stored.get("kind") == kind else None
+        ends = kind == stored.get("kind") == "Pod" and "resourceVersion" in stored["metadata"]
+        return typed(kind, stored) if ends else None
 
     async def relabel(self, namespace: str, name: str, uid: str, labels: Mapping[str, str | None]) -> Manifest | None:
         """Patch the labels; because of the uid in the patch not those of another pod of this name."""

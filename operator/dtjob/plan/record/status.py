@@ -64,11 +64,11 @@ def set_condition(
     if old is None:
         made = Condition(type=type_, last_transition_time=whole(now), **changes)
         return status.but(conditions=(*status.conditions, made))
+    if all(getattr(old, name) == value for name, value in changes.items()):
+        return status
     if old.status != changes["status"]:
         changes["last_transition_time"] = whole(now)
     said = old.but(**changes)
-    if said == old:
-        return status
     return status.but(conditions=tuple(said if one is old else one for one in status.conditions))
 
 

@@ -23,6 +23,7 @@ from dtjob.plan.seen.children import Children
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW
 
+SCHEMA = status_schema()
 LARGEST = 192 * 1024
 """Bytes. An object's annotations can hold 256 KiB, and fields are only ever added."""
 
@@ -129,7 +130,7 @@ def parts(schema: dict[str, Any], path: str = "status") -> Iterator[tuple[str, d
 
 
 def test_every_field_is_described_in_short_sentences() -> None:
-    said = {path: part.get("description", "") for path, part in parts(status_schema()) if not path.endswith("[]")}
+    said = {path: part.get("description", "") for path, part in parts(SCHEMA) if not path.endswith("[]")}
     assert [path for path, text in said.items() if not text.endswith(".")] == []
     sentences = [(path, one) for path, text in said.items() for one in re.split(r"(?<=[.])\s+", text)]
     assert [(path, one) for path, one in sentences if len(one.split()) > 25] == []
@@ -137,7 +138,7 @@ def test_every_field_is_described_in_short_sentences() -> None:
 
 def test_values_have_limits_and_formats() -> None:
     """An API server's rules over them cost what the longest costs, and no reader is surprised."""
-    for path, part in parts(status_schema()):
+    for path, part in parts(SCHEMA):
         match part["type"]:
             case "string":
                 assert "maxLength" in part or "enum" in part or part.get("format") == "date-time", path
@@ -150,11 +151,11 @@ def test_values_have_limits_and_formats() -> None:
 
 
 def test_the_status_schema_has_no_defaults_and_no_fractional_numbers() -> None:
-    assert [path for path, part in parts(status_schema()) if "default" in part or part["type"] == "number"] == []
+    assert [path for path, part in parts(SCHEMA) if "default" in part or part["type"] == "number"] == []
 
 
 def test_the_schema_does_not_describe_the_internal_status() -> None:
-    internal = status_schema()["properties"]["internal"]
+    internal = SCHEMA["properties"]["internal"]
     assert (internal["type"], internal[PRESERVE], "properties" in internal) == ("object", True, False)
 
 
@@ -200,7 +201,7 @@ def test_the_schema_describes_and_accepts_every_status_that_plans_write() -> Non
         "internal",
     }
     assert {one["phase"] for one in written} >= {"Pending", "Running", "Restarting", "Succeeded"}
-    assert [complaints(one, status_schema()) for one in written] == [[] for _ in written]
+    assert [complaints(one, SCHEMA) for one in written] == [[] for _ in written]
 
 
 ODD = (
@@ -236,7 +237,7 @@ def test_an_api_server_accepts_the_status_whatever_a_report_says(field: str) -> 
         report = {**REPORT, field: odd}
         made = plan(job, Children(pods, {"chief-0": report, "evaluator-0": report}), NOW).status
         assert made is not None
-        assert complaints(json.loads(json.dumps(made, allow_nan=False)), status_schema()) == [], odd
+        assert complaints(json.loads(json.dumps(made, allow_nan=False)), SCHEMA) == [], odd
 
 
 def test_every_block_takes_more_than_is_described() -> None:
@@ -248,11 +249,11 @@ def test_every_block_takes_more_than_is_described() -> None:
         kept = schema.get(PRESERVE) or further is not None or schema["type"] != "object"
         return [*([] if kept else [schema]), *(each for part in parts if part for each in closed(part))]
 
-    assert closed(status_schema()) == []
+    assert closed(SCHEMA) == []
 
 
 def test_conditions_are_merged_by_their_type() -> None:
-    conditions = status_schema()["properties"]["conditions"]
+    conditions = SCHEMA["properties"]["conditions"]
     assert (conditions["x-kubernetes-list-type"], conditions["x-kubernetes-list-map-keys"]) == ("map", ["type"])
     assert conditions["items"]["required"] == ["type", "status", "reason", "message", "lastTransitionTime"]
 

@@ -82,6 +82,24 @@ async def test_objects_are_served_if_their_version_of_the_api_lists_them(plural:
         assert await kube.serves("scheduling.k8s.io/v1alpha2", plural) is False
 
 
+@pytest.mark.parametrize(
+    ("answered", "ends"),
+    [
+        ({"kind": "Pod", "metadata": {"name": "digits-chief-0-0", "resourceVersion": "7"}}, True),
+        ({"kind": "Pod", "metadata": {"name": "digits-chief-0-0"}}, False),
+        ({"kind": "Status", "metadata": {}, "status": "Success"}, False),
+    ],
+    ids=["it ends", "it went during the call", "it is gone"],
+)
+async def test_a_deleted_pod_is_returned_only_while_it_is_stored(answered: dict[str, Any], ends: bool) -> None:
+    async def answer(_: web.Request) -> web.Response:
+        return web.json_response(answered)
+
+    async with asking(answer) as kube:
+        stored = await kube.delete("Pod", "default", "digits-chief-0-0", "uid")
+    assert (stored is not None) is ends
+
+
 @pytest.mark.parametrize(("said", "seconds"), [({"Retry-After": "7"}, 7), ({"Retry-After": "Mon"}, 0), ({}, 0)])
 async def test_an_error_says_when_to_ask_again(said: dict[str, str], seconds: float) -> None:
     """As API Priority and Fairness does, in plain text, where an API server has too much to do."""

@@ -102,6 +102,7 @@ _NAMES = (
     "checkpoint",
     "evaluation",
 )
+_SCHEMA = status_schema()["properties"]
 _REPORTS = st.dictionaries(st.sampled_from((*_NAMES, "resume", "model")), _VALUES)
 
 
@@ -127,6 +128,5 @@ def test_no_report_makes_a_status_that_is_refused(chief: dict[str, Any], evaluat
     assert status is not None
     text = json.dumps(status, allow_nan=False)
     assert len(text) < 200_000
-    schema = status_schema()["properties"]
     for name in ("progress", "checkpoint", "evaluation"):
-        assert fits(status.get(name, {}), schema[name]), status[name]
+        assert fits(status.get(name, {}), _SCHEMA[name]), status[name]
