@@ -19,6 +19,7 @@ from dtjob.objects import labels, topology
 from dtjob.objects.pod.pod import pod
 from dtjob.plan.seen import children
 from dtjob.plan.seen.children import PodState
+from dtjob.plan.seen.pod_facts import facts_of
 from tests.unit.operator.builders import NOW, job
 
 SLEEP = "import time; time.sleep(600)"
@@ -77,10 +78,10 @@ async def world(tmp_path):
 
 async def test_a_pod_runs_and_its_end_is_seen_at_once(world):
     stored = await world.cluster.create(world.pod("print('hello'); raise SystemExit(3)"))
-    assert children.container_status(stored)["state"].keys() == {"running"}
+    assert facts_of(stored).container["state"].keys() == {"running"}
     name = stored["metadata"]["name"]
-    await world.until(lambda: children.terminated(world.stored(name)))
-    end = children.terminated(world.stored(name))
+    await world.until(lambda: facts_of(world.stored(name)).end)
+    end = facts_of(world.stored(name)).end
     assert (end["exitCode"], end["message"]) == (3, "hello")
     assert name not in world.cluster.running()
 
@@ -89,8 +90,8 @@ async def test_a_kill_is_a_signal(world):
     stored = await world.cluster.create(world.pod(SLEEP))
     name = stored["metadata"]["name"]
     os.kill(world.cluster.running()[name], signal.SIGKILL)
-    await world.until(lambda: children.terminated(world.stored(name)))
-    assert children.terminated(world.stored(name))["signal"] == signal.SIGKILL
+    await world.until(lambda: facts_of(world.stored(name)).end)
+    assert facts_of(world.stored(name)).end["signal"] == signal.SIGKILL
     assert children.state_of(world.stored(name), NOW) is PodState.FAILED
 
 
@@ -99,7 +100,7 @@ async def test_children_of_a_killed_process_end_with_it(world):
     name = stored["metadata"]["name"]
     child = int(await world.output(name))
     os.kill(world.cluster.running()[name], signal.SIGKILL)
-    await world.until(lambda: children.terminated(world.stored(name)))
+    await world.until(lambda: facts_of(world.stored(name)).end)
     assert child not in leftovers.find({"DTJOB_UID": world.job.metadata.uid})
 
 
@@ -122,7 +123,7 @@ async def test_a_process_that_does_not_end_is_killed_after_its_grace(world):
     await world.output(name)
     await world.cluster.delete("Pod", "default", name, stored["metadata"]["uid"])
     await world.until(lambda: world.stored(name) is None)
-    ends = [children.terminated(item) for _, item in world.seen if item["kind"] == "Pod"]
+    ends = [facts_of(item).end for _, item in world.seen if item["kind"] == "Pod"]
     assert any(end and end.get("signal") == signal.SIGKILL for end in ends)
 
 
@@ -173,5 +174,5 @@ async def test_stop_kills_at_once_where_asked(world):
 async def test_a_program_that_is_not_there_is_refused_by_its_exit(world):
     stored = await world.cluster.create(world.pod("import no_such_module"))
     name = stored["metadata"]["name"]
-    await world.until(lambda: children.terminated(world.stored(name)))
-    assert "No module named 'no_such_module'" in children.terminated(world.stored(name))["message"]
+    await world.until(lambda: facts_of(world.stored(name)).end)
+    assert "No module named 'no_such_module'" in facts_of(world.stored(name)).end["message"]

@@ -15,14 +15,13 @@ from tests.unit.reasons import Call, NotNamedHere, calls
 from tools.reference.conditions import CONDITIONS, PHASES, REASONS_OF_PHASES
 from tools.reference.events import EVENTS
 
-REASON_OF_A_PHASE = {"PhaseStatus": 1, "set_phase": 2, "Pause": 0, "replace": "reason", "GiveUp": 2, "Overdue": 0}
+REASON_OF_A_PHASE = {"PhaseStatus": 1, "set_phase": 2, "Pause": 0, "replace": "reason", "GiveUp": 2}
 """Who is given the reason of a phase, and as which argument."""
 PHASE_AT = {"PhaseStatus": 0, "set_phase": 1}
-PHASE_OF = {"Pause": Phase.SUSPENDED, "replace": Phase.SUSPENDED, "GiveUp": Phase.FAILED, "Overdue": Phase.FAILED}
+PHASE_OF = {"Pause": Phase.SUSPENDED, "replace": Phase.SUSPENDED, "GiveUp": Phase.FAILED}
 PASSED_ON = {
     "phase.py: _cause_word(status)",  # a cause, or the name of the phase
-    "ending.py: decision.reason",  # GiveUp
-    "ending.py: late.reason",  # Overdue
+    "ending.py: end.reason",  # GiveUp
     "phase.py: *current_phase(situation)",  # PhaseStatus
     "suspension.py: pause.reason",  # Pause
     "status.py: *words",  # set_phase, asked below
@@ -42,7 +41,7 @@ OF_ONE_CONDITION = {
 EVENTS_PASSED_ON = {
     "event.py: event.type", "event.py: event.reason",  # the same event, shorter
     "draft.py: type_", "draft.py: reason",  # draft.add_event
-    "ending.py: late.reason",  # Overdue
+    "ending.py: end.reason",  # GiveUp
 }  # fmt: skip
 
 

@@ -29,18 +29,11 @@ async def look_up(cluster: Cluster, slots: Slots, job: Job, children: Children, 
         async with slots.of(key, f"Get {kind}"):
             return await cluster.get(kind, namespace if kind in (*kueue.NAMESPACED, "Pod") else None, name)
 
-    wanted = (*(("Pod", name) for name in unread.pods), *unread.objects)
-    found = dict(zip(wanted, await _answers([ask(*one) for one in wanted]), strict=True))
-    pods = {name: found.pop(("Pod", name)) for name in unread.pods}
-    # A pod of which the plan finds no task would be asked for without end.
-    ours = {name: pod for name, pod in pods.items() if pod is not None and _is_ours(job, pod)}
+    answers = zip(unread.objects, await _answers([ask(*one) for one in unread.objects]), strict=True)
+    found = {(kind, name): one if kind != "Pod" or _is_ours(job, one) else None for (kind, name), one in answers}
+    ours = [one for (kind, _), one in found.items() if kind == "Pod" and one is not None]
     # By name, as the store has them: an object that it has under one of these is not ours.
-    return replace(
-        children,
-        objects=(*children.objects, *ours.values()),
-        gone=children.gone | (pods.keys() - ours.keys()),
-        read={**children.read, **found},
-    )
+    return replace(children, objects=(*children.objects, *ours), read={**children.read, **found})
 
 
 async def _answers(asked: Sequence[Coroutine[Any, Any, Manifest | None]]) -> list[Manifest | None]:
@@ -53,6 +46,8 @@ async def _answers(asked: Sequence[Coroutine[Any, Any, Manifest | None]]) -> lis
             task.cancel()
 
 
-def _is_ours(job: Job, pod: Manifest) -> bool:
+def _is_ours(job: Job, pod: Manifest | None) -> bool:
+    if pod is None:
+        return False
     facts = facts_of(pod)
     return facts.controller == job.metadata.uid and facts.task_id is not None

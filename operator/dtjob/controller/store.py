@@ -145,7 +145,7 @@ class Store:
         if manifest["kind"] == "Pod":
             manifest = ObservedPod(manifest)
         if isinstance(known, ObservedPod):
-            known.forget_view()
+            known.view = None
         if known is not None and _is_news_to_nobody(known, manifest):
             shelf[name] = manifest
             return None
@@ -175,7 +175,7 @@ class Store:
             return None
         del shelf[name]
         if isinstance(known, ObservedPod):
-            known.forget_view()
+            known.view = None
         if manifest["kind"] == KIND:
             self.forget(key)
             self._going_on.discard(key)

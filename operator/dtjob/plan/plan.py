@@ -24,13 +24,12 @@ from dtjob.plan.elastic.resize import begin, end_group, is_over, look_for_room, 
 from dtjob.plan.elastic.room import at_rest, elastic_changes_at, note_room, resize_due
 from dtjob.plan.failure.budget import note_end, only_the_end_differs
 from dtjob.plan.failure.crashes import note_crashes
-from dtjob.plan.failure.decisions import GiveUp, TrainingDecision, Wait, replaced
+from dtjob.plan.failure.decisions import GiveUp, TrainingDecision, Wait, replaced, write_ahead
 from dtjob.plan.failure.lost_peers import explain
 from dtjob.plan.failure.restart import end_over, failures, restart_evaluator, restart_training
 from dtjob.plan.failure.same_mistake import note_first_step
-from dtjob.plan.failure.write_ahead import write_ahead
 from dtjob.plan.lifetime.deadlines import deadlines, overdue
-from dtjob.plan.lifetime.ending import after_the_end, end_by_deadline, end_by_failure
+from dtjob.plan.lifetime.ending import after_the_end, fail
 from dtjob.plan.lifetime.last_evaluation import leave_the_chief
 from dtjob.plan.lifetime.phase import keep_image, note_phase, wait_for_image
 from dtjob.plan.lifetime.success import succeed, succeeded
@@ -41,7 +40,8 @@ from dtjob.plan.pods.gang import note_gang, release_gang, release_outgrown
 from dtjob.plan.pods.one_chief import find_earlier_chiefs, find_vanished
 from dtjob.plan.queueing.queueing import queueing
 from dtjob.plan.queueing.remote import keep_workload
-from dtjob.plan.seen.children import Children, lost_at
+from dtjob.plan.seen.children import Children
+from dtjob.plan.seen.pod_facts import facts_of
 from dtjob.plan.seen.progress import next_write, only_progress_differs
 from dtjob.plan.seen.situation import Situation
 from dtjob.plan.urgency import only_counts
@@ -82,7 +82,7 @@ def _decide(draft: Draft, not_admitted: Pause | None) -> None:
     go_on(draft)
     if lacks_image(draft.situation.group_job, draft.situation.defaults):
         if late := overdue(draft.situation):
-            end_by_deadline(draft, late)
+            fail(draft, late)
         else:
             wait_for_image(draft)
         return
@@ -93,7 +93,7 @@ def _decide(draft: Draft, not_admitted: Pause | None) -> None:
         return
     find_vanished(draft.situation)
     if late := overdue(draft.situation):
-        end_by_deadline(draft, late)
+        fail(draft, late)
         return
     _train(draft)
 
@@ -101,21 +101,21 @@ def _decide(draft: Draft, not_admitted: Pause | None) -> None:
 def _train(draft: Draft) -> None:
     """Decide about a job that is to train: restart what failed, change the size of its group, make what is missing."""
     training: TrainingDecision = None
-    if not _is_resizing(draft):
+    if draft.situation.resizing is None:
         training = _restart_what_failed(draft)
         if isinstance(training, GiveUp):
-            end_by_failure(draft, training)
+            fail(draft, training)
             return
         note_room(draft)
-        if training is None and (change := resize_due(draft.situation)):
-            begin(draft, change)
-    if _is_resizing(draft):
+        if training is None and (due := resize_due(draft.situation)):
+            begin(draft, due)
+    if (change := draft.situation.resizing) is not None:
         if not is_over(draft.situation):
-            end_group(draft)
+            end_group(draft, change)
             draft.do((*release_outgrown(draft.situation), *look_for_room(draft.situation)))
             _look_again_in_time(draft)
             return
-        start_group(draft)
+        start_group(draft, change)
     _make_what_is_missing(draft)
     note_phase(draft, settles=isinstance(training, Wait) and training.over is None)
     say_reachability(draft)
@@ -131,11 +131,6 @@ def _note_what_is_observed(draft: Draft) -> None:
     note_crashes(draft)
     note_restored(draft)
     note_first_step(draft)
-
-
-def _is_resizing(draft: Draft) -> bool:
-    """Whether the group is to end for one with another number of workers."""
-    return draft.status.workers is not None and draft.status.workers.resizing is not None
 
 
 def _restart_what_failed(draft: Draft) -> TrainingDecision:
@@ -167,7 +162,7 @@ def _look_again_in_time(draft: Draft) -> None:
     """Note the moments at which a plan can change though nothing happened."""
     situation, incident = draft.situation, draft.status.internal.incident
     draft.look_again(incident.not_before if incident else None)
-    draft.look_again(*(lost_at(pod) for view in situation.views for pod in view.pods))
+    draft.look_again(*(facts_of(pod).lost_at for view in situation.views for pod in view.pods))
     draft.look_again(*deadlines(situation), *elastic_changes_at(situation))
 
 

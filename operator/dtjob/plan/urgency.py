@@ -43,16 +43,11 @@ def only_counts(status: Status, written: Status, slow_start: str = "") -> bool:
     All of that can be read from the pods again: an operator that begins anew before it is written finds the same. Not
     so who has done its part: a pod that has ended may go at any moment, and without a word about it would be made
     again, training with it."""
-    if _is_needed(status, written):
+    done = (id_ for id_, attempt in status.internal.finished.items() if written.internal.finished.get(id_) != attempt)
+    if any(not status.ended or id_.startswith(Role.EVALUATOR.value) for id_ in done):  # it would need another pod
         return False
     if written.phase is None:
         return status.phase is Phase.PENDING and status.message in ("", slow_start)
     counts = {name: getattr(written, name) for name in ("ready", "replica_statuses")}
     remembered = {name: getattr(written.internal, name) for name in ("finished", "all_created")}
     return status != written and status.but(**counts).remembering(**remembered) == written
-
-
-def _is_needed(status: Status, written: Status) -> bool:
-    """Whether somebody has done its part, of whom the job would need another pod."""
-    done = (id_ for id_, attempt in status.internal.finished.items() if written.internal.finished.get(id_) != attempt)
-    return any(not status.ended or id_.startswith(Role.EVALUATOR.value) for id_ in done)

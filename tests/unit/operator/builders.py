@@ -199,7 +199,7 @@ def rejected(reason: str = "OutOfcpu") -> dict[str, Any]:
 
 def views(job: Job, *pods: Manifest, now: datetime = NOW) -> tuple[TaskView, ...]:
     """The job's tasks with these pods, at the attempts of its status."""
-    return view_tasks(job, Children(tuple(pods)), Status.read(job.status).internal.attempts, now)
+    return view_tasks(job, Children(tuple(pods)), Status.read(job.status).internal, now)
 
 
 def draft(job: Job, *pods: Manifest, now: datetime = NOW, **status: Any) -> Draft:
@@ -248,8 +248,13 @@ def all_pods(job: Job, status: dict[str, Any] | None = None) -> dict[str, Manife
 def plan_answered(job: Job, children: Children, now: datetime = NOW) -> Plan:
     """The plan, where the API server knows no more pods than the watch."""
     while names := asked(job, children, now):
-        children = replace(children, gone=children.gone | set(names))
+        children = not_there(children, *names)
     return plan(job, children, now)
+
+
+def not_there(children: Children, *pods: str) -> Children:
+    """The same, where the API server was asked for these pods and has none of them."""
+    return replace(children, read={**children.read, **{("Pod", name): None for name in pods}})
 
 
 def asked(job: Job, children: Children, now: datetime = NOW) -> tuple[Any, ...]:
@@ -257,7 +262,7 @@ def asked(job: Job, children: Children, now: datetime = NOW) -> tuple[Any, ...]:
     try:
         plan(job, children, now)
     except Unread as unread:
-        return (*unread.pods, *unread.objects)
+        return tuple(name if kind == "Pod" else (kind, name) for kind, name in unread.objects)
     return ()
 
 

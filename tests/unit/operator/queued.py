@@ -100,8 +100,9 @@ class Story:
             try:
                 return plan(self.job, children, now, NO_DEFAULTS)
             except Unread as unread:
-                read = {**children.read, **{key: self.there.get(key) or self._stored(*key) for key in unread.objects}}
-                children = replace(children, gone=children.gone | set(unread.pods), read=read)
+                asked = {key: self.there.get(key) or self._stored(*key) for key in unread.objects if key[0] != "Pod"}
+                gone = {key: None for key in unread.objects if key[0] == "Pod"}
+                children = replace(children, read={**children.read, **asked, **gone})
 
     def _patch(self, action: PatchWorkload) -> None:
         found = self.there.get((kueue.KIND, action.name)) or self._stored(kueue.KIND, action.name)

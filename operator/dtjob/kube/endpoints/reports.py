@@ -26,7 +26,7 @@ from dtjob.objects import topology
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.diagnosis.reachability import unreached_reporter
 from dtjob.plan.failure.stalled import reporters
-from dtjob.plan.seen.children import Silence, container_status
+from dtjob.plan.seen.children import Silence
 from dtjob.plan.seen.pod_facts import facts_of
 from dtjob.plan.seen.report import read_report
 from dtjob.status_client import NoStatus, read_status
@@ -177,7 +177,7 @@ def _running(key: JobKey, job: Job, pods: Iterable[Manifest], wanted: Set[str]) 
 
 def _running_at(pod: Manifest) -> str | None:
     """The pod's address, None while its training container does not run."""
-    if "running" not in (container_status(pod).get("state") or {}):
+    if "running" not in (facts_of(pod).container.get("state") or {}):
         return None
     address: str | None = (pod.get("status") or {}).get("podIP")
     return address

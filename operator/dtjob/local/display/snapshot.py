@@ -11,7 +11,7 @@ from dtjob.api.status.status import Status
 from dtjob.objects import labels, topology
 from dtjob.objects.exit_codes import TOLD_TO_END
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.seen import children
+from dtjob.plan.seen.pod_facts import facts_of
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def _line(
 ) -> TaskLine:
     pid = pids.get(pod["metadata"]["name"]) if pod else None
     current = report if report.get("attempt") == attempt else {}
-    end = children.terminated(pod) if pod else None
+    end = facts_of(pod).end if pod else None
     if pod is None:
         state = "pending"
     elif end is not None:

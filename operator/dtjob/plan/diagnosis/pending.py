@@ -14,7 +14,7 @@ from dtjob import times
 from dtjob.api.spec.pod_template import TRAINING_CONTAINER
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.draft import Draft
-from dtjob.plan.seen.children import PodState, TaskView, condition_of, container_status, created_at, deleting, node_of
+from dtjob.plan.seen.children import PodState, TaskView, condition_of, created_at, deleting, node_of
 from dtjob.plan.seen.pod_facts import facts_of
 from dtjob.plan.seen.situation import Situation
 
@@ -42,7 +42,7 @@ def _harmful_wait(pod: Manifest) -> str:
     """What the first container that does not start says; init containers come first, as all others wait for them."""
     status = pod.get("status") or {}
     others = [one for one in status.get("containerStatuses") or () if one["name"] != TRAINING_CONTAINER]
-    for one in (*(status.get("initContainerStatuses") or ()), container_status(pod), *others):
+    for one in (*(status.get("initContainerStatuses") or ()), facts_of(pod).container, *others):
         waiting = (one.get("state") or {}).get("waiting") or {}
         if waiting.get("reason", "") not in HARMLESS_WAITS:
             said = _joined(waiting)

@@ -19,7 +19,8 @@ from dtjob.api.status.status import Status
 from dtjob.objects import topology
 from dtjob.plan.draft import Draft
 from dtjob.plan.record.status import RUNNING, condition, set_condition
-from dtjob.plan.seen.children import Children, PodState, Silence, TaskView, container_status, created_at
+from dtjob.plan.seen.children import Children, PodState, Silence, TaskView, created_at
+from dtjob.plan.seen.pod_facts import facts_of
 from dtjob.plan.seen.situation import Situation
 
 STATUS_REACHABLE = "StatusReachable"
@@ -145,5 +146,5 @@ def _reported_unreached(children: Children, task: str) -> Mapping[str, Any]:
 
 def _running_since(view: TaskView) -> datetime:
     assert view.pod is not None
-    started = container_status(view.pod)["state"]["running"].get("startedAt")
+    started = facts_of(view.pod).container["state"]["running"].get("startedAt")
     return times.parse(started) if started else created_at(view.pod)

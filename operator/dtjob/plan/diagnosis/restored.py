@@ -8,10 +8,8 @@ from dtjob.api.status.block import whole
 from dtjob.api.status.internal import ProcessStart
 from dtjob.api.status.progress import Restored
 from dtjob.objects.pod.keeping import keeping
-from dtjob.plan.actions import Event
 from dtjob.plan.draft import Draft
 from dtjob.plan.seen.progress import saved_checkpoint
-from dtjob.plan.seen.situation import Situation
 
 RESUMED, STARTED_OVER = "Resumed", "StartedOver"
 """Reasons of the events."""
@@ -36,7 +34,7 @@ def note_restored(draft: Draft) -> None:
     before = situation.written
     nothing_lost = not step and before.checkpoint_step < 0 and not before.step
     if not nothing_lost:
-        draft.events.append(_event(situation, step, before.checkpoint_step))
+        _tell(draft, step, before.checkpoint_step)
     restored = (status.restored or Restored(step=step, time=situation.now)).but(step=step, time=whole(situation.now))
     draft.status = noted.but(restored=restored, checkpoint=saved_checkpoint(report))
 
@@ -46,13 +44,14 @@ def start_of(report: Mapping[str, Any]) -> ProcessStart:
     return ProcessStart(attempt=report.get("attempt", 0), incarnation=report.get("incarnation", 0))
 
 
-def _event(situation: Situation, step: int, newest: int) -> Event:
+def _tell(draft: Draft, step: int, newest: int) -> None:
     """`newest` is the checkpoint from which it should have gone on."""
     lost = f", and not from step {newest}, whose checkpoint was not there or could not be read" if newest > step else ""
+    again = "Training began again at step 0"
     if step:
-        kind = "Warning" if lost else "Normal"
-        return Event(kind, RESUMED, f"Training went on from the checkpoint at step {step}{lost}")
-    kept = keeping(situation.group_job, situation.defaults)
-    if kept is None:
-        return Event("Normal", STARTED_OVER, "Training began again at step 0; spec.checkpoint would have it go on")
-    return Event("Warning", STARTED_OVER, f"Training began again at step 0{lost or ': there was no checkpoint yet'}")
+        words = f"Training went on from the checkpoint at step {step}{lost}"
+        draft.add_event("Warning" if lost else "Normal", RESUMED, words)
+    elif keeping(draft.situation.group_job, draft.situation.defaults) is None:
+        draft.add_event("Normal", STARTED_OVER, f"{again}; spec.checkpoint would have it go on")
+    else:
+        draft.add_event("Warning", STARTED_OVER, f"{again}{lost or ': there was no checkpoint yet'}")

@@ -25,7 +25,7 @@ from dtjob.plan.draft import Draft
 from dtjob.plan.elastic.room import ROOM, SCALED, goal, placeholders, placeholders_wanted
 from dtjob.plan.kueue import placed
 from dtjob.plan.record.status import BLOCKED, set_condition, set_phase
-from dtjob.plan.seen.children import TaskView, count_tasks, deleting, ended, is_lost, lost_at
+from dtjob.plan.seen.children import TaskView, count_tasks, deleting, ended, is_lost
 from dtjob.plan.seen.pod_facts import facts_of
 from dtjob.plan.seen.situation import Situation, changing
 
@@ -44,19 +44,18 @@ def begin(draft: Draft, change: Resizing) -> None:
     draft.status = draft.status.but(workers=workers).remembering(all_created=False)
 
 
-def end_group(draft: Draft) -> None:
+def end_group(draft: Draft, change: Resizing) -> None:
     """Delete the pods of the group that is to end. `start_group` is next, when all of them have ended."""
     situation, why = draft.situation, "the number of workers changes"
     pods = _of_the_group(situation)
     draft.do(Delete.of(pod, why) for pod in pods if not deleting(pod))
     workers = situation.status.workers
     assert workers is not None
-    assert workers.resizing is not None
-    message = f"{workers.resizing.message}: the group of {counted(workers.replicas, 'worker')} saves and ends"
+    message = f"{change.message}: the group of {counted(workers.replicas, 'worker')} saves and ends"
     status = set_phase(situation.status, Phase.RESTARTING, RESIZING, message, situation.now)
     status = set_condition(status, BLOCKED, False, RESIZING, "", situation.now)  # nothing is made until all have ended
     draft.status = count_tasks(status, situation.views).remembering(all_created=False)
-    draft.look_again(*(lost_at(pod) for pod in pods))
+    draft.look_again(*(facts_of(pod).lost_at for pod in pods))
 
 
 def is_over(situation: Situation) -> bool:
@@ -64,52 +63,46 @@ def is_over(situation: Situation) -> bool:
     return all(ended(pod) or is_lost(pod, situation.now) for pod in _of_the_group(situation))
 
 
-def start_group(draft: Draft) -> None:
+def start_group(draft: Draft, change: Resizing) -> None:
     """Begin a group of the size that was decided, or a smaller one if the spec says so by now, and tell users."""
     situation = draft.situation
     workers = situation.status.workers
     assert workers is not None
-    assert workers.resizing is not None
-    change = workers.resizing
     to, step = min(change.to, goal(situation, workers)), situation.status.checkpoint_step
     replaced = [view.task for view in _group(situation)]
     where = goes_on_from(situation, replaced, step, saves=True) if step >= 0 else ""
     # None as well where the spec has changed since the group was told to end: there may be room for that at once.
-    draft.situation = with_group_of(situation, to, None if workers.adjusted_time is None else whole(situation.now))
+    _begin_group(draft, to, None if workers.adjusted_time is None else whole(situation.now))
     if checkpoints_end(situation, replaced):
         draft.status = draft.status.but(checkpoint=None)
     draft.add_event("Normal", RESIZED, f"Training goes on with {counted(to, 'worker')}{where}")
 
 
-def with_group_of(situation: Situation, replicas: int, adjusted: datetime | None) -> Situation:
-    """The situation with a new group of so many workers, each task at an attempt that no pod of any group was ever
-    made for. `adjusted`: when the number was changed for want of room, None if it was not."""
-    status, workers = situation.status, situation.status.workers
+def _begin_group(draft: Draft, replicas: int, adjusted: datetime | None) -> None:
+    """Begin a group of so many workers, each task at an attempt that no pod of any group was ever made for.
+    `adjusted`: when the number was changed for want of room, None if it was not."""
+    situation, workers, attempts = draft.situation, draft.status.workers, draft.status.internal.attempts
     assert workers is not None
-    stays = [
-        view for view in situation.views if view.evaluates and not topology.evaluator_follows_chief(situation.group_job)
-    ]
-    attempts = status.internal.attempts
-    newest = max((attempts.others, *attempts.exceptions.values(), *(view.attempt for view in situation.views)))
-    new = Attempts(exceptions={view.task.id: view.attempt for view in stays}, others=newest + 1)
+    group = {view.task for view in _group(situation)}
+    stays = {view.task.id: view.attempt for view in situation.views if view.task not in group}
+    new = Attempts(exceptions=stays, others=max((attempts.others, *attempts.exceptions.values())) + 1)
     workers = workers.but(replicas=replicas, resizing=None, unschedulable_since=None)
-    workers = workers.but(last_scale_time=whole(situation.now), adjusted_time=adjusted)
-    return situation.resized(status.but(workers=workers).remembering(attempts=new, all_created=False))
+    workers = workers.but(last_scale_time=whole(draft.now), adjusted_time=adjusted)
+    draft.status = draft.status.but(workers=workers).remembering(attempts=new, all_created=False)
 
 
-def go_on_as_desired(situation: Situation) -> Situation:
-    """The situation of a job that goes on after a suspension: with as many workers as its spec says and its queue has
-    admitted, whatever there was room for before."""
-    workers = changing(situation.group_job, situation.status.workers)
-    if workers is None or (workers.replicas == goal(situation, workers) and workers.resizing is None):
-        return situation
-    return with_group_of(situation, goal(situation, workers), None)
+def go_on_as_desired(draft: Draft) -> None:
+    """Give a job that goes on after a suspension as many workers as its spec says and its queue has admitted, whatever
+    there was room for before."""
+    workers = changing(draft.situation.group_job, draft.status.workers)
+    if workers is not None and (workers.replicas != goal(draft.situation, workers) or workers.resizing is not None):
+        _begin_group(draft, goal(draft.situation, workers), None)
 
 
 def look_for_room(situation: Situation) -> list[Delete | Create]:
     """The placeholders to delete and to make. A group that ends for a larger one keeps those that it has."""
-    job, workers = situation.group_job, situation.status.workers
-    if workers is not None and workers.resizing is not None and workers.resizing.reason == ROOM:
+    job = situation.group_job
+    if situation.resizing is not None and situation.resizing.reason == ROOM:
         return []
     wanted = {placeholder_name(job, index): index for index in placeholders_wanted(situation)}
     found = {pod["metadata"]["name"] for pod in placeholders(situation)}

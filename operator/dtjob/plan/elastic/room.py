@@ -21,11 +21,11 @@ from dtjob.objects.manifest import Manifest
 from dtjob.objects.placeholder import is_placeholder, placeholder_name
 from dtjob.plan.diagnosis.pending import unscheduled
 from dtjob.plan.draft import Draft
-from dtjob.plan.failure.restart import trains_without
+from dtjob.plan.failure.decisions import trains_without
 from dtjob.plan.kueue import COUNT as ADMITTED
 from dtjob.plan.kueue import waiting_words
 from dtjob.plan.record.status import BLOCKED, condition, ran_before
-from dtjob.plan.seen.children import PodState, TaskView, condition_of, deleting, is_lost, lost_at, node_of
+from dtjob.plan.seen.children import PodState, TaskView, condition_of, deleting, is_lost, node_of
 from dtjob.plan.seen.pod_facts import facts_of
 from dtjob.plan.seen.situation import Situation, changing
 
@@ -106,7 +106,7 @@ def placeholders_wanted(situation: Situation) -> range:
         return range(0)
     at = grows_from(situation)
     over = situation.group_job.spec.suspend or situation.status.ended or _about_to_end(situation)
-    if over or workers.resizing is not None or (at is not None and situation.now < at):
+    if over or situation.resizing is not None or (at is not None and situation.now < at):
         return range(0)
     return range(workers.replicas, goal(situation, workers))
 
@@ -147,7 +147,7 @@ def elastic_changes_at(situation: Situation) -> list[datetime | None]:
     since = workers.unschedulable_since
     shrinks_at = None if since is None else since + _deadline(situation)
     grows_at = grows_from(situation) if _short(situation, workers) else None
-    return [shrinks_at, grows_at, *map(lost_at, placeholders(situation))]
+    return [shrinks_at, grows_at, *(facts_of(pod).lost_at for pod in placeholders(situation))]
 
 
 def _about_to_end(situation: Situation) -> bool:

@@ -5,11 +5,10 @@ from datetime import datetime, timedelta
 
 from dtjob.api.spec.failure_policy import Backoff
 from dtjob.api.spec.failure_rules import RuleAction
-from dtjob.api.status.attempts import Attempts
 from dtjob.api.status.block import whole
 from dtjob.api.status.internal import Incident
 from dtjob.api.status.status import Status
-from dtjob.plan.record.failure import Cause
+from dtjob.plan.record.failure import Cause, Failure
 from dtjob.plan.record.status import running_since
 
 LONG_RUN = timedelta(minutes=10)
@@ -27,10 +26,11 @@ def long_run(backoff: Backoff) -> timedelta:
     return max(LONG_RUN, timedelta(seconds=2 * backoff.max_seconds))
 
 
-def ran_for_long(incident: Incident, running_since: datetime | None, backoff: Backoff, now: datetime) -> bool:
-    """Whether the job has run long enough since the incident to end its restarts in a row. All that training needs has
-    run since `running_since` (None: something does not run). Time in which the job waited does not count."""
-    return running_since is not None and now - max(running_since, incident.not_before) >= long_run(backoff)
+def ran_for_long(status: Status, backoff: Backoff, now: datetime) -> bool:
+    """Whether the job has run long enough since its latest incident to end the restarts in a row. Time in which it
+    waited does not count, nor that in which something that training needs did not run."""
+    incident, since = status.internal.incident, running_since(status.conditions)
+    return incident is not None and since is not None and now - max(since, incident.not_before) >= long_run(backoff)
 
 
 def wait_before(in_a_row: int, backoff: Backoff) -> timedelta:
@@ -82,71 +82,57 @@ def _has_saved_since(incident: Incident, status: Status, running: datetime | Non
     return never_stopped and status.checkpoint_step > incident.checkpoint_step
 
 
-def next_incident(
-    previous: Incident | None,
-    cause: Cause,
-    checkpoint_step: int,
-    attempts: Attempts,
-    backoff: Backoff,
-    now: datetime,
-    running_since: datetime | None,
-    action: RuleAction | None = None,
-) -> Incident:
-    """The incident that `cause` begins now, with the tasks at these `attempts`. All that training needs has run since
-    `running_since` (None: something did not).
+def next_incident(status: Status, first: Failure, backoff: Backoff, now: datetime) -> Incident:
+    """The incident that the failure `first`, to which the rules were applied, begins now.
 
     A newer checkpoint than at the last refill refills the budget. That ends the restarts in a row, and so does a long
-    run since the last restart. Time in which the job waited, or a pod could not start, is no run. `action` is what a
-    rule says; if no rule matches, the cause says whether the incident is charged.
+    run since the last restart.
     """
+    previous = status.internal.incident
     charged = uncharged = in_a_row = 0
-    refilled_at = checkpoint_step
-    if previous is not None and checkpoint_step <= previous.checkpoint_step:
+    refilled_at = status.checkpoint_step
+    if previous is not None and status.checkpoint_step <= previous.checkpoint_step:
         charged, refilled_at = previous.charged, previous.checkpoint_step
-        if not ran_for_long(previous, running_since, backoff, now):
+        if not ran_for_long(status, backoff, now):
             uncharged, in_a_row = previous.uncharged, previous.in_a_row
     in_a_row += 1
-    is_one = is_charged(cause, action)
     counted = previous.counted if previous is not None else 0
     started_at = whole(now)  # as the status will hold it: now and after a restart of the operator alike
     return Incident(
         started_at=started_at,
-        cause=cause.value,
+        cause=first.cause.value,
         not_before=started_at + wait_before(in_a_row, backoff),
-        charged=charged + (1 if is_one else 0),
-        counted=counted + (1 if is_one else 0),
-        uncharged=uncharged + (0 if is_one else 1),
+        charged=charged + first.charged,
+        counted=counted + first.charged,
+        uncharged=uncharged + (not first.charged),
         in_a_row=in_a_row,
         checkpoint_step=refilled_at,
-        attempts=attempts,
-        action=action.value if action else None,
+        attempts=status.internal.attempts,
+        action=first.of_a_rule,
     )
 
 
-def with_another_failure(
-    incident: Incident, cause: Cause, action: RuleAction | None = None, charges: int = 1
-) -> Incident:
-    """The incident with one more failure in it, about which a rule may say `action`. A stronger cause takes over.
+def with_another_failure(incident: Incident, more: Failure, charges: int = 1) -> Incident:
+    """The incident with one more failure in it, to which the rules were applied. A stronger cause takes over.
 
     If the new cause is not charged, the charge is given back, and those of earlier incidents until `charges` are. If
     only the new cause is charged, as rules can say, the incident is charged now.
     """
     was = Cause.known(incident.cause)
-    if (
-        was is None or cause.precedence >= was.precedence
-    ):  # a word that is no cause, as of a status that somebody edited, stays
+    # A word that is no cause, as of a status that somebody edited, stays.
+    if was is None or more.cause.precedence >= was.precedence:
         return incident
     moved = 0
-    if counts(incident) and not is_charged(cause, action):
+    if counts(incident) and not more.charged:
         moved = -min(charges, incident.charged)
-    elif not counts(incident) and is_charged(cause, action):
+    elif not counts(incident) and more.charged:
         moved = 1
     return incident.but(
-        cause=cause.value,
+        cause=more.cause.value,
         charged=incident.charged + moved,
         counted=max(0, incident.counted + moved),
         uncharged=max(0, incident.uncharged - moved),
-        action=action.value if action else None,
+        action=more.of_a_rule,
         errors=None,
     )
 
@@ -159,18 +145,13 @@ def restarts(status: Status, now: datetime) -> bool:
     return incident.started_at >= status.active.since or not is_due(incident, now)
 
 
-def is_charged(cause: str, action: str | None) -> bool:
-    """Whether an incident of this cause, about which a rule said `action` (None: none did), is charged: counts against
-    the limit of restarts."""
-    if action is not None:
-        return action == RuleAction.RESTART
-    known = Cause.known(cause)
-    return known is not None and known.charged
-
-
 def counts(incident: Incident) -> bool:
-    """Whether the incident counts against the limit of restarts."""
-    return is_charged(incident.cause, incident.action)
+    """Whether the incident counts against the limit of restarts: as the rule says that decided about it, or else its
+    cause."""
+    if incident.action is not None:
+        return incident.action == RuleAction.RESTART
+    known = Cause.known(incident.cause)
+    return known is not None and known.charged
 
 
 def belongs(incident: Incident, task_id: str, attempt: int, now: datetime) -> bool:

@@ -8,7 +8,7 @@ It also reads the evidence: what a pod shows of its failure, as the criteria of 
 import re
 import signal
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -18,7 +18,8 @@ from dtjob.objects.exit_codes import RESTARTED_IN_VAIN, STALLED, signal_of
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.topology import Task
 from dtjob.plan.record.failure import UNKNOWN, Cause, Failure, ProgramEnd
-from dtjob.plan.seen.children import PodState, TaskView, condition_of, deleting, ended_at, node_of, terminated
+from dtjob.plan.seen.children import PodState, TaskView, condition_of, deleting, ended_at, node_of
+from dtjob.plan.seen.pod_facts import facts_of
 
 OOM_KILLED = "OOMKilled"
 """The reason of a container's end that the kernel's memory limit ended."""
@@ -46,35 +47,31 @@ def failure_of(view: TaskView, now: datetime) -> Failure | None:
     pod = view.pod
     if pod is None or view.state not in (PodState.FAILED, PodState.LOST):
         return None
-    end = terminated(pod) or {}
+    end = facts_of(pod).end or {}
     status = pod.get("status") or {}
     cause, reason = _cause(pod, view.state, end, status)
     program_end = end_of(view)
     if cause is Cause.ERROR and program_end.straggler and end.get("exitCode") == STALLED:
         cause, reason = Cause.STALLED, f"{program_end.stalled_words(view.task.id)} (exit code {STALLED})"
     reason = reason.replace("failed (exit code", f"{program_end.words} (exit code", 1)
-    return Failure(
-        task=view.task,
-        cause=cause,
-        time=_time(pod, status) or now,
-        pod=pod["metadata"]["name"],
-        node=node_of(pod),
-        reason=reason,
-        message=program_end.said,
-        exit_code=end.get("exitCode"),
-        end=program_end,
-    )
+    failure = of_pod(view.task, pod, cause, _time(pod, status) or now, reason, program_end.said)
+    return replace(failure, exit_code=end.get("exitCode"), end=program_end)
 
 
 def end_of(view: TaskView) -> ProgramEnd:
     """What the pod of the current attempt shows of its end: what its supervisor reported."""
     if view.pod is None:
         return UNKNOWN
-    end, status = terminated(view.pod), view.pod.get("status") or {}
+    end, status = facts_of(view.pod).end, view.pod.get("status") or {}
     if end and view.supervised:
         return ProgramEnd.of((end.get("message") or status.get("message") or "").strip())
     said = (end or failed_init_end(status)).get("message") or status.get("message") or ""
     return ProgramEnd(said=said.strip())
+
+
+def of_pod(task: Task, pod: Manifest, cause: Cause, time: datetime, reason: str, message: str = "") -> Failure:
+    """The failure of this pod. If the pod has not ended, its time is that at which it is seen."""
+    return Failure(task, cause, time, pod["metadata"]["name"], node_of(pod), reason, message)
 
 
 def vanished(task: Task, pod_name: str, now: datetime) -> Failure:
@@ -98,7 +95,7 @@ def _time(pod: Manifest, status: dict[str, Any]) -> datetime | None:
     """When the pod failed, as its node or whoever disrupted it wrote; None if nobody did."""
     init = failed_init_end(status)
     written = [init.get("finishedAt"), condition_of(pod, "DisruptionTarget").get("lastTransitionTime")]
-    if end := terminated(pod) or init:  # it may have no time: then the earliest one, as `now` moves with each look
+    if end := facts_of(pod).end or init:  # it may have no time: then the earliest one, as `now` moves with each look
         written += [end.get("startedAt"), pod["metadata"]["creationTimestamp"]]
     return ended_at(pod) or next((times.parse(text) for text in written if text), None)
 
@@ -160,7 +157,12 @@ def _how(pod: Manifest, container: str, end: dict[str, Any]) -> tuple[Cause, str
     """What any container's end says of it."""
     if end.get("reason") == OOM_KILLED:
         return Cause.OOM_KILLED, _out_of_memory(pod, container)
-    return _exit(int(end.get("exitCode", 1)), int(end.get("signal") or 0))
+    code = int(end.get("exitCode", 1))
+    if number := int(end.get("signal") or signal_of(code) or 0):
+        return Cause.SIGNAL, f"was killed ({_name(number) or f'signal {number}'})"
+    if code == RESTARTED_IN_VAIN:
+        return Cause.ERROR, f"kept losing its peers without a new step (exit code {code})"
+    return Cause.ERROR, f"failed (exit code {code})"
 
 
 def _out_of_memory(pod: Manifest, container: str) -> str:
@@ -172,15 +174,6 @@ def _out_of_memory(pod: Manifest, container: str) -> str:
         if one["name"] == container and limit:
             return f"ran out of memory (OOMKilled, limits.memory is {limit})"
     return "ran out of memory (OOMKilled)"
-
-
-def _exit(code: int, signal_number: int) -> tuple[Cause, str]:
-    number = signal_number or signal_of(code)
-    if number:
-        return Cause.SIGNAL, f"was killed ({_name(number) or f'signal {number}'})"
-    if code == RESTARTED_IN_VAIN:
-        return Cause.ERROR, f"kept losing its peers without a new step (exit code {code})"
-    return Cause.ERROR, f"failed (exit code {code})"
 
 
 UNSEEN_END_REASONS = ("ContainerStatusUnknown", "Unknown")
@@ -205,7 +198,7 @@ class Evidence:
 def evidence_of(pod: Manifest) -> Evidence:
     """What the pod shows."""
     status = pod.get("status") or {}
-    end = terminated(pod)
+    end = facts_of(pod).end
     if end is None:
         end = failed_init_end(status)
     code, number = _seen_end(end)
@@ -217,7 +210,7 @@ def evidence_of(pod: Manifest) -> Evidence:
 
 def waiting(pod: Manifest) -> Iterator[tuple[str, str]]:
     """Why containers do not start, of those that training waits for (its own, and init containers): reason, message."""
-    if terminated(pod) is not None:
+    if facts_of(pod).end is not None:
         return
     status = pod.get("status") or {}
     training = (one for one in status.get("containerStatuses") or () if one["name"] == TRAINING_CONTAINER)

@@ -26,7 +26,7 @@ def note_crashes(draft: Draft) -> None:
     new = min(reported.get("count", 0) - before, MOST_AT_ONCE)
     if new <= 0:
         return
-    status = count_restart(status, Cause.SIGNAL, number=new)
+    status = count_restart(status, Cause.SIGNAL, new)
     draft.status = status.remembering(crashes=Crashes(attempt=attempt, count=reported["count"]))
     draft.add_event("Warning", CRASHED, _words(reported, new))
 

@@ -1,51 +1,49 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decisions about tasks whose pods have ended or are gone. `write_ahead.py` writes each into the status."""
+"""Decisions about tasks whose pods have ended or are gone, and what each writes into the status and tells users.
 
+The status is written before any call is made. A crash after that costs nothing: the next plan finds tasks at attempts
+that have no pods yet, and makes those.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from dtjob.api.spec.failure_rules import RuleAction
+from dtjob.api.job import Job
+from dtjob.api.phase import Phase
+from dtjob.api.spec.replica_specs import Role
+from dtjob.api.spec.strategy import Strategy
 from dtjob.api.status.internal import Incident
+from dtjob.api.status.status import Status
+from dtjob.objects import topology
 from dtjob.objects.topology import Task
+from dtjob.plan.diagnosis.checkpoints_kept import checkpoints_end, goes_on_from
+from dtjob.plan.draft import Draft
+from dtjob.plan.failure.budget import ran_for_long
 from dtjob.plan.record.failure import Failure
+from dtjob.plan.record.status import (
+    EVALUATION_GIVEN_UP,
+    bump_attempts,
+    count_restart,
+    holds,
+    set_condition,
+)
+from dtjob.plan.seen.situation import Situation
 
 
 @dataclass(frozen=True)
-class Begin:
-    """A new incident begins with the failure `first`: count it, and give `tasks` a new attempt."""
+class Restart:
+    """Training restarts over the failure `first`: write `incident` into the status, and give `tasks` a new attempt.
 
-    tasks: tuple[Task, ...]
-    incident: Incident
-    first: Failure
-
-
-@dataclass(frozen=True)
-class Join:
-    """More has failed of the incident that is under way, and is now this one: give `tasks` a new attempt.
-
-    It is counted already, under `counted_as`. If the incident has another cause now, the failure `first` is that cause.
+    A new incident begins if `counted_as` is None. If not, it was counted before under that cause, `restarts` times.
+    Then more has failed of it, or its cause shows only now, in `first`: in that case there are no `tasks`.
     """
 
     tasks: tuple[Task, ...]
     incident: Incident
-    counted_as: str
     first: Failure
-
-
-@dataclass(frozen=True)
-class Explain:
-    """The cause of the incident shows only now, in `first`: count it as what it is now, `incident`, and replace no
-    task.
-
-    `restarts` is how many incidents this cause had, all counted under `counted_as`. `action` is what is to be done
-    about such a failure.
-    """
-
-    incident: Incident
-    counted_as: str
-    first: Failure
+    counted_as: str | None = None
     restarts: int = 1
-    action: RuleAction = RuleAction.RESTART
 
 
 @dataclass(frozen=True)
@@ -86,18 +84,89 @@ class Wait:
 
 @dataclass(frozen=True)
 class GiveUp:
-    """The job fails for good over the failure `first`; `why` says so in words, `reason` in one."""
+    """The job fails for good over the failure `first` (None: over a deadline); `why` says so in words, `reason` in
+    one."""
 
-    first: Failure
+    first: Failure | None
     why: str
     reason: str = "MaxRestartsExceeded"
 
 
-TrainingDecision = Begin | Join | Explain | Renew | Wait | GiveUp | None
+TrainingDecision = Restart | Renew | Wait | GiveUp | None
 """None: nothing is to be done."""
 EvaluatorDecision = Renew | ReplaceEvaluator | GiveUpEvaluation | Wait | None
 
 
 def replaced(decision: TrainingDecision | EvaluatorDecision) -> tuple[Task, ...]:
     """The tasks that get a new attempt."""
-    return decision.tasks if isinstance(decision, Begin | Join | Renew | ReplaceEvaluator) else ()
+    return decision.tasks if isinstance(decision, Restart | Renew | ReplaceEvaluator) else ()
+
+
+def write_ahead(draft: Draft, decision: TrainingDecision | EvaluatorDecision) -> None:
+    """Write new attempts, counts and the cause into the status, and emit Events. A wait is a time to look again."""
+    situation, status = draft.situation, draft.status
+    if tasks := replaced(decision):
+        status = bump_attempts(status, tasks, (view.task for view in situation.views))
+    match decision:
+        case Restart():
+            status = _counted(draft, status, decision)
+        case Wait(over=Failure() as first):
+            status = status.but(first_failure=first.in_status()).remembering(incident=_after_a_long_run(situation))
+        case Renew(why=why) if why:
+            draft.add_event("Normal", "EvaluatorRestarting", why)
+        case ReplaceEvaluator(failure=failure):
+            status = status.but(restarts=status.restarts.but(evaluator=status.restarts.evaluator + 1))
+            goes_on = "what was saved last is still to be evaluated" if status.ended else "training goes on"
+            draft.add_event("Warning", "EvaluatorRestarting", f"{failure.sentence()}; {goes_on}")
+        case GiveUpEvaluation(why=why):
+            if not holds(status.conditions, EVALUATION_GIVEN_UP):
+                draft.add_event("Warning", EVALUATION_GIVEN_UP, why)
+            status = set_condition(status, EVALUATION_GIVEN_UP, True, EVALUATION_GIVEN_UP, why, draft.now)
+    if isinstance(decision, Wait):
+        draft.look_again(decision.until)
+    draft.status = status
+
+
+def _counted(draft: Draft, status: Status, decision: Restart) -> Status:
+    """With the incident, counted once, and its cause where that is a new one."""
+    situation, tasks = draft.situation, decision.tasks
+    incident, first, before = decision.incident, decision.first, status.first_failure
+    status = count_restart(status, incident.cause, decision.restarts, instead_of=decision.counted_as)
+    status = status.remembering(incident=incident)
+    if checkpoints_end(situation, tasks):
+        status = status.but(checkpoint=None)
+    if tasks and incident.cause == decision.counted_as:
+        of = f"the failure of {before.task}" if before is not None else "the failure before it"
+        text = f"{first.with_rule()}; it is replaced, and not counted apart from {of}"
+        draft.add_event("Normal", Phase.RESTARTING.value, text)
+        return status
+    if tasks:
+        draft.add_event("Warning", Phase.RESTARTING.value, f"{first.with_rule()}; {_consequence(situation, tasks)}")
+    else:
+        draft.add_event("Normal", Phase.RESTARTING.value, f"{first.with_rule()}: that is why training restarted")
+    return status.but(first_failure=first.in_status())
+
+
+def _after_a_long_run(situation: Situation) -> Incident | None:
+    """The latest incident. Its restarts in a row are 0 again if the job ran for long before this failure. That is noted
+    now: when the cause is known, the job does not run any more."""
+    incident, backoff = situation.status.internal.incident, situation.group_job.spec.failure_policy.backoff
+    ran = ran_for_long(situation.status, backoff, situation.now)
+    return incident.but(uncharged=0, in_a_row=0) if incident and ran else incident
+
+
+def _consequence(situation: Situation, tasks: Sequence[Task]) -> str:
+    if trains_without(situation.group_job, tasks):
+        return "training goes on without it until it is back"
+    step = situation.status.checkpoint_step
+    return f"training restarts{goes_on_from(situation, tasks, step)}" if step >= 0 else "training restarts"
+
+
+def trains_without(job: Job, absent: Sequence[Task]) -> bool:
+    """Whether training continues while these tasks are away: a ParameterServer chief gives the steps to other workers.
+    Worker 0 is the chief task if there is no chief."""
+    replica = job.spec.replica_specs.worker
+    workers = replica.replicas if replica else 0
+    only_workers = all(task.role is Role.WORKER for task in absent)
+    some_are_left = topology.chief_task(job) not in absent and len(absent) < workers
+    return job.spec.strategy is Strategy.PARAMETER_SERVER and only_workers and some_are_left

@@ -19,8 +19,8 @@ from dtjob.objects.exit_codes import RESTARTED_IN_VAIN
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.topology import Task
 from dtjob.plan.failure.budget import WINDOW, shows_its_cause, with_another_failure
-from dtjob.plan.failure.cause import disruption_of, failure_of
-from dtjob.plan.failure.decisions import Explain, Wait
+from dtjob.plan.failure.cause import disruption_of, failure_of, of_pod
+from dtjob.plan.failure.decisions import Restart, Wait
 from dtjob.plan.failure.rules import ruled
 from dtjob.plan.record.failure import Cause, Failure
 from dtjob.plan.record.status import ran_before, stopped_running
@@ -28,13 +28,12 @@ from dtjob.plan.seen.children import (
     TaskView,
     asked_to_go_at,
     condition_of,
-    container_status,
     deleting,
     ended,
     is_lost,
-    is_terminal,
     node_of,
 )
+from dtjob.plan.seen.pod_facts import facts_of
 from dtjob.plan.seen.situation import Situation
 
 NOTICED_AFTER = timedelta(seconds=60)
@@ -91,7 +90,7 @@ def repeated_errors(situation: Situation, incident: Incident, first: Failure) ->
     return row.but(count=row.count + 1)
 
 
-def explain(situation: Situation) -> Explain | None:
+def explain(situation: Situation) -> Restart | None:
     """The cause of the latest incident, if it shows only now: at the pod that failed first, or at a peer whose loss the
     error followed from. Most of these pods were replaced since. Rules have been applied to it."""
     incident, first = situation.status.internal.incident, situation.status.first_failure
@@ -118,12 +117,11 @@ def explain(situation: Situation) -> Explain | None:
         if found is not None:
             # A pod that was made during the row has nothing to do with the errors before it.
             row = incident.errors.count - later if incident.errors and found.cause is Cause.DISRUPTION else 1
-            found, verdict = ruled(situation, found)
+            found = ruled(situation, found)
             # What happened while the job was suspended is held against nobody; when it did, nobody can tell apart.
-            if verdict.action is not RuleAction.RESTART_AND_IGNORE_MAX_RESTARTS and suspended:
+            if found.action is not RuleAction.RESTART_AND_IGNORE_MAX_RESTARTS and suspended:
                 continue
-            incident = with_another_failure(incident, found.cause, verdict.of_a_rule, max(row, 1))
-            return Explain(incident, was, found, max(row, 1), verdict.action)
+            return Restart((), with_another_failure(incident, found, max(row, 1)), found, was, max(row, 1))
     return None
 
 
@@ -149,8 +147,8 @@ def wait_for_late_reports(situation: Situation, failure: Failure) -> Wait | None
         suspects = _suspects(situation, failure.task.id, failure.exit_code)
         wait = NOTICED_AFTER if any(_ran_and_not_seen_to_end(pod) for view in suspects for pod in view.pods) else wait
     if failure.cause in (Cause.ERROR, Cause.SIGNAL):
-        own = (view.pod for view in situation.views if view.task == failure.task)
-        wait = max(wait, POD_FAILS_AFTER) if any(pod is not None and not is_terminal(pod) for pod in own) else wait
+        own = situation.by_task[failure.task].pod
+        wait = max(wait, POD_FAILS_AFTER) if own is not None and not facts_of(own).is_terminal else wait
     until = _until(situation, failure, wait) if wait else None
     return Wait(until, failure) if until is not None else None
 
@@ -217,7 +215,7 @@ def _may_follow_from_a_loss(spec: Spec, exit_code: int | None) -> bool:
 
 def _ran_and_not_seen_to_end(pod: Manifest) -> bool:
     """Whether the pod was last seen running, so that its node may be gone."""
-    return "running" in (container_status(pod).get("state") or {}) and not ended(pod)
+    return "running" in (facts_of(pod).container.get("state") or {}) and not ended(pod)
 
 
 def _silent_nodes(situation: Situation) -> frozenset[str]:
@@ -239,9 +237,9 @@ def _disruption_under_way(task: Task, pod: Manifest, silent: frozenset[str], now
     if ended(pod):
         return None
     if reason := disruption_of(pod):
-        return _failure(task, pod, now, Cause.DISRUPTION, f"is being disrupted ({reason})")
+        return of_pod(task, pod, Cause.DISRUPTION, now, f"is being disrupted ({reason})")
     if deleting(pod):
-        return _failure(task, pod, now, Cause.DELETED, "is being deleted")
+        return of_pod(task, pod, Cause.DELETED, now, "is being deleted")
     return _on_a_silent_node(task, pod, silent, now)
 
 
@@ -252,9 +250,9 @@ def _shown_late(task: Task, pod: Manifest, silent: frozenset[str], began: dateti
         return None
     in_time = now - began <= WINDOW
     if is_lost(pod, now):
-        return _failure(task, pod, now, Cause.DISRUPTION, "was lost with its node")
+        return of_pod(task, pod, Cause.DISRUPTION, now, "was lost with its node")
     if not ended(pod) and (reason := disruption_of(pod)) and (in_time or reason in NODE_GONE):
-        return _failure(task, pod, now, Cause.DISRUPTION, f"was disrupted ({reason})")
+        return of_pod(task, pod, Cause.DISRUPTION, now, f"was disrupted ({reason})")
     if in_time and (end := _end_before_deletion(task, pod, now)) and end.cause in SHOWN_LATE:
         return end
     return _on_a_silent_node(task, pod, silent, now)
@@ -271,8 +269,4 @@ def _on_a_silent_node(task: Task, pod: Manifest, silent: frozenset[str], now: da
     """The loss of a pod that has not ended on such a node, also if it never ran there."""
     if ended(pod) or node_of(pod) not in silent:
         return None
-    return _failure(task, pod, now, Cause.DISRUPTION, "is on a node that does not answer")
-
-
-def _failure(task: Task, pod: Manifest, now: datetime, cause: Cause, reason: str) -> Failure:
-    return Failure(task, cause, now, pod["metadata"]["name"], node_of(pod), reason, "")
+    return of_pod(task, pod, Cause.DISRUPTION, now, "is on a node that does not answer")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Restarts: which tasks get a new attempt, which budget that uses up, and when the job fails for good.
 
-The functions return decisions (`decisions.py`). `write_ahead.py` writes these into the status.
+The functions return decisions. `decisions.py` writes these into the status.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,14 +20,12 @@ from dtjob.objects.topology import Task
 from dtjob.plan.failure.budget import belongs, next_incident, shows_its_cause, wait_before, with_another_failure
 from dtjob.plan.failure.cause import failure_of, vanished
 from dtjob.plan.failure.decisions import (
-    Begin,
     EvaluatorDecision,
-    Explain,
     GiveUp,
     GiveUpEvaluation,
-    Join,
     Renew,
     ReplaceEvaluator,
+    Restart,
     TrainingDecision,
     Wait,
 )
@@ -36,8 +34,8 @@ from dtjob.plan.failure.rules import BY_RULE, cannot_start, ruled
 from dtjob.plan.failure.same_mistake import failed_for_good, mistake_of, program_failed
 from dtjob.plan.failure.stalled import silent_stragglers, silent_tasks
 from dtjob.plan.record.failure import Cause, Failure
-from dtjob.plan.record.status import running_since
-from dtjob.plan.seen.children import PodState, TaskView, created_at, ended_at, is_terminal
+from dtjob.plan.seen.children import PodState, TaskView, created_at, ended_at
+from dtjob.plan.seen.pod_facts import facts_of
 from dtjob.plan.seen.situation import Situation
 
 SETTLE = timedelta(seconds=2)
@@ -85,32 +83,27 @@ def restart_training(situation: Situation, failed: Iterable[Failure]) -> Trainin
     return _new_incident(situation, tasks, first_cause(situation, _first(fresh)))
 
 
-def _more_of(situation: Situation, incident: Incident, tasks: tuple[Task, ...], first: Failure) -> Join | GiveUp:
+def _more_of(situation: Situation, incident: Incident, tasks: tuple[Task, ...], first: Failure) -> Restart | GiveUp:
     """More has failed of the incident. A failure long after its beginning follows from it, and is not its cause."""
-    first, verdict = ruled(situation, first)
+    first = ruled(situation, first)
     known = shows_its_cause(incident, situation.now)
-    now_is = with_another_failure(incident, first.cause, verdict.of_a_rule) if known else incident
+    now_is = with_another_failure(incident, first) if known else incident
     if (end := over_budget(situation, now_is, first)) is not None:
         return end
-    return Join(tasks, now_is, incident.cause, first)
+    return Restart(tasks, now_is, first, incident.cause)
 
 
-def _new_incident(situation: Situation, tasks: tuple[Task, ...], first: Failure) -> Begin | GiveUp | Wait:
+def _new_incident(situation: Situation, tasks: tuple[Task, ...], first: Failure) -> Restart | GiveUp | Wait:
     """Begin an incident, or fail the job if the budget is used up. An incident that is not charged never uses up
     maxRestartsWithoutProgress."""
-    policy, status = situation.group_job.spec.failure_policy, situation.status
-    step, since = status.checkpoint_step, running_since(status.conditions)
-    attempts, now = status.internal.attempts, situation.now
-    first, verdict = ruled(situation, first)
-    incident = next_incident(
-        status.internal.incident, first.cause, step, attempts, policy.backoff, now, since, verdict.of_a_rule
-    )
-    if verdict.charged and verdict.of_a_rule is None and (over := program_failed(situation, first)):
+    first, backoff = ruled(situation, first), situation.group_job.spec.failure_policy.backoff
+    incident = next_incident(situation.status, first, backoff, situation.now)
+    if first.charged and not first.rule and (over := program_failed(situation, first)):
         return wait_for_late_reports(situation, first) or over
     if (over := over_budget(situation, incident, first)) is not None:
-        return (wait_for_late_reports(situation, first) if verdict.charged else None) or over
-    errors = repeated_errors(situation, incident, first) if verdict.charged else None
-    return Begin(tasks, incident.but(errors=errors, mistake=mistake_of(situation, first)), first)
+        return (wait_for_late_reports(situation, first) if first.charged else None) or over
+    errors = repeated_errors(situation, incident, first) if first.charged else None
+    return Restart(tasks, incident.but(errors=errors, mistake=mistake_of(situation, first)), first)
 
 
 def over_budget(situation: Situation, incident: Incident, first: Failure) -> GiveUp | None:
@@ -125,11 +118,11 @@ def over_budget(situation: Situation, incident: Incident, first: Failure) -> Giv
     return GiveUp(first, f"{first.with_rule()}; {used_up}") if used_up else None
 
 
-def end_over(situation: Situation, explained: Explain | None) -> GiveUp | None:
+def end_over(situation: Situation, explained: Restart | None) -> GiveUp | None:
     """The end of a job over a cause of its latest incident that shows only now."""
     if explained is None:
         return None
-    if explained.action is RuleAction.FAIL_JOB:
+    if explained.first.action is RuleAction.FAIL_JOB:
         return failed_by_rule(explained.first)
     return over_budget(situation, explained.incident, explained.first)
 
@@ -150,14 +143,14 @@ def restart_evaluator(
     chief_moves = situation.chief.task in training_replaced and topology.evaluator_follows_chief(situation.group_job)
     # It holds the volume on the old chief's node until it has ended. One that is missing may be on its way there.
     gone = evaluator.state is PodState.MISSING
-    if chief_moves and (gone or (evaluator.pod is not None and not is_terminal(evaluator.pod))):
+    if chief_moves and (gone or (evaluator.pod is not None and not facts_of(evaluator.pod).is_terminal)):
         return Renew((evaluator.task,), "The evaluator moves with the chief, whose volume it mounts")
     failure = next((failure for failure in failed if failure.task == evaluator.task), None)
     if failure is None:
         return None
-    failure, verdict = ruled(situation, failure)
-    in_vain = failure.end.permanent and verdict.of_a_rule is None
-    if in_vain or verdict.action is RuleAction.LEAVE_FAILED:
+    failure = ruled(situation, failure)
+    in_vain = failure.end.permanent and not failure.rule
+    if in_vain or failure.action is RuleAction.LEAVE_FAILED:
         why = "a restart does not help" if in_vain else "it is not replaced"
         return GiveUpEvaluation(f"{failure.with_rule()}: {why}, and nothing evaluates what is saved")
     if evaluator.pod is not None:
@@ -220,16 +213,6 @@ def _ended_before(view: TaskView, moment: datetime, *, unseen: bool) -> bool:
     return unseen if ended is None else ended <= moment
 
 
-def trains_without(job: Job, absent: Sequence[Task]) -> bool:
-    """Whether training continues while these tasks are away: a ParameterServer chief gives the steps to other workers.
-    Worker 0 is the chief task if there is no chief."""
-    replica = job.spec.replica_specs.worker
-    workers = replica.replicas if replica else 0
-    only_workers = all(task.role is Role.WORKER for task in absent)
-    some_are_left = topology.chief_task(job) not in absent and len(absent) < workers
-    return job.spec.strategy is Strategy.PARAMETER_SERVER and only_workers and some_are_left
-
-
 def _first(failed: list[Failure]) -> Failure:
     """The first cause: by kind, then by time."""
     return min(failed, key=lambda failure: (failure.cause.precedence, failure.time))
@@ -268,8 +251,8 @@ def fail_job(situation: Situation, first: Failure | None, failed: Sequence[Failu
         return None
     waits = None
     for failure in _real(situation, first, failed):
-        found, verdict = ruled(situation, failure)
-        if verdict.action is not RuleAction.FAIL_JOB:
+        found = ruled(situation, failure)
+        if found.action is not RuleAction.FAIL_JOB:
             continue
         wait = None if failure.task.role is Role.EVALUATOR else wait_for_late_reports(situation, failure)
         if wait is None:

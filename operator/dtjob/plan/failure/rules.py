@@ -3,15 +3,14 @@
 the built-in rules decide."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from dtjob.api.spec.failure_rules import ExitCodeOperator, FailureRule, OnExitCodes, OnPodCondition, RuleAction
 from dtjob.api.spec.replica_specs import Role
-from dtjob.objects.manifest import Manifest
 from dtjob.plan.failure.built_in import BUILT_IN
-from dtjob.plan.failure.cause import Evidence, evidence_of, waiting
+from dtjob.plan.failure.cause import Evidence, evidence_of, of_pod, waiting
 from dtjob.plan.record.failure import Cause, Failure
-from dtjob.plan.seen.children import PodState, TaskView, node_of
+from dtjob.plan.seen.children import PodState, TaskView
 from dtjob.plan.seen.pod_facts import facts_of
 from dtjob.plan.seen.situation import Situation
 
@@ -19,50 +18,31 @@ BY_RULE = "PodFailurePolicy"
 """The reason of a job that a FailJob rule has ended; batch/v1 Job's word for it."""
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """What is to be done about a failure."""
-
-    action: RuleAction
-    rule: str = ""
-    """The rule and what it matches, in words; empty for a built-in one."""
-
-    @property
-    def charged(self) -> bool:
-        """Whether it counts against maxRestartsWithoutProgress."""
-        return self.action is RuleAction.RESTART
-
-    @property
-    def of_a_rule(self) -> RuleAction | None:
-        """The action where one of the user's rules says so."""
-        return self.action if self.rule else None
+def ruled(situation: Situation, failure: Failure) -> Failure:
+    """The failure of one of the job's pods, with what is to be done about it and the rule that says so."""
+    view = situation.by_task.get(failure.task) if situation.group_job.spec.failure_policy.rules else None
+    pod = next((pod for pod in (view.pods if view else ()) if pod["metadata"]["name"] == failure.pod), None)
+    if pod is None:  # it is gone, or nobody asks for it
+        return _ruled(situation, failure, Evidence(), waits=False)
+    facts = facts_of(pod)
+    waits = failure.cause is Cause.NOT_STARTED and not facts.is_terminal and facts.waits
+    return _ruled(situation, failure, evidence_of(pod), waits=waits)
 
 
-def judge(situation: Situation, failure: Failure) -> Verdict:
-    """What is to be done about this failure of one of the job's pods."""
-    pod = _pod_of(situation, failure) if situation.group_job.spec.failure_policy.rules else None
-    if pod is None:
-        return judge_pod(situation, failure, Evidence(), waits=False)
-    return judge_pod(situation, failure, evidence_of(pod), waits=_waits(pod, failure))
-
-
-def judge_pod(situation: Situation, failure: Failure, evidence: Evidence, *, waits: bool) -> Verdict:
-    """The verdict about a failure with this evidence. A pod that `waits` has not failed by itself: only rules on
-    reasons decide about it."""
+def _ruled(situation: Situation, failure: Failure, evidence: Evidence, *, waits: bool) -> Failure:
+    """The same, of a failure with this evidence. A pod that `waits` has not failed by itself: only rules on reasons
+    decide about it."""
+    role = failure.task.role
     for index, rule in enumerate(situation.group_job.spec.failure_policy.rules):
         if waits and rule.on_reasons is None:
             continue
-        if rule.is_about(failure.task.role) and (matched := match(rule, evidence, failure.task.role)):
-            return Verdict(rule.action, f"failurePolicy.rules[{index}] ({rule.action}) matches {matched}")
-    if failure.task.role is Role.EVALUATOR:
-        return Verdict(RuleAction.RESTART)
-    return Verdict(next(one.action for one in BUILT_IN if one.charged is failure.cause.charged))
-
-
-def ruled(situation: Situation, failure: Failure) -> tuple[Failure, Verdict]:
-    """The failure with the rule that decides about it, and the verdict."""
-    verdict = judge(situation, failure)
-    return replace(failure, rule=verdict.rule), verdict
+        if rule.is_about(role) and (matched := match(rule, evidence, role)):
+            words = f"failurePolicy.rules[{index}] ({rule.action}) matches {matched}"
+            return replace(failure, rule=words, action=rule.action)
+    action = RuleAction.RESTART
+    if role is not Role.EVALUATOR:
+        action = next(one.action for one in BUILT_IN if one.charged is failure.cause.charged)
+    return replace(failure, rule="", action=action)
 
 
 def match(rule: FailureRule, evidence: Evidence, role: Role) -> str:
@@ -95,31 +75,11 @@ def _cannot_start(situation: Situation, view: TaskView) -> Failure | None:
     if view.state is not PodState.PENDING or pod is None or not facts_of(pod).waits:
         return None
     for reason, message in waiting(pod):
-        failure = Failure(
-            task=view.task,
-            cause=Cause.NOT_STARTED,
-            time=situation.now,
-            pod=pod["metadata"]["name"],
-            node=node_of(pod),
-            reason=f"cannot start ({reason})",
-            message=message,
-        )
-        verdict = judge_pod(situation, failure, Evidence(reasons=(reason,)), waits=True)
-        if verdict.rule and verdict.action is not RuleAction.LEAVE_FAILED:
+        failure = of_pod(view.task, pod, Cause.NOT_STARTED, situation.now, f"cannot start ({reason})", message)
+        found = _ruled(situation, failure, Evidence(reasons=(reason,)), waits=True)
+        if found.of_a_rule not in (None, RuleAction.LEAVE_FAILED):
             return failure
     return None
-
-
-def _waits(pod: Manifest, failure: Failure) -> bool:
-    """Whether the failure is that the pod cannot start."""
-    return failure.cause is Cause.NOT_STARTED and not facts_of(pod).is_terminal and facts_of(pod).waits
-
-
-def _pod_of(situation: Situation, failure: Failure) -> Manifest | None:
-    """The failed pod, where it is still there."""
-    view = situation.by_task.get(failure.task)
-    pods = view.pods if view else ()
-    return next((pod for pod in pods if pod["metadata"]["name"] == failure.pod), None)
 
 
 def _exit_code(wanted: OnExitCodes, code: int | None) -> str:

@@ -48,7 +48,7 @@ def failed_for_good(situation: Situation, failed: Iterable[Failure]) -> GiveUp |
     for failure in failed:
         if failure.cause is not Cause.ERROR or not failure.end.permanent:
             continue
-        if ruled(situation, failure)[1].of_a_rule is None:
+        if ruled(situation, failure).of_a_rule is None:
             return wait_for_late_reports(situation, failure) or GiveUp(
                 failure, _why(failure, ", and a restart does not help"), REASON
             )

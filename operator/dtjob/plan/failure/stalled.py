@@ -15,8 +15,9 @@ from dtjob.api.spec.replica_specs import Role
 from dtjob.api.spec.strategy import Strategy
 from dtjob.objects import topology
 from dtjob.objects.topology import Task
+from dtjob.plan.failure.cause import of_pod
 from dtjob.plan.record.failure import Cause, Failure
-from dtjob.plan.seen.children import Children, PodState, TaskView, node_of
+from dtjob.plan.seen.children import Children, PodState, TaskView
 from dtjob.plan.seen.situation import Situation
 
 ENOUGH_TELLERS, MOST_REPORTERS = 3, 12
@@ -85,15 +86,8 @@ def _is_silent(view: TaskView, reported: Mapping[str, Any]) -> bool:
 
 def _silent(view: TaskView, now: datetime) -> Failure:
     assert view.pod is not None
-    return Failure(
-        task=view.task,
-        cause=Cause.STALLED,
-        time=now,
-        pod=view.pod["metadata"]["name"],
-        node=node_of(view.pod),
-        reason="stalled: its supervisor is silent, and its group waits for it",
-        message="",
-    )
+    why = "stalled: its supervisor is silent, and its group waits for it"
+    return of_pod(view.task, view.pod, Cause.STALLED, now, why)
 
 
 def silent_stragglers(situation: Situation, failed: Iterable[Failure]) -> list[Task]:

@@ -4,12 +4,12 @@
 They are the job's own, and end it whether or not anything happens to it.
 """
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from dtjob.api.counted import counted
 from dtjob.api.phase import Phase
 from dtjob.api.status.status import Status
+from dtjob.plan.failure.decisions import GiveUp
 from dtjob.plan.seen.situation import Situation
 
 DEADLINE_EXCEEDED = "DeadlineExceeded"
@@ -17,26 +17,18 @@ DEADLINE_EXCEEDED = "DeadlineExceeded"
 START_DEADLINE_EXCEEDED = "StartDeadlineExceeded"
 
 
-@dataclass(frozen=True)
-class Overdue:
-    """A deadline is over: the job fails with this reason, in one word and in words."""
-
-    reason: str
-    message: str
-
-
-def overdue(situation: Situation) -> Overdue | None:
-    """The deadline that is over, None if none is."""
+def overdue(situation: Situation) -> GiveUp | None:
+    """The end of the job over its deadline, None if none is over."""
     spec, now = situation.group_job.spec, situation.now
     active_until, start_until = deadlines(situation)
     if active_until is not None and now >= active_until:
         absent = _absent(situation)
         more = f"; at the end {absent}" if absent else ""
         field = f"activeDeadlineSeconds ({spec.active_deadline_seconds})"
-        return Overdue(DEADLINE_EXCEEDED, f"the job was active for longer than {field}{more}")
+        return GiveUp(None, f"the job was active for longer than {field}{more}", DEADLINE_EXCEEDED)
     if start_until is not None and now >= start_until and (absent := _absent(situation)):
         field = f"startDeadlineSeconds ({spec.start_deadline_seconds})"
-        return Overdue(START_DEADLINE_EXCEEDED, f"not all tasks ran within {field}: {absent}")
+        return GiveUp(None, f"not all tasks ran within {field}: {absent}", START_DEADLINE_EXCEEDED)
     return None
 
 
@@ -57,13 +49,6 @@ def deadlines(situation: Situation) -> tuple[datetime | None, datetime | None]:
     if spec.start_deadline_seconds is not None and active.all_ran_time is None:
         start_until = active.since + timedelta(seconds=spec.start_deadline_seconds)
     return active_until, start_until
-
-
-def note_all_ran(situation: Situation, status: Status) -> Status:
-    """The status, with the moment at which all tasks that train first ran together."""
-    if status.active is None or status.phase is not Phase.RUNNING:
-        return status
-    return status.but(active=status.active.all_run(situation.now))
 
 
 def _absent(situation: Situation) -> str:

@@ -11,12 +11,10 @@ from dtjob.plan.actions import Delete
 from dtjob.plan.diagnosis.reachability import nothing_to_reach
 from dtjob.plan.draft import Draft
 from dtjob.plan.elastic.resize import strays
-from dtjob.plan.failure.decisions import GiveUp
-from dtjob.plan.failure.write_ahead import write_ahead
-from dtjob.plan.lifetime.deadlines import Overdue, ended_by_deadline
+from dtjob.plan.failure.decisions import GiveUp, write_ahead
+from dtjob.plan.lifetime.deadlines import ended_by_deadline
 from dtjob.plan.lifetime.last_evaluation import (
     evaluate_last,
-    evaluates_after_all,
     evaluator_left,
     given_up_at,
     keeps_account,
@@ -24,21 +22,19 @@ from dtjob.plan.lifetime.last_evaluation import (
 from dtjob.plan.pods.convergence import converge_evaluator
 from dtjob.plan.pods.gang import release_gang
 from dtjob.plan.record.status import BLOCKED, EVALUATION_GIVEN_UP, confirm_phase, set_condition, set_phase
-from dtjob.plan.seen.children import TaskView, count_tasks, deleting, ended, kept_by_sidecar, lost_at
+from dtjob.plan.seen.children import TaskView, count_tasks, deleting, ended, kept_by_sidecar
+from dtjob.plan.seen.pod_facts import facts_of
 from dtjob.plan.seen.situation import Situation
 
 
-def end_by_failure(draft: Draft, decision: GiveUp) -> None:
-    """The job fails over a failure."""
-    status = draft.status.but(first_failure=decision.first.in_status())
-    draft.status = set_phase(status, Phase.FAILED, decision.reason, decision.why, draft.now)
-    draft.add_event("Warning", Phase.FAILED.value, decision.why)
-
-
-def end_by_deadline(draft: Draft, late: Overdue) -> None:
-    """The job fails over a deadline."""
-    draft.status = set_phase(draft.status, Phase.FAILED, late.reason, late.message, draft.now)
-    draft.add_event("Warning", late.reason, late.message)
+def fail(draft: Draft, end: GiveUp) -> None:
+    """The job fails, over a failure or a deadline."""
+    draft.status = set_phase(draft.status, Phase.FAILED, end.reason, end.why, draft.now)
+    if end.first is None:
+        draft.add_event("Warning", end.reason, end.why)
+        return
+    draft.status = draft.status.but(first_failure=end.first.in_status())
+    draft.add_event("Warning", Phase.FAILED.value, end.why)
 
 
 def after_the_end(draft: Draft, *, has_quota: bool) -> None:
@@ -55,14 +51,14 @@ def after_the_end(draft: Draft, *, has_quota: bool) -> None:
     deleted, due = deletion(situation, lingers=lingers_until is not None)
     draft.do((*removed, *release_gang(situation), *deleted))
     draft.look_again(lingers_until, given_up_at(situation), due)
-    draft.look_again(*(lost_at(pod) for view in situation.views for pod in view.pods))
+    draft.look_again(*(facts_of(pod).lost_at for view in situation.views for pod in view.pods))
     _describe(draft, situation)
 
 
 def _describe(draft: Draft, situation: Situation) -> None:
     """Set conditions and counts. The phase stays as it is."""
     status, now = situation.status, draft.now
-    if evaluates_after_all(situation):
+    if situation.evaluator and situation.evaluator.up:  # after it was given up, until it is removed
         status = set_condition(status, EVALUATION_GIVEN_UP, False, "EvaluatorAtWork", "", now)
     counted = count_tasks(status, situation.views)
     status = counted if keeps_account(situation) else counted.remembering(finished=status.internal.finished)

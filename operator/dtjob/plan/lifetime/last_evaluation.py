@@ -69,15 +69,13 @@ def evaluate_last(situation: Situation) -> EvaluatorDecision:
     if view is None or gives_up_at is None or ended_at is None:
         return None
     failure = failure_at(situation, view) or next(cannot_start(situation, [view]), None)
-    wanted = None
     if failure is not None:
-        failure, verdict = ruled(situation, failure)
-        wanted = verdict.of_a_rule
-        if verdict.action in (RuleAction.LEAVE_FAILED, RuleAction.FAIL_JOB):
+        failure = ruled(situation, failure)
+        if failure.action in (RuleAction.LEAVE_FAILED, RuleAction.FAIL_JOB):
             return GiveUpEvaluation(f"{failure.with_rule()}; training has succeeded, and {_WITHOUT}")
-    made_after = view.pod is not None and created_at(view.pod) >= ended_at
-    if failure is not None and wanted is None and failure.cause.charged and made_after:
-        return GiveUpEvaluation(f"{failure.sentence()} after training had ended; {_WITHOUT}")
+        made_after = view.pod is not None and created_at(view.pod) >= ended_at
+        if failure.of_a_rule is None and failure.cause.charged and made_after:
+            return GiveUpEvaluation(f"{failure.sentence()} after training had ended; {_WITHOUT}")
     if situation.now >= gives_up_at:
         minutes = START_WITHIN // timedelta(minutes=1)
         return GiveUpEvaluation(
@@ -89,11 +87,6 @@ def evaluate_last(situation: Situation) -> EvaluatorDecision:
 
 
 _WITHOUT = "what was saved last is not evaluated"
-
-
-def evaluates_after_all(situation: Situation) -> bool:
-    """Whether the evaluator is at work or has finished. It may be so after it was given up, until it is removed."""
-    return any(view.evaluates and view.up for view in situation.views)
 
 
 def keeps_account(situation: Situation) -> bool:

@@ -12,8 +12,8 @@ from dtjob.plan.diagnosis.reachability import UNREACHABLE, why_unreached
 from dtjob.plan.draft import Draft
 from dtjob.plan.elastic.resize import RESIZED, was_resized_last
 from dtjob.plan.failure.budget import restarts
-from dtjob.plan.failure.restart import trains_without
-from dtjob.plan.lifetime.deadlines import deadlines, note_all_ran
+from dtjob.plan.failure.decisions import trains_without
+from dtjob.plan.lifetime.deadlines import deadlines
 from dtjob.plan.pods.one_chief import why_the_chief_waits
 from dtjob.plan.record.status import (
     BLOCKED,
@@ -62,7 +62,9 @@ def note_phase(draft: Draft, *, settles: bool) -> None:
     blocked = "; ".join(f"{what}: {why}" for what, why in sorted(problems.items())[:3])
     # What has just failed is judged by how long all ran before it, which the phase still says.
     if not (settles and status.phase is Phase.RUNNING):
-        status = note_all_ran(situation, set_phase(status, *current_phase(situation), now))
+        status = set_phase(status, *current_phase(situation), now)
+        if status.phase is Phase.RUNNING and status.active is not None:
+            status = status.but(active=status.active.all_run(now))
     status = set_condition(status, BLOCKED, bool(blocked), CANNOT_CREATE if blocked else CREATED, blocked, now)
     all_created = all(view.state is not PodState.MISSING for view in situation.views)
     status = count_tasks(status, situation.views)

@@ -8,7 +8,6 @@ from dtjob.api.job import SuccessPolicy
 from dtjob.api.phase import Phase
 from dtjob.api.spec.replica_specs import Role
 from dtjob.api.status.internal import ProcessStart
-from dtjob.plan.actions import Event
 from dtjob.plan.diagnosis.restored import start_of
 from dtjob.plan.draft import Draft
 from dtjob.plan.record.status import set_phase
@@ -32,24 +31,19 @@ def succeeded(situation: Situation) -> bool:
 
 def succeed(draft: Draft) -> None:
     """End the job well. Users are told, too, if it has trained nothing or if its weights are no numbers."""
-    message, warned = _words_of_success(draft.situation)
-    draft.status = set_phase(draft.status, Phase.SUCCEEDED, "Completed", message, draft.now)
+    report, message = draft.situation.chief_report, "training has ended"
     draft.add_event("Normal", Phase.SUCCEEDED.value, "Training has ended")
-    draft.events += warned
-
-
-def _words_of_success(situation: Situation) -> tuple[str, list[Event]]:
-    """The message of a job that succeeds, and an event if it has trained nothing, or if the chief reports that its
-    weights are no numbers."""
-    report = situation.chief_report
     if (step := _trained_before(report)) is not None:
-        return _nothing_left(situation, step)
-    found = report.get("weights")
-    if found is None:
-        return "training has ended", []
-    words = f"training has ended, but the weights of the model hold {found}"
-    advice = "look for a loss that is no number, lower the learning rate, or clip gradients"
-    return words, [Event("Warning", NOT_FINITE, f"The weights of the model hold {found}: {advice}")]
+        words = f"nothing was left to train: the job found a checkpoint of step {step} in {_storage(draft.situation)}"
+        words += ", of a run that has ended; raise the number of epochs or steps to train on, or use another"
+        words += " checkpoint.storage to train again"
+        message = f"training has ended: {words}"
+        draft.add_event("Warning", NOTHING_TO_TRAIN, f"{words[0].upper()}{words[1:]}")
+    elif (found := report.get("weights")) is not None:
+        message = f"training has ended, but the weights of the model hold {found}"
+        advice = "look for a loss that is no number, lower the learning rate, or clip gradients"
+        draft.add_event("Warning", NOT_FINITE, f"The weights of the model hold {found}: {advice}")
+    draft.status = set_phase(draft.status, Phase.SUCCEEDED, "Completed", message, draft.now)
 
 
 def _trained_before(report: Mapping[str, Any]) -> int | None:
@@ -63,11 +57,8 @@ def _trained_before(report: Mapping[str, Any]) -> int | None:
     return step if first and step and report.get("step") == step else None
 
 
-def _nothing_left(situation: Situation, step: int) -> tuple[str, list[Event]]:
+def _storage(situation: Situation) -> str:
+    """Where the job's checkpoints are."""
     checkpoint = situation.group_job.spec.checkpoint
     storage = checkpoint.storage if checkpoint else None
-    where = (storage.uri or storage.mount_path) if storage else "its storage"
-    words = f"nothing was left to train: the job found a checkpoint of step {step} in {where}, of a run that has ended"
-    advice = "raise the number of epochs or steps to train on, or use another checkpoint.storage to train again"
-    event = Event("Warning", NOTHING_TO_TRAIN, f"{words[0].upper()}{words[1:]}; {advice}")
-    return f"training has ended: {words}; {advice}", [event]
+    return (storage.uri or storage.mount_path) if storage else "its storage"

@@ -90,7 +90,8 @@ def go_on(draft: Draft) -> None:
         draft.status = bump_attempts(status, left, everyone) if left else status
         return
     if active is None:  # it never had a pod
-        draft.situation = go_on_as_desired(situation.with_status(status))
+        draft.status = status
+        go_on_as_desired(draft)
         draft.add_event("Normal", RESUMED, "Job resumed")
         return
     tasks, step = _begin_anew(situation), before.checkpoint_step
@@ -98,7 +99,8 @@ def go_on(draft: Draft) -> None:
     if checkpoints_end(situation, tasks):
         status = status.but(checkpoint=None)
     where = f"; training goes on{goes_on_from(situation, tasks, step, saves=True)}" if step >= 0 else ""
-    draft.situation = go_on_as_desired(situation.with_status(status))
+    draft.status = status
+    go_on_as_desired(draft)
     draft.add_event("Normal", RESUMED, f"Job resumed{where}")
 
 

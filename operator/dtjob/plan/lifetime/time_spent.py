@@ -44,7 +44,6 @@ _CLAIMED_FIRST = (Part.UNKNOWN, Part.RESTARTING, Part.STARTING, Part.WAITING_FOR
 _UP = (Doing.STARTING, Doing.RESTARTING, Doing.TRAINING)
 """What a job is at while all of its tasks run; which of these, its chief's supervisor has to tell."""
 
-
 NOTHING_REPORTED = Spent()
 
 
@@ -63,15 +62,11 @@ class Goodput:
     """What of the supervisor's own account is counted."""
 
     @property
-    def ratio(self) -> float | None:
-        """Kept time of all time of which it is known what it went into, 0 to 1; None before a supervisor has reported
-        training."""
-        return None if self.reported.attempt < 0 else kept_ratio(self.seconds)
-
-    @property
     def percent(self) -> int | None:
-        """The ratio in whole percent, rounded down."""
-        return None if self.ratio is None else math.floor(100 * self.ratio + 1e-6)
+        """Kept time of all time of which it is known what it went into, in whole percent, rounded down; None before a
+        supervisor has reported training."""
+        ratio = None if self.reported.attempt < 0 else kept_ratio(self.seconds)
+        return None if ratio is None else math.floor(100 * ratio + 1e-6)
 
     def plus(self, part: Part, seconds: float) -> "Goodput":
         """With more time under one part; never below zero."""

@@ -5,16 +5,16 @@ from functools import partial
 
 from dtjob.api.job import Job
 from dtjob.objects import drift, labels, shared, topology
-from dtjob.objects.gangs import Membership
+from dtjob.objects.gangs import Membership, joined
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.pod.pod import labels_of, pod
 from dtjob.plan.actions import Action, Create, Delete, Relabel, Repair, StopServing
 from dtjob.plan.draft import Draft
 from dtjob.plan.failure.budget import is_due
 from dtjob.plan.kueue import placed
-from dtjob.plan.pods.gang import as_member, keep_gang, membership_now, waits_for_the_chief
+from dtjob.plan.pods.gang import keep_gang, membership_now, waits_for_the_chief
 from dtjob.plan.pods.one_chief import writer_left
-from dtjob.plan.seen.children import PodState, TaskView, deleting, is_terminal
+from dtjob.plan.seen.children import PodState, TaskView, deleting
 from dtjob.plan.seen.pod_facts import facts_of
 from dtjob.plan.seen.situation import Situation
 
@@ -40,7 +40,7 @@ def _retire(view: TaskView) -> list[Action]:
         if topology.attempt_of(old) >= view.attempt:
             continue
         name, uid = old["metadata"]["name"], old["metadata"]["uid"]
-        if labels.SERVING in labels.of(old) and not is_terminal(old):
+        if labels.SERVING in labels.of(old) and not facts_of(old).is_terminal:
             actions.append(StopServing(name, uid))
         if not deleting(old):
             actions.append(Delete.of(old, f"{view.task.id} is at attempt {view.attempt}"))
@@ -66,15 +66,16 @@ def _missing_pods(situation: Situation) -> list[Action]:
 def _create(situation: Situation, view: TaskView, chief_attempt: int | None, gang: Membership | None = None) -> Create:
     """The task's pod, to be made when its turn comes."""
     job, task, attempt = situation.group_job, view.task, view.attempt
-    make = as_member(gang, view, partial(_pod, situation, view, chief_attempt))
+    make = partial(_pod, situation, view, chief_attempt, gang)
     return Create("Pod", topology.pod_name(job, task, attempt), make, task.role.value)
 
 
-def _pod(situation: Situation, view: TaskView, chief_attempt: int | None) -> Manifest:
-    """The task's pod, where the queue that the job came out of wants it."""
+def _pod(situation: Situation, view: TaskView, chief_attempt: int | None, gang: Membership | None) -> Manifest:
+    """The task's pod, where the queue that the job came out of wants it, in its gang. The evaluator never is in one."""
     made = pod(situation.group_job, view.task, view.attempt, situation.defaults, chief_attempt)
-    queue = situation.status.queue
-    return placed(made, queue.pod_sets.get(view.task.role.value, {})) if queue else made
+    if (queue := situation.status.queue) is not None:
+        made = placed(made, queue.pod_sets.get(view.task.role.value, {}))
+    return made if gang is None or view.evaluates else joined(made, gang)
 
 
 def keep_shared(situation: Situation) -> list[Create | Repair]:

@@ -7,8 +7,6 @@ has finished is no longer waited for: the PodGroup asks for no more than are lef
 (Kubernetes 1.36), pods that could not be enough for it stay outside and are bound each by itself.
 """
 
-from collections.abc import Callable
-
 from dtjob.api.counted import counted
 from dtjob.api.status.placement import Gang
 from dtjob.objects import drift, gangs, topology
@@ -76,11 +74,6 @@ def membership_now(situation: Situation) -> gangs.Membership | None:
     return gangs.membership(situation.group_job, situation.defaults, alone=_unfinished(situation) < needed)
 
 
-def as_member(gang: gangs.Membership | None, view: TaskView, make: Callable[[], Manifest]) -> Callable[[], Manifest]:
-    """What makes a task's pod, as a member of the gang; the evaluator never is one."""
-    return make if gang is None or view.evaluates else lambda: gangs.joined(make(), gang)
-
-
 def waits_for_the_chief(situation: Situation, view: TaskView) -> bool:
     """Whether an evaluator that goes to the chief's node is not to be made yet, as the chief's pod has none.
 
@@ -102,13 +95,13 @@ def release_gang(situation: Situation) -> list[Delete]:
 def release_outgrown(situation: Situation) -> list[Delete]:
     """The PodGroup of a group of workers that ends for another size, if it cannot be changed and would not bind what
     the next group needs."""
-    there, workers = _group(situation), situation.status.workers
-    if there is None or deleting(there) or not gangs.is_fixed(there) or workers is None or workers.resizing is None:
+    there, workers, change = _group(situation), situation.status.workers, situation.resizing
+    if there is None or deleting(there) or not gangs.is_fixed(there) or workers is None or change is None:
         return []
-    job = sized(situation.group_job, workers.but(replicas=workers.resizing.to))
+    job = sized(situation.group_job, workers.but(replicas=change.to))
     if gangs.minimum(there) == min(gangs.min_available(job), len(gangs.members(job))):
         return []
-    why = f"the next group has {counted(workers.resizing.to, 'worker')}"
+    why = f"the next group has {counted(change.to, 'worker')}"
     return [Delete.of(there, why)]
 
 

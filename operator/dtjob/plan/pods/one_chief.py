@@ -12,7 +12,7 @@ from dtjob.objects import labels, topology
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.draft import Draft
 from dtjob.plan.failure.budget import is_due
-from dtjob.plan.seen.children import PodState, Unread, ended, is_terminal, lost_at, node_of
+from dtjob.plan.seen.children import PodState, ended, node_of
 from dtjob.plan.seen.pod_facts import facts_of
 from dtjob.plan.seen.situation import Situation
 
@@ -27,7 +27,7 @@ def writer_left(situation: Situation) -> Manifest | None:
     if chief.pod is not None:
         return None
     earlier = next((pod for pod in chief.pods if not ended(pod)), None)
-    return earlier or next((pod for pod in _others(situation) if not is_terminal(pod)), None)
+    return earlier or next((pod for pod in _others(situation) if not facts_of(pod).is_terminal), None)
 
 
 def why_the_chief_waits(situation: Situation) -> str:
@@ -55,7 +55,7 @@ def _controls(job: Job, pod: Manifest) -> bool:
 
 
 def _where(pod: Manifest, now: datetime) -> str:
-    node, lost = node_of(pod), lost_at(pod)
+    node, lost = node_of(pod), facts_of(pod).lost_at
     if not node:
         return ""
     if lost is None or now < lost:
@@ -71,16 +71,15 @@ may be running; and attempts that are given up before they are made are few in a
 
 def find_vanished(situation: Situation) -> None:
     """Raises Unread for pods that existed, are not seen any more, and were not asked for yet."""
-    workers = situation.status.workers
     if situation.status.internal.all_created:
         views = situation.views
-    elif workers is not None and workers.resizing is not None:
+    elif situation.resizing is not None:
         views = (situation.chief,)  # its next one is so many attempts later that it would not be looked for
     else:
         return
     missing = [view for view in views if view.state is PodState.MISSING]
     names = [topology.pod_name(situation.group_job, view.task, view.attempt) for view in missing]
-    _ask(situation, names)
+    situation.children.found(*(("Pod", name) for name in names))
 
 
 def find_earlier_chiefs(draft: Draft) -> None:
@@ -89,7 +88,7 @@ def find_earlier_chiefs(draft: Draft) -> None:
     situation = draft.situation
     job, chief, writer = situation.group_job, situation.chief, writer_left(situation)
     if writer is not None:
-        draft.look_again(lost_at(writer))
+        draft.look_again(facts_of(writer).lost_at)
         return
     if chief.state is not PodState.MISSING or not is_due(situation.status.internal.incident, situation.now):
         return
@@ -99,10 +98,5 @@ def find_earlier_chiefs(draft: Draft) -> None:
         name = topology.pod_name(job, chief.task, attempt)
         if name in seen:
             break
-        names.append(name)
-    _ask(situation, names)
-
-
-def _ask(situation: Situation, names: list[str]) -> None:
-    if unknown := [name for name in names if name not in situation.children.gone]:
-        raise Unread(pods=unknown)
+        names.append(("Pod", name))
+    situation.children.found(*names)

@@ -52,14 +52,12 @@ from dtjob.plan.queueing.waiting import (
 )
 from dtjob.plan.record.status import ADMITTED, QUEUE_IGNORED, QUOTA_RESERVED, SUSPENDED, holds, set_condition
 from dtjob.plan.seen.children import deleting
-from dtjob.plan.seen.workload import Kueue, Workload
+from dtjob.plan.seen.workload import EVICTED, Kueue, Workload
 
 _OVER = Pause("WorkloadFinished", "")
 """Of a job that has ended: nothing of it is made any more."""
 LOOK_AGAIN = timedelta(seconds=10)
 """What was asked for and is not there (a class, a flavour, a Workload of somebody else's) is asked for again."""
-ADMITTED_EVENT = "Admitted"
-EVICTED_EVENT = "Evicted"
 
 
 def queueing(draft: Draft) -> Pause | None:
@@ -86,7 +84,8 @@ def _queueing(draft: Draft, slices: Slices) -> Pause | None:
         note_no_queue(draft)
         return None
     if draft.status.ended:
-        note_end(draft)
+        if holds(draft.status.conditions, QUEUE_IGNORED):  # there is no next start for which the label could count
+            draft.status = set_condition(draft.status, QUEUE_IGNORED, False, "JobEnded", "", draft.now)
         return _after_the_end(draft, workload)
     if is_suspended(draft.situation):
         _leave(draft, workload)
@@ -194,7 +193,7 @@ def _with_workload(draft: Draft, workload: Workload, slices: Slices, name: str |
 
 def _tell_admitted(draft: Draft, workload: Workload, again: str = "") -> None:
     """The job was admitted just now; `again`: for more workers than it runs with."""
-    draft.add_event("Normal", ADMITTED_EVENT, f"Admitted{again} by cluster queue {workload.cluster_queue}")
+    draft.add_event("Normal", ADMITTED, f"Admitted{again} by cluster queue {workload.cluster_queue}")
 
 
 def _begin(draft: Draft, workload: Workload, slices: Slices, entry: QueueEntry, name: str | None) -> Pause | None:
@@ -239,7 +238,7 @@ def _wait(draft: Draft, workload: Workload, name: str | None, stale: bool, ran: 
             draft.do([workload.delete(f"the job's label {kueue.QUEUE} is gone")])
         return None
     if ran and workload.evicted:
-        draft.add_event("Normal", EVICTED_EVENT, evicted(workload))
+        draft.add_event("Normal", EVICTED, evicted(workload))
     if workload.is_going or pods_left(situation):
         draft.look_again(next_loss(situation))
     else:
@@ -283,12 +282,6 @@ def say_ignored(draft: Draft, why: str) -> None:
     """Say why the job's label does nothing yet; empty: it does."""
     reason = "JobRuns" if why else "QueueName"
     draft.status = set_condition(draft.status, QUEUE_IGNORED, bool(why), reason, why, draft.now)
-
-
-def note_end(draft: Draft) -> None:
-    """The job has ended: there is no next start for which its label could count."""
-    if holds(draft.status.conditions, QUEUE_IGNORED):
-        draft.status = set_condition(draft.status, QUEUE_IGNORED, False, "JobEnded", "", draft.now)
 
 
 def note_no_queue(draft: Draft, ignored: str = "") -> None:

@@ -8,7 +8,8 @@ from dtjob.api.spec.strategy import Strategy
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.elastic.room import placeholders
 from dtjob.plan.lifetime.last_evaluation import evaluator_left
-from dtjob.plan.seen.children import PodState, ended, is_lost, lost_at
+from dtjob.plan.seen.children import PodState, ended, is_lost
+from dtjob.plan.seen.pod_facts import facts_of
 from dtjob.plan.seen.situation import Situation
 
 
@@ -21,7 +22,7 @@ def pods_left(situation: Situation) -> list[Manifest]:
 
 def next_loss(situation: Situation) -> datetime | None:
     """When a pod that is left counts as lost though nothing happens."""
-    return min((lost for pod in pods_left(situation) if (lost := lost_at(pod))), default=None)
+    return min((lost for pod in pods_left(situation) if (lost := facts_of(pod).lost_at)), default=None)
 
 
 def done(situation: Situation) -> Mapping[str, int]:

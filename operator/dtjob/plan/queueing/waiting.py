@@ -84,7 +84,8 @@ def waits_for_checks(workload: Workload) -> str:
         for one in waiting
     )
     said = named or workload.condition(ADMITTED).get("message") or "its admission"
-    return f"quota is reserved in cluster queue {workload.cluster_queue}; waits for {_checks(waiting)}{said}"
+    what = "" if not waiting else "admission check " if len(waiting) == 1 else "admission checks "
+    return f"quota is reserved in cluster queue {workload.cluster_queue}; waits for {what}{said}"
 
 
 def deactivated(workload: Workload) -> str:
@@ -127,9 +128,3 @@ def changed_queue(queue: str, name: str | None) -> str:
     """That the job runs with the admission of another queue than its label names."""
     said = f"label {kueue.QUEUE} is {name}" if name else f"label {kueue.QUEUE} is gone"
     return f"{said}, but the job was admitted by {queue}: it counts when the job is queued again"
-
-
-def _checks(waiting: list[Mapping[str, object]]) -> str:
-    if not waiting:
-        return ""
-    return "admission check " if len(waiting) == 1 else "admission checks "

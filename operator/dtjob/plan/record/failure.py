@@ -14,6 +14,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from dtjob.api.spec.failure_rules import RuleAction
 from dtjob.api.status.block import whole
 from dtjob.api.status.restarts import FirstFailure, ProgramException
 from dtjob.objects.topology import Task
@@ -114,13 +115,6 @@ class ProgramEnd:
         waiting = "" if self.straggler == task_id else f" waiting for {self.straggler}:"
         return f"stalled{when},{waiting} {self.behind or 'behind the others'}"
 
-    @property
-    def exception_json(self) -> dict[str, str]:
-        """The exception in the status' form; empty if there was none."""
-        kind, _, message = self.exception.partition(": ")
-        found = {"type": kind, "message": message}
-        return {name: value for name, value in found.items() if value}
-
 
 UNKNOWN = ProgramEnd()
 """Nothing is known."""
@@ -216,10 +210,23 @@ class Failure:
     """What the task's supervisor told of it."""
     rule: str = ""
     """The rule of failurePolicy.rules that decided about it and what it matched, in words; empty for none."""
+    action: RuleAction = RuleAction.RESTART
+    """What is to be done about it: of the rule, or of the built-in ones (`plan/failure/rules.py`: `ruled`)."""
+
+    @property
+    def charged(self) -> bool:
+        """Whether it counts against maxRestartsWithoutProgress."""
+        return self.action is RuleAction.RESTART
+
+    @property
+    def of_a_rule(self) -> RuleAction | None:
+        """The action where one of the user's rules says so."""
+        return self.action if self.rule else None
 
     def in_status(self) -> FirstFailure:
         """The failure as the status has it; `exitCode` only where the container ended, `exception` and
         `beforeFirstStep` where its supervisor told of them."""
+        kind, _, message = self.end.exception.partition(": ")
         return FirstFailure(
             task=self.task.id,
             pod=self.pod,
@@ -230,7 +237,7 @@ class Failure:
             rule=self.rule,
             time=whole(self.time),
             exit_code=self.exit_code,
-            exception=ProgramException(**self.end.exception_json) if self.end.exception else None,
+            exception=ProgramException(type=kind, message=message) if kind else None,
             before_first_step=None if self.end.stepped is None else not self.end.stepped,
         )
 

@@ -100,15 +100,12 @@ def bump_attempts(status: Status, tasks: Iterable[Task], everyone: Iterable[Task
     return status.remembering(attempts=attempts, all_created=False)
 
 
-def count_restart(
-    status: Status, cause: str, instead_of: str | None = None, restarts_moved: int = 1, *, number: int = 1
-) -> Status:
-    """Count a restart, or that `number` of them, under its cause; `instead_of` is the cause under which the same
-    incident was counted before, and `restarts_moved` how many it was counted as."""
+def count_restart(status: Status, cause: str, number: int = 1, *, instead_of: str | None = None) -> Status:
+    """Count so many restarts under their cause; `instead_of` is the cause under which they were counted before."""
     restarts, causes = status.restarts, dict(status.restarts.causes)
     if instead_of is not None:
-        causes[instead_of] = causes.get(instead_of, 0) - restarts_moved
-    causes[str(cause)] = causes.get(cause, 0) + (restarts_moved if instead_of else number)
+        causes[instead_of] = causes.get(instead_of, 0) - number
+    causes[str(cause)] = causes.get(cause, 0) + number
     total = restarts.total if instead_of else restarts.total + number
     causes = {name: count for name, count in causes.items() if count > 0}
     return status.but(restarts=restarts.but(total=total, causes=causes))

@@ -2,17 +2,17 @@
 """What is observed of one job: objects, reports, silent supervisors, Events of pods, and the state of each task."""
 
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping, Set
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from dtjob import times
 from dtjob.api.job import Job
 from dtjob.api.spec.replica_specs import Role
 from dtjob.api.status.attempts import Attempts
+from dtjob.api.status.internal import Internal
 from dtjob.api.status.status import Status
 from dtjob.api.status.workers import ReplicaStatus
 from dtjob.objects import labels, topology
@@ -21,8 +21,6 @@ from dtjob.objects.topology import Task
 from dtjob.plan.seen.pod_facts import ObservedPod, facts_of
 from dtjob.plan.seen.workload import Kueue
 
-NOTHING_FINISHED: Mapping[str, int] = MappingProxyType({})
-
 
 @dataclass(frozen=True)
 class Children:
@@ -30,8 +28,7 @@ class Children:
 
     `objects` are all objects with the job's name label, strangers' included; `reports` are the supervisors' last
     `/status` by task id; `problems` are the objects that could not be made, with the reason, by `Kind/name`, and the
-    other calls that keep failing, in words; `gone` are names of pods for which the cluster was asked just now, and had
-    none of ours.
+    other calls that keep failing, in words.
     """
 
     objects: tuple[Manifest, ...] = ()
@@ -41,16 +38,16 @@ class Children:
     """Supervisors that run and whose status cannot be read, by task id."""
     pod_event: "PodEvent | None" = None
     """What was read last of a pod's own events."""
-    gone: Set[str] = frozenset()
     kueue: Kueue = Kueue.IGNORED
     """Whether there is Kueue in the cluster."""
     read: Mapping[tuple[str, str], Manifest | None] = field(default_factory=dict)
-    """Objects that are not the job's and were just read, by kind and name; None: there is none of this name."""
+    """What the cluster was just asked for, by kind and name. None: there is none, or the pod of this name is not the
+    job's."""
 
     def found(self, *keys: "Key") -> list[Manifest | None]:
         """The answers about these objects; None for one that is not there. Raises Unread for those not read yet."""
         if unread := [key for key in keys if key not in self.read]:
-            raise Unread(objects=unread)
+            raise Unread(unread)
         return [self.read[key] for key in keys]
 
     def owned(self, job: Job, kinds: Container[str]) -> list[Manifest]:
@@ -99,18 +96,23 @@ class TaskView(NamedTuple):
         supervised: bool = False,
         done: bool = False,
     ) -> "TaskView":
-        """The task as it is at `now`. `done`: this attempt is known to have ended well, wherever its pod is now."""
+        """The task as it is at `now`. `done`: this attempt is known to have ended well, wherever its pod is now.
+
+        It is the view of the last plan if there is one pod and nothing has changed.
+        """
+        only = pods[0] if len(pods) == 1 and not done and isinstance(pods[0], ObservedPod) else None
+        known = only.view if only else None
+        if isinstance(known, TaskView) and (known.attempt, known.supervised) == (attempt, supervised):
+            return known
         pod = next((pod for pod in pods if facts_of(pod).attempt == attempt), None)
         if done:
             state = PodState.SUCCEEDED
         else:
             state = PodState.MISSING if pod is None else state_of(pod, now, supervised=supervised)
-        return cls(task, attempt, pods, pod, state, supervised)
-
-    def at(self, attempt: int, finished: Mapping[str, int], now: datetime) -> "TaskView":
-        """The same task at another attempt."""
-        done = finished.get(self.task.id) == attempt
-        return TaskView.of(self.task, attempt, self.pods, now, supervised=self.supervised, done=done)
+        view = cls(task, attempt, pods, pod, state, supervised)
+        if only and facts_of(only).lost_at is None:  # else time alone changes it
+            only.view = view
+        return view
 
     @property
     def evaluates(self) -> bool:
@@ -123,49 +125,24 @@ class TaskView(NamedTuple):
         return self.state in (PodState.RUNNING, PodState.SUCCEEDED)
 
 
-def view_tasks(
-    job: Job, children: Children, attempts: Attempts, now: datetime, finished: Mapping[str, int] = NOTHING_FINISHED
-) -> tuple[TaskView, ...]:
-    """Every task of the job, at these attempts, with its pods at `now`."""
-    by_task: dict[str, list[Manifest]] = {}
+def view_tasks(job: Job, children: Children, memory: Internal, now: datetime) -> tuple[TaskView, ...]:
+    """Every task of the job, at the attempts that are remembered, with its pods at `now`."""
+    by_task: dict[str, tuple[Manifest, ...]] = {}
     for pod in children.owned_pods(job):
         if (id_ := facts_of(pod).task_id) is not None:
-            by_task.setdefault(id_, []).append(pod)
-    supervised, none = job.spec.program is not None, list[Manifest]()
-    tasks = ((task, attempts.of(task.id)) for task in topology.tasks(job))
-    return tuple(
-        _view(task, attempt, by_task.get(task.id, none), now, supervised, finished.get(task.id) == attempt)
-        for task, attempt in tasks
-    )
-
-
-def _view(task: Task, attempt: int, pods: list[Manifest], now: datetime, supervised: bool, done: bool) -> TaskView:
-    """The view of the task. It is the one of the last plan if nothing has changed."""
-    if done or len(pods) != 1 or not isinstance(pod := pods[0], ObservedPod):
-        return TaskView.of(task, attempt, tuple(pods), now, supervised=supervised, done=done)
-    if isinstance(known := pod.view, TaskView) and (known.attempt, known.supervised) == (attempt, supervised):
-        return known
-    view = TaskView.of(task, attempt, (pod,), now, supervised=supervised)
-    if lost_at(pod) is None:  # else time alone changes it
-        pod.view = view
-    return view
+            by_task[id_] = (*by_task.get(id_, ()), pod)
+    supervised, views = job.spec.program is not None, []
+    for task in topology.tasks(job):
+        attempt = memory.attempts.of(task.id)
+        done, pods = memory.finished.get(task.id) == attempt, by_task.get(task.id, ())
+        views.append(TaskView.of(task, attempt, pods, now, supervised=supervised, done=done))
+    return tuple(views)
 
 
 def condition_of(pod: Manifest, type_: str) -> Mapping[str, Any]:
     """The pod's condition of this type, empty if it has none."""
     conditions = (pod.get("status") or {}).get("conditions") or ()
     return next((one for one in conditions if one["type"] == type_), {})
-
-
-def container_status(pod: Manifest) -> dict[str, Any]:
-    """The status of the training container, empty before the kubelet wrote one."""
-    return facts_of(pod).container
-
-
-def terminated(pod: Manifest) -> dict[str, Any] | None:
-    """How the training container ended, None if it has not. It decides, not the pod: a sidecar keeps a pod
-    Running."""
-    return facts_of(pod).end
 
 
 def created_at(pod: Manifest) -> datetime:
@@ -175,7 +152,7 @@ def created_at(pod: Manifest) -> datetime:
 
 def ended_at(pod: Manifest) -> datetime | None:
     """When the training container ended, by its node's clock; None if it has not, or nobody saw it."""
-    finished = (terminated(pod) or {}).get("finishedAt")
+    finished = (facts_of(pod).end or {}).get("finishedAt")
     return times.parse(finished) if finished else None
 
 
@@ -185,18 +162,13 @@ def ended(pod: Manifest) -> bool:
     return facts.end is not None or facts.is_terminal
 
 
-def is_terminal(pod: Manifest) -> bool:
-    """Whether all of the pod's containers have ended, sidecars too: only then do EndpointSlices drop its host name."""
-    return facts_of(pod).is_terminal
-
-
 def kept_by_sidecar(pod: Manifest) -> bool:
     """Whether training has ended in a pod of which another container still runs.
 
     For a moment the kubelet says that the containers have ended and not yet that the pod has: no sidecar keeps it then.
     """
     states = [one.get("state") or {} for one in (pod.get("status") or {}).get("containerStatuses") or ()]
-    return ended(pod) and not is_terminal(pod) and any("running" in state for state in states)
+    return ended(pod) and not facts_of(pod).is_terminal and any("running" in state for state in states)
 
 
 def deleting(pod: Manifest) -> bool:
@@ -210,15 +182,9 @@ def asked_to_go_at(pod: Manifest) -> datetime:
     return times.parse(pod["metadata"]["deletionTimestamp"]) - grace
 
 
-def lost_at(pod: Manifest) -> datetime | None:
-    """When a pod that is being deleted and has not ended counts as lost with its node; None if that does not
-    apply."""
-    return facts_of(pod).lost_at
-
-
 def is_lost(pod: Manifest, now: datetime) -> bool:
     """Whether that moment has come."""
-    lost = lost_at(pod)
+    lost = facts_of(pod).lost_at
     return lost is not None and now >= lost
 
 
@@ -295,14 +261,14 @@ Key = tuple[str, str]
 
 
 class Unread(Exception):
-    """The plan depends on `pods` of the job, by name, or on other `objects`, by kind and name, that were not read.
+    """The plan depends on these `objects`, by kind and name, that were not read.
 
     Who plans reads them, adds the answers to the children, and plans again.
     """
 
-    def __init__(self, pods: Iterable[str] = (), objects: Iterable[Key] = ()) -> None:
-        self.pods, self.objects = tuple(pods), tuple(objects)
-        super().__init__(f"not read yet: {', '.join((*self.pods, *map('/'.join, self.objects)))}")
+    def __init__(self, objects: Iterable[Key]) -> None:
+        self.objects = tuple(objects)
+        super().__init__(f"not read yet: {', '.join(map('/'.join, self.objects))}")
 
 
 COUNTED_AS = {

@@ -40,7 +40,8 @@ class PodFacts:
     container: dict[str, Any]
     """The status of the training container, empty before the kubelet wrote one."""
     end: dict[str, Any] | None
-    """How the training container ended, None if it has not."""
+    """How the training container ended, None if it has not. It decides, not the pod: a sidecar keeps a pod
+    Running."""
     runs: bool
     """Whether the training container runs."""
     waits: bool
@@ -50,7 +51,8 @@ class PodFacts:
 
     @property
     def is_terminal(self) -> bool:
-        """Whether all of the pod's containers have ended."""
+        """Whether all of the pod's containers have ended, sidecars too: only then do EndpointSlices drop its host
+        name."""
         return self.phase in POD_ENDED
 
     @classmethod
@@ -106,12 +108,8 @@ class ObservedPod(Manifest):
         super().__init__(pod)
         self.facts: PodFacts | None = None
         self.view: object = None
-        """The view of its task, where that has this pod only: `children.view_tasks` keeps it here."""
-
-    def forget_view(self) -> None:
-        """Let go of the view of a pod of which there is a newer version, or none: each holds the other, and garbage is
-        looked for seldom."""
-        self.view = None
+        """The view of its task, where that has this pod only: `TaskView.of` keeps it here. The store lets go of it when
+        there is a newer version, or none: each holds the other, and garbage is looked for seldom."""
 
     def __reduce__(self) -> tuple[type[Manifest], tuple[Manifest]]:
         return dict, (dict(self),)

@@ -22,7 +22,8 @@ from dtjob.api.status.progress import (
 from dtjob.api.status.status import Status
 from dtjob.objects import topology
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.seen.children import PodState, TaskView, terminated
+from dtjob.plan.seen.children import PodState, TaskView
+from dtjob.plan.seen.pod_facts import facts_of
 from dtjob.plan.seen.report import read_report
 
 
@@ -47,7 +48,7 @@ def latest_reports(views: Iterable[TaskView], reports: Mapping[str, dict[str, An
 def last_words(pod: Manifest) -> dict[str, Any] | None:
     """The last status that a supervisor which ended with 0 left as its termination message, None if there is
     none."""
-    end = terminated(pod)
+    end = facts_of(pod).end
     if end is None or end.get("exitCode") != 0:
         return None
     try:

@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 MOST_ENTRIES = 64
@@ -56,15 +57,13 @@ def _number(value: Any) -> float | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**63 else None
 
 
-def _whole(value: Any) -> int | None:
+def _whole(value: Any, below: int = LARGEST) -> int | None:
     number = _number(value)
-    return int(number) if number is not None and number == int(number) and abs(number) < LARGEST else None
+    return int(number) if number is not None and number == int(number) and abs(number) < below else None
 
 
-def _int32(value: Any) -> int | None:
-    """A whole number for a field of format int32, which an API server checks."""
-    number = _whole(value)
-    return number if number is not None and -(2**31) <= number < 2**31 else None
+_int32 = partial(_whole, below=2**31)
+"""A whole number for a field of format int32, which an API server checks."""
 
 
 def _seconds(value: Any) -> float | None:

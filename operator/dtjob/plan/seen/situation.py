@@ -15,7 +15,7 @@ from dtjob.api.job import Job
 from dtjob.api.spec.replica_specs import Role
 from dtjob.api.status.block import whole
 from dtjob.api.status.status import Status
-from dtjob.api.status.workers import Workers
+from dtjob.api.status.workers import Resizing, Workers
 from dtjob.objects import labels
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
 from dtjob.objects.topology import Task
@@ -51,9 +51,7 @@ class Situation:
             written = written.remembering(attempts=attempts_of_pods(job, children))
         workers = workers_of(job, written.workers)
         job = sized(job, workers)
-        views = _without_ignored(
-            view_tasks(job, children, written.internal.attempts, now, written.internal.finished), written
-        )
+        views = _views(job, children, written, now)
         # Of all tasks, only the chief's and the evaluator's reports are read; they stand first and last.
         read = (views[0], views[-1])
         reports = latest_reports(read, children.reports)
@@ -66,28 +64,24 @@ class Situation:
         return cls(job, children, views, reports, written, status, now, defaults)
 
     def with_status(self, status: Status) -> "Situation":
-        """The same moment with another status; only tasks that it gives another attempt are looked at again."""
-        attempts, finished = status.internal.attempts, status.internal.finished
-        if attempts == self.status.internal.attempts:
-            return replace(self, status=status, views=_without_ignored(self.views, status))
-        views = tuple(
-            view if view.attempt == attempt else view.at(attempt, finished, self.now)
-            for view in self.views
-            for attempt in (attempts.of(view.task.id),)
-        )
-        return replace(self, status=status, views=_without_ignored(views, status))
-
-    def resized(self, status: Status) -> "Situation":
-        """The same moment with a group of as many workers as this status says."""
+        """The same moment with another status, and with the attempts and the number of workers that it says."""
         job = sized(self.group_job, status.workers)
-        views = view_tasks(job, self.children, status.internal.attempts, self.now, status.internal.finished)
-        return replace(self, group_job=job, status=status, views=_without_ignored(views, status))
+        if job is self.group_job and status.internal.attempts == self.status.internal.attempts:
+            views = _without_ignored(self.views, status)
+        else:
+            views = _views(job, self.children, status, self.now)
+        return replace(self, group_job=job, status=status, views=views)
 
     @property
     def spec_job(self) -> Job:
         """The job with as many workers as its spec says."""
         workers = self.status.workers
         return self.group_job if workers is None else sized(self.group_job, workers.but(replicas=workers.desired))
+
+    @property
+    def resizing(self) -> Resizing | None:
+        """The change of the number of workers that is under way, None if there is none."""
+        return self.status.workers.resizing if self.status.workers else None
 
     @cached_property
     def by_task(self) -> Mapping[Task, TaskView]:
@@ -120,6 +114,10 @@ def _began_at(views: tuple[TaskView, ...], now: datetime) -> datetime | None:
     """When a job without a written status began: with its first pod. None if it has no pods."""
     created = [created_at(pod) for view in views for pod in view.pods]
     return whole(min(*created, now)) if created else None
+
+
+def _views(job: Job, children: Children, status: Status, now: datetime) -> tuple[TaskView, ...]:
+    return _without_ignored(view_tasks(job, children, status.internal, now), status)
 
 
 def _without_ignored(views: tuple[TaskView, ...], status: Status) -> tuple[TaskView, ...]:

@@ -195,9 +195,9 @@ class Overloaded:
 async def test_a_look_that_failed_asks_for_no_more_pods() -> None:
     """The job is tried again in 0.1 s, which would ask for all of them beside those of the first look."""
     cluster, slots = Overloaded(), Slots()
-    names = [f"digits-worker-{number}-0" for number in range(1000)]
+    unread = Unread([("Pod", f"digits-worker-{number}-0") for number in range(1000)])
     with pytest.raises(ClusterError):
-        await look_up(cast(Cluster, cluster), slots, builders.job(workers=1000), Children(), Unread(pods=names))
+        await look_up(cast(Cluster, cluster), slots, builders.job(workers=1000), Children(), unread)
     asked = cluster.calls
     await asyncio.sleep(0.2)
     assert cluster.calls == asked, "calls of which nobody takes the answer"

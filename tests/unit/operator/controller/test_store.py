@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dtjob.api.status.attempts import Attempts
+from dtjob.api.status.internal import Internal
 from dtjob.controller.pace.repair_limit import AT_ONCE
 from dtjob.controller.store import TOMBSTONES, Memory, Store
 from dtjob.objects import drift, labels, shared
@@ -276,7 +276,7 @@ def test_a_pod_that_was_replaced_or_removed_is_let_go_of_at_once():
             pod = versioned(running(version), version, uid="pod-to-go")
             pod["status"] = {**pod["status"], "podIP": address}
             store.apply(pod)
-            view_tasks(JOB, store.children(KEY), Attempts(), builders.NOW)
+            view_tasks(JOB, store.children(KEY), Internal(), builders.NOW)
             assert left() == [str(version)]
         store.remove(versioned(POD, 14, uid="pod-to-go"))
         assert left() == []

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from dtjob.local import pod_status
-from dtjob.plan.seen import children
 from dtjob.plan.seen.children import PodState, state_of
+from dtjob.plan.seen.pod_facts import facts_of
 from tests.unit.operator.builders import NOW, at
 
 
@@ -16,7 +16,7 @@ def test_the_plan_reads_it_as_a_kubelets():
 
 
 def test_a_signal_is_128_and_its_number():
-    end = children.terminated(pod_with(pod_status.ended(-9, NOW, at(5), "last words\n")))
+    end = facts_of(pod_with(pod_status.ended(-9, NOW, at(5), "last words\n"))).end
     assert end is not None
     assert (end["exitCode"], end["signal"], end["reason"], end["message"]) == (137, 9, "Error", "last words")
 

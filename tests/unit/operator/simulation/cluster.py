@@ -19,7 +19,8 @@ from dtjob.controller.store import LISTED_KINDS
 from dtjob.objects import drift, kueue, labels
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Event, PatchWorkload
-from dtjob.plan.seen.children import ended, is_terminal
+from dtjob.plan.seen.children import ended
+from dtjob.plan.seen.pod_facts import facts_of
 from tests.unit.operator import builders
 from tests.unit.operator.simulation.api_schema import refusal
 from tests.unit.operator.simulation.facts import Facts
@@ -168,7 +169,7 @@ class SimulatedCluster:
     def ask_to_delete(self, kind: str, name: str) -> None:
         """kubectl delete. A pod that no kubelet has seen or that has ended, and anything but a pod, goes at once."""
         stored = self.objects[kind, name]
-        if kind != "Pod" or is_terminal(stored) or not (stored.get("status") or {}).get("containerStatuses"):
+        if kind != "Pod" or facts_of(stored).is_terminal or not (stored.get("status") or {}).get("containerStatuses"):
             self.remove(kind, name)
         elif "deletionTimestamp" not in stored["metadata"]:
             grace = stored["spec"]["terminationGracePeriodSeconds"]

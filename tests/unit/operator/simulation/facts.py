@@ -9,7 +9,7 @@ from dtjob.api.status.status import Status
 from dtjob.objects import labels, topology
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.placeholder import is_placeholder
-from dtjob.plan.seen.children import terminated
+from dtjob.plan.seen.pod_facts import facts_of
 from dtjob.plan.seen.situation import as_it_is
 
 
@@ -77,5 +77,5 @@ def told_to_end(pod: Manifest) -> bool:
 def has_finished(pod: Manifest, facts: Facts) -> bool:
     """Whether its task has done its part: a supervisor's 0 says so, another image's only where nobody told it to end,
     since many programs save and exit 0 then."""
-    end = terminated(pod)
+    end = facts_of(pod).end
     return end is not None and end.get("exitCode") == 0 and (facts.supervised or not told_to_end(pod))

@@ -20,7 +20,8 @@ from dtjob.objects.manifest import Manifest
 from dtjob.objects.topology import chief_task, evaluator_follows_chief
 from dtjob.plan.actions import Event
 from dtjob.plan.record.status import ALWAYS_THERE, running_since
-from dtjob.plan.seen.children import ended, terminated
+from dtjob.plan.seen.children import ended
+from dtjob.plan.seen.pod_facts import facts_of
 from tests.unit.operator.phase_said import phase_said_by
 from tests.unit.operator.simulation.accounting import Accounts
 from tests.unit.operator.simulation.facts import Facts, attempt_of, is_suspended, sized_job, told_to_end
@@ -187,7 +188,7 @@ class Rules:
     def _ended_well(self, job: Manifest, status: dict[str, Any]) -> set[str]:
         pods = self._pods(job["metadata"]["uid"])
         current = [(one, facts) for one, facts in pods if facts.attempt == attempt_of(status, facts.task)]
-        return {facts.task for one, facts in current if (terminated(one) or {}).get("exitCode") == 0}
+        return {facts.task for one, facts in current if (facts_of(one).end or {}).get("exitCode") == 0}
 
     def _check_evaluator(self, job: Job, old: dict[str, Any], new: dict[str, Any], bumped: dict[str, int]) -> None:
         """Its own failures are counted; where it only follows the chief, with whom it shares a volume, nothing is."""

@@ -12,6 +12,7 @@ from dtjob.api.status.condition import Condition
 from dtjob.api.status.internal import Errors, Incident
 from dtjob.api.status.progress import Restored, SavedCheckpoint
 from dtjob.api.status.status import Status
+from dtjob.plan.failure import budget
 from dtjob.plan.failure.budget import (
     A_WHILE,
     LONG_RUN,
@@ -19,19 +20,53 @@ from dtjob.plan.failure.budget import (
     counts,
     is_over,
     long_run,
-    next_incident,
     note_end,
     only_the_end_differs,
     shows_its_cause,
     wait_before,
     with_another_failure,
 )
-from dtjob.plan.record.failure import Cause
+from dtjob.plan.record.failure import Cause, Failure
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
 
 BACKOFF = Backoff()
 NOBODY = Attempts()
+
+
+def failure(cause: Cause, action: RuleAction | None = None) -> Failure:
+    """A failure with this cause, about which a rule may have decided."""
+    built_in = RuleAction.RESTART if cause.charged else RuleAction.RESTART_AND_IGNORE_MAX_RESTARTS
+    rule = "failurePolicy.rules[0]" if action else ""
+    task = builders.task("worker-0")
+    return Failure(task, cause, NOW, "digits-worker-0-0", "", "failed", "", rule=rule, action=action or built_in)
+
+
+def next_incident(
+    previous: Incident | None,
+    cause: Cause,
+    checkpoint_step: int,
+    attempts: Attempts,
+    backoff: Backoff,
+    now: datetime,
+    running_since: datetime | None,
+) -> Incident:
+    """The incident that a failure with this cause begins in a job with this status."""
+    status = after(previous, checkpoint_step, runs=running_since).remembering(attempts=attempts)
+    return budget.next_incident(status, failure(cause), backoff, now)
+
+
+def after(
+    incident: Incident | None, saved: int = -1, restored: Restored | None = None, runs: datetime | None = None
+) -> Status:
+    """The status of a job with this incident, its newest checkpoint, and since when all tasks run."""
+    running = builders.condition("Running", since=runs) if runs else None
+    status = Status().remembering(incident=incident)
+    checkpoint = SavedCheckpoint(step=saved) if saved >= 0 else None
+    conditions = tuple(Condition.model_validate(one) for one in (running,) if one)
+    return status.but(checkpoint=checkpoint, restored=restored, conditions=conditions)
+
+
 FIRST = next_incident(None, Cause.ERROR, -1, NOBODY, BACKOFF, NOW, None)
 
 
@@ -103,22 +138,11 @@ def test_incidents_that_are_not_charged_have_their_own_count():
 
 
 def test_a_stronger_cause_takes_over_and_an_uncharged_one_refunds():
-    assert with_another_failure(FIRST, Cause.OOM_KILLED).charged == 1
-    disrupted = with_another_failure(FIRST, Cause.DISRUPTION)
+    assert with_another_failure(FIRST, failure(Cause.OOM_KILLED)).charged == 1
+    disrupted = with_another_failure(FIRST, failure(Cause.DISRUPTION))
     assert (disrupted.charged, disrupted.uncharged) == (0, 1)
     evicted = next_incident(None, Cause.DISRUPTION, -1, NOBODY, BACKOFF, NOW, None)
-    assert with_another_failure(evicted, Cause.ERROR) == evicted
-
-
-def after(
-    incident: Incident, saved: int = -1, restored: Restored | None = None, runs: datetime | None = None
-) -> Status:
-    """The status of a job with this incident, its newest checkpoint, and since when all tasks run."""
-    running = builders.condition("Running", since=runs) if runs else None
-    status = Status().remembering(incident=incident)
-    checkpoint = SavedCheckpoint(step=saved) if saved >= 0 else None
-    conditions = tuple(Condition.model_validate(one) for one in (running,) if one)
-    return status.but(checkpoint=checkpoint, restored=restored, conditions=conditions)
+    assert with_another_failure(evicted, failure(Cause.ERROR)) == evicted
 
 
 def end_of(status: Status, now: datetime) -> datetime | None:
@@ -228,12 +252,12 @@ def test_an_incident_is_the_same_after_a_write_and_a_read(incident: Incident):
 def test_a_cause_that_this_version_does_not_know_stays():
     other = FIRST.but(cause="NodeMelted")
     assert not counts(other)
-    assert with_another_failure(other, Cause.DISRUPTION) is other  # it knew better
+    assert with_another_failure(other, failure(Cause.DISRUPTION)) is other  # it knew better
 
 
 def test_a_rule_says_what_counts():
     assert counts(FIRST)
     spared = FIRST.but(action="RestartAndIgnoreMaxRestarts", charged=2, uncharged=1)
     assert not counts(spared)
-    ruled = with_another_failure(spared, Cause.OOM_KILLED, RuleAction.RESTART)
+    ruled = with_another_failure(spared, failure(Cause.OOM_KILLED, RuleAction.RESTART))
     assert (ruled.charged, ruled.uncharged, ruled.action) == (3, 0, "Restart")

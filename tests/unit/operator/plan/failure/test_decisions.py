@@ -1,47 +1,114 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decisions: which of them give tasks a new attempt."""
+"""What each decision means for the status, and what users are told of it."""
+
+from typing import Any
 
 import pytest
 
+from dtjob.api.status.attempts import Attempts
 from dtjob.api.status.internal import Incident
-from dtjob.plan.failure.cause import vanished
+from dtjob.api.status.restarts import FirstFailure, Restarts
+from dtjob.api.status.status import Status
 from dtjob.plan.failure.decisions import (
-    Begin,
     EvaluatorDecision,
-    Explain,
     GiveUp,
-    Join,
     Renew,
     ReplaceEvaluator,
+    Restart,
     TrainingDecision,
     Wait,
-    replaced,
+    write_ahead,
 )
-from dtjob.plan.record.failure import Cause
+from dtjob.plan.record.failure import Cause, Failure
 from tests.unit.operator import builders
-from tests.unit.operator.builders import NOW
+from tests.unit.operator.builders import NOW, at
 
-TASKS = (builders.task("worker-0"), builders.task("worker-1"))
-FAILURE = vanished(TASKS[0], "digits-worker-0-0", NOW)
-INCIDENT = Incident(started_at=NOW, cause=Cause.DELETED, not_before=NOW)
-
-
-@pytest.mark.parametrize(
-    "decision",
-    [
-        Begin(TASKS, INCIDENT, FAILURE),
-        Join(TASKS, INCIDENT, Cause.ERROR, FAILURE),
-        Renew(TASKS),
-        ReplaceEvaluator(TASKS, FAILURE),
-    ],
-)
-def test_decisions_to_restart_replace_their_tasks(decision: TrainingDecision | EvaluatorDecision):
-    assert replaced(decision) == TASKS
+WORKER, EVALUATOR = builders.task("worker-0"), builders.task("evaluator-0")
+KILLED = Failure(WORKER, Cause.SIGNAL, NOW, "digits-worker-0-0", "node-1", "was killed (SIGKILL)", "", 137)
+EVICTED = Failure(WORKER, Cause.DISRUPTION, NOW, "digits-worker-0-0", "node-1", "was disrupted (Evicted)", "")
+NEW = Incident(started_at=at(5), cause=Cause.SIGNAL, not_before=at(5), charged=1, in_a_row=1, attempts=Attempts())
+RUNNING = {
+    "attempts": Attempts(exceptions={"worker-0": 1}),
+    "restarts": Restarts(total=1, causes={"Signal": 1}),
+    "all_created": True,
+}
 
 
-@pytest.mark.parametrize(
-    "decision",
-    [Wait(NOW), GiveUp(FAILURE, "maxRestartsWithoutProgress"), Explain(INCIDENT, Cause.ERROR, FAILURE), None],
-)
-def test_decisions_to_wait_or_to_end_replace_no_tasks(decision: TrainingDecision | EvaluatorDecision):
-    assert replaced(decision) == ()
+def write(
+    decision: TrainingDecision | EvaluatorDecision, strategy: str = "MultiWorkerMirrored", **status: Any
+) -> tuple[Status, list[str]]:
+    job = builders.job(strategy, evaluator=True, ps=strategy == "ParameterServer")
+    draft = builders.draft(job, **{**RUNNING, **status})
+    write_ahead(draft, decision)
+    after, told = draft.situation, draft.events
+    return after.status, [f"{event.type} {event.reason}" for event in told]
+
+
+def test_an_incident_that_begins_is_counted_with_its_first_failure():
+    status, told = write(Restart((WORKER,), NEW, KILLED))
+    assert (status.internal.attempts, status.internal.all_created) == (Attempts(exceptions={"worker-0": 2}), False)
+    assert status.restarts == Restarts(total=2, causes={"Signal": 2})
+    assert (status.internal.incident, status.first_failure) == (NEW, KILLED.in_status())
+    assert told == ["Warning Restarting"]
+
+
+def test_another_failure_of_an_incident_has_an_event_and_is_not_counted():
+    status, told = write(Restart((WORKER,), NEW, KILLED, Cause.SIGNAL), first_failure=FirstFailure(task="worker-1"))
+    assert (status.internal.attempts.of("worker-0"), status.restarts) == (2, RUNNING["restarts"])
+    assert (status.internal.incident, status.first_failure) == (NEW, FirstFailure(task="worker-1"))
+    assert told == ["Normal Restarting"]
+
+
+def test_a_stronger_cause_moves_the_count_and_has_an_event():
+    moved, told = write(
+        Restart((WORKER,), Incident(started_at=at(5), cause=Cause.DISRUPTION, not_before=at(5)), EVICTED, Cause.SIGNAL)
+    )
+    assert moved.restarts == Restarts(total=1, causes={"Disruption": 1})
+    assert moved.first_failure == EVICTED.in_status()
+    assert told == ["Warning Restarting"]
+
+
+def test_a_cause_that_shows_later_moves_the_count_and_replaces_no_task():
+    explained = Incident(started_at=at(5), cause=Cause.DISRUPTION, not_before=at(5), uncharged=1)
+    status, told = write(Restart((), explained, EVICTED, Cause.SIGNAL), "ParameterServer")
+    assert (status.internal.attempts, status.internal.all_created) == (RUNNING["attempts"], True)
+    assert (status.restarts, status.internal.incident) == (Restarts(total=1, causes={"Disruption": 1}), explained)
+    assert status.first_failure == EVICTED.in_status()
+    assert told == ["Normal Restarting"]
+
+
+def test_a_wait_before_the_jobs_end_writes_the_first_failure():
+    status, told = write(Wait(at(60), KILLED), incident=NEW)
+    assert (status.first_failure, status.internal.incident, told) == (KILLED.in_status(), NEW, [])
+
+
+def test_a_recalled_task_gets_a_new_attempt_and_no_restart_is_counted():
+    status, told = write(Renew((WORKER,)), incident=NEW)
+    assert (status.internal.attempts, status.restarts, status.internal.incident) == (
+        Attempts(exceptions={"worker-0": 2}),
+        RUNNING["restarts"],
+        NEW,
+    )
+    assert told == []
+
+
+def test_an_evaluators_failure_is_counted_apart():
+    failure = Failure(EVALUATOR, Cause.ERROR, NOW, "digits-evaluator-0-0", "", "failed (exit code 1)", "")
+    status, told = write(ReplaceEvaluator((EVALUATOR,), failure))
+    assert status.internal.attempts == Attempts(exceptions={"worker-0": 1, "evaluator-0": 1})
+    assert status.restarts == Restarts(total=1, causes={"Signal": 1}, evaluator=1)
+    assert (status.internal.incident, status.first_failure) == (None, None)
+    assert told == ["Warning EvaluatorRestarting"]
+
+
+def test_an_evaluator_that_moves_has_an_event_and_is_not_counted():
+    status, told = write(Renew((EVALUATOR,), "The evaluator moves"))
+    assert (status.internal.attempts.of("evaluator-0"), status.restarts) == (1, RUNNING["restarts"])
+    assert told == ["Normal EvaluatorRestarting"]
+
+
+@pytest.mark.parametrize("decision", [None, Wait(at(2)), GiveUp(KILLED, "maxRestartsWithoutProgress")])
+def test_a_decision_that_replaces_nothing_leaves_the_status_unchanged(decision: TrainingDecision):
+    before, _ = write(None)
+    assert write(decision) == (before, [])
+    assert before.internal.all_created

@@ -14,7 +14,7 @@ from dtjob.api.status.restarts import FirstFailure
 from dtjob.api.status.status import Status
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.failure.cause import failure_of
-from dtjob.plan.failure.decisions import Explain, Wait
+from dtjob.plan.failure.decisions import Restart, Wait
 from dtjob.plan.failure.lost_peers import explain, first_cause, wait_for_late_reports
 from dtjob.plan.record.failure import Cause, Failure
 from dtjob.plan.record.status import set_condition
@@ -147,7 +147,7 @@ def test_a_cause_that_a_replaced_pod_shows_later_explains_the_incident(
     old: Any, seconds: float, cause: Cause, reason: str
 ):
     found = later(old, seconds)
-    assert isinstance(found, Explain)
+    assert isinstance(found, Restart)
     assert (found.first.task.id, found.first.cause, found.first.reason) == ("worker-1", cause, reason)
     assert (found.incident.cause, found.incident.charged) == (cause, 1 if cause.charged else 0)
     assert found.counted_as == Cause.ERROR
@@ -166,7 +166,7 @@ def test_a_cause_that_a_replaced_pod_shows_later_explains_the_incident(
     ],
 )
 def test_an_end_that_the_replacement_of_a_pod_caused_explains_nothing(old: Any, seconds: float):
-    assert not isinstance(later(old, seconds), Explain)
+    assert not isinstance(later(old, seconds), Restart)
 
 
 TOLD = {"type": "DisruptionTarget", "status": "True", "reason": "TerminationByKubelet"}
@@ -187,7 +187,7 @@ def test_a_cause_that_the_node_reports_later_explains_the_failure(strategy: str,
     assert explain(builders.situation(job, *pods, ended, now=at(6))) is None
     ended["status"] |= {"reason": "Terminated", "conditions": [TOLD]}
     found = explain(builders.situation(job, *pods, ended, now=at(6)))
-    assert isinstance(found, Explain)
+    assert isinstance(found, Restart)
     assert (found.incident.cause, found.incident.charged, found.counted_as) == (Cause.DISRUPTION, 0, cause)
 
 
@@ -207,8 +207,8 @@ def test_a_cause_that_the_node_reports_later_explains_the_failure(strategy: str,
     ],
 )
 def test_only_an_error_of_that_attempts_peers_is_explained(incident: Incident):
-    assert isinstance(later(lambda pod: conditions(pod, DRAINED), 3), Explain)
-    assert not isinstance(later(lambda pod: conditions(pod, DRAINED), 3, incident), Explain)
+    assert isinstance(later(lambda pod: conditions(pod, DRAINED), 3), Restart)
+    assert not isinstance(later(lambda pod: conditions(pod, DRAINED), 3, incident), Restart)
 
 
 @pytest.mark.parametrize(("lost", "restarts"), [([0], 2), ([1], 1), ([1, 0], 2)])
@@ -229,7 +229,7 @@ def test_a_row_of_errors_is_explained_from_the_pod_on_that_was_lost(lost: list[i
     job = builders.with_status(of("MultiWorkerMirrored")[0], status)
     old = [builders.deleting(builders.pod(job, "worker-1", builders.running(), attempt=one), at(5), 60) for one in lost]
     found = explain(builders.situation(job, *builders.all_pods(job).values(), *old, now=at(81)))
-    assert isinstance(found, Explain)
+    assert isinstance(found, Restart)
     assert (found.restarts, found.incident.charged, found.incident.uncharged) == (restarts, 2 - restarts, restarts)
     assert found.first.pod == f"digits-worker-1-{min(lost)}"
 
@@ -241,10 +241,10 @@ def test_a_parameter_servers_current_pod_explains_its_chiefs_error_too():
     pods = builders.all_pods(job)
     pods["ps-1"] = builders.deleting(pods["ps-1"], at(6))
     found = explain(builders.situation(job, *pods.values(), now=at(7)))
-    assert isinstance(found, Explain)
+    assert isinstance(found, Restart)
     assert (found.first.task.id, found.incident.charged) == ("ps-1", 0)
     late = builders.situation(job, *pods.values(), now=at(46))  # asked for after its time
-    assert not isinstance(explain(late), Explain)
+    assert not isinstance(explain(late), Restart)
 
 
 @pytest.mark.parametrize(
@@ -339,5 +339,5 @@ def test_a_later_failure_of_the_lost_ones_successor_hides_nothing(strategy: str,
         job, *successors, old, now=at(80), incident=incident, attempts=attempts, first_failure=pending
     )
     found = explain(situation)
-    assert isinstance(found, Explain)
+    assert isinstance(found, Restart)
     assert (found.first.task.id, found.incident.cause) == (lost, Cause.DISRUPTION)

@@ -15,12 +15,11 @@ from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Create, Delete
 from dtjob.plan.failure import decisions
 from dtjob.plan.failure.decisions import (
-    Begin,
     EvaluatorDecision,
     GiveUp,
-    Join,
     Renew,
     ReplaceEvaluator,
+    Restart,
     TrainingDecision,
     Wait,
 )
@@ -181,7 +180,7 @@ def test_failures_that_may_follow_from_another_wait_for_the_first_cause():
     assert decide(job, pods, at(1)) == Wait(at(2))
     pods["worker-1"]["status"] = builders.out_of_memory(at(1))
     late = decide(job, pods, at(2))
-    assert isinstance(late, Begin)
+    assert isinstance(late, Restart)
     assert (late.first.task.id, late.first.cause) == ("worker-1", Cause.OOM_KILLED)
 
 
@@ -197,12 +196,12 @@ def test_failures_of_one_incident_are_charged_once():
     pods = builders.all_pods(job)
     pods["worker-0"]["status"] = builders.out_of_memory()
     first = decide(job, pods, at(1))
-    assert isinstance(first, Begin)
+    assert isinstance(first, Restart)
     job = builders.with_status(job, builders.at_attempts({"worker-0": 1}))
     pods["worker-0"] = builders.pod(job, "worker-0", builders.running(), attempt=1, created=at(1))
     pods["worker-2"]["status"] = builders.ended(76, at(20))
     second = decide(job, pods, at(20), first.incident)
-    assert isinstance(second, Join)
+    assert isinstance(second, Restart)
     assert (replaced(second), second.incident, second.counted_as) == (["worker-2"], first.incident, Cause.OOM_KILLED)
 
 
@@ -216,7 +215,7 @@ def test_a_new_pods_failure_is_charged_though_an_old_one_fails_with_it():
     pods["worker-0"] = builders.pod(job, "worker-0", builders.ended(1, at(15)), attempt=1, created=at(11))
     pods["worker-2"]["status"] = builders.ended(1, at(14))
     decision = decide(job, pods, at(16), previous)
-    assert isinstance(decision, Begin)
+    assert isinstance(decision, Restart)
     assert (decision.incident.charged, decision.first.task.id) == (2, "worker-0")
     assert replaced(decision) == ["worker-0", "worker-2"]
 
@@ -229,7 +228,7 @@ def test_an_eviction_that_shows_late_gives_the_charge_back():
     )
     pods["worker-1"]["status"] = builders.disrupted(when=at(8))
     decision = decide(job, pods, at(9), previous)
-    assert isinstance(decision, Join)
+    assert isinstance(decision, Restart)
     assert decision.first is not None
     assert (decision.incident.cause, decision.incident.charged) == (Cause.DISRUPTION, 0)
     assert (decision.counted_as, decision.first.task.id) == (Cause.ERROR, "worker-1")
@@ -250,7 +249,7 @@ def test_the_job_fails_once_its_budget_is_used_up_without_a_newer_checkpoint(spe
         checkpoint_step=50,
     )
     assert isinstance(decide(job, pods, at(100), previous, step=50), GiveUp) == (spent == 3)
-    assert isinstance(decide(job, pods, at(100), previous, step=51), Begin)
+    assert isinstance(decide(job, pods, at(100), previous, step=51), Restart)
 
 
 @pytest.mark.parametrize(
@@ -297,7 +296,7 @@ def test_max_restarts_limits_counted_restarts_of_the_whole_life(before: int):
     )
     decision = decide(job, pods, at(100), previous, step=90)
     if before < 5:
-        assert isinstance(decision, Begin)
+        assert isinstance(decision, Restart)
         assert (decision.incident.charged, decision.incident.counted) == (1, before + 1)
     else:
         assert isinstance(decision, GiveUp)
@@ -318,7 +317,7 @@ def test_max_restarts_does_not_count_disruptions():
     pods = builders.all_pods(job)
     pods["worker-0"]["status"] = builders.evicted()
     decision = decide(job, pods)
-    assert isinstance(decision, Begin)
+    assert isinstance(decision, Restart)
     assert decision.incident.counted == 0
 
 
@@ -328,7 +327,7 @@ def test_disruptions_are_never_charged():
         pods = builders.all_pods(job)
         pods["worker-0"]["status"] = status
         decision = decide(job, pods)
-        assert isinstance(decision, Begin)
+        assert isinstance(decision, Restart)
         assert decision.incident.charged == 0
 
 
@@ -384,7 +383,7 @@ def test_an_end_without_a_time_is_not_waited_for_without_end():
     del end["containerStatuses"][0]["state"]["terminated"]["finishedAt"]
     pods["worker-0"]["status"] = end
     situation = see(job, *pods.values(), now=at(60))
-    assert isinstance(restart_training(situation, failures(situation)), Begin)
+    assert isinstance(restart_training(situation, failures(situation)), Restart)
 
 
 @pytest.mark.parametrize("seen", [1.0, 3.0])

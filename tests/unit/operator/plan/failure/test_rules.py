@@ -10,7 +10,7 @@ from dtjob.api.spec.failure_rules import RuleAction
 from dtjob.api.status.attempts import Attempts
 from dtjob.api.status.internal import Incident
 from dtjob.plan.actions import Create, Delete, Plan
-from dtjob.plan.failure.rules import judge
+from dtjob.plan.failure.rules import ruled as decided
 from dtjob.plan.record.failure import Cause, Failure
 from dtjob.plan.seen.children import Children
 from tests.unit.operator import builders
@@ -21,7 +21,7 @@ from tests.unit.operator.ruled import FAIL_42, TARGET, planned, ruled
 def verdict(job: Job, task: str, status: dict[str, Any], cause: Cause = Cause.ERROR) -> tuple[str, str]:
     pod = builders.pod(job, task, status)
     failure = Failure(builders.task(task), cause, NOW, pod["metadata"]["name"], "", "failed", "")
-    found = judge(builders.situation(job, pod), failure)
+    found = decided(builders.situation(job, pod), failure)
     return found.action.value, found.rule
 
 

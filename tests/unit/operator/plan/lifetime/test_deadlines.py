@@ -7,10 +7,10 @@ import pytest
 
 from dtjob.objects.defaults import MISSING_IMAGE_MESSAGE
 from dtjob.plan.actions import Delete, Event
+from dtjob.plan.failure.decisions import GiveUp
 from dtjob.plan.lifetime.deadlines import (
     DEADLINE_EXCEEDED,
     START_DEADLINE_EXCEEDED,
-    Overdue,
     deadlines,
     overdue,
 )
@@ -23,7 +23,7 @@ SINCE = {"since": "2026-11-21T10:00:00Z", "seconds": 0}
 RAN = {**SINCE, "allRanTime": "2026-11-21T10:00:10Z"}
 
 
-def found(policy: dict[str, Any], active: dict[str, Any], seconds: float, runs: bool = True) -> Overdue | None:
+def found(policy: dict[str, Any], active: dict[str, Any], seconds: float, runs: bool = True) -> GiveUp | None:
     """What is over of a job with these deadlines, whose tasks run or wait."""
     job = builders.job(**policy, status={"active": active})
     state = builders.running() if runs else builders.waiting("ImagePullBackOff", "no such image")
@@ -87,11 +87,11 @@ def test_the_message_names_the_field_of_the_deadline_and_what_the_phase_says():
 def test_the_message_has_nothing_of_a_phase_before():
     late = found(ACTIVE, RAN, 100)
     assert late is not None
-    assert late.message.endswith("(100)")
+    assert late.why.endswith("(100)")
     job = builders.job("Default", **ACTIVE, status={"active": RAN, "phase": "Suspended", "message": "by its user"})
     late = overdue(builders.situation(job, now=at(100)))
     assert late is not None
-    assert late.message.endswith("(100); at the end 1 of 1 task did not run")
+    assert late.why.endswith("(100); at the end 1 of 1 task did not run")
 
 
 def test_the_message_keeps_a_quota_over_a_restart_of_the_operator():

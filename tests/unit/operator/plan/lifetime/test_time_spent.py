@@ -297,7 +297,7 @@ def test_every_second_is_counted_once(looks: Iterable[tuple[int, Seen]]) -> None
         goodput = after((moment, what), begins=before)
         counted += max(0, step) if before.doing is not Doing.SUSPENDED else 0
         assert sum(goodput.seconds.values()) == pytest.approx(counted, abs=0.2)
-        assert goodput.ratio is None or 0 <= goodput.ratio <= 1 + 1e-9
+        assert goodput.percent is None or 0 <= goodput.percent <= 100
         for part in (Part.REDONE, Part.SAVING):
             assert goodput.seconds.get(part, 0.0) >= before.seconds.get(part, 0.0) - 0.011
         assert goodput.redone_steps >= before.redone_steps
@@ -487,7 +487,7 @@ def test_fields_that_are_not_known_stay() -> None:
 
 def test_goodput_has_no_percentage_before_a_supervisor_reports_training() -> None:
     waits = Goodput(NOW, Doing.STARTING, {Part.STARTING: 7.0, Part.UNKNOWN: 100.0})
-    assert (waits.ratio, waits.percent) == (None, None)
+    assert waits.percent is None
     assert "percentage" not in waits.written_to(Status()).to_json()["goodput"]
     assert Goodput(NOW, Doing.TRAINING, {}, reported=SPENT).percent is None
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The chief is never there twice: not from attempt to attempt, and not from one job to the next of its name."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -126,7 +125,7 @@ def test_a_pod_that_is_seen_no_more_is_asked_for_first(role: str):
     del pods[role]
     seen = Children(tuple(pods.values()))
     assert builders.asked(job, seen, at(1)) == (f"digits-{role}-0",)
-    gone = plan(job, replace(seen, gone=frozenset({f"digits-{role}-0"})), at(1))
+    gone = plan(job, builders.not_there(seen, f"digits-{role}-0"), at(1))
     assert pods_made(gone) == [f"digits-{role}-1"]
 
 
@@ -145,7 +144,7 @@ def test_an_unseen_pod_is_looked_up_before_its_job_is_suspended():
         "digits-worker-0-0",
         "digits-worker-1-0",
     ]
-    gone = plan(job, replace(seen, gone=frozenset({"digits-worker-1-0"})), at(1))
+    gone = plan(job, builders.not_there(seen, "digits-worker-1-0"), at(1))
     assert gone.status is not None
     assert gone.status["phase"] == "Suspended"
     suspended = builders.with_status(job, gone.status)
@@ -205,7 +204,7 @@ def test_earlier_pods_of_the_chief_are_looked_up_before_a_new_one_is_created(
     pods = builders.all_pods(job)
     del pods["chief-0"]
     old = [builders.pod(job, "chief-0", builders.ended(1), attempt=number) for number in seen]
-    children = Children((*pods.values(), *old), gone=frozenset(gone))
+    children = builders.not_there(Children((*pods.values(), *old)), *gone)
     assert builders.asked(job, children) == asked
     assert asked or pods_made(plan(job, children, NOW)) == [f"digits-chief-0-{attempt}"]
 

@@ -148,9 +148,19 @@ def test_the_words_of_an_end_have_its_step_and_its_exception(line, words):
     assert ProgramEnd.of(f"time=T level=error task=chief-0 {line}").words == words
 
 
-def test_the_exception_as_the_status_has_it():
-    assert ProgramEnd(exception="A: b: c").exception_json == {"type": "A", "message": "b: c"}
-    assert ProgramEnd(exception="AssertionError").exception_json == {"type": "AssertionError"}
+@pytest.mark.parametrize(
+    ("told", "written"),
+    [
+        ("A: b: c", {"type": "A", "message": "b: c"}),
+        ("AssertionError", {"type": "AssertionError"}),
+        (": no class", None),
+        ("", None),
+    ],
+)
+def test_the_exception_as_the_status_has_it(told: str, written: dict[str, str] | None):
+    end = ProgramEnd(exception=told)
+    failure = Failure(builders.task("chief-0"), Cause.ERROR, NOW, "digits-chief-0-0", "", "failed", "", end=end)
+    assert failure.in_status().to_json().get("exception") == written
 
 
 def test_a_last_line_in_json_is_read_like_logfmt(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -146,7 +146,7 @@ def test_a_restart_is_counted_once_under_the_cause_known_last(
     causes: dict[str, int], cause: Cause, instead_of: Cause | None, total: int, expected: dict[str, int]
 ):
     before = Status(restarts=Restarts(total=sum(causes.values()), causes=causes, evaluator=4))
-    after = count_restart(before, cause, instead_of)
+    after = count_restart(before, cause, instead_of=instead_of)
     assert after.restarts == Restarts(total=total, causes=expected, evaluator=4)
     assert before.restarts.causes == causes
 

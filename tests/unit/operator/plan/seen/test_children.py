@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from dtjob.api.status.attempts import Attempts
+from dtjob.api.status.internal import Internal
 from dtjob.api.status.status import Status
 from dtjob.api.status.workers import ReplicaStatus
 from dtjob.plan.seen import children
 from dtjob.plan.seen.children import Children, PodState, count_tasks, replica_statuses
-from dtjob.plan.seen.pod_facts import LOST_AFTER
+from dtjob.plan.seen.pod_facts import LOST_AFTER, facts_of
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
 
@@ -44,11 +45,11 @@ def test_each_status_of_a_pod_gives_the_state_of_its_task(status: dict[str, Any]
 def test_a_pod_is_lost_when_it_outlives_its_grace_period():
     pod = builders.deleting(builders.pod(JOB, "worker-0", builders.running()), NOW, grace=30)
     lost = at(30) + LOST_AFTER
-    assert children.lost_at(pod) == lost
+    assert facts_of(pod).lost_at == lost
     assert children.state_of(pod, lost - timedelta(seconds=1)) is PodState.RUNNING
     assert children.state_of(pod, lost) is PodState.LOST
     pod["status"] = builders.ended(143)
-    assert children.lost_at(pod) is None
+    assert facts_of(pod).lost_at is None
 
 
 def test_a_tasks_state_is_that_of_its_current_attempt():
@@ -113,14 +114,14 @@ def test_a_supervisor_that_was_stopped_before_its_program_finished_has_failed():
 def test_a_task_that_is_known_to_have_finished_has_whatever_became_of_its_pod():
     job = builders.job(program=False, status=builders.at_attempts({"worker-0": 1}))
     drained = builders.deleting(builders.pod(job, "worker-0", builders.ended(0, at(5)), attempt=1), NOW)
+    at_one = Attempts(exceptions={"worker-0": 1})
     for pods in ((), (drained,)):
         seen = children.view_tasks(
-            job, Children(pods), Attempts(exceptions={"worker-0": 1}), NOW, {"worker-0": 1, "worker-1": 1}
+            job, Children(pods), Internal(attempts=at_one, finished={"worker-0": 1, "worker-1": 1}), NOW
         )
         chief, first, second = seen
         assert (chief.state, first.state) == (PodState.MISSING, PodState.SUCCEEDED)
         assert second.state is PodState.MISSING  # it is at attempt 0, and attempt 1 is what finished
-        assert first.at(2, {"worker-0": 1}, NOW).state is PodState.MISSING
 
 
 @pytest.mark.parametrize("name", ["digits-worker-0", "digits-worker-0-x", "digit-worker-0-0", "digits-worker-9-0"])

@@ -4,6 +4,7 @@ from copy import deepcopy
 import pytest
 
 from dtjob.api.status.attempts import Attempts
+from dtjob.api.status.internal import Internal
 from dtjob.plan.seen.children import Children, PodState, view_tasks
 from dtjob.plan.seen.pod_facts import LOST_AFTER, ObservedPod, PodFacts, facts_of
 from tests.unit.operator import builders
@@ -53,20 +54,21 @@ def test_views_of_observed_pods_are_those_of_plain_ones(status):
     pods[1] = builders.deleting(pods[1])
     observed = Children(tuple(ObservedPod(pod) for pod in pods))
     for now in (NOW, at(60)):  # the second time views of the first may serve again
-        assert view_tasks(JOB, observed, Attempts(), now) == view_tasks(JOB, Children(tuple(pods)), Attempts(), now)
+        assert view_tasks(JOB, observed, Internal(), now) == view_tasks(JOB, Children(tuple(pods)), Internal(), now)
 
 
 def test_a_view_serves_again_while_pod_and_attempt_are_the_same():
     pod = ObservedPod(builders.pod(JOB, "chief-0", builders.running()))
-    first = view_tasks(JOB, Children((pod,)), Attempts(), NOW)[0]
-    assert view_tasks(JOB, Children((pod,)), Attempts(), at(5))[0] is first
-    assert view_tasks(JOB, Children((pod,)), Attempts(exceptions={"chief-0": 1}), at(5))[0].state is PodState.MISSING
+    first = view_tasks(JOB, Children((pod,)), Internal(), NOW)[0]
+    assert view_tasks(JOB, Children((pod,)), Internal(), at(5))[0] is first
+    replaced = Internal(attempts=Attempts(exceptions={"chief-0": 1}))
+    assert view_tasks(JOB, Children((pod,)), replaced, at(5))[0].state is PodState.MISSING
     failed = ObservedPod({**pod, "status": builders.ended(1)})
-    assert view_tasks(JOB, Children((failed,)), Attempts(), at(5))[0].state is PodState.FAILED
+    assert view_tasks(JOB, Children((failed,)), Internal(), at(5))[0].state is PodState.FAILED
 
 
 def test_a_pod_that_is_being_deleted_is_looked_at_each_time():
     pod = ObservedPod(builders.deleting(builders.pod(JOB, "chief-0", builders.running())))
     assert PodFacts.read(pod).lost_at == at(30) + LOST_AFTER
-    states = [view_tasks(JOB, Children((pod,)), Attempts(), at(seconds))[0].state for seconds in (0, 44, 46)]
+    states = [view_tasks(JOB, Children((pod,)), Internal(), at(seconds))[0].state for seconds in (0, 44, 46)]
     assert states == [PodState.RUNNING, PodState.RUNNING, PodState.LOST]

@@ -9,7 +9,7 @@ from hypothesis.stateful import precondition, rule
 
 from dtjob.api.status.status import Status
 from dtjob.plan.seen.children import ended as has_ended
-from dtjob.plan.seen.children import is_terminal
+from dtjob.plan.seen.pod_facts import facts_of
 from tests.unit.operator import builders
 from tests.unit.operator.simulation.facts import attempt_of
 from tests.unit.operator.simulation.guarantees import Must
@@ -150,11 +150,11 @@ class Pods(Stage):
         else:
             self.world.cluster.ask_to_delete("Pod", name)
 
-    @precondition(lambda self: self.pods(is_terminal))
+    @precondition(lambda self: self.pods(lambda pod: facts_of(pod).is_terminal))
     @rule(data=st.data())
     def ended_pod_is_collected(self, data: st.DataObject) -> None:
         """By Kubernetes' pod garbage collector, or since its node is drained."""
-        self.world.cluster.remove("Pod", data.draw(st.sampled_from(self.pods(is_terminal))))
+        self.world.cluster.remove("Pod", data.draw(st.sampled_from(self.pods(lambda pod: facts_of(pod).is_terminal))))
 
     @precondition(lambda self: self.answering())
     @rule(data=st.data())
