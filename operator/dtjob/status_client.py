@@ -50,14 +50,12 @@ async def read_status(
         raise NoStatus("ConnectTimeout", f"no connection within {connect_seconds:g} s") from None
     except TimeoutError:
         raise NoStatus("NoAnswer", f"connected, but no answer within {answer_seconds:g} s") from None
-    except (aiohttp.ClientConnectorError, aiohttp.InvalidURL) as error:
+    except (aiohttp.ClientConnectorError, ValueError) as error:  # ValueError: an address or port that is none
         raise _no_connection(error) from None
     except (aiohttp.ClientResponseError, aiohttp.ClientPayloadError, aiohttp.ServerDisconnectedError):
         raise NoStatus("BadAnswer", "what answered does not speak HTTP") from None
     except (aiohttp.ClientError, OSError) as error:
         raise NoStatus("NoAnswer", f"connected, but the connection broke: {error}") from None
-    except ValueError as error:  # an address or port that is none
-        raise _no_connection(error) from None
 
 
 def _session(limits: aiohttp.ClientTimeout) -> aiohttp.ClientSession:
@@ -100,15 +98,13 @@ def parse_report(text: bytes | str) -> dict[str, Any]:
     """A status from its JSON. Raises NoStatus for what is none, or is nested more than DEEPEST deep."""
     try:
         report = json.loads(text if isinstance(text, str) else text.decode())
+        too_deep = deeper_than(report, DEEPEST)
     except RecursionError:
-        report = _TOO_DEEP
+        too_deep = True
     except ValueError:  # no UTF-8, no JSON, or a number of more digits than Python reads
         raise NoStatus("BadAnswer", "the answer is no JSON in UTF-8") from None
+    if too_deep:
+        raise NoStatus("BadAnswer", f"the answer is nested more than {DEEPEST} deep")
     if not isinstance(report, dict):
         raise NoStatus("BadAnswer", "the answer is no JSON object")
-    if report is _TOO_DEEP or deeper_than(report, DEEPEST):
-        raise NoStatus("BadAnswer", f"the answer is nested more than {DEEPEST} deep")
     return report
-
-
-_TOO_DEEP: dict[str, Any] = {}

@@ -9,7 +9,7 @@ from pathlib import Path
 from dtjob.cli.bad_input import BadInput, check_kubeconfig
 from dtjob.kube import process
 from dtjob.kube.calls.kubeconfig import NoCluster
-from dtjob.kube.election.leader import Election
+from dtjob.kube.election.lease import Election
 from dtjob.kube.endpoints.endpoint import Address, EndpointError, parse_endpoint
 from dtjob.kube.watching.informer import VersionsWentBack
 from dtjob.objects.readers import Readers, parse_scrapers

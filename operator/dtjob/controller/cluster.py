@@ -60,11 +60,9 @@ class Cluster(Protocol):
         """Change the Workload and return it as stored. Raises Stale where it has another version, or is gone, and
         Refused."""
 
-    async def relabel(self, namespace: str, name: str, uid: str, labels: Mapping[str, str]) -> Manifest | None:
-        """Set these labels on the pod with this uid and return it as stored; gone already (None) is success."""
-
-    async def stop_serving(self, namespace: str, name: str, uid: str) -> None:
-        """Remove the serving label from the pod with this uid; gone already is success."""
+    async def relabel(self, namespace: str, name: str, uid: str, labels: Mapping[str, str | None]) -> Manifest | None:
+        """Set these labels on the pod with this uid, or remove those of None, and return it as stored; gone already
+        (None) is success."""
 
     async def repair(self, wanted: Manifest, uid: str) -> Manifest | None:
         """Put into the object with this uid what `wanted` says of it, leave the rest, and return it as stored; None

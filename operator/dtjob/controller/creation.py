@@ -18,16 +18,15 @@ from typing import TypeVar
 from dtjob.api.job import GROUP
 from dtjob.controller.cluster import AlreadyExists, Cluster, ClusterError, JobKey, Refused, Stale
 from dtjob.controller.pace.holds import Holds
-from dtjob.controller.pace.repair_limit import RepairLimit
 from dtjob.controller.pace.slots import CALLS_OF_A_JOB, Slots
 from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.controller.store import Store
 from dtjob.objects import drift, kueue, labels
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.actions import Create, PatchWorkload, Repair
+from dtjob.plan.actions import Create, Repair
 from dtjob.plan.seen.children import deleting
+from dtjob.plan.seen.workload import Workload
 
-Item = TypeVar("Item")
 Made = TypeVar("Made", bound="Create | Repair")
 Make = Create | Repair
 """An object that is to be as its manifest says."""
@@ -42,20 +41,16 @@ LOOKS_BEFORE_SAID = 6
 """What is in the way for so many looks (30 s, a pod's usual grace) is said too."""
 
 
-class Unrepaired(ClusterError):
-    """The object is there and is this job's. It is not as it should be, and putting that right failed."""
+class Held(Exception):
+    """An object cannot be made, or put right, for now. The message says why.
 
+    `blocker`: the uid of an object of an earlier job that has its name and is being deleted. `stands`: it is there, and
+    only putting it right failed. `lasts`: this does not go away by itself.
+    """
 
-class Stranger(ClusterError):
-    """The name belongs to an object that is not this job's, and will not go by itself."""
-
-
-class InTheWay(ClusterError):
-    """The name belongs to an object of an earlier job, with the uid `blocker`, that is being deleted."""
-
-    def __init__(self, message: str, blocker: str) -> None:
+    def __init__(self, message: str, *, blocker: str = "", stands: bool = False, lasts: bool = False) -> None:
         super().__init__(message)
-        self.blocker = blocker
+        self.blocker, self.stands, self.lasts = blocker, stands, lasts
 
 
 @dataclass
@@ -84,14 +79,14 @@ class Creation:
         clock: Callable[[], datetime],
     ) -> None:
         self._cluster, self._store, self._queue, self._slots = cluster, store, queue, slots
-        self._clock, self._repairs = clock, RepairLimit()
+        self._clock = clock
 
     def is_due(self, key: JobKey, uid: str, makes: Sequence[Make]) -> bool:
         """Whether a new object of the job with this uid is to be made now, and not only later."""
         memory, creates = self._store.memory(key), [one for one in makes if isinstance(one, Create)]
         if memory.made_for != uid:
             return bool(creates)
-        return any(not memory.holds.holds(one.role, _now()) for one in self._due(key, creates))
+        return any(memory.holds.of(one.role).until <= _now() for one in self._due(key, creates))
 
     async def make(self, key: JobKey, uid: str, makes: Sequence[Make]) -> None:
         """Make what may be tried now for the job with this uid. Raises the first error that may pass, when all calls
@@ -129,7 +124,7 @@ class Creation:
     async def _make_role(self, key: JobKey, role: str, pods: Sequence[Create]) -> Outcome:
         """Make the pods of one role until one is refused; the others wait with it."""
         outcome = Outcome()
-        if self._holds(key).holds(role, _now()):
+        if self._holds(key).of(role).until > _now():
             return outcome
         due = self._due(key, pods)
         made = 0
@@ -141,7 +136,7 @@ class Creation:
                 break
             made += len(batch)
         if outcome.refused:
-            self._holds(key).refused(role, _now())
+            self._holds(key).hold(role, _now())
             self._say_of_role(key, due[made:], outcome)
         else:
             self._holds(key).lift(role)
@@ -150,7 +145,7 @@ class Creation:
     def _say(self, key: JobKey, outcome: Outcome) -> None:
         """Say why each of these was refused, and try it again later."""
         for create, why in outcome.refused:
-            self._holds(key).refused(what_of(create), _now())
+            self._holds(key).hold(what_of(create), _now())
             self._set_problem(key, create, why)
 
     def _say_of_role(self, key: JobKey, pods: Sequence[Create], outcome: Outcome) -> None:
@@ -194,8 +189,9 @@ class Creation:
             if isinstance(create, Repair):
                 return await self._repair(key, create)
             stored = await self._stored(key, create)
-        except (Stranger, InTheWay, Unrepaired) as error:
-            return self._hold(key, create, error)
+        except Held as error:
+            self._hold(key, create, error)
+            return error.stands
         except Refused:
             raise
         except ClusterError as error:
@@ -211,29 +207,24 @@ class Creation:
                 self._queue.add(key)
             return True
 
-    def _hold(self, key: JobKey, create: Make, error: Stranger | InTheWay | Unrepaired) -> bool:
-        """Leave it for a while, and say why where that may last; whether it stands."""
-        what, stands = what_of(create), isinstance(error, Unrepaired)
-        if isinstance(error, InTheWay):
-            self._holds(key).in_the_way(what, _now(), error.blocker)
-        else:
-            self._holds(key).refused(what, _now(), stands=stands)
-        lasts = isinstance(error, Stranger) or isinstance(error.__cause__, Refused)
-        if lasts or self._holds(key).tries(what) >= LOOKS_BEFORE_SAID:
+    def _hold(self, key: JobKey, create: Make, error: Held) -> None:
+        """Leave it for a while, and say why where that may last."""
+        holds, what = self._holds(key), what_of(create)
+        holds.hold(what, _now(), blocker=error.blocker, stands=error.stands)
+        if error.lasts or holds.of(what).tries >= LOOKS_BEFORE_SAID:
             self._set_problem(key, create, str(error))
-        return stands
 
     async def _repair(self, key: JobKey, action: Repair) -> bool:
         """Put an object right, unless that was done too often lately."""
-        now, what = self._clock(), (key, action.kind, action.name)
-        if wait := self._repairs.wait(what, now):
+        now, what, memory = self._clock(), (action.kind, action.name), self._store.memory(key)
+        if wait := memory.repairs.wait(what, now):
             self._queue.add_after(key, wait.total_seconds())
             return True
         logger.info("%s/%s: repairing %s %s: %s is not as it should be", *key, action.kind, action.name, action.field)
         stored = await self._cluster.repair(action.manifest, action.there["metadata"]["uid"])
         if stored is not None:
-            self._repairs.note(what, now)
-            self._store.memory(key).summary.repaired(action.kind, action.name, action.field)
+            memory.repairs.note(what, now)
+            memory.summary.repaired(action.kind, action.name, action.field)
         self._holds(key).lift(what_of(action))
         self._set_problem(key, action, None)
         if stored is None:
@@ -255,15 +246,17 @@ class Creation:
             found = error.existing
         if "deletionTimestamp" in found["metadata"] or is_of_an_earlier_job(wanted, found):
             message = f"an earlier {create.kind} {create.name} is still being deleted"
-            raise InTheWay(message, found["metadata"]["uid"])
-        if not is_ours(wanted, found):
-            raise Stranger(f"{create.kind} {create.name} exists and is not this job's; delete it or rename the job")
+            raise Held(message, blocker=found["metadata"]["uid"])
+        # The same owner's is what this create would have made: a pod's name says which attempt it is.
+        if labels.controller_uid(found) != labels.controller_uid(wanted):
+            message = f"{create.kind} {create.name} exists and is not this job's; delete it or rename the job"
+            raise Held(message, lasts=True)
         try:
             return await self._put_right(key, wanted, found)
         except Stale:
             raise
         except ClusterError as error:
-            raise Unrepaired(str(error)) from error
+            raise Held(str(error), stands=True, lasts=isinstance(error, Refused)) from error
 
     async def _put_right(self, key: JobKey, wanted: Manifest, found: Manifest) -> Manifest:
         """An object of ours that was there already, with what it should have."""
@@ -291,12 +284,11 @@ class Creation:
 
     def _is_missing(self, key: JobKey, create: Create) -> bool:
         """Whether it is held, and does not stand all the same."""
-        return self._is_held(key, create) and not self._holds(key).stands(what_of(create))
+        return self._is_held(key, create) and not self._holds(key).of(what_of(create)).stands
 
     def _is_held(self, key: JobKey, create: Make) -> bool:
-        what = what_of(create)
-        blocker = self._holds(key).blocker(what)
-        return self._holds(key).holds(what, _now()) and not (blocker and self._store.is_gone(blocker))
+        hold = self._holds(key).of(what_of(create))
+        return hold.until > _now() and not (hold.blocker and self._store.is_gone(hold.blocker))
 
     def _set_problem(self, key: JobKey, create: Make, why: str | None) -> None:
         if self._note_problem(key, create, why):
@@ -325,11 +317,11 @@ def in_groups(makes: Sequence[Make]) -> tuple[list[Create], dict[str, list[Creat
     return needed, roles, alone
 
 
-def batches(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
-    """The items in batches of 1, 2, 4, …"""
+def batches(pods: Sequence[Create]) -> Iterator[Sequence[Create]]:
+    """The pods in batches of 1, 2, 4, …"""
     first, size = 0, 1
-    while first < len(items):
-        yield items[first : first + size]
+    while first < len(pods):
+        yield pods[first : first + size]
         first, size = first + size, 2 * size
 
 
@@ -357,15 +349,12 @@ async def restore_labels(cluster: Cluster, there: Manifest, lost: Mapping[str, s
     """Give a pod or Workload that is `there` the labels that it has `lost`; the object as stored then, in a version
     later than that in which the watch saw it go. Raises ClusterError where it has gone meanwhile, or the cluster did
     not answer."""
-    metadata, kind = there["metadata"], there["kind"]
-    namespace, name, uid = metadata["namespace"], metadata["name"], metadata["uid"]
-    if kind == kueue.KIND:
-        body = {"metadata": {"labels": dict(lost)}}
-        patch = PatchWorkload(name, uid, metadata["resourceVersion"], body, False, "its labels were taken away")
-        return await cluster.patch_workload(namespace, patch)
-    labelled = await cluster.relabel(namespace, name, uid, lost)
+    namespace, name = there["metadata"]["namespace"], there["metadata"]["name"]
+    if there["kind"] == kueue.KIND:
+        return await cluster.patch_workload(namespace, Workload(there).label(lost))
+    labelled = await cluster.relabel(namespace, name, there["metadata"]["uid"], lost)
     if labelled is None:
-        raise ClusterError(f"{kind} {name} has gone while its labels were restored")
+        raise ClusterError(f"Pod {name} has gone while its labels were restored")
     return labelled
 
 
@@ -375,12 +364,6 @@ def is_of_an_earlier_job(wanted: Manifest, existing: Manifest) -> bool:
     owner = labels.controller_uid(existing)
     ours_once = labels.of(existing).get(labels.JOB_UID) == owner
     return same_name and ours_once and owner not in (None, labels.controller_uid(wanted))
-
-
-def is_ours(wanted: Manifest, existing: Manifest) -> bool:
-    """Whether an object that was there already is the one that this create would have made: the same owner's, as a
-    pod's name says which attempt it is."""
-    return labels.controller_uid(existing) == labels.controller_uid(wanted)
 
 
 def lost_labels(wanted: Manifest, existing: Manifest) -> dict[str, str]:

@@ -31,14 +31,8 @@ def shallow(job: Manifest) -> Manifest:
 
 def deeper_than(value: Any, levels: int) -> bool:
     """Whether objects and lists are nested in it more than so many levels deep; found without recursion."""
-    layer = [value]
-    for _ in range(levels):
-        layer = [
-            inner
-            for one in layer
-            if isinstance(one, (dict, list))
-            for inner in (one.values() if isinstance(one, dict) else one)
-        ]
-        if not layer:
-            return False
-    return any(isinstance(one, (dict, list)) for one in layer)
+    layer = [value] if isinstance(value, (dict, list)) else []
+    while layer and levels:
+        inner = (more for one in layer for more in (one.values() if isinstance(one, dict) else one))
+        layer, levels = [one for one in inner if isinstance(one, (dict, list))], levels - 1
+    return bool(layer)

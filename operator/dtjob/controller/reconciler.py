@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -21,7 +22,6 @@ from dtjob.controller.lookup import look_up
 from dtjob.controller.nesting import TOO_DEEP, TOO_DEEP_MESSAGE
 from dtjob.controller.observer import NOBODY, Observer, Result
 from dtjob.controller.pace.pace import progress_every
-from dtjob.controller.pace.repair_limit import RepairLimit
 from dtjob.controller.pace.slots import CALLS_OF_A_JOB, Slots
 from dtjob.controller.pace.status_delay import StatusDelay
 from dtjob.controller.pace.workqueue import WorkQueue
@@ -69,7 +69,7 @@ class Reconciler:
         self._defaults = defaults
         self._observer = observer
         self._slots = Slots()
-        self._label_repairs, self._status_delay = RepairLimit(), status_delay or StatusDelay()
+        self._status_delay = status_delay or StatusDelay()
         self._creation = Creation(cluster, store, queue, self._slots, clock)
 
     async def run(self, workers: int = 20) -> None:
@@ -242,14 +242,9 @@ class Reconciler:
         self._store.memory(key).summary = CallSummary()
         try:
             await self._carry_out(key, job, decided.actions)
-        except ClusterError:
-            await self._emit_summary(key, manifest)
-            raise
-        await self._emit_summary(key, manifest)
-
-    async def _emit_summary(self, key: JobKey, manifest: Manifest) -> None:
-        for event in self._store.memory(key).summary.events():
-            await self._cluster.emit(manifest, event)
+        finally:
+            for event in self._store.memory(key).summary.events():
+                await self._cluster.emit(manifest, event)
 
     async def _carry_out(self, key: JobKey, job: Job, actions: Iterable[Action]) -> None:
         """Out of service, then away, then what is to be made, then labels, then what Kueue is told; each group at once.
@@ -305,12 +300,10 @@ class Reconciler:
                     self._forget(key, action.uid)
                 self._store.memory(key).summary.deleted(action.kind, action.name)
                 self._store.forget_unwatched(key, action.kind, action.uid)
-            elif isinstance(action, Relabel):
-                await self._relabel(key, action)
-            elif isinstance(action, PatchWorkload):
-                await self._patch_workload(key, action)
+            elif isinstance(action, Relabel | PatchWorkload):
+                await self._change(key, action)
             else:
-                await self._cluster.stop_serving(namespace, action.name, action.uid)
+                await self._cluster.relabel(namespace, action.name, action.uid, {labels.SERVING: None})
         except Stale:  # its newer version brings another plan
             raise
         except ClusterError as error:
@@ -327,38 +320,27 @@ class Reconciler:
                 self._store.remove(one)
         self._queue.add(key)
 
-    async def _patch_workload(self, key: JobKey, action: PatchWorkload) -> None:
-        if action.repairs and self._is_repaired_too_often(key, action.uid):
-            return
-        logger.info("%s/%s: writing to Workload %s: %s", *key, action.name, action.why)
-        self._store.apply(await self._cluster.patch_workload(key[0], action))
-        if action.repairs:
-            self._are_repaired(key, kueue.KIND, action, action.body["metadata"]["labels"])
-        self._queue.add(key)
-
-    def _is_repaired_too_often(self, key: JobKey, uid: str) -> bool:
-        """Whether the labels of this object were restored too often lately."""
-        wait = self._label_repairs.wait(uid, self._clock())
-        if wait:
+    async def _change(self, key: JobKey, action: Relabel | PatchWorkload) -> None:
+        """Make the change, unless it restores labels and that was done too often lately. A call that failed restores
+        none. The watch may have said that the pod is gone: what is stored now is newer than that."""
+        memory, restored = self._store.memory(key), dict[str, Any]()
+        if isinstance(action, Relabel) or action.repairs:
+            restored = dict(action.labels if isinstance(action, Relabel) else action.body["metadata"]["labels"])
+        if restored and (wait := memory.repairs.wait(action.uid, self._clock())):
             self._queue.add_after(key, wait.total_seconds())
-        return bool(wait)
-
-    def _are_repaired(self, key: JobKey, kind: str, action: Relabel | PatchWorkload, labels: Iterable[str]) -> None:
-        """Note that this object has its labels again. A call that failed is no repair: it is tried as others are."""
-        self._label_repairs.note(action.uid, self._clock())
-        self._store.memory(key).summary.relabelled(kind, action.name, labels)
-
-    async def _relabel(self, key: JobKey, action: Relabel) -> None:
-        """Restore the labels, unless that was done too often lately. The watch may have said that the pod is gone:
-        what is stored now is newer than that."""
-        if self._is_repaired_too_often(key, action.uid):
             return
-        logger.info("%s/%s: restoring labels of Pod %s: %s", *key, action.name, ", ".join(sorted(action.labels)))
-        stored = await self._cluster.relabel(key[0], action.name, action.uid, action.labels)
+        if isinstance(action, Relabel):
+            logger.info("%s/%s: restoring labels of Pod %s: %s", *key, action.name, ", ".join(sorted(action.labels)))
+            stored = await self._cluster.relabel(key[0], action.name, action.uid, action.labels)
+        else:
+            logger.info("%s/%s: writing to Workload %s: %s", *key, action.name, action.why)
+            stored = await self._cluster.patch_workload(key[0], action)
         if stored is None:  # of a pod that was asked for by name no watch tells that it has gone
             self._queue.add_after(key, LOOK_AGAIN_SECONDS)
             return
-        self._are_repaired(key, "Pod", action, action.labels)
+        if restored:
+            memory.repairs.note(action.uid, self._clock())
+            memory.summary.relabelled(stored["kind"], action.name, restored)
         self._store.apply(stored)
         self._queue.add(key)  # the labels may be as before, which is no news to the store
 

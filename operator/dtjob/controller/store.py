@@ -15,12 +15,13 @@ from dtjob.controller.call_summary import CallSummary
 from dtjob.controller.cluster import JobKey
 from dtjob.controller.nesting import shallow
 from dtjob.controller.pace.holds import Holds
+from dtjob.controller.pace.repair_limit import RepairLimit
 from dtjob.controller.stored_fields import kept
 from dtjob.objects import gangs, labels
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Event
 from dtjob.plan.seen.children import Children, PodEvent, Silence
-from dtjob.plan.seen.pod_facts import ObservedPod
+from dtjob.plan.seen.pod_facts import POD_ENDED, ObservedPod
 from dtjob.plan.seen.workload import Kueue
 
 
@@ -51,6 +52,8 @@ class Memory:
     """The uid of the job whose objects are made."""
     holds: Holds = field(default_factory=Holds)
     """What was refused, and when it may be tried again."""
+    repairs: RepairLimit = field(default_factory=RepairLimit)
+    """What was repaired lately: objects by kind and name, and labels by the uid of what has them."""
     summary: CallSummary = field(default_factory=CallSummary)
     """What the plan that is carried out has come to."""
     unanswered: Unanswered | None = None
@@ -67,8 +70,6 @@ TOMBSTONES = 20_000
 
 _NOTHING = Memory()
 """What is remembered of most jobs that have gone; never changed."""
-_ENDED = ("Failed", "Succeeded")
-"""Phases of a pod."""
 
 
 class Store:
@@ -99,7 +100,7 @@ class Store:
     def has_ended_pods(self, key: JobKey) -> bool:
         """Whether a pod of the job has ended, and the job has not: it failed, or has done its part."""
         pods = (one for (kind, _), one in self._children.get(key, {}).items() if kind == "Pod")
-        return key in self._going_on and any((pod.get("status") or {}).get("phase") in _ENDED for pod in pods)
+        return key in self._going_on and any((pod.get("status") or {}).get("phase") in POD_ENDED for pod in pods)
 
     def size(self, key: JobKey) -> int:
         """How many children are known of the job."""
@@ -129,7 +130,7 @@ class Store:
         """
         gone_at = self._deleted.get(manifest["metadata"]["uid"])
         # A pod whose label was removed has gone from the watch only, and may come back with a newer version.
-        if gone_at is not None and _version(manifest) <= gone_at:
+        if gone_at is not None and version_of(manifest) <= gone_at:
             return None
         if manifest["kind"] == KIND:
             manifest = shallow(manifest)
@@ -138,7 +139,7 @@ class Store:
             return None
         shelf, name, key = place
         known = shelf.get(name)
-        if known is not None and _version(known) >= _version(manifest):
+        if known is not None and version_of(known) >= version_of(manifest):
             return None
         manifest = kept(manifest)
         if manifest["kind"] == "Pod":
@@ -160,7 +161,7 @@ class Store:
         """Take in that an object is gone, since `version` (None: its own). A later one of the same name stays, and so
         does what is known of the object itself since then: its label may be back before this is heard of."""
         uid = manifest["metadata"]["uid"]
-        gone_at = max(_version(manifest) if version is None else version, self._deleted.get(uid, -1))
+        gone_at = max(version_of(manifest) if version is None else version, self._deleted.get(uid, -1))
         self._deleted[uid] = gone_at
         while len(self._deleted) > TOMBSTONES:
             self._deleted.popitem(last=False)
@@ -169,7 +170,7 @@ class Store:
             return None
         shelf, name, key = place
         known = shelf.get(name)
-        if known is None or known["metadata"]["uid"] != manifest["metadata"]["uid"] or _version(known) > gone_at:
+        if known is None or known["metadata"]["uid"] != manifest["metadata"]["uid"] or version_of(known) > gone_at:
             self._tidy(key)
             return None
         del shelf[name]
@@ -193,7 +194,7 @@ class Store:
             for key, manifest in known
             if namespace in (None, key[0])
             and manifest["metadata"]["uid"] not in present
-            and _version(manifest) <= list_version
+            and version_of(manifest) <= list_version
         ]
         return {key for manifest in gone if (key := self.remove(manifest, list_version)) is not None}
 
@@ -296,6 +297,6 @@ def _is_news_to_nobody(known: Manifest, manifest: Manifest) -> bool:
     return old == new and {**known, "metadata": None} == {**manifest, "metadata": None}
 
 
-def _version(manifest: Manifest) -> int:
-    # Comparable for these kinds: all come from etcd's one revision counter (KEP-5504 makes that official).
+def version_of(manifest: Manifest) -> int:
+    """The version of an object, to compare with others: all are of etcd's one revision counter (KEP-5504)."""
     return int(manifest["metadata"]["resourceVersion"])

@@ -2,7 +2,6 @@
 """The operator's process: watches, resync, reconciler and reports, side by side in one event loop."""
 
 import asyncio
-import contextlib
 import functools
 import gc
 import logging
@@ -22,7 +21,8 @@ from dtjob.controller.reconciler import Reconciler
 from dtjob.controller.store import LISTED_KINDS, Store
 from dtjob.kube.calls import client
 from dtjob.kube.calls.transport import hold_little_for_each_connection
-from dtjob.kube.election.leader import Election, Leader
+from dtjob.kube.election.leader import Leader
+from dtjob.kube.election.lease import Election
 from dtjob.kube.endpoints.endpoint import Address, Pulse, serving
 from dtjob.kube.endpoints.metrics import Metrics
 from dtjob.kube.endpoints.reports import Reports
@@ -40,8 +40,8 @@ RESYNC_MAY_TAKE_SECONDS = 300.0
 """How late a resync may be before the process counts as stuck: pages of a large cluster, each up to its timeout."""
 
 RECURSION_LIMIT = 50_000
-"""The API server takes objects that are nested 10,000 levels deep, and Python's parser recurses into them. From Python
-3.12 on it has a limit of its own, about as high; beyond that `deep_json.py` cuts the deepest levels off."""
+"""The API server takes objects that are nested 10,000 levels deep, and kopf's parser recurses into them. From Python
+3.12 on it has a limit of its own, about as high."""
 
 RESYNC_AGAIN_SECONDS = 10.0
 """How soon a resync that failed is tried again."""
@@ -120,7 +120,6 @@ async def _operate(cluster: client.Kube, options: Options, pulse: Pulse, metrics
     if not await _unless_stopped(stop, _first_resync(resync_once)):
         return
     collect_garbage_seldom()
-    answers = asyncio.Event()
     registry = handlers.registry(cluster, functools.partial(take_in, store, queue))
     spawn = job_watches.kopf_watches(registry, lambda: _stop_by_signals(stop))
     reconciler = Reconciler(cluster, store, queue, defaults=options.defaults, observer=metrics)
@@ -128,7 +127,7 @@ async def _operate(cluster: client.Kube, options: Options, pulse: Pulse, metrics
 
     loops: dict[str, Callable[[], Awaitable[None]]] = {
         "reconciler": lambda: reconciler.run(options.concurrency),
-        "resync": lambda: _resync_forever(resync_once, options.resync_seconds, answers),
+        "resync": lambda: _resync_forever(resync_once, options.resync_seconds),
         "reports": reports.poll_forever,
         "Workloads": workloads.watch_forever,
         "PodGroups": pod_groups.watch_forever,
@@ -136,21 +135,9 @@ async def _operate(cluster: client.Kube, options: Options, pulse: Pulse, metrics
         **{f"{one.kind}s": one.watch for one in informers if one.kind != KIND},
     }
     if options.namespaces:
-        loops["refused namespaces"] = lambda: look_for_refused(cluster, watched, answers)
-    tasks = [asyncio.create_task(keep_running(name, run), name=name) for name, run in loops.items()]
+        loops["refused namespaces"] = lambda: look_for_refused(informers, watched)
     logger.info("dtjob operator is watching %s", ", ".join(watched.namespaces) or "all namespaces")
-    await _until_stopped(stop, tasks)
-
-
-async def _until_stopped(stop: asyncio.Event, tasks: Sequence[asyncio.Task[None]]) -> None:
-    """Let the tasks run until told to stop, or until one of them ends; then end all. Raises what that one raised."""
-    stopping = asyncio.create_task(stop.wait())
-    done, _ = await asyncio.wait([stopping, *tasks], return_when=asyncio.FIRST_COMPLETED)
-    for task in (stopping, *tasks):
-        task.cancel()
-    await asyncio.gather(stopping, *tasks, return_exceptions=True)
-    for task in done:
-        task.result()
+    await _unless_stopped(stop, *(keep_running(name, run) for name, run in loops.items()))
 
 
 def _stop_by_signals(stop: asyncio.Event) -> None:
@@ -160,15 +147,17 @@ def _stop_by_signals(stop: asyncio.Event) -> None:
         loop.add_signal_handler(number, stop.set)
 
 
-async def _unless_stopped(stop: asyncio.Event, work: Coroutine[Any, Any, None]) -> bool:
-    """Do the work unless told to stop before it is done; whether it was done."""
-    working, stopping = asyncio.create_task(work), asyncio.create_task(stop.wait())
-    await asyncio.wait([working, stopping], return_when=asyncio.FIRST_COMPLETED)
-    stopping.cancel()
-    working.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await working
-    return not working.cancelled() and not stop.is_set()
+async def _unless_stopped(stop: asyncio.Event, *work: Coroutine[Any, Any, None]) -> bool:
+    """Work until a part of it is done, or until told to stop; then end all of it. Whether it was done before. Raises
+    what that part raised."""
+    tasks = [asyncio.create_task(one) for one in (stop.wait(), *work)]
+    done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    for task in done:
+        task.result()
+    return not stop.is_set()
 
 
 async def _first_resync(resync_once: Callable[[], Awaitable[None]]) -> None:
@@ -198,16 +187,11 @@ async def _kueue_aside(resync_workloads: Callable[[], Awaitable[object]]) -> Non
         logger.warning("Workloads are not listed: %s", error)
 
 
-async def _resync_forever(
-    resync_once: Callable[[], Awaitable[None]], every_seconds: float, answers: asyncio.Event
-) -> None:
-    """Resync at its times, and when `answers` is set; if that failed soon again, later each time."""
+async def _resync_forever(resync_once: Callable[[], Awaitable[None]], every_seconds: float) -> None:
+    """Resync at its times; if that failed soon again, later each time."""
     again, failures = Backoff(min(RESYNC_AGAIN_SECONDS, every_seconds), every_seconds), 0
     while True:
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(again.after(failures) if failures else every_seconds):
-                await answers.wait()
-        answers.clear()
+        await asyncio.sleep(again.after(failures) if failures else every_seconds)
         try:
             await resync_once()
         except ClusterError as error:

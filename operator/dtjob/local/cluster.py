@@ -19,7 +19,7 @@ from dtjob.local.api_server import Objects, Watcher
 from dtjob.local.processes import command, leftovers
 from dtjob.local.processes.addresses import Addresses
 from dtjob.local.processes.starter import Process, Starter
-from dtjob.objects import drift, labels, shared
+from dtjob.objects import drift, shared
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Event, PatchWorkload
 
@@ -153,18 +153,17 @@ class ProcessCluster:
         """There are no Workloads: a job that runs here is in no queue."""
         raise Stale(f"there is no Workload {action.name}")
 
-    async def relabel(self, namespace: str, name: str, uid: str, labels: Mapping[str, str]) -> Manifest | None:
-        """Set the labels, though nobody changes them here."""
+    async def relabel(self, namespace: str, name: str, uid: str, labels: Mapping[str, str | None]) -> Manifest | None:
+        """Set the labels. Only its successor gets a pod's address here, but the plan wants to see it out of service."""
         stored = self._objects.get("Pod", name)
         if stored is None or stored["metadata"]["uid"] != uid:
             return None
-        return self._objects.change("Pod", name, lambda pod: pod["metadata"]["labels"].update(labels))
 
-    async def stop_serving(self, namespace: str, name: str, uid: str) -> None:
-        """Remove the serving label. Only its successor gets the address here, but the plan wants to see it gone."""
-        stored = self._objects.get("Pod", name)
-        if stored is not None and stored["metadata"]["uid"] == uid:
-            self._objects.change("Pod", name, _take_out_of_service)
+        def change(pod: Manifest) -> None:
+            changed = {**pod["metadata"]["labels"], **labels}
+            pod["metadata"]["labels"] = {label: value for label, value in changed.items() if value is not None}
+
+        return self._objects.change("Pod", name, change)
 
     async def repair(self, wanted: Manifest, uid: str) -> Manifest | None:
         """Put the object right. Nobody but dtjob has it here, so that nobody changes it."""
@@ -254,10 +253,6 @@ class ProcessCluster:
     def _write_cluster_file(self, config_map: Manifest) -> None:
         spec = json.loads(config_map["data"][shared.CLUSTER_KEY])
         self._directories.cluster_file.write_text(json.dumps(self._addresses.cluster(spec)))
-
-
-def _take_out_of_service(pod: Manifest) -> None:
-    labels.of(pod).pop(labels.SERVING, None)
 
 
 def _signal(supervisor: Supervisor, number: signal.Signals) -> None:

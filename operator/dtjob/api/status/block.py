@@ -35,10 +35,12 @@ class StatusBlock(Described):
 
     def but(self, **changes: Any) -> Self:
         """A copy with these fields changed. The values are not validated: whoever decides them has the right types."""
-        unknown = changes.keys() - type(self).model_fields.keys()
+        unknown = changes.keys() - type(self).__pydantic_fields__.keys()
         if unknown:
             raise TypeError(f"{type(self).__name__} has no field {', '.join(sorted(unknown))}")
-        return self.model_copy(update=changes)
+        copied = self.__copy__()
+        copied.__dict__.update(changes)
+        return copied
 
     def to_json(self) -> dict[str, Any]:
         """The block as it is written. What has its default is left out."""

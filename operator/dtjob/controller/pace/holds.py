@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Holds: creates that were refused, and when each may be tried again."""
 
+import math
 from collections.abc import Set
 from dataclasses import dataclass
 
@@ -13,13 +14,16 @@ the longest of these waits."""
 
 @dataclass(frozen=True)
 class Hold:
-    """Not before `until`, unless the object with the uid `blocker` is known to be gone earlier. `stands`: the object is
-    there, and only putting it right failed."""
+    """Not before `until`, after so many `tries` in vain, unless the object with the uid `blocker` is known to be gone
+    earlier. `stands`: the object is there, and only putting it right failed."""
 
-    until: float
-    tries: int
-    blocker: str | None = None
+    until: float = -math.inf
+    tries: int = 0
+    blocker: str = ""
     stands: bool = False
+
+
+FREE = Hold()
 
 
 class Holds:
@@ -28,14 +32,16 @@ class Holds:
     def __init__(self) -> None:
         self._holds: dict[str, Hold] = {}
 
-    def refused(self, what: str, now: float, *, stands: bool = False) -> None:
-        """Note a refusal, which only a user or an administrator can correct. `stands`: of a repair of what is there."""
-        self._put(what, Hold(now + IN_THE_WAY.longest, self.tries(what) + 1, stands=stands))
+    def of(self, what: str) -> Hold:
+        """The last hold, which may be over."""
+        return self._holds.get(what, FREE)
 
-    def in_the_way(self, what: str, now: float, blocker: str) -> None:
-        """Note that the object `blocker` has the name and will be gone some time."""
-        tries = self.tries(what) + 1
-        self._put(what, Hold(now + IN_THE_WAY.after(tries), tries, blocker))
+    def hold(self, what: str, now: float, *, blocker: str = "", stands: bool = False) -> None:
+        """Note that it cannot be done: the object `blocker` has the name and will be gone some time, or the cluster
+        refuses it, which only a user or an administrator can correct."""
+        tries = self.of(what).tries + 1
+        wait = IN_THE_WAY.after(tries) if blocker else IN_THE_WAY.longest
+        self._holds[what] = Hold(now + wait, tries, blocker, stands)
 
     def lift(self, what: str) -> None:
         """Note that it was done."""
@@ -45,31 +51,8 @@ class Holds:
         """Forget what nobody wants any more."""
         self._holds = {what: hold for what, hold in self._holds.items() if what in wanted}
 
-    def tries(self, what: str) -> int:
-        """How often in a row it was tried in vain."""
-        hold = self._holds.get(what)
-        return hold.tries if hold else 0
-
-    def blocker(self, what: str) -> str | None:
-        """The uid of the object in the way, None if there is none."""
-        hold = self._holds.get(what)
-        return hold.blocker if hold else None
-
-    def stands(self, what: str) -> bool:
-        """Whether the object that is held is there all the same."""
-        hold = self._holds.get(what)
-        return hold is not None and hold.stands
-
-    def holds(self, what: str, now: float) -> bool:
-        """Whether it is not to be tried now."""
-        hold = self._holds.get(what)
-        return hold is not None and now < hold.until
-
     def next_try(self, now: float) -> float | None:
         """Seconds until the first of what is held may be tried, None if nothing is. At least the
         shortest wait: what is over by now may be held up by something else, such as a pod by its role."""
         waits = [hold.until - now for hold in self._holds.values()]
         return max(IN_THE_WAY.first, min(waits)) if waits else None
-
-    def _put(self, what: str, hold: Hold) -> None:
-        self._holds[what] = hold

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Repair limit: how often an object is repaired. Somebody else may change it back each time, such as a GitOps tool."""
 
-from collections import OrderedDict
 from collections.abc import Hashable
 from datetime import datetime, timedelta
 
@@ -12,21 +11,17 @@ AT_ONCE = 5
 WAIT = Backoff(2.0, 60.0)
 FORGOTTEN_AFTER = timedelta(minutes=15)
 """An object that was left alone so long begins anew."""
-REMEMBERED = 10_000
 
 
 class RepairLimit:
-    """Remembers what was repaired lately."""
+    """Remembers what was repaired of one job."""
 
     def __init__(self) -> None:
-        self._repaired: OrderedDict[Hashable, tuple[int, datetime]] = OrderedDict()
+        self._repaired: dict[Hashable, tuple[int, datetime]] = {}
 
     def note(self, what: Hashable, now: datetime) -> None:
         """It is repaired now."""
         self._repaired[what] = (self._times(what, now) + 1, now)
-        self._repaired.move_to_end(what)
-        while len(self._repaired) > REMEMBERED:
-            self._repaired.popitem(last=False)
 
     def wait(self, what: Hashable, now: datetime) -> timedelta:
         """How long it is to be left as it is."""

@@ -8,10 +8,6 @@ Unlike there, some keys go before others: a job that trains and has lost a pod n
 """
 
 import asyncio
-import contextlib
-import heapq
-import itertools
-import math
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
@@ -38,12 +34,11 @@ class WorkQueue(Generic[Key]):
         self._dirty: set[Key] = set()
         self._processing: set[Key] = set()
         self._failures: dict[Key, int] = {}
-        self._later: list[tuple[float, int, Key]] = []
-        self._due: dict[Key, float] = {}
+        self._later: dict[Key, asyncio.TimerHandle] = {}
         self._looked_at: OrderedDict[Key, float] = OrderedDict()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._order = itertools.count()
-        self._changed = asyncio.Event()
+        self._turns = asyncio.Queue[None]()
+        """One for each key that is due, so that one worker wakes for it and not all."""
 
     def add(self, key: Key) -> None:
         """Make the key due now; one that was due already may go first by now."""
@@ -55,7 +50,7 @@ class WorkQueue(Generic[Key]):
         self._dirty.add(key)
         if key not in self._processing:
             self._append(key)
-        self._changed.set()
+            self._turns.put_nowait(None)
 
     def add_after(self, key: Key, seconds: float) -> None:
         """Make the key due in so many seconds, unless it will be earlier than that.
@@ -66,11 +61,12 @@ class WorkQueue(Generic[Key]):
         if seconds <= 0:
             self.add(key)
             return
-        due = self._now() + seconds
-        if due < self._due.get(key, math.inf):
-            self._due[key] = due
-            heapq.heappush(self._later, (due, next(self._order), key))
-            self._changed.set()
+        loop = self._running()
+        due, known = loop.time() + seconds, self._later.get(key)
+        if known is None or due < known.when():
+            if known is not None:
+                known.cancel()
+            self._later[key] = loop.call_at(due, self._come, key)
 
     def add_gathered(self, key: Key, seconds: float, settle: float = 0.0) -> None:
         """Make the key due so many seconds after a worker last took it or gave it back, and no sooner than in `settle`
@@ -83,7 +79,7 @@ class WorkQueue(Generic[Key]):
             self.add(key)
             return
         looked_at = self._looked_at.get(key)
-        wait = 0.0 if looked_at is None else looked_at + seconds - self._now()
+        wait = 0.0 if looked_at is None else looked_at + seconds - self._loop.time()
         self.add_after(key, max(wait, settle))
 
     def retry(self, key: Key, at_least: float = 0.0) -> float:
@@ -104,20 +100,13 @@ class WorkQueue(Generic[Key]):
 
     async def get(self) -> Key:
         """The next due key, which is this worker's until `done`."""
-        while True:
-            self._move_due()
-            if len(self):
-                key = self._pop()
-                self._dirty.discard(key)
-                self._processing.add(key)
-                self._note_look(key)
-                return key
-            self._changed.clear()
-            timeout = self._later[0][0] - self._now() if self._later else None
-            # Not asyncio.wait_for: Python 3.11's loses a cancellation that comes together with a key.
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(timeout):
-                    await self._changed.wait()
+        self._running()
+        await self._turns.get()
+        key = self._pop()
+        self._dirty.discard(key)
+        self._processing.add(key)
+        self._note_look(key)
+        return key
 
     def done(self, key: Key) -> None:
         """Give the key back; if it was added meanwhile, it is due again."""
@@ -125,7 +114,7 @@ class WorkQueue(Generic[Key]):
         self._note_look(key)
         if key in self._dirty:
             self._append(key)
-            self._changed.set()
+            self._turns.put_nowait(None)
 
     def __len__(self) -> int:
         """How many keys are due now."""
@@ -146,22 +135,18 @@ class WorkQueue(Generic[Key]):
         self._in_a_row = 0
         return self._others.popitem(last=False)[0]
 
-    def _now(self) -> float:
+    def _running(self) -> asyncio.AbstractEventLoop:
         if self._loop is None:
             self._loop = asyncio.get_running_loop()
-        return self._loop.time()
+        return self._loop
 
     def _note_look(self, key: Key) -> None:
-        now = self._now()
+        now = self._running().time()
         self._looked_at[key] = now
         self._looked_at.move_to_end(key)
         while (oldest := next(iter(self._looked_at))) != key and self._looked_at[oldest] < now - LONGEST_GATHER_SECONDS:
             del self._looked_at[oldest]
 
-    def _move_due(self) -> None:
-        now = self._now()
-        while self._later and self._later[0][0] <= now:
-            due, _, key = heapq.heappop(self._later)
-            if self._due.get(key) == due:  # else an earlier time took its place
-                del self._due[key]
-                self.add(key)
+    def _come(self, key: Key) -> None:
+        del self._later[key]
+        self.add(key)

@@ -27,7 +27,7 @@ from dtjob.kube.calls.transport import Transport
 from dtjob.kube.events.event import newest_warning
 from dtjob.kube.events.recorder import Recorder
 from dtjob.kube.libraries import client, config
-from dtjob.objects import drift, gangs, kueue, labels
+from dtjob.objects import drift, gangs, kueue
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Event, PatchWorkload
 
@@ -60,7 +60,7 @@ class Kube:
         self._client, self._transport = api_client, transport
         self._observer = observer
         self._events = Recorder(self._call)
-        self._pod_groups = pod_group_calls.Served(self._call)
+        self._pod_groups = pod_group_calls.Served(self.serves)
 
     @property
     def server(self) -> str:
@@ -116,16 +116,15 @@ class Kube:
         ends = kind == stored.get("kind") == "Pod" and "resourceVersion" in stored["metadata"]
         return typed(kind, stored) if ends else None
 
-    async def stop_serving(self, namespace: str, name: str, uid: str) -> None:
-        """Patch the serving label away; because of the uid in the patch none of another pod of this name."""
-        body = {"metadata": {"uid": uid, "labels": {labels.SERVING: None}}}
-        await self._unless_gone("PATCH", f"{path_of('Pod', namespace)}/{name}", body)
-
-    async def relabel(self, namespace: str, name: str, uid: str, labels: Mapping[str, str]) -> Manifest | None:
+    async def relabel(self, namespace: str, name: str, uid: str, labels: Mapping[str, str | None]) -> Manifest | None:
         """Patch the labels; because of the uid in the patch not those of another pod of this name."""
         body = {"metadata": {"uid": uid, "labels": dict(labels)}}
-        stored = await self._unless_gone("PATCH", f"{path_of('Pod', namespace)}/{name}", body)
-        return None if stored is None else typed("Pod", stored)
+        try:
+            return typed("Pod", await self._call("PATCH", f"{path_of('Pod', namespace)}/{name}", body))
+        except ApiError as error:
+            if error.code not in (404, 409) and not error.is_anothers_uid:
+                raise
+            return None
 
     async def repair(self, wanted: Manifest, uid: str) -> Manifest | None:
         """GET, then PUT against the version that was read: others' fields stay, and nobody's change is overwritten."""
@@ -140,10 +139,11 @@ class Kube:
                 raise Refused(f"{error}; delete it, and it is made again") from None
             raise
 
-    async def has_kueue(self) -> bool:
-        """Whether the API server knows Workloads. Raises ClusterError where it does not say."""
-        found = await _if_there(self._call("GET", f"/apis/{kueue.API_VERSION}"))
-        return any(one.get("name") == kueue.PLURAL for one in (found or {}).get("resources") or ())
+    async def serves(self, version: str, plural: str) -> bool:
+        """Whether the API server has this version of an API, and these objects in it. Raises ClusterError where it does
+        not say."""
+        found = await _if_there(self._call("GET", f"/apis/{version}"))
+        return any(one.get("name") == plural for one in (found or {}).get("resources") or ())
 
     async def patch_workload(self, namespace: str, action: PatchWorkload) -> Manifest:
         """PATCH the Workload, or its status, against its uid and resourceVersion."""
@@ -272,14 +272,6 @@ class Kube:
     def _not_served(self, kind: str) -> NotServed:
         self._pod_groups.forget(kind)
         return NotServed(f"the API server knows no {kind}; apply dtjob's crds/ to it")
-
-    async def _unless_gone(self, method: str, path: str, body: Any) -> dict[str, Any] | None:
-        try:
-            return await self._call(method, path, body)
-        except ApiError as error:
-            if error.code not in (404, 409) and not error.is_anothers_uid:
-                raise
-            return None
 
     async def _call(self, method: str, path: str, body: Any = None, accept: str = JSON) -> dict[str, Any]:
         body = gangs.on_the_wire(body)

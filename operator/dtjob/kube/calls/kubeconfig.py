@@ -17,22 +17,18 @@ async def configure(configuration: client.Configuration, kubeconfig: str | None,
 
     Raises NoCluster where there is neither.
     """
+    named = bool(kubeconfig or context)
     try:
-        await _load(configuration, kubeconfig, context)
+        if named or _is_in_a_usual_place():  # else the client would warn of each operator in a pod
+            try:
+                await config.load_kube_config(kubeconfig, context=context, client_configuration=configuration)
+                return
+            except config.ConfigException:
+                if named:
+                    raise
+        config.load_incluster_config(client_configuration=configuration)
     except config.ConfigException as error:
         raise NoCluster(str(error)) from None
-
-
-async def _load(configuration: client.Configuration, kubeconfig: str | None, context: str | None) -> None:
-    if not kubeconfig and not context and not _is_in_a_usual_place():  # the client would warn of each operator in a pod
-        config.load_incluster_config(client_configuration=configuration)
-        return
-    try:
-        await config.load_kube_config(config_file=kubeconfig, context=context, client_configuration=configuration)
-    except config.ConfigException:
-        if kubeconfig or context:
-            raise
-        config.load_incluster_config(client_configuration=configuration)
     except (TypeError, AttributeError) as error:
         raise NoCluster("the kubeconfig cannot be read: it is empty or holds no clusters") from error
     except (OSError, ValueError, yaml.YAMLError) as error:

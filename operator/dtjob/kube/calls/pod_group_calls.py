@@ -39,8 +39,8 @@ NOT_AGAIN_SECONDS = 10.0
 NO_SUCH_RESOURCE = "could not find the requested resource"
 """An API server's words where the kind is not there, and not only the namespace."""
 
-Call = Callable[[str, str], Awaitable[dict[str, Any]]]
-"""Makes a call without a body, given its method and path; raises ClusterError."""
+Serves = Callable[[str, str], Awaitable[bool]]
+"""Whether the API server has this version of an API, and objects of this plural in it; raises ClusterError."""
 
 
 def not_served(kind: str) -> str:
@@ -52,8 +52,8 @@ def not_served(kind: str) -> str:
 class Served:
     """The version of each kind of PodGroup that this API server has."""
 
-    def __init__(self, call: Call, clock: Callable[[], float] = time.monotonic) -> None:
-        self._call, self._clock = call, clock
+    def __init__(self, serves: Serves, clock: Callable[[], float] = time.monotonic) -> None:
+        self._serves, self._clock = serves, clock
         self._known: dict[str, str] = {}
         self._asked_in_vain: dict[str, float] = {}
 
@@ -61,14 +61,13 @@ class Served:
         """The API version. Raises NotServed, with advice, if there is none. Raises ClusterError if nobody answers."""
         if kind in self._known:
             return self._known[kind]
-        if self._clock() < self._asked_in_vain.get(kind, -math.inf) + NOT_AGAIN_SECONDS:
-            raise NotServed(not_served(kind))
-        found = await self._look(kind)
-        if found is None:
+        if self._clock() >= self._asked_in_vain.get(kind, -math.inf) + NOT_AGAIN_SECONDS:
+            for version in gangs.VERSIONS[kind]:
+                if await self._serves(version, gangs.PLURAL):
+                    self._known[kind] = version
+                    return version
             self._asked_in_vain[kind] = self._clock()
-            raise NotServed(not_served(kind))
-        self._known[kind] = found
-        return found
+        raise NotServed(not_served(kind))
 
     def forget(self, kind: str) -> None:
         """Look anew when it is next asked for: it may be served no longer, or in another version."""
@@ -84,18 +83,6 @@ class Served:
                 f"{error}; give the operator that right ({gangs.PROVIDERS[kind].value} in the chart's gangs.providers)"
             )
         return str(error)
-
-    async def _look(self, kind: str) -> str | None:
-        for version in gangs.VERSIONS[kind]:
-            try:
-                found = await self._call("GET", f"/apis/{version}")
-            except ApiError as error:
-                if error.code == 404:
-                    continue
-                raise
-            if any(one["name"] == gangs.PLURAL for one in found.get("resources") or ()):
-                return version
-        return None
 
 
 async def refuse_dropped(delete: Callable[..., Awaitable[Any]], wanted: Manifest, stored: Manifest) -> None:

@@ -10,15 +10,12 @@ instead of from the question; it writes local time as UTC; and it never releases
 import asyncio
 import logging
 import os
-import secrets
-import socket
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from dtjob.controller.cluster import ClusterError
 from dtjob.kube.calls.client import Kube
-from dtjob.kube.election.lease import KIND, Candidate
+from dtjob.kube.election.lease import KIND, Candidate, Election
 from dtjob.kube.endpoints.endpoint import Pulse
 
 logger = logging.getLogger(__name__)
@@ -27,31 +24,16 @@ LOST = 1
 """Exit code of a leader that lost its lease."""
 
 
-def own_identity() -> str:
-    """The host's name, which in a pod is the pod's, and some chance: a restarted container is another candidate."""
-    return f"{socket.gethostname()}_{secrets.token_hex(4)}"
-
-
-@dataclass(frozen=True)
-class Election:
-    """Which lease to hold, and as whom. `seconds`: how long a leader that died keeps it."""
-
-    namespace: str
-    name: str
-    seconds: int
-    identity: str = field(default_factory=own_identity)
-
-
 class Leader:
     """This process's part in an election. `exit_process` ends the process at once: nothing of it may act any more."""
 
     def __init__(
         self, cluster: Kube, election: Election, pulse: Pulse, exit_process: Callable[[int], object] = os._exit
     ) -> None:
-        self._cluster = cluster
+        self._cluster, self._election = cluster, election
         self._pulse = pulse
         self._exit = exit_process
-        self._candidate = Candidate(election.identity, election.namespace, election.name, election.seconds)
+        self._candidate = Candidate(election)
         self._described = f"lease {election.namespace}/{election.name}"
         self._logged: str | None = None
         self._renewing: asyncio.Task[None] | None = None
@@ -62,8 +44,7 @@ class Leader:
         while not self._candidate.leads(_now()):
             if not await self._try():
                 await asyncio.sleep(self._candidate.retry_seconds)
-        logger.info("leading as %s (%s)", self._candidate.identity, self._described)
-        self._put_off_the_end()
+        logger.info("leading as %s (%s)", self._election.identity, self._described)
         self._renewing = asyncio.create_task(self._renew_forever(), name="renew the lease")
 
     async def release(self) -> None:
@@ -74,7 +55,7 @@ class Leader:
         candidate = self._candidate
         try:
             async with asyncio.timeout(candidate.renew_within_seconds):
-                lease = candidate.released(await self._cluster.get(KIND, candidate.namespace, candidate.name))
+                lease = candidate.released(await self._cluster.get(KIND, self._election.namespace, self._election.name))
                 if lease is not None:
                     await self._cluster.replace(lease)
                     logger.info("%s is released", self._described)
@@ -86,9 +67,7 @@ class Leader:
     async def _renew_forever(self) -> None:
         while True:
             await asyncio.sleep(self._candidate.retry_seconds)
-            if await self._renew():
-                self._put_off_the_end()
-            elif not self._candidate.leads(_now()):
+            if not await self._renew() and not self._candidate.leads(_now()):
                 self._lose(self._logged or "it ran out")
 
     async def _renew(self) -> bool:
@@ -102,10 +81,10 @@ class Leader:
         """Look at the lease and write it where that is right; whether this was done. A call that hangs is given up
         after so many seconds."""
         candidate = self._candidate
-        self._pulse.beat("leader election", within=60 + 4 * candidate.seconds)
+        self._pulse.beat("leader election", within=60 + 4 * self._election.seconds)
         try:
             async with asyncio.timeout(seconds or candidate.renew_within_seconds):
-                lease = await self._cluster.get(KIND, candidate.namespace, candidate.name)
+                lease = await self._cluster.get(KIND, self._election.namespace, self._election.name)
                 sent = _now()
                 wish = candidate.wish(lease, sent, datetime.now(UTC))
                 if wish is None:
@@ -118,6 +97,7 @@ class Leader:
             self._log_once(f"{self._described} could not be taken: {_said(error)}")
             return False
         candidate.wrote(sent)
+        self._put_off_the_end()
         self._logged = None
         return True
 

@@ -8,6 +8,9 @@ however far apart they are set.
 """
 
 import math
+import secrets
+import socket
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -18,10 +21,19 @@ KIND = "Lease"
 API_VERSION = KINDS[KIND][0]
 
 
+@dataclass(frozen=True)
+class Election:
+    """Which lease to hold, and as whom. `seconds`: how long a leader that died keeps it."""
+
+    namespace: str
+    name: str
+    seconds: int
+    identity: str = field(default_factory=lambda: f"{socket.gethostname()}_{secrets.token_hex(4)}")
+    """The host's name, which in a pod is the pod's, and some chance: a restarted container is another candidate."""
+
+
 class Candidate:
     """One process that wants to lead. `now` is always its own monotonic clock, in seconds; `wall` only informs people.
-
-    `seconds` is how long a leader that died keeps the lease.
 
     lease = …GET…                          # None: there is none
     if wish := candidate.wish(lease, now, wall):
@@ -30,11 +42,8 @@ class Candidate:
         candidate.wrote(sent)
     """
 
-    def __init__(self, identity: str, namespace: str, name: str, seconds: int) -> None:
-        self.identity = identity
-        self.namespace = namespace
-        self.name = name
-        self.seconds = seconds
+    def __init__(self, election: Election) -> None:
+        self.election = election
         self.leads_until = -math.inf
         self._seen: dict[str, Any] | None = None
         self._changed_at = -math.inf
@@ -42,12 +51,12 @@ class Candidate:
     @property
     def retry_seconds(self) -> float:
         """How often to look."""
-        return self.seconds * 2 / 15
+        return self.election.seconds * 2 / 15
 
     @property
     def renew_within_seconds(self) -> float:
         """How long a leader goes on without a renewal."""
-        return self.seconds * 2 / 3
+        return self.election.seconds * 2 / 3
 
     def leads(self, now: float) -> bool:
         """Whether this candidate may act."""
@@ -59,7 +68,7 @@ class Candidate:
             self._seen, self._changed_at = dict(lease.get("spec") or {}), now
         seen = self._seen or {}
         holder = seen.get("holderIdentity")
-        ours = holder == self.identity
+        ours = holder == self.election.identity
         if not ours:
             self.leads_until = -math.inf
             # A lease that somebody deleted still counts, for its holder may not know yet.
@@ -74,17 +83,17 @@ class Candidate:
     def released(self, lease: Manifest | None) -> Manifest | None:
         """The lease to write so that another may lead at once, None if it is not ours. Leads no more from here."""
         self.leads_until = -math.inf
-        if lease is None or (lease.get("spec") or {}).get("holderIdentity") != self.identity:
+        if lease is None or (lease.get("spec") or {}).get("holderIdentity") != self.election.identity:
             return None
         return {**lease, "spec": {**lease["spec"], "holderIdentity": "", "leaseDurationSeconds": 1}}
 
     def _held(self, lease: Manifest | None, ours: bool, wall: datetime) -> Manifest:
         """The lease with us as its holder."""
-        time = wall.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        mine, time = self.election, wall.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         spec = dict((lease or {}).get("spec") or {})
         if not ours or "acquireTime" not in spec:
             spec["acquireTime"] = time
             spec["leaseTransitions"] = spec.get("leaseTransitions", -1) + 1
-        spec |= {"holderIdentity": self.identity, "leaseDurationSeconds": self.seconds, "renewTime": time}
-        metadata = (lease or {}).get("metadata") or {"name": self.name, "namespace": self.namespace}
+        spec |= {"holderIdentity": mine.identity, "leaseDurationSeconds": mine.seconds, "renewTime": time}
+        metadata = (lease or {}).get("metadata") or {"name": mine.name, "namespace": mine.namespace}
         return {"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, "spec": spec}

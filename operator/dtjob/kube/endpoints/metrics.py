@@ -20,7 +20,7 @@ from prometheus_client.registry import Collector
 from dtjob import __version__
 from dtjob.api.job import is_ours
 from dtjob.api.phase import ENDED, Phase
-from dtjob.api.status.goodput import GoodputStatus, Part
+from dtjob.api.status.goodput import Part
 from dtjob.api.status.status import Status
 from dtjob.controller.cluster import JobKey
 from dtjob.controller.observer import Observer, Result
@@ -172,21 +172,22 @@ def job_metrics(jobs: Iterable[Manifest]) -> list[Metric]:
         by_phase[phase, str(_block(job, "spec").get("strategy", ""))] += 1
         if phase in ENDED:
             continue
+        labels = [job["metadata"]["namespace"], job["metadata"]["name"]]
         for name, value in _job_values(status).items():
             if value is not None:
-                families[name].add_metric([job["metadata"]["namespace"], job["metadata"]["name"]], value)
-        for part, value in _time_spent(status).items():
-            spent.add_metric([job["metadata"]["namespace"], job["metadata"]["name"], part], value)
+                families[name].add_metric(labels, value)
+        goodput = Status.read({"goodput": status["goodput"]}).goodput if "goodput" in status else None
+        if goodput is None:
+            continue
+        seconds = by_part(goodput.seconds)
+        for part in Part:  # all of them: a series begins at 0
+            spent.add_metric([*labels, part.value], seconds.get(part, 0.0))
+        if goodput.percentage is not None and (ratio := kept_ratio(seconds)) is not None:
+            families["dtjob_job_goodput_ratio"].add_metric(labels, ratio)
     counted = GaugeMetricFamily("dtjob_jobs", "Jobs that exist, by phase and strategy.", labels=["phase", "strategy"])
     for key, count in sorted(by_phase.items()):
         counted.add_metric(key, count)
     return [counted, *families.values(), spent]
-
-
-def _time_spent(status: dict[str, Any]) -> dict[str, float]:
-    """Seconds by part, all parts of a job whose time is counted: a series begins at 0."""
-    said = _goodput(status)
-    return {part.value: by_part(said.seconds).get(part, 0.0) for part in Part} if said else {}
 
 
 def _job_values(status: dict[str, Any]) -> dict[str, float | None]:
@@ -200,17 +201,7 @@ def _job_values(status: dict[str, Any]) -> dict[str, float | None]:
         "dtjob_job_ready_tasks": tasks("active", "succeeded"),
         "dtjob_job_step": _number(_block(status, "progress").get("step")),
         "dtjob_job_checkpoint_step": _number(_block(status, "checkpoint").get("step")),
-        "dtjob_job_goodput_ratio": _goodput_ratio(status),
     }
-
-
-def _goodput_ratio(status: dict[str, Any]) -> float | None:
-    said = _goodput(status)
-    return None if said is None or said.percentage is None else kept_ratio(by_part(said.seconds))
-
-
-def _goodput(status: dict[str, Any]) -> GoodputStatus | None:
-    return Status.read({"goodput": status["goodput"]}).goodput if "goodput" in status else None
 
 
 def _block(value: dict[str, Any], name: str) -> dict[str, Any]:

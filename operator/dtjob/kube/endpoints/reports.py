@@ -149,11 +149,11 @@ def _supervisors_of(store: Store, key: JobKey) -> list[Supervisor]:
     manifest = store.job(key)
     if manifest is None or (manifest.get("status") or {}).get("phase") in ENDED:
         return []
+    if manifest["spec"].get("program") is None:  # before the job is read, which takes 0.1 ms
+        return []
     try:
         job = stored_job(manifest)
     except ValidationError:
-        return []
-    if job.spec.program is None:
         return []
     chief, children = topology.chief_task(job).id, store.children(key)
     wanted = {chief, f"{Role.EVALUATOR.value}-0"}

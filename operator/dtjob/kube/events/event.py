@@ -9,7 +9,7 @@ counted as one.
 import secrets
 from collections import OrderedDict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -25,18 +25,11 @@ REMEMBERED = 4096
 COMBINED = "(combined from similar events): "
 
 
-@dataclass(frozen=True)
+@dataclass
 class Recorded:
-    """An event as it is recorded: under which suffix of its name, how often it has happened, and since when."""
+    """An event as it is recorded: under which suffix of its name, how often it has happened, and when."""
 
     event: Event
-    suffix: str
-    count: int
-    first: datetime
-
-
-@dataclass
-class _Recorded:
     suffix: str
     count: int
     first: datetime
@@ -47,10 +40,11 @@ class Correlator:
     """Remembers what was recorded lately. One for each process: another begins anew."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[tuple[str, str, str], dict[str, _Recorded]] = OrderedDict()
+        self._known: OrderedDict[tuple[str, str, str], dict[str, Recorded]] = OrderedDict()
 
     def correlate(self, job_uid: str, event: Event, now: datetime) -> Recorded:
-        """How to record this event of a job: as a new one where its count is 1, else in place of the earlier one."""
+        """How to record this event of a job: as a new one where its count is 1, else in place of the earlier one. The
+        answer holds until the next event."""
         key = (job_uid, event.type, event.reason)
         alike = {text: one for text, one in self._known.get(key, {}).items() if now - one.last <= WINDOW}
         self._known[key] = alike
@@ -59,11 +53,10 @@ class Correlator:
             self._known.popitem(last=False)
         message = event.message
         if message not in alike and len(alike) >= MOST_ALIKE:
-            message = COMBINED  # the newest of them is what it will say
-        recorded = alike.setdefault(message, _Recorded(secrets.token_hex(8), 0, now, now))
-        recorded.count, recorded.last = recorded.count + 1, now
-        text = COMBINED + event.message if message == COMBINED else message
-        return Recorded(Event(event.type, event.reason, text), recorded.suffix, recorded.count, recorded.first)
+            message, event = COMBINED, replace(event, message=COMBINED + message)  # the newest of them is what it says
+        recorded = alike.setdefault(message, Recorded(event, secrets.token_hex(8), 0, now, now))
+        recorded.event, recorded.count, recorded.last = event, recorded.count + 1, now
+        return recorded
 
 
 COMPONENT = "dtjob"
@@ -78,7 +71,7 @@ def name_of(job: Manifest, recorded: Recorded) -> str:
     return f"{job['metadata']['name']}.{recorded.suffix}"
 
 
-def event_object(job: Manifest, recorded: Recorded, now: datetime) -> Manifest:
+def event_object(job: Manifest, recorded: Recorded) -> Manifest:
     """The core/v1 Event. `job` is the job as stored."""
     metadata = job["metadata"]
     involved = {key: metadata[key] for key in ("name", "namespace", "uid", "resourceVersion")}
@@ -92,15 +85,15 @@ def event_object(job: Manifest, recorded: Recorded, now: datetime) -> Manifest:
         "source": {"component": COMPONENT},
         "reportingComponent": COMPONENT,
         "firstTimestamp": times.rfc3339(recorded.first),
-        **repetition(recorded, now),
+        **repetition(recorded),
     }
 
 
-def repetition(recorded: Recorded, now: datetime) -> dict[str, Any]:
+def repetition(recorded: Recorded) -> dict[str, Any]:
     """What of a recorded event changes when it happens again."""
     return {
         "message": recorded.event.message[:LONGEST_MESSAGE],
-        "lastTimestamp": times.rfc3339(now),
+        "lastTimestamp": times.rfc3339(recorded.last),
         "count": recorded.count,
     }
 

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from dtjob.controller.cluster import ClusterError
+from dtjob.controller.cluster import ClusterError, JobKey
 from dtjob.controller.pace.backoff import Backoff
 from dtjob.kube.api_error import ApiError
 from dtjob.kube.events.event import Correlator, Recorded, event_object, name_of, repetition
@@ -57,11 +57,8 @@ class Recorder:
         try:
             self._line.put_nowait((job, event, datetime.now(UTC)))
         except asyncio.QueueFull:
-            metadata = job["metadata"]
-            where = f"{metadata['namespace']}/{metadata['name']}"
-            logger.warning(
-                "%s: event %s is dropped: %d others wait: %s", where, event.reason, LONGEST_LINE, event.message
-            )
+            said = "%s/%s: event %s is dropped: %d others wait: %s"
+            logger.warning(said, *_key(job), event.reason, LONGEST_LINE, event.message)
         else:
             self._left += 1
 
@@ -90,37 +87,35 @@ class Recorder:
     async def record(self, job: Manifest, event: Event, now: datetime) -> None:
         """Record the event, which was told at `now`, on the job, or count it where it was recorded lately. Best effort:
         tried for TRIED_FOR where the failure may pass, and else only logged."""
-        metadata = job["metadata"]
-        recorded = self._correlator.correlate(metadata["uid"], event, now)
+        recorded = self._correlator.correlate(job["metadata"]["uid"], event, now)
         for tries in range(1, TRIES + 1):
             try:
-                await self._record(job, recorded, now)
+                await self._record(job, recorded)
                 return
             except ClusterError as error:
                 late = self._clock() >= now + TRIED_FOR
                 may_pass = not isinstance(error, ApiError) or error.code in (429, 503)
                 if tries == TRIES or late or not may_pass:
-                    where = f"{metadata['namespace']}/{metadata['name']}"
-                    logger.warning("%s: event %s was not recorded: %s", where, event.reason, error)
+                    logger.warning("%s/%s: event %s was not recorded: %s", *_key(job), event.reason, error)
                     return
                 await asyncio.sleep(min(max(PAUSE.after(tries), error.retry_after), PAUSE.longest))
 
-    async def _record(self, job: Manifest, recorded: Recorded, now: datetime) -> None:
+    async def _record(self, job: Manifest, recorded: Recorded) -> None:
+        """Count the event that is there, or create it where there is none: never recorded, or expired."""
         path = f"/api/v1/namespaces/{job['metadata']['namespace']}/events"
-        if recorded.count > 1 and await self._repeated(f"{path}/{name_of(job, recorded)}", recorded, now):
-            return
         try:
-            await self._call("POST", path, event_object(job, recorded, now))
+            if recorded.count > 1:
+                await self._call("PATCH", f"{path}/{name_of(job, recorded)}", repetition(recorded))
+                return
+        except ApiError as error:
+            if error.code != 404:
+                raise
+        try:
+            await self._call("POST", path, event_object(job, recorded))
         except ApiError as error:
             if error.reason != "AlreadyExists":  # by an earlier try, of which no answer came
                 raise
 
-    async def _repeated(self, path: str, recorded: Recorded, now: datetime) -> bool:
-        """Count the event that is there; whether it is."""
-        try:
-            await self._call("PATCH", path, repetition(recorded, now))
-        except ApiError as error:
-            if error.code == 404:  # it was never recorded, or has expired
-                return False
-            raise
-        return True
+
+def _key(job: Manifest) -> JobKey:
+    return job["metadata"]["namespace"], job["metadata"]["name"]

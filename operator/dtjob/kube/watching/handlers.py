@@ -10,19 +10,16 @@ an operator that stands by does not run it (`endpoint.py`).
 """
 
 import dataclasses
-import logging
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol
+from typing import Any
 
 import aiohttp
 
 from dtjob.api.job import GROUP, KIND, PLURAL, VERSION
-from dtjob.kube.calls.client import CALL_TIMEOUT_SECONDS, CONNECT_TIMEOUT_SECONDS
+from dtjob.kube.calls.client import CALL_TIMEOUT_SECONDS, CONNECT_TIMEOUT_SECONDS, Kube
 from dtjob.kube.calls.kinds import typed
 from dtjob.kube.libraries import kopf
 from dtjob.objects.manifest import Manifest
-
-logger = logging.getLogger(__name__)
 
 Take = Callable[[str | None, Manifest], None]
 """Takes in a job, given what happened to it: ADDED, MODIFIED, DELETED, or None if kopf's LIST has it."""
@@ -36,17 +33,6 @@ to 21 s, so long after the API server is back."""
 
 LIST_CHUNK = 100
 """Jobs that kopf lists in one call."""
-
-
-class Connection(Protocol):
-    """The operator's own connection to the API server: `Kube`."""
-
-    @property
-    def server(self) -> str:
-        """The URL of the API server."""
-
-    async def session(self) -> tuple[str, aiohttp.ClientSession]:
-        """The credentials that hold now, and connections with them."""
 
 
 class NoDiffBase(kopf.DiffBaseStorage):
@@ -72,7 +58,7 @@ class Login(kopf.AiohttpSession):
     credentials: str
 
 
-def registry(connection: Connection, take: Take) -> kopf.OperatorRegistry:
+def registry(kube: Kube, take: Take) -> kopf.OperatorRegistry:
     """The handlers. Each job that kopf tells of goes to `take`."""
     made = kopf.OperatorRegistry()
     sessions: list[aiohttp.ClientSession] = []
@@ -84,9 +70,9 @@ def registry(connection: Connection, take: Take) -> kopf.OperatorRegistry:
     @kopf.on.login(registry=made)
     async def login(**_: Any) -> kopf.AiohttpSession:
         await close()
-        credentials, session = await connection.session()
+        credentials, session = await kube.session()
         sessions.append(session)
-        return Login(server=connection.server, aiohttp_session=session, credentials=credentials)
+        return Login(server=kube.server, aiohttp_session=session, credentials=credentials)
 
     @kopf.on.cleanup(registry=made)
     async def log_out(**_: Any) -> None:
@@ -94,11 +80,7 @@ def registry(connection: Connection, take: Take) -> kopf.OperatorRegistry:
 
     @kopf.on.event(GROUP, VERSION, PLURAL, registry=made)
     async def job_event(event: kopf.RawEvent, **_: Any) -> None:
-        found = typed(KIND, dict(event["object"]))
-        try:
-            take(event["type"], found)
-        except Exception:  # one tenant's object is no reason to hear of no other's
-            logger.exception("a bug in dtjob, in taking in job %s", found["metadata"].get("name"))
+        take(event["type"], typed(KIND, dict(event["object"])))
 
     async def close() -> None:
         while sessions:

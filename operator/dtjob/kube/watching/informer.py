@@ -8,16 +8,16 @@ again. A LIST also removes: an object that is older than the LIST, and is not in
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Container, Sequence
-from typing import Protocol
+from collections.abc import Container, Iterable, Sequence
 
 from dtjob.api.job import KIND
 from dtjob.controller.cluster import ClusterError, JobKey
 from dtjob.controller.pace.backoff import Backoff
 from dtjob.controller.pace.pace import SETTLE_SECONDS, gather_seconds
 from dtjob.controller.pace.workqueue import WorkQueue
-from dtjob.controller.store import Store
+from dtjob.controller.store import Store, version_of
 from dtjob.kube.api_error import ApiError, NotServed
+from dtjob.kube.calls.client import Kube
 from dtjob.objects import kueue, labels
 from dtjob.objects.manifest import Manifest
 
@@ -39,24 +39,12 @@ class VersionsWentBack(Exception):
     that etcd does not have, and they are newer than all that etcd will have for long."""
 
 
-class Reads(Protocol):
-    """What reads objects: `Kube`."""
-
-    def pages(self, kind: str, namespace: str | None, selector: str = "") -> AsyncIterator[tuple[list[Manifest], int]]:
-        """The objects of this kind, page by page, each with the version of the whole LIST."""
-
-    def watch(
-        self, kind: str, namespace: str | None, selector: str, version: int
-    ) -> AsyncIterator[tuple[str, Manifest]]:
-        """What happened after this version: ADDED, MODIFIED, DELETED or BOOKMARK, and the object."""
-
-
 class Informer:
     """Objects of one kind in `store`; the jobs that a change concerns go into `queue`. Jobs are of any label, all other
     kinds are those with the label of a job. Without `namespaces` it is for the whole cluster."""
 
     def __init__(
-        self, kube: Reads, kind: str, store: Store, queue: WorkQueue[JobKey], namespaces: Sequence[str] = ()
+        self, kube: Kube, kind: str, store: Store, queue: WorkQueue[JobKey], namespaces: Sequence[str] = ()
     ) -> None:
         self._kube, self.kind, self._store, self._queue = kube, kind, store, queue
         self._selector = "" if kind == KIND else labels.JOB_NAME
@@ -102,9 +90,9 @@ class Informer:
                 if version is None:
                     version = await self._list(namespace)
                 async for happened, found in self._kube.watch(self.kind, namespace, self._selector, version):
-                    version, failures, logged = _version(found), 0, ""
+                    version, failures, logged = version_of(found), 0, ""
                     if happened != BOOKMARK:
-                        self._take(happened, found)
+                        take_in(self._store, self._queue, happened, found)
                 await asyncio.sleep(RECONNECT_SECONDS)
             except NotServed:
                 raise
@@ -124,7 +112,7 @@ class Informer:
             async for page, version in self._kube.pages(self.kind, namespace, self._selector):  # noqa: B007 (returned)
                 for found in page:
                     present.add(found["metadata"]["uid"])
-                    self._take(None, found)
+                    take_in(self._store, self._queue, None, found)
         if version < before:
             words = f"the list of {self.kind}s is of version {version}, and an earlier one was of {before}"
             raise VersionsWentBack(words)
@@ -134,29 +122,29 @@ class Informer:
             self._queue.add(key)
         return version
 
-    def _take(self, happened: str | None, found: Manifest) -> None:
-        try:
-            take_in(self._store, self._queue, happened, found)
-        except Exception:  # one tenant's object is no reason to hear of no other's
-            logger.exception("a bug in dtjob, in taking in %s %s", self.kind, found.get("metadata", {}).get("name"))
 
-
-async def resync(informers: Sequence[Informer]) -> dict[str, str]:
-    """List all kinds, one after the other; the refused namespaces, with the API server's words. Raises as
-    `Informer.resync`.
+async def resync(informers: Sequence[Informer], without: Iterable[str] = ()) -> dict[str, str]:
+    """List all kinds, one after the other, in each namespace but `without`; the refused ones, with the API server's
+    words. Raises as `Informer.resync`.
 
     Jobs come last: a job without its children would look like one whose pods were all deleted. If one kind is refused
     in a namespace, the kinds that follow are not asked for there.
     """
     refused: dict[str, str] = {}
     for informer in informers:
-        refused |= await informer.resync(refused)
+        refused |= await informer.resync({*without, *refused})
     return refused
 
 
 def take_in(store: Store, queue: WorkQueue[JobKey], happened: str | None, manifest: Manifest) -> None:
-    """Take in one object, given what happened to it: ADDED, MODIFIED, DELETED, or None if a LIST has it."""
-    key = store.remove(manifest) if happened == "DELETED" else store.apply(manifest)
+    """Take in one object, given what happened to it: ADDED, MODIFIED, DELETED, or None if a LIST has it. Raises
+    nothing."""
+    try:
+        key = store.remove(manifest) if happened == "DELETED" else store.apply(manifest)
+    except Exception:  # one tenant's object is no reason to hear of no other's
+        name = manifest.get("metadata", {}).get("name")
+        logger.exception("a bug in dtjob, in taking in %s %s", manifest["kind"], name)
+        return
     if key is None:
         return
     if manifest["kind"] in (KIND, kueue.KIND):
@@ -175,7 +163,3 @@ def _is_urgent(manifest: Manifest) -> bool:
 def _is_forbidden(error: BaseException) -> bool:
     """Whether the operator may not read a namespace. (404 means that no namespace has such a kind.)"""
     return isinstance(error, ApiError) and error.code == 403
-
-
-def _version(manifest: Manifest) -> int:
-    return int(manifest["metadata"]["resourceVersion"])

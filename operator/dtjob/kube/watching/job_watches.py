@@ -17,9 +17,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from dtjob import times
-from dtjob.controller.cluster import ClusterError
 from dtjob.controller.pace.backoff import Backoff
 from dtjob.kube.libraries import kopf
+from dtjob.kube.watching.informer import VersionsWentBack
 from dtjob.kube.watching.namespaces import Watched
 from dtjob.objects.manifest import Manifest
 
@@ -60,25 +60,24 @@ async def watch_forever(spawn: Spawn, watched: Watched, resync_once: Callable[[]
     """Watch for ever. After a failure the watches begin again once a resync has succeeded.
 
     The resync finds which namespaces can be had. And kopf never watches jobs if the API server does not serve them
-    when it begins.
+    when it begins. Raises VersionsWentBack.
     """
     clock, failures = asyncio.get_running_loop().time, 0
     while True:
-        watched.changed.clear()
         began = clock()
-        failure = await _watch(spawn, watched)
-        if failure is None:
-            continue
-        failures = 1 if clock() - began > LASTED_SECONDS else failures + 1
-        logger.warning(
-            "the watches ended (%s); beginning again in %.0f s",
-            failure or type(failure).__name__,
-            RETRY.after(failures),
-        )
-        await asyncio.sleep(RETRY.after(failures))
-        while not await _succeeds(resync_once):
-            failures += 1
-            await asyncio.sleep(RETRY.after(failures))
+        try:
+            if failures:
+                await resync_once()
+            watched.changed.clear()
+            await _watch(spawn, watched)
+            failures = 0
+        except VersionsWentBack:
+            raise
+        except Exception as error:
+            failures = 1 if clock() - began > LASTED_SECONDS else failures + 1
+            pause, why = RETRY.after(failures), error or type(error).__name__
+            logger.warning("the watches ended (%s); beginning again in %.0f s", why, pause)
+            await asyncio.sleep(pause)
 
 
 def have_missed_one(found: Iterable[Manifest], now: datetime) -> bool:
@@ -90,32 +89,21 @@ def have_missed_one(found: Iterable[Manifest], now: datetime) -> bool:
     return any(times.parse(job["metadata"]["creationTimestamp"]) + HEARD_WITHIN < now for job in found)
 
 
-async def _succeeds(resync_once: Callable[[], Awaitable[None]]) -> bool:
-    try:
-        await resync_once()
-    except ClusterError as error:
-        logger.warning("resync failed: %s", error)
-        return False
-    return True
-
-
-async def _watch(spawn: Spawn, watched: Watched) -> Exception | None:
-    """Watch until other namespaces are to be watched (None), or with the error that ended it."""
+async def _watch(spawn: Spawn, watched: Watched) -> None:
+    """Watch until other namespaces are to be watched. Raises what ended the watches."""
     changed = asyncio.create_task(watched.changed.wait())
     tasks: Collection[asyncio.Task[None]] = ()
     try:
         if watched.whole_cluster or watched.namespaces:
             tasks = await spawn(watched.namespaces)
         done, _ = await asyncio.wait([*tasks, changed], return_when=asyncio.FIRST_COMPLETED)
-        failures = [error for task in done if task is not changed and (error := _error(task)) is not None]
-        return failures[0] if failures else None
-    except Exception as error:
-        return error
+        for task in done - {changed}:
+            raise _error(task)
     finally:
         await _end([*tasks, changed])
 
 
-def _error(task: asyncio.Task[Any]) -> Exception | None:
+def _error(task: asyncio.Task[Any]) -> Exception:
     """Why a task that should never end has ended."""
     error = None if task.cancelled() else task.exception()
     return error if isinstance(error, Exception) else RuntimeError(f"{task.get_name()} has ended")

@@ -6,18 +6,15 @@ that, and begun again when it answers.
 """
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Mapping, Sequence
 
-from dtjob.api.job import KIND
 from dtjob.controller.cluster import ClusterError
-from dtjob.controller.store import LISTED_KINDS
-from dtjob.kube.watching.informer import Reads
-from dtjob.objects import labels
+from dtjob.kube.watching.informer import Informer, resync
 
 LOOK_EVERY_SECONDS = 5.0
-"""How often a refused namespace is asked for: one call each, as its first is refused. A resync comes every few
-minutes."""
+"""How often a refused namespace is listed: one call each, as its first is refused. A resync comes every few minutes."""
 
 logger = logging.getLogger(__name__)
 
@@ -27,7 +24,8 @@ class Watched:
 
     def __init__(self, namespaces: Sequence[str]) -> None:
         self._all = tuple(namespaces)
-        self._refused: frozenset[str] = frozenset()
+        self.refused: frozenset[str] = frozenset()
+        """Those that are left alone."""
         self.changed = asyncio.Event()
 
     @property
@@ -38,35 +36,24 @@ class Watched:
     @property
     def namespaces(self) -> list[str]:
         """Those to be watched now."""
-        return [name for name in self._all if name not in self._refused]
-
-    @property
-    def refused(self) -> list[str]:
-        """Those that are left alone."""
-        return sorted(self._refused)
+        return [name for name in self._all if name not in self.refused]
 
     def note(self, refused: Mapping[str, str]) -> None:
         """Take in what a resync found; each change is logged once."""
-        lost, back = refused.keys() - self._refused, self._refused - refused.keys()
+        lost, back = refused.keys() - self.refused, self.refused - refused.keys()
         for name in sorted(lost):
             logger.warning("namespace %s is left alone until it answers again: %s", name, refused[name])
         for name in sorted(back):
             logger.info("namespace %s answers again", name)
-        self._refused = frozenset(refused)
+        self.refused = frozenset(refused)
         if lost or back:
             self.changed.set()
 
 
-async def look_for_refused(kube: Reads, watched: Watched, answers: asyncio.Event) -> None:
-    """Ask for ever whether a refused namespace may be listed by now: its role was made again, say. Sets `answers`, upon
-    which a resync is to come."""
+async def look_for_refused(informers: Sequence[Informer], watched: Watched) -> None:
+    """List the refused namespaces for ever, so that one that answers is watched again: its role was made again, say."""
     while True:
         await asyncio.sleep(LOOK_EVERY_SECONDS)
-        for name in watched.refused:
-            try:
-                for kind in (*LISTED_KINDS, KIND):  # a resync would be refused for each of them
-                    async for _ in kube.pages(kind, name, "" if kind == KIND else labels.JOB_NAME):
-                        break
-                answers.set()
-            except ClusterError as error:
-                logger.debug("namespace %s: %s", name, error)
+        with contextlib.suppress(ClusterError):  # all are refused yet
+            if watched.refused:
+                watched.note(await resync(informers, without=watched.namespaces))

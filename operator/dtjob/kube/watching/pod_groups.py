@@ -8,13 +8,13 @@ import asyncio
 import logging
 from collections.abc import Sequence
 
-from dtjob.api.job import KIND
 from dtjob.api.spec.scheduling import GangProvider
 from dtjob.controller.cluster import ClusterError, JobKey
 from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.controller.store import Store
 from dtjob.kube.api_error import NotServed
-from dtjob.kube.watching.informer import Informer, Reads
+from dtjob.kube.calls.client import Kube
+from dtjob.kube.watching.informer import Informer
 from dtjob.objects import gangs
 from dtjob.objects.defaults import Defaults
 from dtjob.objects.manifest import Manifest
@@ -26,59 +26,42 @@ class PodGroups:
     """Keeps `store` true to the PodGroups that there are, of the providers that some job uses."""
 
     def __init__(
-        self, kube: Reads, store: Store, queue: WorkQueue[JobKey], namespaces: Sequence[str], defaults: Defaults
+        self, kube: Kube, store: Store, queue: WorkQueue[JobKey], namespaces: Sequence[str], defaults: Defaults
     ) -> None:
         self._store, self._defaults = store, defaults
         self._informers = {kind: Informer(kube, kind, store, queue, namespaces) for kind in gangs.VERSIONS}
-        self._listed: set[str] = set()
-        self._changed = asyncio.Event()
+        self._listed = {kind: asyncio.Event() for kind in gangs.VERSIONS}
 
     async def resync(self) -> None:
         """List those of the providers in use. What the cluster does not serve, does not let us list, or does not answer
         for now, is left as it is: a job that needs it is told, and all others go on."""
-        listed = {kind for kind in kinds_in_use(self._store, self._defaults) if await self._is_listed(kind)}
-        if listed != self._listed:
-            self._listed = listed
-            self._changed.set()
-
-    async def _is_listed(self, kind: str) -> bool:
-        try:
-            refused = await self._informers[kind].resync()
-        except NotServed:
-            return False
-        except ClusterError as error:
-            logger.warning("%s are not listed: %s", kind, error)
-            return False
-        for words in refused.values():
-            logger.warning("%s are not listed: %s", kind, words)
-        return True
+        for kind in kinds_in_use(self._store, self._defaults):
+            try:
+                refused = await self._informers[kind].resync()
+            except NotServed:
+                continue
+            except ClusterError as error:
+                logger.warning("%s are not listed: %s", kind, error)
+                continue
+            for words in refused.values():
+                logger.warning("%s are not listed: %s", kind, words)
+            self._listed[kind].set()
 
     async def watch_forever(self) -> None:
-        """Watch for ever what the last resync has listed."""
-        watching: dict[str, asyncio.Task[None]] = {}
-        try:
-            while True:
-                await self._changed.wait()
-                self._changed.clear()
-                for kind in watching.keys() - self._listed:
-                    watching.pop(kind).cancel()
-                for kind in self._listed - watching.keys():
-                    watching[kind] = asyncio.create_task(self._watch(kind))
-        finally:
-            for task in watching.values():
-                task.cancel()
-            await asyncio.gather(*watching.values(), return_exceptions=True)
+        """Watch for ever what resyncs have listed."""
+        await asyncio.gather(*(self._watch(kind) for kind in self._informers))
 
     async def _watch(self, kind: str) -> None:
-        """Watch until it ends. Then a resync lists them again, and the watch begins anew."""
-        try:
-            await self._informers[kind].watch()
-        except NotServed as error:
-            logger.info("the watch of %ss: %s", kind, error)
-        except Exception:
-            logger.exception("the watch of %ss ended, a bug in dtjob", kind)
-        self._listed.discard(kind)
-        self._changed.set()
+        """Watch whenever a resync has listed them, until the watch ends."""
+        while True:
+            await self._listed[kind].wait()
+            try:
+                await self._informers[kind].watch()
+            except NotServed as error:
+                logger.info("the watch of %ss: %s", kind, error)
+            except Exception:
+                logger.exception("the watch of %ss ended, a bug in dtjob", kind)
+            self._listed[kind].clear()
 
 
 def kinds_in_use(store: Store, defaults: Defaults) -> list[str]:
@@ -91,8 +74,6 @@ def kinds_in_use(store: Store, defaults: Defaults) -> list[str]:
 
 def _kind(job: Manifest, defaults: Defaults) -> str | None:
     """The kind of PodGroup of a job as stored, which this version need not be able to read."""
-    if job["kind"] != KIND:
-        return None
     scheduling = job["spec"].get("scheduling")
     gang = scheduling.get("gang") if isinstance(scheduling, dict) else None
     if not isinstance(gang, dict):

@@ -26,18 +26,15 @@ LOOK_EVERY_SECONDS = 5.0
 class Workloads:
     """Keeps the store's Workloads up to date, and tells it whether there is Kueue."""
 
-    def __init__(
-        self, kube: Kube, store: Store, queue: WorkQueue[JobKey], namespaces: Sequence[str], every: float | None = None
-    ) -> None:
+    def __init__(self, kube: Kube, store: Store, queue: WorkQueue[JobKey], namespaces: Sequence[str]) -> None:
         self._kube, self._store, self._queue = kube, store, queue
-        self._every = LOOK_EVERY_SECONDS if every is None else every
         self._informer = Informer(kube, kueue.KIND, store, queue, namespaces)
         store.kueue = Kueue.UNKNOWN
 
     async def resync(self) -> bool:
         """Look for Kueue, and list all Workloads of jobs; whether there are any to watch. Raises ClusterError if the
         API server does not answer: what was known stays."""
-        if not await self._kube.has_kueue():
+        if not await self._kube.serves(kueue.API_VERSION, kueue.PLURAL):
             self._found(Kueue.ABSENT)
             return False
         try:
@@ -58,7 +55,7 @@ class Workloads:
                     await self._informer.watch()
             except ClusterError as error:
                 logger.warning("Workloads: %s; listing them again", error)
-            await asyncio.sleep(self._every)
+            await asyncio.sleep(LOOK_EVERY_SECONDS)
 
     def _found(self, state: Kueue) -> None:
         """Take in whether there is Kueue: what queued jobs say changes with it."""

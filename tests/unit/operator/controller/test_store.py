@@ -3,17 +3,20 @@
 
 import gc
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from dtjob.api.status.internal import Internal
+from dtjob.controller.pace.repair_limit import AT_ONCE
 from dtjob.controller.store import TOMBSTONES, Memory, Store
 from dtjob.objects import drift, labels, shared
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.seen.children import Silence, view_tasks
 from dtjob.plan.seen.pod_facts import ObservedPod
 from tests.unit.operator import builders
+from tests.unit.operator.builders import NOW
 from tests.unit.operator.simulation.operator import job_manifest
 
 KEY = ("default", "digits")
@@ -306,14 +309,16 @@ def remembering() -> Store:
     store.set_problem(KEY, "Pod/digits-chief-0-0", "quota")
     memory = store.memory(KEY)
     memory.made_for, memory.progress_refused = "first", "progress.step: no integer"
-    memory.holds.refused("Pod/digits-chief-0-0", 0.0)
+    memory.holds.hold("Pod/digits-chief-0-0", 0.0)
+    for _ in range(AT_ONCE):
+        memory.repairs.note("first", NOW)
     return store
 
 
 def test_an_event_of_the_job_itself_takes_nothing_away() -> None:
     store = remembering()
     store.apply(job("first", 11))
-    assert store.memory(KEY).holds.holds("Pod/digits-chief-0-0", 1.0)
+    assert store.memory(KEY).holds.of("Pod/digits-chief-0-0").until > 1.0
     assert store.children(KEY).reports == {"chief-0": {"step": 5}}
 
 
@@ -326,7 +331,9 @@ def test_the_memory_of_a_job_is_dropped_at_once(how: str) -> None:
         store.apply(job("second", 12))
     else:
         store.forget(KEY)
-    assert store.memory(KEY) == Memory(holds=store.memory(KEY).holds, summary=store.memory(KEY).summary)
+    memory = store.memory(KEY)
+    assert memory == Memory(holds=memory.holds, repairs=memory.repairs, summary=memory.summary)
+    assert memory.repairs.wait("first", NOW) == timedelta()
     assert store.memory(KEY).holds.next_try(0.0) is None
     assert store.memory(KEY).summary.events() == []
 

@@ -3,7 +3,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Any
 
 from dtjob.api.spec.scheduling import GangProvider
 from dtjob.controller.cluster import ClusterError
@@ -27,13 +26,11 @@ class Server:
         self.deleted: list[str] = []
         self.events: asyncio.Queue[tuple[str, Manifest] | Exception] = asyncio.Queue()
 
-    async def call(self, method: str, path: str) -> dict[str, Any]:
-        self.calls.append(f"{method} {path}")
+    async def serves(self, version: str, plural: str) -> bool:
+        self.calls.append(f"GET /apis/{version}")
         if self.error:
             raise self.error
-        if path.removeprefix("/apis/") not in self.versions:
-            raise NOT_FOUND
-        return {"resources": [{"name": "priorityclasses"}, {"name": "podgroups"}, {"name": "podgroups/status"}]}
+        return version in self.versions and plural == "podgroups"
 
     async def pages(
         self, kind: str, namespace: str | None, selector: str = ""

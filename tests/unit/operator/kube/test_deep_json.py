@@ -29,9 +29,8 @@ def test_json_that_python_can_parse_is_parsed_whole(value: Any) -> None:
     assert cut(text) == text
 
 
-@pytest.mark.parametrize("text", ['"\\ud800"', nested(1500), "1e999"], ids=["half a pair", "deep", "beyond a double"])
+@pytest.mark.parametrize("text", ['"\\ud800"', "1e999"], ids=["half a pair", "beyond a double"])
 def test_json_that_orjson_refuses_is_parsed_all_the_same(text: str) -> None:
-    sys.setrecursionlimit(50_000)
     assert loads(text) == loads(text.encode()) == json.loads(text)
 
 

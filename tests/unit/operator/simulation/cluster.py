@@ -109,12 +109,10 @@ class SimulatedCluster:
         found = await self._call(f"get {kind} {name}", lambda: self.objects.get((kind, name)))
         return copied(found) if found else None
 
-    async def relabel(self, namespace: str, name: str, uid: str, labels: Mapping[str, str]) -> Manifest | None:
-        stored: Manifest | None = await self._call(f"relabel {name}", lambda: self._relabel(name, uid, labels))
+    async def relabel(self, namespace: str, name: str, uid: str, labels: Mapping[str, str | None]) -> Manifest | None:
+        what = "stop serving" if None in labels.values() else "relabel"
+        stored: Manifest | None = await self._call(f"{what} {name}", lambda: self._relabel(name, uid, labels))
         return stored
-
-    async def stop_serving(self, namespace: str, name: str, uid: str) -> None:
-        await self._call(f"stop serving {name}", lambda: self._stop_serving(name, uid))
 
     async def repair(self, wanted: Manifest, uid: str) -> Manifest | None:
         what = f"repair {wanted['kind']} {wanted['metadata']['name']}"
@@ -144,7 +142,7 @@ class SimulatedCluster:
         for first in range(0, max(1, len(found)), 2):
             yield found[first : first + 2], version
 
-    async def has_kueue(self) -> bool:
+    async def serves(self, version: str, plural: str) -> bool:
         """There is Kueue; it concerns only jobs that are labelled for a queue."""
         return True
 
@@ -262,19 +260,19 @@ class SimulatedCluster:
         self.ask_to_delete(kind, name)
         return copied(stored) if kind == "Pod" and (kind, name) in self.objects else None
 
-    def _relabel(self, name: str, uid: str, wanted: Mapping[str, str]) -> Manifest | None:
+    def _relabel(self, name: str, uid: str, wanted: Mapping[str, str | None]) -> Manifest | None:
         stored = self.objects.get(("Pod", name))
         if stored is None or stored["metadata"]["uid"] != uid:
             return None
-        self.change("Pod", name, lambda one: one["metadata"]["labels"].update(wanted))
-        return copied(stored)
+        if None in wanted.values():
+            self.rules.check_touch(stored)
 
-    def _stop_serving(self, name: str, uid: str) -> None:
-        stored = self.objects.get(("Pod", name))
-        if stored is None or stored["metadata"]["uid"] != uid:
-            return
-        self.rules.check_touch(stored)
-        self.change("Pod", name, lambda one: one["metadata"]["labels"].pop(labels.SERVING, None))
+        def change(one: Manifest) -> None:
+            changed = {**one["metadata"]["labels"], **wanted}
+            one["metadata"]["labels"] = {label: value for label, value in changed.items() if value is not None}
+
+        self.change("Pod", name, change)
+        return copied(stored)
 
     def _write_status(self, job: Manifest, status: dict[str, Any]) -> Manifest:
         name = job["metadata"]["name"]

@@ -6,30 +6,30 @@ from dtjob.controller.pace.holds import IN_THE_WAY, Holds
 
 def test_a_refused_object_is_held_back_and_then_tried_again():
     holds = Holds()
-    assert not holds.holds("Pod/a", 100)
-    holds.refused("Pod/a", 100)
-    assert holds.holds("Pod/a", 100 + IN_THE_WAY.longest - 0.1)
-    assert not holds.holds("Pod/a", 100 + IN_THE_WAY.longest)
-    assert not holds.holds("Pod/b", 100)
+    assert holds.of("Pod/a").until < 100
+    holds.hold("Pod/a", 100)
+    assert holds.of("Pod/a").until > 100 + IN_THE_WAY.longest - 0.1
+    assert holds.of("Pod/a").until <= 100 + IN_THE_WAY.longest
+    assert holds.of("Pod/b").until <= 100
 
 
 def test_an_object_in_the_way_is_looked_up_after_ever_longer_waits():
     holds, now, waits = Holds(), 100.0, []
     for _ in range(6):
-        holds.in_the_way("Pod/a", now, "uid")
+        holds.hold("Pod/a", now, blocker="uid")
         wait = holds.next_try(now)
         assert wait is not None
         waits.append(wait)
         now += wait
     assert waits == [1, 2, 4, 8, 15, 15]
-    assert (holds.tries("Pod/a"), holds.blocker("Pod/a")) == (6, "uid")
+    assert (holds.of("Pod/a").tries, holds.of("Pod/a").blocker) == (6, "uid")
 
 
 def test_the_next_try_is_the_earliest():
     holds = Holds()
     assert holds.next_try(0) is None
-    holds.refused("Pod/a", 100)
-    holds.refused("Pod/b", 105)
+    holds.hold("Pod/a", 100)
+    holds.hold("Pod/b", 105)
     assert holds.next_try(110) == 5
     assert holds.next_try(116) == IN_THE_WAY.first
     holds.lift("Pod/a")
@@ -38,22 +38,22 @@ def test_the_next_try_is_the_earliest():
 
 def test_holds_of_objects_that_are_not_wanted_any_more_are_dropped():
     holds = Holds()
-    holds.refused("Pod/a", 100)
-    holds.refused("Pod/b", 100)
+    holds.hold("Pod/a", 100)
+    holds.hold("Pod/b", 100)
     holds.keep({"Pod/b"})
-    assert not holds.holds("Pod/a", 100)
-    assert holds.holds("Pod/b", 100)
+    assert holds.of("Pod/a").until <= 100
+    assert holds.of("Pod/b").until > 100
     holds.keep(set())
     assert holds.next_try(100) is None
 
 
 def test_a_refused_repair_is_distinguished_from_a_refused_creation():
     holds = Holds()
-    holds.refused("Service/digits", 0.0, stands=True)
-    holds.refused("ConfigMap/digits", 0.0)
-    assert [holds.stands(f"{kind}/digits") for kind in ("Service", "ConfigMap", "NetworkPolicy")] == [
+    holds.hold("Service/digits", 0.0, stands=True)
+    holds.hold("ConfigMap/digits", 0.0)
+    assert [holds.of(f"{kind}/digits").stands for kind in ("Service", "ConfigMap", "NetworkPolicy")] == [
         True,
         False,
         False,
     ]
-    assert holds.holds("Service/digits", 1.0)
+    assert holds.of("Service/digits").until > 1.0

@@ -3,7 +3,7 @@
 
 from datetime import timedelta
 
-from dtjob.controller.pace.repair_limit import AT_ONCE, FORGOTTEN_AFTER, REMEMBERED, WAIT, RepairLimit
+from dtjob.controller.pace.repair_limit import AT_ONCE, FORGOTTEN_AFTER, WAIT, RepairLimit
 from tests.unit.operator.builders import NOW
 
 
@@ -21,10 +21,3 @@ def test_the_first_repairs_are_made_at_once_and_later_ones_after_ever_longer_wai
     assert not limit.wait("b", now)
     assert limit.wait("a", now)
     assert not limit.wait("a", now + FORGOTTEN_AFTER + timedelta(seconds=1))
-
-
-def test_the_number_of_remembered_repairs_is_bounded():
-    limit = RepairLimit()
-    for number in range(REMEMBERED + 50):
-        limit.note(number, NOW)
-    assert len(limit._repaired) == REMEMBERED

@@ -108,6 +108,32 @@ def test_a_key_is_never_with_two_workers(loop: SimulatedLoop):
     play(loop, story())
 
 
+def test_a_key_that_is_due_wakes_one_worker_and_not_all(loop: SimulatedLoop, monkeypatch: pytest.MonkeyPatch):
+    """Twenty wait for most of the time."""
+
+    async def story() -> int:
+        queue, steps, call_soon = WorkQueue[str](), 0, loop.call_soon
+
+        def counted(*arguments: Any, **options: Any) -> Any:
+            nonlocal steps
+            steps += 1
+            return call_soon(*arguments, **options)
+
+        workers = [asyncio.ensure_future(queue.get()) for _ in range(20)]
+        await asyncio.sleep(1)
+        monkeypatch.setattr(loop, "call_soon", counted)
+        queue.add("a")
+        await asyncio.wait(workers, return_when=asyncio.FIRST_COMPLETED)
+        made = steps
+        monkeypatch.undo()
+        for worker in workers:
+            worker.cancel()
+        await asyncio.gather(*workers, return_exceptions=True)
+        return made
+
+    assert loop.run_until_complete(story()) < 20
+
+
 def test_a_later_time_wakes_a_waiting_worker(loop: SimulatedLoop):
     async def story() -> None:
         queue = WorkQueue[str]()

@@ -70,6 +70,18 @@ async def test_a_job_is_gone_only_if_the_api_server_names_it(message: str, raise
     assert error.type is raised
 
 
+@pytest.mark.parametrize(("plural", "served"), [("podgroups", True), ("elasticquotas", False)])
+async def test_objects_are_served_if_their_version_of_the_api_lists_them(plural: str, served: bool) -> None:
+    async def answer(request: web.Request) -> web.Response:
+        if request.path != "/apis/scheduling.k8s.io/v1beta1":
+            return web.json_response({"reason": "NotFound"}, status=404)
+        return web.json_response({"resources": [{"name": "podgroups/status"}, {"name": "podgroups"}]})
+
+    async with asking(answer) as kube:
+        assert await kube.serves("scheduling.k8s.io/v1beta1", plural) is served
+        assert await kube.serves("scheduling.k8s.io/v1alpha2", plural) is False
+
+
 @pytest.mark.parametrize(
     ("answered", "ends"),
     [

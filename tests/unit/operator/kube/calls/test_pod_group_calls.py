@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which PodGroups an API server serves."""
 
-from typing import Any
-
 import pytest
 
-from dtjob.api.spec.scheduling import GangProvider
 from dtjob.controller.cluster import ClusterError, Refused
 from dtjob.kube.api_error import ApiError
 from dtjob.kube.calls.pod_group_calls import NOT_AGAIN_SECONDS, Served, refuse_dropped
@@ -18,24 +15,16 @@ from tests.unit.operator.kube.pod_group_server import KUBERNETES, NOT_FOUND, VOL
 
 async def test_the_best_version_is_taken_and_asked_for_once():
     server = Server("scheduling.k8s.io/v1alpha2")
-    served = Served(server.call)
+    served = Served(server.serves)
     assert [await served.version(KUBERNETES) for _ in range(3)] == ["scheduling.k8s.io/v1alpha2"] * 3
     assert server.calls == ["GET /apis/scheduling.k8s.io/v1beta1", "GET /apis/scheduling.k8s.io/v1alpha2"]
-    both = Served(Server("scheduling.k8s.io/v1alpha2", "scheduling.k8s.io/v1beta1").call)
+    both = Served(Server("scheduling.k8s.io/v1alpha2", "scheduling.k8s.io/v1beta1").serves)
     assert await both.version(KUBERNETES) == "scheduling.k8s.io/v1beta1"
-
-
-async def test_a_version_without_pod_groups_is_none():
-    async def call(method: str, path: str) -> dict[str, Any]:
-        return {"resources": [{"name": "elasticquotas"}]}
-
-    with pytest.raises(Refused, match=r"serves no PodGroups of scheduling.x-k8s.io: install scheduler-plugins"):
-        await Served(call).version(gangs.KINDS[GangProvider.COSCHEDULING])
 
 
 async def test_a_missing_pod_group_api_is_refused_with_its_remedy_and_found_once_served():
     server, now = Server(), [0.0]
-    served = Served(server.call, lambda: now[0])
+    served = Served(server.serves, lambda: now[0])
     for _ in range(5):
         with pytest.raises(Refused, match=r"serves no PodGroups of scheduling.k8s.io: .*GenericWorkload=true"):
             await served.version(KUBERNETES)
@@ -48,7 +37,7 @@ async def test_a_missing_pod_group_api_is_refused_with_its_remedy_and_found_once
 async def test_an_outage_is_no_answer():
     server = Server("scheduling.volcano.sh/v1beta1")
     server.error = ClusterError("away")
-    served = Served(server.call)
+    served = Served(server.serves)
     with pytest.raises(ClusterError, match="away"):
         await served.version(VOLCANO)
     server.error = None
@@ -57,7 +46,7 @@ async def test_an_outage_is_no_answer():
 
 async def test_a_pod_group_api_that_is_not_served_any_more_is_looked_up_again():
     server = Server("scheduling.volcano.sh/v1beta1")
-    served = Served(server.call)
+    served = Served(server.serves)
     await served.version(VOLCANO)
     assert "install Volcano" in served.words(VOLCANO, NOT_FOUND)
     await served.version(VOLCANO)

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from dtjob.controller.cluster import ClusterError, Stale
-from dtjob.kube.election.leader import LOST, Election, Leader, own_identity
+from dtjob.kube.election.leader import LOST, Leader
+from dtjob.kube.election.lease import Election
 from dtjob.kube.endpoints.endpoint import Pulse
 from tests.unit.operator.simulation.time import SimulatedLoop
 
@@ -214,7 +215,3 @@ def test_release_does_not_wait_for_an_api_server_that_hangs(loop: SimulatedLoop)
         assert loop.time() < 12
 
     loop.run_until_complete(story())
-
-
-def test_each_process_is_another_candidate() -> None:
-    assert own_identity() != own_identity()

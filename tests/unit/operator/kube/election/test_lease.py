@@ -9,7 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from dtjob.kube.election.lease import Candidate
+from dtjob.kube.election.lease import Candidate, Election
 from tests.unit.operator.simulation.plain import copied
 
 WALL = datetime(2026, 11, 21, 10, tzinfo=UTC)
@@ -18,7 +18,11 @@ NAMES = ("a", "b", "c")
 
 
 def candidate(name: str = "a", seconds: int = SECONDS) -> Candidate:
-    return Candidate(name, "system", "dtjob", seconds)
+    return Candidate(Election("system", "dtjob", seconds, name))
+
+
+def test_each_process_is_another_candidate() -> None:
+    assert Election("system", "dtjob", SECONDS).identity != Election("system", "dtjob", SECONDS).identity
 
 
 def lead(who: Candidate, lease: dict[str, Any] | None, now: float) -> dict[str, Any]:

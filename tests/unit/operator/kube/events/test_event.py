@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Events on a job, within what an API server takes."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 from dtjob.kube.events.event import (
@@ -26,7 +27,7 @@ RESTARTING = Event("Warning", "Restarting", "worker-1 failed")
 
 
 def test_an_event_points_to_the_job_and_lies_beside_it() -> None:
-    made = event_object(JOB, Recorded(RESTARTING, "1a2b", 1, NOW), NOW)
+    made = event_object(JOB, Recorded(RESTARTING, "1a2b", 1, NOW, NOW))
     assert made["metadata"] == {"name": "digits.1a2b", "namespace": "default"}
     assert made["involvedObject"]["namespace"] == "default"
     assert made["involvedObject"]["uid"] == builders.JOB_UID
@@ -36,14 +37,14 @@ def test_an_event_points_to_the_job_and_lies_beside_it() -> None:
 
 
 def test_a_repetition_counts_and_moves_the_last_time_only() -> None:
-    told = Recorded(RESTARTING, "1a2b", 3, NOW)
+    told = Recorded(RESTARTING, "1a2b", 3, NOW, at(60))
     changes = {"message": "worker-1 failed", "lastTimestamp": "2026-11-21T10:01:00Z", "count": 3}
-    assert repetition(told, at(60)) == changes
-    assert event_object(JOB, told, at(60))["firstTimestamp"] == "2026-11-21T10:00:00Z"
+    assert repetition(told) == changes
+    assert event_object(JOB, told)["firstTimestamp"] == "2026-11-21T10:00:00Z"
 
 
 def test_a_message_is_cut_to_what_is_taken() -> None:
-    assert len(repetition(Recorded(Event("Normal", "A", "x" * 5000), "1a2b", 1, NOW), NOW)["message"]) == 1024
+    assert len(repetition(Recorded(Event("Normal", "A", "x" * 5000), "1a2b", 1, NOW, NOW))["message"]) == 1024
 
 
 def warning(reason: str, message: str, **times: object) -> dict[str, object]:
@@ -67,9 +68,10 @@ EVENT = Event("Warning", "FailedCreate", "exceeded quota")
 
 def test_an_equal_event_is_counted_for_ten_minutes():
     correlator = Correlator()
-    first, again = correlator.correlate("a", EVENT, NOW), correlator.correlate("a", EVENT, at(60))
+    first = replace(correlator.correlate("a", EVENT, NOW))
+    again = replace(correlator.correlate("a", EVENT, at(60)))
     assert (first.count, again.count) == (1, 2)
-    assert (again.suffix, again.first, again.event) == (first.suffix, NOW, EVENT)
+    assert (again.suffix, again.first, again.last, again.event) == (first.suffix, NOW, at(60), EVENT)
     later = correlator.correlate("a", EVENT, at(60) + WINDOW + timedelta(seconds=1))
     assert later.count == 1
     assert later.suffix != first.suffix

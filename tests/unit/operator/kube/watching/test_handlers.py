@@ -2,6 +2,7 @@
 """kopf as a source of events: what it tells of jobs, how it logs in, and what it may not do to objects."""
 
 import asyncio
+import functools
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -64,7 +65,7 @@ def activity(made: kopf.OperatorRegistry, name: str) -> Any:
 
 async def test_jobs_are_taken_in_with_the_kind_that_a_list_may_leave_out() -> None:
     store, queue = Store(), WorkQueue[tuple[str, str]]()
-    made = registry(Connection(), lambda happened, job: take_in(store, queue, happened, job))
+    made = registry(Connection(), functools.partial(take_in, store, queue))
     manifest = job_manifest(builders.job())
     manifest["metadata"]["resourceVersion"] = "10"
     await tell(made, None, {name: value for name, value in manifest.items() if name not in ("apiVersion", "kind")})
@@ -77,11 +78,9 @@ async def test_jobs_are_taken_in_with_the_kind_that_a_list_may_leave_out() -> No
 
 
 async def test_a_job_that_cannot_be_taken_in_ends_no_watch(caplog: pytest.LogCaptureFixture) -> None:
-    def take(happened: str | None, job: Manifest) -> None:
-        raise KeyError("a bug")
-
-    await tell(registry(Connection(), take), "ADDED", {"metadata": {"name": "bad"}})
-    assert "a bug in dtjob, in taking in job bad" in caplog.text
+    made = registry(Connection(), functools.partial(take_in, Store(), WorkQueue[tuple[str, str]]()))
+    await tell(made, "ADDED", {"metadata": {"name": "bad"}})
+    assert f"a bug in dtjob, in taking in {KIND} bad" in caplog.text
 
 
 async def test_kopf_logs_in_as_our_own_connection_does_and_out_again() -> None:

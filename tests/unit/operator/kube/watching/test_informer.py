@@ -364,7 +364,7 @@ async def test_a_lasting_failure_of_a_watch_is_logged_once(caplog: pytest.LogCap
 async def test_an_object_that_cannot_be_stored_does_not_stop_the_others(caplog: pytest.LogCaptureFixture) -> None:
     cluster, store = Cluster(), Store()
     async with watching(cluster, store):
-        broken: Manifest = {"metadata": {"name": "bad", "uid": "bad", "resourceVersion": "55"}}
+        broken: Manifest = {"kind": "Pod", "metadata": {"name": "bad", "resourceVersion": "55"}}
         cluster.events.put_nowait(("ADDED", broken))
         cluster.events.put_nowait(("ADDED", pod("worker-0", 56)))
         await until(lambda: uids(store) == {"worker-0"})

@@ -6,6 +6,8 @@ import contextlib
 from collections.abc import AsyncIterator
 from typing import Any, cast
 
+import pytest
+
 from dtjob.controller.cluster import ClusterError, JobKey
 from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.controller.store import Store
@@ -38,7 +40,7 @@ class Cluster:
         self.events: asyncio.Queue[tuple[str, Manifest] | ClusterError] = asyncio.Queue()
         self.watched: list[int] = []
 
-    async def has_kueue(self) -> bool:
+    async def serves(self, version: str, plural: str) -> bool:
         return self.there
 
     async def pages(self, kind: str, namespace: str | None, selector: str) -> AsyncIterator[tuple[list[Manifest], int]]:
@@ -58,11 +60,16 @@ class Cluster:
             yield event
 
 
+@pytest.fixture(autouse=True)
+def looks_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dtjob.kube.watching.workloads.LOOK_EVERY_SECONDS", 0.01)
+
+
 def made(cluster: Cluster, *namespaces: str) -> tuple[Workloads, Store, WorkQueue[JobKey]]:
     store: Store = Store()
     store.apply({**job_manifest(queued_job()), "status": {}})
     queue: WorkQueue[JobKey] = WorkQueue()
-    return Workloads(cast(Kube, cluster), store, queue, namespaces, 0.01), store, queue
+    return Workloads(cast(Kube, cluster), store, queue, namespaces), store, queue
 
 
 def known(store: Store) -> list[Any]:
