@@ -296,7 +296,8 @@ class Reconciler:
                 stored = await self._cluster.delete(action.kind, namespace, action.name, action.uid, action.version)
                 if stored is not None and self._store.apply(stored):  # or the next plan would delete it once more
                     self._queue.add(key)
-                if action.kind == kueue.KIND:  # at once: nothing may begin with the admission of one that is gone
+                # A pod that is gone is not deleted again, and nothing begins with the admission of a Workload that is.
+                if action.kind == kueue.KIND or (action.kind == "Pod" and stored is None):
                     self._forget(key, action.uid)
                 self._store.memory(key).summary.deleted(action.kind, action.name)
                 self._store.forget_unwatched(key, action.kind, action.uid)
@@ -321,9 +322,10 @@ class Reconciler:
         self._queue.add(key)
 
     async def _change(self, key: JobKey, action: Relabel | PatchWorkload) -> None:
-        """Make the change, unless it restores labels and that was done too often lately. A call that failed restores
-        none. The watch may have said that the pod is gone: what is stored now is newer than that."""
-        memory, restored = self._store.memory(key), dict[str, Any]()
+        """Make the change, unless it restores labels and that was done too often lately. What the call returns is newer
+        than what the watch has told, such as that the pod is gone."""
+        memory = self._store.memory(key)
+        restored: dict[str, Any] = {}
         if isinstance(action, Relabel) or action.repairs:
             restored = dict(action.labels if isinstance(action, Relabel) else action.body["metadata"]["labels"])
         if restored and (wait := memory.repairs.wait(action.uid, self._clock())):

@@ -42,6 +42,22 @@ def kinds(calls: Sequence[str]) -> list[str]:
     return [call.rsplit(" ", 1)[0] for call in calls]
 
 
+def test_a_pod_that_goes_during_the_call_that_deletes_it_is_deleted_once() -> None:
+    """Its deletion is told by a watch later, and the other pods, which end, bring about a plan before that."""
+    with world(builders.job(workers=3)) as made:
+        made.run(3)
+        for name in list(made.pods)[1:]:
+            made.cluster.change("Pod", name, lambda one: one.update(status=builders.running()))
+        made.run(3)
+        made.cluster.calls.clear()
+        made.cluster.events.clear()
+        made.cluster.change(KIND, "digits", lambda one: one["spec"].update(suspend=True))
+        made.run(3)
+        assert len([call for call in made.cluster.calls if call.startswith("delete")]) == 4
+        told = [one.message for one in made.cluster.events if one.reason == "SuccessfulDelete"]
+        assert [text.partition(":")[0] for text in told] == ["Deleted 4 pods"]
+
+
 def test_a_new_job_gets_its_pods_before_its_first_status():
     with world(builders.job()) as made:
         made.run(3)
