@@ -12,11 +12,13 @@ import orjson
 
 CUT_AT = 200
 """Levels that are kept of a text that has more than orjson takes."""
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]]')
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\\?\Z)|[{}\[\]]', re.DOTALL)
+"""A string, or a sign that opens or closes. The last string may have no end, in a text that breaks off: were it no
+token, the search would begin again at each quote in it."""
 
 
 def loads(text: str | bytes) -> Any:
-    """As json.loads. In a text of more than 1,024 levels, with null for what is nested deeper than CUT_AT."""
+    """Read JSON as json.loads does. If orjson refuses the text, null stands for what is nested deeper than CUT_AT."""
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:  # no JSON, deeper than 1,024 levels, or half a surrogate pair

@@ -55,3 +55,10 @@ def test_values_nested_too_deeply_are_cut_and_the_rest_is_kept() -> None:
 def test_a_text_that_is_no_json_is_an_error() -> None:
     with pytest.raises(ValueError, match="Expecting"):
         loads("{")
+
+
+@pytest.mark.parametrize("text", ['{"a": "' + '\\"' * 200_000, '"\\' * 200_000, '"\\\n' * 200_000])
+def test_a_long_text_that_breaks_off_is_an_error_too(text: str) -> None:
+    """A look for its strings that begins again at each quote would take hours."""
+    with pytest.raises(ValueError, match="line 1"):
+        loads(text)
