@@ -8,13 +8,15 @@ that, and begun again when it answers.
 import asyncio
 import contextlib
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 from dtjob.controller.cluster import ClusterError
+from dtjob.controller.pace.backoff import Backoff
 from dtjob.kube.watching.informer import Informer, resync
 
-LOOK_EVERY_SECONDS = 5.0
-"""How often a refused namespace is listed: one call each, as its first is refused. A resync comes every few minutes."""
+LOOK = Backoff(5.0, 30.0)
+"""Before refused namespaces are listed again; a resync comes every few minutes. One that refuses all is asked once. Of
+one that refuses the last kind alone, all pods are read each time."""
 
 logger = logging.getLogger(__name__)
 
@@ -38,22 +40,27 @@ class Watched:
         """Those to be watched now."""
         return [name for name in self._all if name not in self.refused]
 
-    def note(self, refused: Mapping[str, str]) -> None:
-        """Take in what a resync found; each change is logged once."""
-        lost, back = refused.keys() - self.refused, self.refused - refused.keys()
+    def note(self, refused: Mapping[str, str], asked: Set[str] | None = None) -> None:
+        """Take in which of the namespaces that were asked are refused (None: all were asked). Each change is logged
+        once."""
+        not_asked = frozenset[str]() if asked is None else self.refused - asked
+        lost, back = refused.keys() - self.refused, self.refused - refused.keys() - not_asked
         for name in sorted(lost):
             logger.warning("namespace %s is left alone until it answers again: %s", name, refused[name])
         for name in sorted(back):
             logger.info("namespace %s answers again", name)
-        self.refused = frozenset(refused)
+        self.refused = not_asked | refused.keys()
         if lost or back:
             self.changed.set()
 
 
 async def look_for_refused(informers: Sequence[Informer], watched: Watched) -> None:
     """List the refused namespaces for ever, so that one that answers is watched again: its role was made again, say."""
+    looks, before = 0, watched.refused
     while True:
-        await asyncio.sleep(LOOK_EVERY_SECONDS)
-        with contextlib.suppress(ClusterError):  # all are refused yet
-            if watched.refused:
-                watched.note(await resync(informers, without=watched.namespaces))
+        looks = looks + 1 if watched.refused and watched.refused == before else 1
+        before = watched.refused
+        await asyncio.sleep(LOOK.after(looks))
+        with contextlib.suppress(ClusterError):  # all are refused still, or the API server does not answer
+            if asked := watched.refused:
+                watched.note(await resync(informers, without=watched.namespaces), asked)
