@@ -36,7 +36,7 @@ def test_jobs_are_watched_again_once_a_definition_that_was_deleted_is_back(
     api.wait_for("dtjobs", namespace, "before", lambda found: found and found.get("status"))
     cluster.kubectl("delete", "crd", CRD)
     operator.wait_log("the watches ended")
-    operator.wait_log("the API server knows no DistributedTrainingJob")
+    operator.wait_log("the watches cannot begin")
     cluster.kubectl("apply", "-f", str(ROOT / "crds"))
     api.wait_established()
     for name in ("first", "second"):  # the first may be found by the resync before the watches begin

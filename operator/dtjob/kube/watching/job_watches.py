@@ -17,6 +17,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from dtjob import times
+from dtjob.controller.cluster import ClusterError
 from dtjob.controller.pace.backoff import Backoff
 from dtjob.kube.libraries import kopf
 from dtjob.kube.watching.informer import VersionsWentBack
@@ -64,10 +65,11 @@ async def watch_forever(spawn: Spawn, watched: Watched, resync_once: Callable[[]
     """
     clock, failures = asyncio.get_running_loop().time, 0
     while True:
-        began = clock()
+        began, resynced = clock(), not failures
         try:
-            if failures:
+            if not resynced:
                 await resync_once()
+                resynced = True
             watched.changed.clear()
             await _watch(spawn, watched)
             failures = 0
@@ -76,7 +78,9 @@ async def watch_forever(spawn: Spawn, watched: Watched, resync_once: Callable[[]
         except Exception as error:
             failures = 1 if clock() - began > LASTED_SECONDS else failures + 1
             pause, why = RETRY.after(failures), error or type(error).__name__
-            logger.warning("the watches ended (%s); beginning again in %.0f s", why, pause)
+            what = "the watches ended" if resynced else "the watches cannot begin"
+            bug = None if resynced or isinstance(error, ClusterError) else error
+            logger.warning("%s (%s); beginning again in %.0f s", what, why, pause, exc_info=bug)
             await asyncio.sleep(pause)
 
 

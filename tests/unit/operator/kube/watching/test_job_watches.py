@@ -112,6 +112,20 @@ def test_a_refused_watch_costs_a_resync_and_not_the_process(
     assert "the watches ended (pods is forbidden)" in caplog.text
 
 
+def test_a_bug_in_a_resync_is_logged_with_its_trace(loop: SimulatedLoop, caplog: pytest.LogCaptureFixture) -> None:
+    async def story() -> None:
+        async def resync() -> None:
+            raise KeyError("kueue")
+
+        await watch_for(10, Watches(fails_after=1), Watched([]), resync)
+
+    loop.run_until_complete(story())
+    ended, *cannot = caplog.records
+    assert ended.getMessage().startswith("the watches ended")
+    assert not ended.exc_info
+    assert [(one.getMessage()[:24], bool(one.exc_info)) for one in cannot[:1]] == [("the watches cannot begin", True)]
+
+
 def test_watches_that_keep_failing_begin_soon_and_not_at_once(loop: SimulatedLoop) -> None:
     async def story() -> Watches:
         watches = Watches(fails_after=0)
