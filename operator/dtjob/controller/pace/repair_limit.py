@@ -19,9 +19,15 @@ class RepairLimit:
     def __init__(self) -> None:
         self._repaired: dict[Hashable, tuple[int, datetime]] = {}
 
+    def __len__(self) -> int:
+        """How many objects are remembered."""
+        return len(self._repaired)
+
     def note(self, what: Hashable, now: datetime) -> None:
         """It is repaired now."""
-        self._repaired[what] = (self._times(what, now) + 1, now)
+        times = self._times(what, now) + 1
+        known = self._repaired.items()
+        self._repaired = {one: past for one, past in known if now - past[1] <= FORGOTTEN_AFTER} | {what: (times, now)}
 
     def wait(self, what: Hashable, now: datetime) -> timedelta:
         """How long it is to be left as it is."""

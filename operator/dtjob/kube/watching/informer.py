@@ -141,17 +141,16 @@ def take_in(store: Store, queue: WorkQueue[JobKey], happened: str | None, manife
     nothing."""
     try:
         key = store.remove(manifest) if happened == "DELETED" else store.apply(manifest)
+        if key is None:
+            return
+        if manifest["kind"] in (KIND, kueue.KIND):
+            queue.add(key)
+        else:
+            settle = 0.0 if happened == "DELETED" or _is_urgent(manifest) else SETTLE_SECONDS
+            queue.add_gathered(key, gather_seconds(store.size(key)), settle)
     except Exception:  # one tenant's object is no reason to hear of no other's
         name = manifest.get("metadata", {}).get("name")
         logger.exception("a bug in dtjob, in taking in %s %s", manifest["kind"], name)
-        return
-    if key is None:
-        return
-    if manifest["kind"] in (KIND, kueue.KIND):
-        queue.add(key)
-    else:
-        settle = 0.0 if happened == "DELETED" or _is_urgent(manifest) else SETTLE_SECONDS
-        queue.add_gathered(key, gather_seconds(store.size(key)), settle)
 
 
 def _is_urgent(manifest: Manifest) -> bool:

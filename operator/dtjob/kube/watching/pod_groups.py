@@ -55,13 +55,13 @@ class PodGroups:
         """Watch whenever a resync has listed them, until the watch ends."""
         while True:
             await self._listed[kind].wait()
+            self._listed[kind].clear()
             try:
                 await self._informers[kind].watch()
             except NotServed as error:
                 logger.info("the watch of %ss: %s", kind, error)
             except Exception:
                 logger.exception("the watch of %ss ended, a bug in dtjob", kind)
-            self._listed[kind].clear()
 
 
 def kinds_in_use(store: Store, defaults: Defaults) -> list[str]:

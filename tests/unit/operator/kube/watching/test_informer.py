@@ -361,6 +361,12 @@ async def test_a_lasting_failure_of_a_watch_is_logged_once(caplog: pytest.LogCap
     assert caplog.messages == ["the watch of Pods in all namespaces: the API server did not answer"]
 
 
+def test_an_object_that_cannot_be_read_ends_no_resync(caplog: pytest.LogCaptureFixture) -> None:
+    odd: Manifest = {**pod("worker-0", 56), "status": "x"}
+    take_in(Store(), WorkQueue(), None, odd)
+    assert f"a bug in dtjob, in taking in Pod {odd['metadata']['name']}" in caplog.text
+
+
 async def test_an_object_that_cannot_be_stored_does_not_stop_the_others(caplog: pytest.LogCaptureFixture) -> None:
     cluster, store = Cluster(), Store()
     async with watching(cluster, store):
