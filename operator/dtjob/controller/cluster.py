@@ -61,8 +61,8 @@ class Cluster(Protocol):
         Refused."""
 
     async def relabel(self, namespace: str, name: str, uid: str, labels: Mapping[str, str | None]) -> Manifest | None:
-        """Set these labels on the pod with this uid, or remove those of None, and return it as stored; gone already
-        (None) is success."""
+        """Set these labels on the pod with this uid, remove those whose value is None, and return it as stored; gone
+        already (None) is success."""
 
     async def repair(self, wanted: Manifest, uid: str) -> Manifest | None:
         """Put into the object with this uid what `wanted` says of it, leave the rest, and return it as stored; None

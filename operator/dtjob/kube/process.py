@@ -148,8 +148,8 @@ def _stop_by_signals(stop: asyncio.Event) -> None:
 
 
 async def _unless_stopped(stop: asyncio.Event, *work: Coroutine[Any, Any, None]) -> bool:
-    """Work until a part of it is done, or until told to stop; then end all of it. Whether it was done before. Raises
-    what that part raised."""
+    """Work until a part of it is done, or until told to stop; then end all of it. Returns whether a part was done
+    before the stop. Raises what that part raised."""
     tasks = [asyncio.create_task(one) for one in (stop.wait(), *work)]
     done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     for task in tasks:

@@ -154,7 +154,7 @@ class ProcessCluster:
         raise Stale(f"there is no Workload {action.name}")
 
     async def relabel(self, namespace: str, name: str, uid: str, labels: Mapping[str, str | None]) -> Manifest | None:
-        """Set the labels. Only its successor gets a pod's address here, but the plan wants to see it out of service."""
+        """Set the labels. Here only a pod's successor gets its address, but the plan has to see it out of service."""
         stored = self._objects.get("Pod", name)
         if stored is None or stored["metadata"]["uid"] != uid:
             return None

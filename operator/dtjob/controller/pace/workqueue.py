@@ -61,12 +61,12 @@ class WorkQueue(Generic[Key]):
         if seconds <= 0:
             self.add(key)
             return
-        loop = self._running()
+        loop = self._event_loop()
         due, known = loop.time() + seconds, self._later.get(key)
         if known is None or due < known.when():
             if known is not None:
                 known.cancel()
-            self._later[key] = loop.call_at(due, self._come, key)
+            self._later[key] = loop.call_at(due, self._make_due, key)
 
     def add_gathered(self, key: Key, seconds: float, settle: float = 0.0) -> None:
         """Make the key due so many seconds after a worker last took it or gave it back, and no sooner than in `settle`
@@ -100,7 +100,7 @@ class WorkQueue(Generic[Key]):
 
     async def get(self) -> Key:
         """The next due key, which is this worker's until `done`."""
-        self._running()
+        self._event_loop()
         await self._turns.get()
         key = self._pop()
         self._dirty.discard(key)
@@ -135,18 +135,18 @@ class WorkQueue(Generic[Key]):
         self._in_a_row = 0
         return self._others.popitem(last=False)[0]
 
-    def _running(self) -> asyncio.AbstractEventLoop:
+    def _event_loop(self) -> asyncio.AbstractEventLoop:
         if self._loop is None:
             self._loop = asyncio.get_running_loop()
         return self._loop
 
     def _note_look(self, key: Key) -> None:
-        now = self._running().time()
+        now = self._event_loop().time()
         self._looked_at[key] = now
         self._looked_at.move_to_end(key)
         while (oldest := next(iter(self._looked_at))) != key and self._looked_at[oldest] < now - LONGEST_GATHER_SECONDS:
             del self._looked_at[oldest]
 
-    def _come(self, key: Key) -> None:
+    def _make_due(self, key: Key) -> None:
         del self._later[key]
         self.add(key)

@@ -123,6 +123,7 @@ def test_a_slow_api_server_costs_no_lease(loop: SimulatedLoop) -> None:
         cluster.seconds = 2.2
         await asyncio.sleep(3600)
         assert (exits, cluster.holder) == ([], "a")
+        await one.release()
 
     loop.run_until_complete(story())
 
