@@ -83,7 +83,8 @@ def list_map(*keys: str) -> dict[str, Any]:
 
 
 def without(found: Mapping[str, Any], locations: Iterable[tuple[int | str, ...]]) -> dict[str, Any]:
-    """A copy of the JSON without what is at these locations, which are names of fields and indexes in lists."""
+    """A copy of the JSON without what is at these locations, which are names of fields and indexes in lists. Raises
+    KeyError if there is nothing at one of them."""
     whole = deepcopy(dict(found))
     for *above, last in sorted(locations, reverse=True):  # of a list from its end, so that the others stay in place
         block: Any = whole

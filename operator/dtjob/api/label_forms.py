@@ -6,7 +6,7 @@ import re
 DOMAIN = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
 """As in a host name, of one part or more."""
 NAME = rf"({DOMAIN}/)?[A-Za-z0-9]([-A-Za-z0-9_.]{{0,61}}[A-Za-z0-9])?"
-"""Of a label, and of other things whose names have this form."""
+"""The key of a label, with or without a domain (IsQualifiedName)."""
 _NAME = re.compile(NAME)
 _VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
 

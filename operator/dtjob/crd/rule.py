@@ -85,7 +85,8 @@ class Rule:
     reason are one entry of the definition (`definition.py`).
 
     A rule that reads only what cannot change later is asked when a job is created and never again (`is_settled`).
-    `at_creation`: whether that is so of another rule, for a reason that `is_settled` cannot see.
+    `at_creation`: whether that is so of another rule, for a reason that `is_settled` cannot see. A rule that reads
+    `oldSelf` is about a change, and is asked at each.
     """
 
     at: str

@@ -107,10 +107,11 @@ def workload_name(job: Job, generation: int | None = None) -> str:
 
 
 def shape_of(job: Job) -> str:
-    """What the job asks for: a Workload of another shape is for the job as it was before. How many workers there are,
-    and at least are to be, stands behind the first dash. No quota is asked for what there may be later."""
-    workers = job.spec.replica_specs.worker
-    return f"{_roles_of(job)}-{workers.replicas}-{topology.min_count(job, Role.WORKER)}" if workers else _roles_of(job)
+    """What the job asks for: a Workload of another shape is for the job as it was before. The form is
+    `ROLES-WORKERS-LEAST`: a hash, how many workers there are, and at least are to be, empty if that is all. No quota is
+    asked for what there may be later."""
+    workers, least = job.spec.replica_specs.worker, topology.min_count(job, Role.WORKER)
+    return f"{_roles_of(job)}-{workers.replicas}-{least or ''}" if workers else _roles_of(job)
 
 
 def same_but_workers(shape: str, job: Job) -> bool:
@@ -119,7 +120,7 @@ def same_but_workers(shape: str, job: Job) -> bool:
 
 
 def _roles_of(job: Job) -> str:
-    """Ten hex digits of all roles, without the number of workers, which may change while the job runs."""
+    """A hash, ten hex digits, of all roles, without the number of workers, which may change while the job runs."""
     dumped = job.spec.replica_specs.model_dump(mode="json", by_alias=True, exclude_unset=True)
     roles: dict[str, Any] = {name: one and {**one, "replicas": one.get("replicas", 1)} for name, one in dumped.items()}
     if workers := roles.get(Role.WORKER):

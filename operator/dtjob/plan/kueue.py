@@ -45,8 +45,8 @@ def pod_sets(job: Job, workload: Workload, flavours: Mapping[str, Manifest]) -> 
 
 
 def pod_set_of(situation: Situation, role: Role) -> tuple[Job, PodSet]:
-    """What the pods of a role get from the queue that the job came out of, and the job of which they are made: where
-    Kueue brings pods near each other, they do not see to it by themselves."""
+    """The job of which the pods of a role are made, and what they get from the queue that the job came out of. If Kueue
+    places pods near each other, the job has no topology of its own."""
     job, queue = situation.group_job, situation.status.queue
     pod_set = queue.pod_sets.get(role.value, {}) if queue else {}
     annotations = pod_set.get("annotations") or {}

@@ -15,7 +15,7 @@ from dtjob.crd.rule import CHANGEABLE, Reason, Rule
 from dtjob.crd.schema import spec_schema
 
 MAY_CHANGE = ("template", "resources")
-"""Fields of a role that may change then, a template but for what follows."""
+"""Fields of a role that may change while a job is suspended, a template but for what follows."""
 OF_A_CONTAINER = ("image", "command", "args", "env")
 """What stays of each container of a template, and so does their number."""
 SIZE = "replicas"

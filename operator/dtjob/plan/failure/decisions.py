@@ -35,8 +35,8 @@ from dtjob.plan.seen.situation import Situation
 class Restart:
     """Training restarts over the failure `first`: write `incident` into the status, and give `tasks` a new attempt.
 
-    A new incident begins if `counted_as` is None. If not, it was counted before under that cause, `restarts` times.
-    Then more has failed of it, or its cause shows only now, in `first`: in that case there are no `tasks`.
+    There are three cases. If `counted_as` is None, the incident is new. If not, it was counted before under that cause,
+    `restarts` times: with `tasks`, more of it has failed; without, only its cause is corrected.
     """
 
     tasks: tuple[Task, ...]

@@ -18,7 +18,7 @@ START_DEADLINE_EXCEEDED = "StartDeadlineExceeded"
 
 
 def overdue(situation: Situation) -> GiveUp | None:
-    """The end of the job over its deadline, None if none is over."""
+    """The end of the job over one of its deadlines; None if neither is over."""
     spec, now = situation.group_job.spec, situation.now
     active_until, start_until = deadlines(situation)
     if active_until is not None and now >= active_until:

@@ -168,6 +168,7 @@ def test_the_provider_is_the_jobs_own_before_the_operators_default():
 def test_elastic_workers_count_with_their_least():
     assert gangs.min_available(gang_job(elasticPolicy={"minReplicas": 1})) == 2
     assert gangs.min_available(gang_job(elasticPolicy={})) == 4
+    assert gangs.min_available(gang_job(elasticPolicy={"minReplicas": 9})) == 4  # raised while the job runs
     assert gangs.min_available(gang_job(minAvailable=3)) == 3
 
 

@@ -23,7 +23,7 @@ def test_the_first_repairs_are_made_at_once_and_later_ones_after_ever_longer_wai
     assert not limit.wait("a", now + FORGOTTEN_AFTER + timedelta(seconds=1))
 
 
-def test_what_is_left_alone_for_long_is_not_remembered():
+def test_a_repair_of_long_ago_is_not_remembered():
     limit, now = RepairLimit(), NOW
     for number in range(100):
         limit.note(number, now)
