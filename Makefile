@@ -20,7 +20,7 @@ run: $(STAMP)  ## Train the digits example as local processes: kill -9 any of th
 	@$(BIN)/dtjob run examples/digits.yaml
 
 # Two processes: what trains and what runs on nodes, test after test, beside the tests that mostly wait.
-PROCESSES ?= 3
+PROCESSES ?= 2
 test: lint binaries e2e-parts  ## Lint, types and all tests (unit, cluster, trainer, e2e; PROCESSES=1: one test after another)
 	@$(BIN)/python -m pytest $(if $(filter-out 1,$(PROCESSES)),-n $(PROCESSES))
 
