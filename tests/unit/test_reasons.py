@@ -39,7 +39,6 @@ OF_ONE_CONDITION = {
 }
 """Who is given the reason of one condition, and as which argument."""
 EVENTS_PASSED_ON = {
-    "event.py: event.type", "event.py: event.reason",  # the same event, shorter
     "draft.py: type_", "draft.py: reason",  # draft.add_event
     "ending.py: end.reason",  # GiveUp
 }  # fmt: skip
