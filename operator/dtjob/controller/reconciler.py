@@ -296,7 +296,7 @@ class Reconciler:
                 stored = await self._cluster.delete(action.kind, namespace, action.name, action.uid, action.version)
                 if stored is not None and self._store.apply(stored):  # or the next plan would delete it once more
                     self._queue.add(key)
-                # A pod that is gone is not deleted again, and nothing begins with the admission of a Workload that is.
+                # Else the next plan would delete the pod again, or begin with the admission of the Workload.
                 if action.kind == kueue.KIND or (action.kind == "Pod" and stored is None):
                     self._forget(key, action.uid)
                 self._store.memory(key).summary.deleted(action.kind, action.name)

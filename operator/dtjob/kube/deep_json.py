@@ -13,8 +13,8 @@ import orjson
 CUT_AT = 200
 """Levels that are kept of a text that has more than orjson takes."""
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\\?\Z)|[{}\[\]]', re.DOTALL)
-"""A string, or a sign that opens or closes. The last string may have no end, in a text that breaks off: were it no
-token, the search would begin again at each quote in it."""
+"""A string, or a sign that opens or closes. If a text breaks off in a string, that string has no end. It is a token
+too: else the search would begin again at each quote in it."""
 
 
 def loads(text: str | bytes) -> Any:

@@ -108,7 +108,7 @@ def workload_name(job: Job, generation: int | None = None) -> str:
 
 def shape_of(job: Job) -> str:
     """What the job asks for: a Workload of another shape is for the job as it was before. The form is
-    `ROLES-WORKERS-LEAST`: a hash, how many workers there are, and at least are to be, empty if that is all. No quota is
+    `ROLES-WORKERS-LEAST`: a hash, the number of workers, and their least number (empty: all are needed). No quota is
     asked for what there may be later."""
     workers, least = job.spec.replica_specs.worker, topology.min_count(job, Role.WORKER)
     return f"{_roles_of(job)}-{workers.replicas}-{least or ''}" if workers else _roles_of(job)

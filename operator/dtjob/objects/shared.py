@@ -73,8 +73,8 @@ def config_map(job: Job) -> Manifest:
 
 def network_policy(job: Job, readers: Readers = NO_READERS) -> Manifest:
     """Pods of the job reach each other on every port (NCCL picks its own); `readers` reach the status port."""
-    pods = {"matchLabels": {labels.JOB_UID: job.metadata.uid}}
-    ingress: list[dict[str, Any]] = [{"from": [{"podSelector": dict(pods)}]}]
+    same_job = {labels.JOB_UID: job.metadata.uid}
+    ingress: list[dict[str, Any]] = [{"from": [{"podSelector": {"matchLabels": dict(same_job)}}]}]
     # An empty `from` would admit everybody.
     if job.spec.program and (peers := readers.peers()):
         ingress.append({"from": peers, "ports": [{"port": job.spec.network.status_port, "protocol": "TCP"}]})
@@ -83,7 +83,7 @@ def network_policy(job: Job, readers: Readers = NO_READERS) -> Manifest:
         "kind": "NetworkPolicy",
         "metadata": owned_metadata(job, job.metadata.name),
         "spec": {
-            "podSelector": pods,
+            "podSelector": {"matchLabels": same_job},
             "policyTypes": ["Ingress"],
             "ingress": ingress,
         },
