@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fixtures of the end-to-end tier: a cluster with real nodes for the session, a namespace for each test."""
+"""Fixtures of the end-to-end tier: a cluster with real nodes for all tests, a namespace for each.
+
+The cluster and what runs on it end with the last test of this package, as other tests of the process may follow.
+"""
 
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -23,7 +26,7 @@ LONGEST_SECONDS = 900
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that start nodes of their own come before the session's cluster, which then may hold the machine; those of
+    """Tests that start nodes of their own come before the shared cluster, which then may hold the machine; those of
     the job that trains without an end come last, as it takes all of the machine's cores."""
     ours = [item for item in items if tier_of(item.path) == "e2e"]
     for item in ours:
@@ -33,7 +36,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items[:] = [next(ordered) if tier_of(item.path) == "e2e" else item for item in items]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def node_programs(pytestconfig: pytest.Config) -> dict[str, Path]:
     """What a node is started from. Skips where it cannot be had."""
     capture = pytestconfig.pluginmanager.getplugin("capturemanager")
@@ -55,9 +58,9 @@ def started_or_skipped(programs: dict[str, Path]) -> BareNode:
     return node
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def cluster(pytestconfig: pytest.Config) -> Iterator[Cluster]:
-    """The cluster, for the whole session. Skips where there can be none."""
+    """The cluster, for all tests. Skips where there can be none."""
     capture = pytestconfig.pluginmanager.getplugin("capturemanager")
     try:
         with capture.global_and_fixture_disabled():  # installing and building take minutes, and say so
@@ -101,7 +104,7 @@ def pytest_runtest_makereport(
     return report
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def node(cluster: Cluster) -> BareNode:
     """The cluster where it is the bare node; elsewhere a skip."""
     if not isinstance(cluster, BareNode):
@@ -109,7 +112,7 @@ def node(cluster: Cluster) -> BareNode:
     return cluster
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def api(cluster: Cluster) -> Api:
     """Plain calls to the API server, and waiting by watch."""
     return Api(cluster.kubeconfig)

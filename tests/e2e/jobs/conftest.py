@@ -27,19 +27,19 @@ def _loaded(cluster: Cluster, name: str, config: pytest.Config) -> str:
         pytest.skip(f"no images: {' '.join(str(error).split())}")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def trainer_image(cluster: Cluster, pytestconfig: pytest.Config) -> str:
     """The trainer's image, on the nodes."""
     return _loaded(cluster, "trainer", pytestconfig)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def chart_values() -> tuple[str, ...]:
     """What the operator is installed with, beside its image; others' tests say more."""
     return ()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def release(
     cluster: Cluster,
     api: Api,
@@ -47,7 +47,7 @@ def release(
     tmp_path_factory: pytest.TempPathFactory,
     chart_values: tuple[str, ...],
 ) -> Iterator[Release]:
-    """The operator, installed by helm for the session."""
+    """The operator, installed by helm for all tests."""
     helm = find_helm()
     if helm is None:
         pytest.skip("no helm: it is neither on the PATH nor could it be built (DTJOB_HELM may name it)")
@@ -89,7 +89,7 @@ def new_job(cluster: Cluster, api: Api, operator: Release, namespace: str) -> It
         job.delete()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def long_job(cluster: Cluster, api: Api, release: Release, trainer_image: str) -> Iterator[LongJob]:
     """What `job` is taken from. Tests that ask for it come last, as it uses the machine (see ../conftest.py)."""
     held = LongJob(cluster, api, trainer_image)

@@ -17,13 +17,13 @@ QUEUE = ("ResourceFlavor", "ClusterQueue", "WorkloadPriorityClass", "LocalQueue"
 PLURALS = ("resourceflavors", "clusterqueues", "workloadpriorityclasses", "localqueues")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def chart_values() -> tuple[str, ...]:
     """The operator may keep Workloads."""
     return ("kueue.enabled=true",)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def kueue(node: BareNode) -> Iterator[Kueue]:
     """The real Kueue, at work beside the nodes' API server."""
     try:
