@@ -48,13 +48,15 @@ class Workloads:
         return True
 
     async def watch_forever(self) -> None:
-        """List and watch for ever."""
+        """List and watch for ever. If they are listed already, begin with the watch."""
+        listed = self._store.kueue is Kueue.THERE
         while True:
             try:
-                if await self.resync():
+                if listed or await self.resync():
                     await self._informer.watch()
             except ClusterError as error:
                 logger.warning("Workloads: %s; listing them again", error)
+            listed = False
             await asyncio.sleep(LOOK_EVERY_SECONDS)
 
     def _found(self, state: Kueue) -> None:

@@ -39,6 +39,7 @@ class Cluster:
         self.refuses: ApiError | None = None
         self.events: asyncio.Queue[tuple[str, Manifest] | ClusterError] = asyncio.Queue()
         self.watched: list[int] = []
+        self.lists = 0
 
     async def serves(self, version: str, plural: str) -> bool:
         return self.there
@@ -47,6 +48,7 @@ class Cluster:
         assert (kind, selector) == ("Workload", "training.dtjob.dev/job-name")
         if self.refuses and namespace != "well":
             raise self.refuses
+        self.lists += 1
         yield self.found, self.version
 
     async def watch(
@@ -148,6 +150,23 @@ async def test_workloads_are_watched_for_as_long_as_there_is_kueue() -> None:
         await until(lambda: store.kueue is Kueue.ABSENT)
         cluster.there, cluster.version = True, 70
         await until(lambda: cluster.watched == [50, 70])
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+
+
+async def test_workloads_that_are_listed_before_all_watches_are_not_listed_again() -> None:
+    cluster = Cluster(workload(40))
+    workloads, store, _ = made(cluster)
+    await workloads.resync()
+    task = asyncio.create_task(workloads.watch_forever())
+    try:
+        await until(lambda: cluster.watched == [50])
+        assert cluster.lists == 1
+        cluster.version = 70
+        await cluster.events.put(NotServed("the API server knows no Workload"))
+        await until(lambda: cluster.watched == [50, 70])
+        assert (cluster.lists, store.kueue) == (2, Kueue.THERE)
     finally:
         task.cancel()
         await asyncio.wait([task])
