@@ -106,7 +106,7 @@ for _name, _construct in _OF_A_TAG.items():
 
 
 def documents(text: str) -> Iterator[Any]:
-    """What stands in each document of a file. Raises yaml.YAMLError on what is no YAML, and ValueError on what is not
+    """What is in each document of a file. Raises yaml.YAMLError on what is no YAML, and ValueError on what is not
     what its tag says."""
     yield from yaml.load_all(text, _Loader)
 

@@ -80,13 +80,11 @@ def _of_the_program_left_aside(job: Job) -> list[str]:
 
 def rules_left_aside(job: Job) -> list[str]:
     """The failure rules whose criteria only pods have, by their field: reasons and conditions."""
-    rules = enumerate(job.spec.failure_policy.rules)
-    named = ((f"failurePolicy.rules[{index}]", rule) for index, rule in rules)
-    return [
-        f"{name}.{'onReasons' if rule.on_reasons is not None else 'onPodConditions'}"
-        for name, rule in named
-        if rule.on_pod_conditions is not None or _reasons_of_pods(rule)
-    ]
+    found = []
+    for index, rule in enumerate(job.spec.failure_policy.rules):
+        of_pods = {"onReasons": _reasons_of_pods(rule), "onPodConditions": rule.on_pod_conditions is not None}
+        found += [f"failurePolicy.rules[{index}].{criterion}" for criterion, left in of_pods.items() if left]
+    return found
 
 
 def _reasons_of_pods(rule: FailureRule) -> bool:

@@ -48,7 +48,7 @@ def success_while_stopped(job: Job, status: dict[str, Any], observed: Children, 
     """
     try:
         planned = plan(job.model_copy(update={"status": status}), observed, now, DEFAULTS).status or status
-    except Unread:  # a process is gone unseen
+    except Unread:  # a process is gone, and its exit code with it
         return None
     return planned if planned.get("phase") == Phase.SUCCEEDED else None
 

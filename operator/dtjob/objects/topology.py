@@ -115,7 +115,7 @@ def cluster_spec(job: Job) -> dict[str, list[str]]:
 
 
 def cluster_json(job: Job) -> str:
-    """The cluster spec as it stands in the ConfigMap: compact, since TF_CONFIG must fit one environment string."""
+    """The cluster spec as it is in the ConfigMap: compact, since TF_CONFIG must fit one environment string."""
     return json.dumps(cluster_spec(job), separators=(",", ":"))
 
 

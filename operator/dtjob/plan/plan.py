@@ -14,10 +14,7 @@ from dtjob.objects.defaults import NO_DEFAULTS, Defaults, lacks_image
 from dtjob.plan.actions import Create, Plan
 from dtjob.plan.diagnosis.checkpoints_kept import say_whether_checkpoints_are_kept
 from dtjob.plan.diagnosis.pending import look_at_slow_starts, slow_start
-from dtjob.plan.diagnosis.reachability import (
-    note_unreached,
-    say_reachability,
-)
+from dtjob.plan.diagnosis.reachability import note_unreached, say_reachability
 from dtjob.plan.diagnosis.restored import note_restored
 from dtjob.plan.draft import Draft
 from dtjob.plan.elastic.resize import begin, end_group, is_over, look_for_room, start_group

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is wrong with an object's metadata: its fields' types, and the forms of what stands in them.
+"""What is wrong with an object's metadata: its fields' types, and the forms of their values.
 
 The definition says nothing of it: an API server checks it for every kind alike.
 """

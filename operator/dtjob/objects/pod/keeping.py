@@ -36,10 +36,10 @@ def keeping(job: Job, defaults: Defaults) -> Keeping | None:
     source = next(iter(checkpoint.storage.volume or {}), "")  # the definition takes one, which can be written to
     if source in ENDS_WITH_POD:
         evaluated = job.spec.replica_specs.evaluator is not None
-        unseen = ", and the evaluator, in a pod of its own, sees none of its checkpoints" if evaluated else ""
+        evaluator = ", and the evaluator, in a pod of its own, sees none of its checkpoints" if evaluated else ""
         message = (
             f"{_VOLUME} is an {source} volume, and ends with the chief's pod: when that is lost, training begins again "
-            f"at step 0{unseen}; {_ADVICE}"
+            f"at step 0{evaluator}; {_ADVICE}"
         )
         return Keeping(False, "EndsWithPod", message)
     if source == ON_ONE_NODE:

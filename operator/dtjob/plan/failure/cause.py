@@ -127,15 +127,15 @@ def _done_by_its_node(pod_reason: str, message: str) -> tuple[Cause, str] | None
 def _end_of_its_own(pod: Manifest, end: dict[str, Any], status: dict[str, Any]) -> tuple[Cause, str]:
     """What the end of the training container shows. If it never began, what the end of an init container shows."""
     if not end and (failed_init := failed_init_end(status)):
-        if failed_init.get("reason") in UNSEEN_END_REASONS:
-            how = f"init container {failed_init['name']} ended unseen ({failed_init['reason']})"
+        if failed_init.get("reason") in UNKNOWN_END_REASONS:
+            how = f"init container {failed_init['name']} ended with an unknown exit code ({failed_init['reason']})"
             return Cause.DISRUPTION, f"never started: {how}"
         cause, how = _how(pod, failed_init["name"], failed_init)
         return cause, f"never started: init container {failed_init['name']} {how}"
     if not end:
         return Cause.NOT_STARTED, f"never started ({status.get('reason') or 'no container status'})"
-    if end.get("reason") in UNSEEN_END_REASONS:
-        return Cause.DISRUPTION, f"ended unseen, as when its node restarts ({end['reason']})"
+    if end.get("reason") in UNKNOWN_END_REASONS:
+        return Cause.DISRUPTION, f"ended with an unknown exit code, as when its node restarts ({end['reason']})"
     cause, how = _how(pod, TRAINING_CONTAINER, end)
     if killed := _sidecar_out_of_memory(status, end):
         return cause, f"{how} after container {killed} {_out_of_memory(pod, killed)}"
@@ -176,8 +176,8 @@ def _out_of_memory(pod: Manifest, container: str) -> str:
     return "ran out of memory (OOMKilled)"
 
 
-UNSEEN_END_REASONS = ("ContainerStatusUnknown", "Unknown")
-"""Reasons of a container's end that nobody saw, the kubelet's and containerd's, with exit codes 137 and 255 made up."""
+UNKNOWN_END_REASONS = ("ContainerStatusUnknown", "Unknown")
+"""Reasons of a container's end whose exit code is unknown: the kubelet makes up 137, containerd 255."""
 
 
 @dataclass(frozen=True)
@@ -232,7 +232,7 @@ def failed_init_end(status: dict[str, Any]) -> dict[str, Any]:
 def _seen_end(end: dict[str, Any]) -> tuple[int | None, int]:
     """Exit code and signal's number (0: none) of a failure that somebody saw."""
     code = end.get("exitCode")
-    if not code or end.get("reason") in UNSEEN_END_REASONS:
+    if not code or end.get("reason") in UNKNOWN_END_REASONS:
         return None, 0
     return int(code), int(end.get("signal") or signal_of(int(code)) or 0)
 

@@ -44,8 +44,11 @@ itself."""
 
 
 def failures(situation: Situation) -> list[Failure]:
-    """Every failed current attempt. A pod is missing although all pods had been created: it was deleted unseen. A pod
-    that cannot start has failed if a rule says what to do about that."""
+    """Every failed current attempt.
+
+    If all pods had been created and one is missing, somebody deleted it. If a pod cannot start, it has failed where a
+    rule says what to do about that.
+    """
     found = (failure_at(situation, view) for view in situation.views)
     failed = [failure for failure in found if failure is not None]
     return [*failed, *cannot_start(situation, situation.views), *silent_tasks(situation)]
@@ -192,11 +195,11 @@ def finished_without_the_chief(situation: Situation) -> tuple[Task, ...]:
         return ()
     done = [view for view in situation.training if view.state is PodState.SUCCEEDED]
     if gathers_since := _gathers_since(situation):
-        return tuple(view.task for view in done if _ended_before(view, gathers_since, unseen=True))
+        return tuple(view.task for view in done if _ended_before(view, gathers_since, if_gone=True))
     if situation.status.internal.incident is None:  # nothing has failed, so this is the chief that they trained with
         return ()
     began = created_at(chief.pod) if chief.pod else None
-    return tuple(view.task for view in done if began is None or _ended_before(view, began, unseen=False))
+    return tuple(view.task for view in done if began is None or _ended_before(view, began, if_gone=False))
 
 
 def _gathers_since(situation: Situation) -> datetime | None:
@@ -207,10 +210,10 @@ def _gathers_since(situation: Situation) -> datetime | None:
     return times.parse(began) if waits and began else None
 
 
-def _ended_before(view: TaskView, moment: datetime, *, unseen: bool) -> bool:
-    """Whether the task ended before this moment. `unseen` is the answer if its pod is gone, and with it the time."""
+def _ended_before(view: TaskView, moment: datetime, *, if_gone: bool) -> bool:
+    """Whether the task ended before this moment. `if_gone` is the answer if its pod is gone, and with it the time."""
     ended = ended_at(view.pod) if view.pod else None
-    return unseen if ended is None else ended <= moment
+    return if_gone if ended is None else ended <= moment
 
 
 def _first(failed: list[Failure]) -> Failure:

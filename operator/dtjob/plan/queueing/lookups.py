@@ -78,7 +78,7 @@ def looked_for(situation: Situation) -> tuple[Situation, Workload | None]:
     A job that has ended names none any more that is gone or over: nobody asks for it again.
     """
     job, children, status = situation.group_job, situation.children, situation.status
-    if status.queue is None or not _is_unseen(situation, status.queue.workload):
+    if status.queue is None or not _is_unlisted(situation, status.queue.workload):
         return situation, None
     key = kueue.KIND, status.queue.workload
     (read,) = children.found(key)
@@ -94,7 +94,7 @@ def looked_for(situation: Situation) -> tuple[Situation, Workload | None]:
     return situation, None
 
 
-def _is_unseen(situation: Situation, name: str) -> bool:
+def _is_unlisted(situation: Situation, name: str) -> bool:
     """Whether the Workload of this name may be there without being seen. One whose place another has taken is over."""
     if not name or situation.children.kueue is not Kueue.THERE:
         return False

@@ -33,8 +33,8 @@ from dtjob.plan.queueing.resized import (
     asked_for,
     held,
     only_resized,
+    replacement_waits_for_checks,
     taken_over,
-    waits_for_checks,
     without_successor,
 )
 from dtjob.plan.queueing.waiting import (
@@ -65,15 +65,15 @@ def queueing(draft: Draft) -> Pause | None:
 
     Returns why the job is to have no pods, None if it may have them. Raises Unread.
     """
-    draft.situation, unseen = looked_for(draft.situation)
+    draft.situation, unlisted = looked_for(draft.situation)
     slices = slices_of(draft.situation)
     pause = _queueing(draft, slices)
     entry = draft.status.queue
     if draft.status.ended or entry is None or not entry.runs:
         draft.do(without_successor(draft.situation, slices))
     draft.do(one.delete("another Workload of the job has its place", as_seen=True) for one in slices.others)
-    if unseen is not None:
-        restore_labels(draft, unseen)
+    if unlisted is not None:
+        restore_labels(draft, unlisted)
     return pause
 
 
@@ -177,7 +177,7 @@ def _with_workload(draft: Draft, workload: Workload, slices: Slices, name: str |
     if entry.uid == workload.uid and (slices.covers or (workload.admitted and fits)):
         _run(draft, workload, slices, held(entry, workload), name)
         return None
-    if waits_for_checks(workload, before):
+    if replacement_waits_for_checks(workload, before):
         return None
     if workload.admitted and fits:
         if before.runs and workload.replaces == before.workload:

@@ -59,7 +59,7 @@ def held(entry: QueueEntry, workload: Workload) -> QueueEntry:
     return entry.but(pod_sets={**entry.pod_sets, WORKER: {**workers, COUNT: asked}})
 
 
-def waits_for_checks(workload: Workload, entry: QueueEntry) -> bool:
+def replacement_waits_for_checks(workload: Workload, entry: QueueEntry) -> bool:
     """Whether this one has the quota of that with which the job runs, which is gone by now, and waits for admission
     checks."""
     return entry.runs and workload.replaces == entry.workload and workload.in_force and not workload.admitted

@@ -33,7 +33,7 @@ def pause_of(situation: Situation, workload: Workload) -> Pause:
     if not workload.active:
         return Pause("Deactivated", deactivated(workload), event, cause)
     if workload.reserved and not workload.evicted:
-        return Pause(QUOTA_RESERVED, waits_for_checks(workload), event, cause)
+        return Pause(QUOTA_RESERVED, reserved(workload), event, cause)
     words = queued(situation.spec_job, workload.queue, situation.defaults, workload, situation.children.problems)
     return Pause("Queued", words, event, cause)
 
@@ -76,7 +76,7 @@ def queued(job: Job, queue: str, defaults: Defaults, workload: Workload | None, 
     return f"{words}; Kueue says: {said}" if said else words
 
 
-def waits_for_checks(workload: Workload) -> str:
+def reserved(workload: Workload) -> str:
     """That the job has its quota, and what is still waited for."""
     waiting = [one for one in workload.checks if one.get("state") != "Ready"]
     named = "; ".join(

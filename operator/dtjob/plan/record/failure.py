@@ -33,7 +33,7 @@ _VARIES = (
 )
 """What of a line differs from one run of a program to the next: addresses, temporary files, ids, numbers and times."""
 _LIST = re.compile(r"(?<=[\[{(])[^\[\]{}()]+(?=[\]})])")
-"""What stands in brackets. TensorFlow names the attributes of an operation in any order, Python what is in a set."""
+"""What is in brackets. TensorFlow names the attributes of an operation in any order, Python what is in a set."""
 
 _INFORMS = re.compile(r"I\d{4} \d\d:|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+: I ")
 """How TensorFlow's lines begin that only inform."""

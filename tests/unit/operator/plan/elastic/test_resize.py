@@ -306,7 +306,7 @@ def test_a_group_that_ends_as_it_starts_looks_for_no_room() -> None:
     assert (len(story.tasks), story.placeholders, story.job.status["phase"]) == (7, [], "Running")
 
 
-def test_an_unseen_chief_is_looked_up_before_a_new_group_is_created() -> None:
+def test_an_unlisted_chief_is_looked_up_before_a_new_group_is_created() -> None:
     """Its next attempt is so many later that it would not be looked for: its pod has lost its labels while it saves."""
     story = Story()
     story.run()

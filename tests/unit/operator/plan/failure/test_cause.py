@@ -86,8 +86,8 @@ def beside(status: dict[str, Any], when: datetime) -> dict[str, Any]:
         (beside(builders.ended(1, at(5)), at(4)), Cause.ERROR, "worker-1 failed (exit code 1) after container proxy ran out of memory (OOMKilled)"),
         (beside(builders.ended(1, at(5)), at(6)), Cause.ERROR, "worker-1 failed (exit code 1)"),
         (init_failed(137), Cause.SIGNAL, "worker-1 never started: init container fetch was killed (SIGKILL)"),
-        (builders.ended(137, reason="ContainerStatusUnknown"), Cause.DISRUPTION, "worker-1 ended unseen, as when its node restarts (ContainerStatusUnknown)"),
-        (builders.ended(255, reason="Unknown"), Cause.DISRUPTION, "worker-1 ended unseen, as when its node restarts (Unknown)"),
+        (builders.ended(137, reason="ContainerStatusUnknown"), Cause.DISRUPTION, "worker-1 ended with an unknown exit code, as when its node restarts (ContainerStatusUnknown)"),
+        (builders.ended(255, reason="Unknown"), Cause.DISRUPTION, "worker-1 ended with an unknown exit code, as when its node restarts (Unknown)"),
     ],
 )  # fmt: skip
 def test_each_end_of_a_pod_has_its_cause_and_its_sentence(status: dict[str, Any], cause: Cause, sentence: str):
@@ -171,7 +171,7 @@ def init(status: dict[str, Any], end: dict[str, Any]) -> dict[str, Any]:
 
 
 INIT_42 = init({"phase": "Failed"}, {"terminated": {"exitCode": 42, "reason": "Error"}})
-UNSEEN = builders.ended(137, reason="ContainerStatusUnknown")
+UNKNOWN = builders.ended(137, reason="ContainerStatusUnknown")
 
 
 @pytest.mark.parametrize(
@@ -184,16 +184,16 @@ UNSEEN = builders.ended(137, reason="ContainerStatusUnknown")
         ({"onExitCodes": NOT_IN}, builders.ended(42), ""),
         ({"onExitCodes": NOT_IN}, builders.ended(0), ""),  # told to end: 0 is no failure of its own
         ({"onExitCodes": NOT_IN}, builders.evicted(), ""),  # no container ended
-        ({"onExitCodes": NOT_IN}, UNSEEN, ""),  # the kubelet made it up
+        ({"onExitCodes": NOT_IN}, UNKNOWN, ""),  # the kubelet made it up
         ({"onExitCodes": NOT_IN}, builders.running(), ""),
         ({"onSignals": ["SIGSEGV"]}, builders.ended(139), "signal SIGSEGV"),
         ({"onSignals": ["SIGSEGV"]}, builders.ended(1, signal=11), "signal SIGSEGV"),
         ({"onSignals": ["SIGSEGV", "SIGBUS"]}, builders.ended(137), ""),
-        ({"onSignals": ["SIGKILL"]}, UNSEEN, ""),
+        ({"onSignals": ["SIGKILL"]}, UNKNOWN, ""),
         ({"onReasons": ["OOMKilled"]}, builders.out_of_memory(), "reason OOMKilled"),
         ({"onReasons": ["OOMKilled"]}, builders.ended(137, reason="Error"), ""),
         ({"onReasons": ["Error", "Evicted"]}, builders.evicted(), "reason Evicted"),
-        ({"onReasons": ["ContainerStatusUnknown"]}, UNSEEN, "reason ContainerStatusUnknown"),
+        ({"onReasons": ["ContainerStatusUnknown"]}, UNKNOWN, "reason ContainerStatusUnknown"),
         ({"onReasons": ["OutOfcpu"]}, builders.rejected(), "reason OutOfcpu"),
         ({"onReasons": ["ErrImagePull", "ImagePullBackOff"]}, builders.waiting("ImagePullBackOff"), "reason ImagePullBackOff"),
         ({"onReasons": ["ErrImagePull"]}, init({"phase": "Pending"}, {"waiting": {"reason": "ErrImagePull"}}), "reason ErrImagePull"),

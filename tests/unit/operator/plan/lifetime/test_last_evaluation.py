@@ -154,7 +154,7 @@ def test_an_evaluator_on_the_chiefs_node_stays():
 @pytest.mark.parametrize("follows", [True, False])
 def test_a_missing_evaluator_is_created(follows: bool):
     life = Life(None, **({"checkpoint": VOLUME} if follows else {}))
-    assert pod_calls(life.plan(NOW)) == ["create digits-evaluator-0-1"], "the one before it was deleted unseen"
+    assert pod_calls(life.plan(NOW)) == ["create digits-evaluator-0-1"], "somebody deleted the one before"
     life.remove("digits-evaluator-0-1")
     assert pod_calls(life.plan(at(10))) == ["create digits-evaluator-0-1"]
 

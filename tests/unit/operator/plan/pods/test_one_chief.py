@@ -129,16 +129,16 @@ def test_a_pod_that_is_seen_no_more_is_asked_for_first(role: str):
     assert pods_made(gone) == [f"digits-{role}-1"]
 
 
-def test_an_unseen_pod_is_looked_up_before_its_job_is_suspended():
+def test_an_unlisted_pod_is_looked_up_before_its_job_is_suspended():
     """It may be running, and would keep its node though the job says that it has no pods."""
     job = builders.job()
     pods = builders.all_pods(job)
     job = settled(job, pods)
     job = job.model_copy(update={"spec": job.spec.model_copy(update={"suspend": True})})
-    unseen = pods.pop("worker-1")
+    unlisted = pods.pop("worker-1")
     seen = Children(tuple(pods.values()))
     assert builders.asked(job, seen, at(1)) == ("digits-worker-1-0",)
-    found = plan(job, Children((*pods.values(), without(unseen, labels.JOB_NAME))), at(1))
+    found = plan(job, Children((*pods.values(), without(unlisted, labels.JOB_NAME))), at(1))
     assert sorted(one.name for one in found.actions if isinstance(one, Delete)) == [
         "digits-chief-0-0",
         "digits-worker-0-0",

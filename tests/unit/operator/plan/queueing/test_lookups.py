@@ -204,7 +204,7 @@ def end(story: Story, *roles: str) -> None:
     story.children = replace(story.children, objects=tuple(dict(one) for one in story.children.objects))
 
 
-def test_an_unseen_workload_is_looked_up_first_and_gets_its_labels_again() -> None:
+def test_an_unlisted_workload_is_looked_up_first_and_gets_its_labels_again() -> None:
     story = running()
     found = hide(story)
     assert builders.asked(story.job, story.children, at(10)) == ((kueue.KIND, found["metadata"]["name"]),)
@@ -225,7 +225,7 @@ def test_an_unseen_workload_is_looked_up_first_and_gets_its_labels_again() -> No
     assert (len(story.pods), story.own("Admitted")) == (3, ("True", "ByTest"))
 
 
-def test_an_unseen_prebuilt_workload_is_found_again() -> None:
+def test_an_unlisted_prebuilt_workload_is_found_again() -> None:
     story = Story({**QUEUE, kueue.PREBUILT: "theirs"})
     sets = [{"name": "chief", "count": 1}, {"name": "worker", "count": 2}]
     metadata = {"name": "theirs", "namespace": "default", "uid": "u", "resourceVersion": "7"}
@@ -267,7 +267,7 @@ def test_a_workload_that_is_gone_or_not_the_jobs_stops_the_job(how: str) -> None
     assert "workload" not in story.job.status["queue"]
 
 
-def test_an_unseen_workload_that_was_evicted_stops_the_job() -> None:
+def test_an_unlisted_workload_that_was_evicted_stops_the_job() -> None:
     story = running()
     story.evict()
     hide(story)
@@ -278,7 +278,7 @@ def test_an_unseen_workload_that_was_evicted_stops_the_job() -> None:
     assert story.said("QuotaReserved") == ("False", "Pending")
 
 
-def test_the_unseen_workload_of_a_waiting_job_is_found_again() -> None:
+def test_the_unlisted_workload_of_a_waiting_job_is_found_again() -> None:
     story = Story()
     story.settle()
     hide(story)
@@ -286,7 +286,7 @@ def test_the_unseen_workload_of_a_waiting_job_is_found_again() -> None:
     assert (kinds(made), len(relabels(made)), made.status) == (["write Workload"], 1, None)
 
 
-def test_the_end_of_a_job_is_written_to_its_unseen_workload() -> None:
+def test_the_end_of_a_job_is_written_to_its_unlisted_workload() -> None:
     story = running()
     end(story, "chief", "worker")
     story.look(at(20))
@@ -307,7 +307,7 @@ def test_a_change_of_a_workloads_status_is_written_before_its_labels() -> None:
 
 
 @pytest.mark.parametrize("gone", [False, True])
-def test_an_ended_job_looks_up_its_unseen_workload_once(gone: bool) -> None:
+def test_an_ended_job_looks_up_its_unlisted_workload_once(gone: bool) -> None:
     story = running()
     end(story, "chief", "worker")
     story.settle(at(20))
@@ -334,7 +334,7 @@ def scaled() -> Story:
     return story
 
 
-def test_the_unseen_workload_with_the_quota_is_found_beside_one_that_asks_for_more() -> None:
+def test_the_unlisted_workload_with_the_quota_is_found_beside_one_that_asks_for_more() -> None:
     story = scaled()
     hide(story, story.workloads[2])
     made = story.look(at(20))
