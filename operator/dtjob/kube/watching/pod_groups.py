@@ -14,7 +14,7 @@ from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.controller.store import Store
 from dtjob.kube.api_error import NotServed
 from dtjob.kube.calls.client import Kube
-from dtjob.kube.watching.informer import Informer
+from dtjob.kube.watching.informer import Informer, VersionsWentBack
 from dtjob.objects import gangs
 from dtjob.objects.defaults import Defaults
 from dtjob.objects.manifest import Manifest
@@ -48,7 +48,7 @@ class PodGroups:
             self._listed[kind].set()
 
     async def watch_forever(self) -> None:
-        """Watch for ever what resyncs have listed."""
+        """Watch for ever what resyncs have listed. Raises VersionsWentBack."""
         await asyncio.gather(*(self._watch(kind) for kind in self._informers))
 
     async def _watch(self, kind: str) -> None:
@@ -60,6 +60,8 @@ class PodGroups:
                 await self._informers[kind].watch()
             except NotServed as error:
                 logger.info("the watch of %ss: %s", kind, error)
+            except VersionsWentBack:  # the process ends and begins with an empty store
+                raise
             except Exception:
                 logger.exception("the watch of %ss ended, a bug in dtjob", kind)
 

@@ -11,6 +11,7 @@ from dtjob.controller.cluster import ClusterError, JobKey
 from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.controller.store import Store
 from dtjob.kube.api_error import ApiError, NotServed
+from dtjob.kube.watching.informer import VersionsWentBack
 from dtjob.kube.watching.pod_groups import PodGroups, kinds_in_use
 from dtjob.local.here import manifest_of
 from dtjob.objects import gangs
@@ -169,3 +170,14 @@ def test_a_deleted_pod_group_is_removed_from_the_store():
     # It may stay until its pods are gone: what is made under its name waits for that.
     assert not store.is_gone("group-digits")
     assert store.apply(group(version=51)) == ("default", "digits")
+
+
+async def test_a_list_that_is_older_than_an_earlier_one_ends_the_watches():
+    server, store = Server(), Store()
+    store.apply(stored())
+    pod_groups, _ = of(server, store)
+    watching = asyncio.create_task(pod_groups.watch_forever())
+    await pod_groups.resync()
+    await server.events.put(VersionsWentBack("the list of PodGroups is of version 59"))
+    with pytest.raises(VersionsWentBack):
+        await asyncio.wait_for(watching, 10)
