@@ -60,7 +60,7 @@ def plan(job: Job, children: Children, now: datetime, defaults: Defaults = NO_DE
     _decide(draft, not_admitted)
     if draft.status.ended:
         after_the_end(draft, has_quota=not_admitted is None)
-    return _finished(draft)
+    return _frozen(draft)
 
 
 def _decide(draft: Draft, not_admitted: Pause | None) -> None:
@@ -114,7 +114,7 @@ def _train(draft: Draft) -> None:
             return
         start_group(draft, change)
     _make_what_is_missing(draft)
-    note_phase(draft, settles=isinstance(training, Wait) and training.over is None)
+    note_phase(draft, settles=isinstance(training, Wait) and training.then_fails is None)
     say_reachability(draft)
     note_unreached(draft)
     look_at_slow_starts(draft)
@@ -163,8 +163,8 @@ def _look_again_in_time(draft: Draft) -> None:
     draft.look_again(*deadlines(situation), *elastic_changes_at(situation))
 
 
-def _finished(draft: Draft) -> Plan:
-    """The plan. It has no status if that did not change, or only by progress and the last was written just now."""
+def _frozen(draft: Draft) -> Plan:
+    """The plan of this draft. It has no status if that did not change, or only by progress and soon after the last."""
     situation, now, written = draft.situation, draft.now, draft.situation.written
     status = at_rest(situation.group_job, draft.status)
     actions, at_once = draft.actions, False

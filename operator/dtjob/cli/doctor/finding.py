@@ -11,7 +11,7 @@ class Level(StrEnum):
     GOOD = "ok"
     NOTE = "note"
     PROBLEM = "problem"
-    UNSEEN = "not seen"
+    NOT_SEEN = "not seen"
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,6 @@ def problem(what: str, said: str, advice: str) -> Finding:
     return Finding(what, Level.PROBLEM, said, advice)
 
 
-def unseen(what: str, said: str) -> Finding:
+def not_seen(what: str, said: str) -> Finding:
     """The user may not look at it."""
-    return Finding(what, Level.UNSEEN, said)
+    return Finding(what, Level.NOT_SEEN, said)

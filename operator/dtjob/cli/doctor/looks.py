@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from dtjob.api.names import API_VERSION, GROUP, KIND, PLURAL
-from dtjob.cli.doctor.finding import Finding, good, note, problem, unseen
+from dtjob.cli.doctor.finding import Finding, good, not_seen, note, problem
 from dtjob.client.cluster import Cluster
 from dtjob.client.errors import ApiError, Forbidden, NotFound
 
@@ -43,9 +43,9 @@ def look_at_all(cluster: Cluster, now: datetime | None = None) -> Iterator[Findi
         try:
             yield from look()
         except Forbidden:
-            yield unseen(what, "you may not look at it; an administrator of the cluster may")
+            yield not_seen(what, "you may not look at it; an administrator of the cluster may")
         except ApiError as error:
-            yield unseen(what, str(error))
+            yield not_seen(what, str(error))
 
 
 def _definition(cluster: Cluster) -> Iterator[Finding]:

@@ -45,7 +45,7 @@ def _harmful_wait(pod: Manifest) -> str:
     for one in (*(status.get("initContainerStatuses") or ()), facts_of(pod).container, *others):
         waiting = (one.get("state") or {}).get("waiting") or {}
         if waiting.get("reason", "") not in HARMLESS_WAITS:
-            said = _joined(waiting)
+            said = _sentence(waiting)
             return said if one["name"] == TRAINING_CONTAINER else f"container {one['name']}: {said}"
     return ""
 
@@ -53,7 +53,7 @@ def _harmful_wait(pod: Manifest) -> str:
 def unscheduled(pod: Manifest) -> str:
     """Why the pod has no node, as its scheduler says; empty if it has one, or nobody has looked at it."""
     said = condition_of(pod, "PodScheduled")
-    return (_gated(pod) or _joined(said)) if said.get("status") == "False" else ""
+    return (_gated(pod) or _sentence(said)) if said.get("status") == "False" else ""
 
 
 def _gated(pod: Manifest) -> str:
@@ -65,7 +65,7 @@ def _gated(pod: Manifest) -> str:
     return f"SchedulingGated: it is scheduled when its scheduling {them} taken away: {named}"
 
 
-def _joined(said: Mapping[str, Any]) -> str:
+def _sentence(said: Mapping[str, Any]) -> str:
     return ": ".join(text for text in (said.get("reason", ""), said.get("message", "")) if text)
 
 

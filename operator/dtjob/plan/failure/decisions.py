@@ -75,11 +75,11 @@ class GiveUpEvaluation:
 class Wait:
     """Something has failed, and the decision about it is made at this moment.
 
-    `over` is the failure that ends the job then, unless its cause turns out not to be the job's own.
+    `then_fails` is the failure that ends the job then, unless its cause turns out not to be the job's own.
     """
 
     until: datetime
-    over: Failure | None = None
+    then_fails: Failure | None = None
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def write_ahead(draft: Draft, decision: TrainingDecision | EvaluatorDecision) ->
     match decision:
         case Restart():
             status = _counted(draft, status, decision)
-        case Wait(over=Failure() as first):
+        case Wait(then_fails=Failure() as first):
             status = status.but(first_failure=first.in_status()).remembering(incident=_after_a_long_run(situation))
         case Renew(why=why) if why:
             draft.add_event("Normal", "EvaluatorRestarting", why)

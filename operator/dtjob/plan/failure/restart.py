@@ -260,7 +260,7 @@ def fail_job(situation: Situation, first: Failure | None, failed: Sequence[Failu
         wait = None if failure.task.role is Role.EVALUATOR else wait_for_late_reports(situation, failure)
         if wait is None:
             return failed_by_rule(found)
-        waits = waits or replace(wait, over=found)
+        waits = waits or replace(wait, then_fails=found)
     return waits
 
 

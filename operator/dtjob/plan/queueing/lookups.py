@@ -71,7 +71,7 @@ def read_flavours(situation: Situation, workload: Workload) -> tuple[dict[str, M
     return {name: one for name, one in found.items() if one is not None}, [name for name in names if not found[name]]
 
 
-def looked_for(situation: Situation) -> tuple[Situation, Workload | None]:
+def find_unlisted(situation: Situation) -> tuple[Situation, Workload | None]:
     """The situation with the Workload that its place in the queue names, where it is not seen and was found; and that
     one, None if nothing was looked for or there is none of ours any more. Raises Unread.
 

@@ -21,14 +21,14 @@ from dtjob.plan.lifetime.last_evaluation import evaluator_left
 from dtjob.plan.lifetime.phase import current_phase
 from dtjob.plan.lifetime.suspension import Pause, is_suspended
 from dtjob.plan.queueing.lookups import (
-    looked_for,
+    find_unlisted,
     places_pods,
     priority,
     priority_changes,
     read_flavours,
     restore_labels,
 )
-from dtjob.plan.queueing.quota_use import done, next_loss, pods_left
+from dtjob.plan.queueing.quota_use import next_loss, pods_left, reclaimable
 from dtjob.plan.queueing.resized import (
     asked_for,
     held,
@@ -65,7 +65,7 @@ def queueing(draft: Draft) -> Pause | None:
 
     Returns why the job is to have no pods, None if it may have them. Raises Unread.
     """
-    draft.situation, unlisted = looked_for(draft.situation)
+    draft.situation, unlisted = find_unlisted(draft.situation)
     slices = slices_of(draft.situation)
     pause = _queueing(draft, slices)
     entry = draft.status.queue
@@ -224,7 +224,7 @@ def _run(draft: Draft, workload: Workload, slices: Slices, entry: QueueEntry, na
     if slices.covers:  # it is over, and holds nothing that anybody would be told of
         return
     ready = current_phase(situation).phase is Phase.RUNNING
-    kept = None if changes else workload.keep(ready, done(situation), situation.now)
+    kept = None if changes else workload.keep(ready, reclaimable(situation), situation.now)
     draft.do((*changes, *((kept,) if kept else ()), *asked_for(situation, slices)))
 
 
@@ -263,7 +263,7 @@ def _after_the_end(draft: Draft, workload: Workload | None) -> Pause | None:
         return _OVER
     draft.look_again(next_loss(situation))
     if workload.admitted:
-        kept = workload.keep(True, done(situation), situation.now)
+        kept = workload.keep(True, reclaimable(situation), situation.now)
         draft.do([kept] if kept else [])
         return None
     draft.do(Delete.of(pod, evicted(workload)) for pod in left if not deleting(pod))

@@ -25,14 +25,14 @@ def next_loss(situation: Situation) -> datetime | None:
     return min((lost for pod in pods_left(situation) if (lost := facts_of(pod).lost_at)), default=None)
 
 
-def done(situation: Situation) -> Mapping[str, int]:
+def reclaimable(situation: Situation) -> Mapping[str, int]:
     """How many tasks of each role need no pod any more: all that have ended, once the job has. Before that those that
     have done their part, but for tasks that a restart of the others needs again."""
     together = situation.group_job.spec.strategy is Strategy.MULTI_WORKER_MIRRORED
-    over = situation.status.ended
-    done: dict[str, int] = {}
+    job_ended = situation.status.ended
+    found: dict[str, int] = {}
     for view in situation.views:
-        finished = view.state is PodState.SUCCEEDED and not (together and not over and not view.evaluates)
-        if all(ended(pod) for pod in view.pods) and (finished or (over and view is not evaluator_left(situation))):
-            done[view.task.role.value] = done.get(view.task.role.value, 0) + 1
-    return done
+        finished = view.state is PodState.SUCCEEDED and not (together and not job_ended and not view.evaluates)
+        if all(ended(pod) for pod in view.pods) and (finished or (job_ended and view is not evaluator_left(situation))):
+            found[view.task.role.value] = found.get(view.task.role.value, 0) + 1
+    return found

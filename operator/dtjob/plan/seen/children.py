@@ -94,18 +94,18 @@ class TaskView(NamedTuple):
         now: datetime,
         *,
         supervised: bool = False,
-        done: bool = False,
+        finished: bool = False,
     ) -> "TaskView":
-        """The task as it is at `now`. `done`: this attempt is known to have ended well, wherever its pod is now.
+        """The task as it is at `now`. `finished`: this attempt is known to have ended well, wherever its pod is now.
 
         It is the view of the last plan if there is one pod and nothing has changed.
         """
-        only = pods[0] if len(pods) == 1 and not done and isinstance(pods[0], ObservedPod) else None
+        only = pods[0] if len(pods) == 1 and not finished and isinstance(pods[0], ObservedPod) else None
         known = only.view if only else None
         if isinstance(known, TaskView) and (known.attempt, known.supervised) == (attempt, supervised):
             return known
         pod = next((pod for pod in pods if facts_of(pod).attempt == attempt), None)
-        if done:
+        if finished:
             state = PodState.SUCCEEDED
         else:
             state = PodState.MISSING if pod is None else state_of(pod, now, supervised=supervised)
@@ -134,8 +134,8 @@ def view_tasks(job: Job, children: Children, memory: Internal, now: datetime) ->
     supervised, views = job.spec.program is not None, []
     for task in topology.tasks(job):
         attempt = memory.attempts.of(task.id)
-        done, pods = memory.finished.get(task.id) == attempt, by_task.get(task.id, ())
-        views.append(TaskView.of(task, attempt, pods, now, supervised=supervised, done=done))
+        finished, pods = memory.finished.get(task.id) == attempt, by_task.get(task.id, ())
+        views.append(TaskView.of(task, attempt, pods, now, supervised=supervised, finished=finished))
     return tuple(views)
 
 

@@ -97,7 +97,7 @@ def test_a_late_event_does_not_bring_a_removed_object_back():
 
 
 def test_a_pod_that_comes_back_with_its_label_is_seen_again():
-    """A watch by label says DELETED when the label is removed, and ADDED when it is put back."""
+    """A watch by label says DELETED when the label is removed, and ADDED when it is there again."""
     store = Store()
     store.apply(POD)
     store.remove(versioned(POD, 12))

@@ -93,7 +93,7 @@ async def test_a_refused_connection_raises_an_error_that_callers_expect() -> Non
 
 
 async def test_a_tls_connection_has_a_small_read_buffer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sslproto.SSLProtocol, "max_size", sslproto.SSLProtocol.max_size)  # put back at the end
+    monkeypatch.setattr(sslproto.SSLProtocol, "max_size", sslproto.SSLProtocol.max_size)  # restored at the end
     hold_little_for_each_connection()
     made = sslproto.SSLProtocol(
         asyncio.get_running_loop(), asyncio.Protocol(), ssl.create_default_context(), None, call_connection_made=False

@@ -212,9 +212,9 @@ def test_only_an_error_of_that_attempts_peers_is_explained(incident: Incident):
 
 
 @pytest.mark.parametrize(("lost", "restarts"), [([0], 2), ([1], 1), ([1, 0], 2)])
-def test_a_row_of_errors_is_explained_from_the_pod_on_that_was_lost(lost: list[int], restarts: int):
+def test_repeated_errors_are_explained_from_the_pod_on_that_was_lost(lost: list[int], restarts: int):
     """The group failed at attempts 0 and 1, and is at attempt 2."""
-    row = Errors(began=at(5), count=2, attempts=Attempts())
+    repeated = Errors(began=at(5), count=2, attempts=Attempts())
     attempts = {"chief-0": 1, "worker-0": 1, "worker-1": 1}
     incident = Incident(
         started_at=at(20),
@@ -223,7 +223,7 @@ def test_a_row_of_errors_is_explained_from_the_pod_on_that_was_lost(lost: list[i
         charged=2,
         in_a_row=2,
         attempts=Attempts(exceptions=attempts),
-        errors=row,
+        errors=repeated,
     )
     status = {"firstFailure": FOLLOWS, **builders.remembered(dict.fromkeys(attempts, 2), incident)}
     job = builders.with_status(of("MultiWorkerMirrored")[0], status)

@@ -305,7 +305,7 @@ class Endings(Deadlines, Programs):
         found = self.world.kueue.workload(workload)
         if found is None or not self.goes_on(name):
             return
-        assert labels.JOB_NAME in labels.of(found.manifest), "its label is not put back"
+        assert labels.JOB_NAME in labels.of(found.manifest), "its label is not restored"
         if chief := self.chief_of(name):
             self.take_workloads_label(workload)
             self.finish(chief)
