@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Asks a supervisor for its `/status`, and takes no more from whoever answers there than a status can be.
 
-What listens on the port is the tenant's: no redirect is followed (the next address would be of its choice), nothing is
-unpacked (1.5 MB of gzip can hold 1 GB), lines, fields and body of the answer have limits, the text is UTF-8 whatever
-the answer calls itself, and connecting and answering each have a time of their own.
+What listens on the port is the tenant's. No redirect is followed, because the next address would be of its choice.
+Nothing is unpacked, because 1.5 MB of gzip can hold 1 GB. Lines, fields and body of the answer have limits. The text is
+UTF-8 whatever the answer calls itself. Connecting and answering each have a time limit of their own.
 """
 
 import json

@@ -4,7 +4,7 @@
 Pods of each role are made in batches of 1, 2, 4, …, as the Job controller makes them. Alone are repairs of objects that
 are there, and Workloads of Kueue: where one is refused, the others and all pods are made.
 
-Where a pod is refused, those of its role that were not tried yet wait with it: a quota refuses one pod as it refuses
+If a pod is refused, the pods of its role that were not tried yet wait with it. A quota that refuses one pod refuses
 four hundred. After a while one of them is tried again.
 """
 
@@ -335,8 +335,8 @@ def _now() -> float:
 
 
 def built(create: Create) -> Manifest:
-    """The object that is to be made. Raises Refused where its template has a value over which its builder stumbles:
-    nothing but another template helps, as with one that the API server refuses."""
+    """The object that is to be made. Raises Refused if its template has a value that the builder cannot use. Only
+    another template helps, as with one that the API server refuses."""
     try:
         return create.manifest
     except Exception as error:
@@ -346,9 +346,9 @@ def built(create: Create) -> Manifest:
 
 
 async def restore_labels(cluster: Cluster, there: Manifest, lost: Mapping[str, str]) -> Manifest:
-    """Give a pod or Workload that is `there` the labels that it has `lost`; the object as stored then, in a version
-    later than that in which the watch saw it go. Raises ClusterError where it has gone meanwhile, or the cluster did
-    not answer."""
+    """Give a pod or Workload that is `there` the labels that it has `lost`. Returns the object as stored then. Its
+    version is later than the one in which the watch saw it go. Raises ClusterError if it has gone meanwhile, or the
+    cluster did not answer."""
     namespace, name = there["metadata"]["namespace"], there["metadata"]["name"]
     if there["kind"] == kueue.KIND:
         return await cluster.patch_workload(namespace, Workload(there).label(lost))

@@ -2,8 +2,8 @@
 """Status writer: writes the status of a job, and then its Events. If the cluster refuses a status, the writer leaves
 out what reports brought.
 
-But for a new job's, the status is written before any action: were a status with a metric that the API server does not
-take tried again and again, nothing would ever be done for that job.
+Except for a new job, the status is written before any action. The API server may refuse a status with a metric. If that
+status were tried again and again, nothing would ever be done for the job.
 """
 
 import contextlib

@@ -158,8 +158,8 @@ class Store:
         return key
 
     def remove(self, manifest: Manifest, version: int | None = None) -> JobKey | None:
-        """Take in that an object is gone, since `version` (None: its own). A later one of the same name stays, and so
-        does what is known of the object itself since then: its label may be back before this is heard of."""
+        """Take in that an object is gone, since `version` (None: its own). A later one of the same name stays. What is
+        known of the object itself since then stays too: its label may be back before this is heard of."""
         uid = manifest["metadata"]["uid"]
         gone_at = max(version_of(manifest) if version is None else version, self._deleted.get(uid, -1))
         self._deleted[uid] = gone_at
@@ -183,8 +183,8 @@ class Store:
         return key
 
     def prune(self, kind: str, present: Set[str], list_version: int, namespace: str | None = None) -> set[JobKey]:
-        """Take in what a consistent LIST of one kind, in one namespace or in all, does not hold: all that is older than
-        it and not among its uids `present` is gone. What it does hold is `apply`'s.
+        """Take in what a consistent LIST of one kind, in one namespace or in all, does not hold. An object is gone if
+        it is older than the LIST and not among its uids `present`. `apply` takes in what the LIST does hold.
 
         This heals what watches cannot: after a 410 and a relist, objects deleted meanwhile bring no DELETED event.
         """
@@ -239,8 +239,8 @@ class Store:
             self.memory(key).pod_event = event
 
     def set_problem(self, key: JobKey, what: str, why: str | None) -> bool:
-        """Note why an object (`Kind/name`) could not be made, or another call (in words) fails, or with None that it
-        did not; whether that is new."""
+        """Note why an object (`Kind/name`) could not be made, or why another call (in words) fails. None means that it
+        did not. Returns whether that is new."""
         if self._memories.get(key, _NOTHING).problems.get(what) == why:  # also of a job that has gone
             return False
         problems = self.memory(key).problems
@@ -259,7 +259,7 @@ class Store:
         return bool(stale)
 
     def forget(self, key: JobKey) -> None:
-        """Forget what was told of a job that has gone, or has not been there yet: calls that were under way may have
+        """Forget what was told of a job that has gone, or has not been there yet. Calls that were under way may have
         told more of it since."""
         self._memories.pop(key, None)
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The CustomResourceDefinition, made from the models and the rules. `make crd` writes it to its files.
 
-An API server takes 10 to 50 µs for each entry of x-kubernetes-validations, and each look at a field of `spec` copies
-the schemas of all its fields. So rules that look at the same part of a job share that look: those with one frame and
-one reason are one entry. If several of them are broken, the API server says one, at the path that all of them share.
+An API server takes 10 to 50 µs for each entry of x-kubernetes-validations. Each look at a field of `spec` copies the
+schemas of all its fields. So rules that look at the same part of a job share that look: those with one frame and one
+reason are one entry. If several of them are broken, the API server says one, at the path that all of them share.
 """
 
 import json

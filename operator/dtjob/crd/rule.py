@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """One rule about a job: in CEL, which the API server evaluates, and `dtjob validate` too.
 
-An API server evaluates every rule at each write of a job's status, as it cannot tell that the spec is as it was where a
-field of it is open. Each rule takes it 10 to 50 µs, since each look at a field copies the schemas of all fields beside
-it; so what was settled when the job was created is asked then and never again.
+An API server evaluates every rule at each write of a job's status. If a field of the spec is open, the API server
+cannot tell that the spec is as it was. Each rule takes it 10 to 50 µs, since each look at a field copies the schemas of
+all fields beside it. So what was settled when the job was created is asked then and never again.
 """
 
 import re

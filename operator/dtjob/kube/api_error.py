@@ -25,7 +25,7 @@ class ApiError(ClusterError):
 
     @property
     def is_anothers_uid(self) -> bool:
-        """Whether a patch names an object's uid, and another one has the name: to an API server that is a change of a
+        """Whether a patch names an object's uid, and another one has the name. To an API server that is a change of a
         field that cannot change."""
         return self.code == 422 and "metadata.uid" in str(self)
 

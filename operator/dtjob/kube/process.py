@@ -73,8 +73,8 @@ class Options:
 
 
 async def run(options: Options) -> None:
-    """Run the operator until SIGTERM or SIGINT. Raises NoCluster where none is configured, EndpointError where the
-    port of liveness or metrics cannot be had, and VersionsWentBack where only a new process can go on."""
+    """Run the operator until SIGTERM or SIGINT. Raises NoCluster if none is configured, and EndpointError if the port
+    of liveness or metrics cannot be had. Raises VersionsWentBack if only a new process can go on."""
     stop = asyncio.Event()
     _stop_by_signals(stop)
     sys.setrecursionlimit(RECURSION_LIMIT)
@@ -188,7 +188,7 @@ async def _kueue_aside(resync_workloads: Callable[[], Awaitable[object]]) -> Non
 
 
 async def _resync_forever(resync_once: Callable[[], Awaitable[None]], every_seconds: float) -> None:
-    """Resync at its times; if that failed soon again, later each time."""
+    """Resync every `every_seconds`. After a failure, try again sooner, and wait longer after each further failure."""
     again, failures = Backoff(min(RESYNC_AGAIN_SECONDS, every_seconds), every_seconds), 0
     while True:
         await asyncio.sleep(again.after(failures) if failures else every_seconds)
@@ -202,8 +202,8 @@ async def _resync_forever(resync_once: Callable[[], Awaitable[None]], every_seco
 
 
 def collect_garbage_seldom() -> None:
-    """Never look again for garbage among modules and what the first resync found, and seldom elsewhere: with 4,000
-    pods a full collection held the event loop for 0.2 s."""
+    """Never look again for garbage among modules and what the first resync found, and seldom elsewhere. With 4,000 pods
+    a full collection held the event loop for 0.2 s."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(5000, 20, 20)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the operator gives to jobs that do not say it themselves: the trainer image, labels for their pods, parts of pod
-templates (`jobs` in the chart's values), and who may read their status.
+"""What the operator gives to jobs that do not say it themselves. That is the trainer image, labels for their pods,
+parts of pod templates (`jobs` in the chart's values), and who may read their status.
 
 The image that a job began with is written into its status, so that a later default never reaches a running job.
 """

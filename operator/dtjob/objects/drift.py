@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Drift: where a job's Service, ConfigMap or NetworkPolicy is no longer as dtjob says, and how it is put right.
 
-Compared is what dtjob says and nothing else, in one normal form: an API server fills in defaults, and others (a service
-mesh, a backup) add labels, annotations and fields of their own, which stay. What is written is the live object with
-dtjob's fields in it, against the version that was read. Not server-side apply: it leaves in place what an earlier
-release said and this one does not (objects are created by POST, whose fields another entry owns), and a Service's port
-that was given another number would stay beside ours under the same name, which is refused.
+Only what dtjob says is compared, in one normal form. An API server fills in defaults. Others (a service mesh, a backup)
+add labels, annotations and fields of their own, which stay. The operator writes the live object with dtjob's fields in
+it, against the version that was read. It does not use server-side apply, which leaves in place what an earlier release
+said and this one does not. (Objects are created by POST, whose fields another entry owns.) If a Service's port was
+given another number, it would stay beside ours under the same name, which is refused.
 """
 
 import json

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gangs: the PodGroup of each provider, and what makes a pod a member of it.
 
-A PodGroup's `kind` carries its group here, as kubectl takes it (`PodGroup.scheduling.volcano.sh`), since three APIs
-have a kind of that name; `on_the_wire` takes it off again, and `kube/` finds the version that the cluster has.
+A PodGroup's `kind` carries its group here, as kubectl takes it (`PodGroup.scheduling.volcano.sh`), because three APIs
+have a kind of that name. `on_the_wire` takes it off again, and `kube/` finds the version that the cluster has.
 """
 
 from collections import Counter
@@ -58,8 +58,8 @@ def on_the_wire(manifest: Any) -> Any:
 
 
 def as_served(manifest: Manifest, version: str) -> Manifest:
-    """The object in the API version that a cluster has. In 1.36 a PodGroup has a priority behind one more feature gate,
-    and schedulers look at its pods'; from 1.37 on they look at the PodGroup's, for its place and whom it preempts."""
+    """The object in the API version that a cluster has. In 1.36 a PodGroup's priority needs one more feature gate, and
+    schedulers look at its pods'. From 1.37 on they look at the PodGroup's, for its place and whom it preempts."""
     if version != FIXED_VERSION:
         return {**manifest, "apiVersion": version}
     spec = {name: value for name, value in manifest["spec"].items() if name != "priorityClassName"}
@@ -77,8 +77,8 @@ def provider_of(job: Job, defaults: Defaults) -> GangProvider | None:
 
 
 def members(job: Job) -> list[Task]:
-    """The tasks in the gang. Not the evaluator: it goes to the chief's node, and its affinity to a pod that is not
-    bound yet would keep the whole gang from ever being bound."""
+    """The tasks in the gang. The evaluator is not in it, because it goes to the chief's node. Its affinity to a pod
+    that is not bound yet would keep the whole gang from ever being bound."""
     return [task for task in topology.tasks(job) if task.role is not Role.EVALUATOR]
 
 

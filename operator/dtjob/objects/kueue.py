@@ -36,8 +36,8 @@ QUEUE = f"{GROUP}/queue-name"
 PRIORITY_CLASS = f"{GROUP}/priority-class"
 """On a job: its WorkloadPriorityClass, which says who goes first, and says nothing of its pods."""
 PREBUILT = f"{GROUP}/prebuilt-workload-name"
-"""On a job, an annotation (MultiKueue's since v0.18) or a label: the Workload that somebody else has made for it, as
-MultiKueue does in the cluster that it sends it to."""
+"""On a job, an annotation (MultiKueue's since v0.18) or a label: the Workload that somebody else has made for it.
+MultiKueue makes it in the cluster that it sends the job to."""
 MAX_EXEC_TIME = f"{GROUP}/max-exec-time-seconds"
 JOB_UID = f"{GROUP}/job-uid"
 """On a Workload: whose it is."""
@@ -50,8 +50,8 @@ TOPOLOGY_GATE = f"{GROUP}/topology"
 SHAPE = f"{JOB_GROUP}/shape"
 """On a Workload of ours, an annotation: what it was made for, as the job may change while it is suspended."""
 TOPOLOGY = f"{GROUP}/podset-"
-"""On pods, an annotation, with `required-`, `preferred-` or `unconstrained-` and `topology` behind it: by which of
-these Kueue sees that it is to give them a place."""
+"""On pods, an annotation. `required-`, `preferred-` or `unconstrained-`, and then `topology`, follow it. Kueue gives a
+place to the pods that have one of these."""
 REPLACES = f"{GROUP}/workload-slice-replacement-for"
 """On a Workload, an annotation: the one (namespace/name) whose place and quota it takes over when it is admitted."""
 ELASTIC = f"{GROUP}/elastic-job"
@@ -146,8 +146,9 @@ def workload(job: Job, defaults: Defaults, priority: Priority | None, near: bool
 
 
 def replacement(job: Job, defaults: Defaults, priority: Priority | None, replaces: str) -> Manifest:
-    """The Workload that asks for what the job needs now, all of it or nothing, while its pods run with the quota of the
-    Workload `replaces`. Kueue counts what it asks for beyond that, and in one step admits it and finishes that one."""
+    """The Workload that asks for what the job needs now, all of it or nothing. Meanwhile its pods run with the quota of
+    the Workload `replaces`. Kueue counts what it asks for beyond that, and in one step admits it and finishes that
+    one."""
     made = workload(job, defaults, priority)
     metadata = made["metadata"]
     metadata["name"] = workload_name(job, job.metadata.generation)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Readers: who beyond a job's own pods may read its tasks' /status and /metrics, by its NetworkPolicy.
 
-The peers that an administrator names are checked as an API server would: most selectors with a typing error match
+The peers that an administrator names are checked as an API server would. Most selectors with a typing error match
 everything, and a refused NetworkPolicy keeps its job from starting.
 """
 

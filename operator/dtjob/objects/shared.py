@@ -91,8 +91,8 @@ def network_policy(job: Job, readers: Readers = NO_READERS) -> Manifest:
 
 
 def shared_objects(job: Job, readers: Readers = NO_READERS, *, has_config_map: bool = False) -> list[Manifest]:
-    """All that must stand before the first pod, in order of creation; without the ConfigMap where the job has it, as
-    its text takes long to make (5 ms for 4,000 tasks). `readers` may read the tasks' status."""
+    """All that must stand before the first pod, in order of creation. If the job has the ConfigMap, it is left out,
+    because its text takes long to make (5 ms for 4,000 tasks). `readers` may read the tasks' status."""
     objects = [service(job)] if has_config_map else [service(job), config_map(job)]
     if job.spec.network.isolation is Isolation.JOB:
         objects.append(network_policy(job, readers))

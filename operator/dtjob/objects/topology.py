@@ -85,7 +85,7 @@ def pod_name(job: Job, task: Task, attempt: int) -> str:
 
 
 def named_attempt(job_name: str, pod_name: str) -> tuple[str, int] | tuple[None, None]:
-    """The id of the task, and the attempt at it, that a pod of this name is in this job; None if it has no such
+    """The id of the task, and the attempt at it, that a pod of this name is in this job. None if it has no such
     name."""
     before, _, attempt = pod_name.rpartition("-")
     prefix = job_name + "-"

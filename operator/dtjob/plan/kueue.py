@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Workloads of one job, and where Kueue lets the pods of an admitted job run, by role.
 
-Where they run follows from the labels and tolerations of its flavours (which kind of nodes the quota is for), and from
-what admission checks add, such as the nodes that were just made for this job. It is written into the job's status when
-the job is admitted, and every pod until its next admission has it.
+The flavours' labels and tolerations say where pods run (the kind of nodes that the quota is for). Admission checks may
+add more, such as new nodes for this job. The result is written into the job's status when the job is admitted. Every
+pod until its next admission has it.
 """
 
 import re
@@ -149,8 +149,8 @@ def _template_selector(job: Job, role: str) -> dict[str, str]:
 class Slices:
     """The Workloads of one job: the current one, and the one that is to replace it when the job asks for more workers.
 
-    Kueue calls them slices of an elastic workload (v0.19, pkg/workloadslicing): when it admits the second, it finishes
-    the first in the same step, so that the job's pods have quota at every moment.
+    Kueue calls them slices of an elastic workload (v0.19, pkg/workloadslicing). When it admits the second, it finishes
+    the first in the same step. So the job's pods have quota at every moment.
     """
 
     current: Workload | None

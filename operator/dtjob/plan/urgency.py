@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Urgency: which changes of a status may be written a little later, and when pods are made before the first status.
 
-Pods of a job start one after another, and end so. Were each of them written, a job of four pods would be written twice
-as often as anything happens to it; a count that is a second old misleads nobody. And what a new job waits for are its
-pods: nothing has happened yet that a status would have to remember.
+Pods of a job start one after another, and end so. If each of them were written, a job of four pods would be written
+twice as often as anything happens to it. A count that is a second old misleads nobody. A new job waits for its pods.
+Nothing has happened yet that a status would have to remember.
 """
 
 from dtjob.api.job import Job
@@ -14,19 +14,19 @@ from dtjob.plan.actions import Create, Plan
 from dtjob.plan.seen.children import Children
 
 MOST_BEFORE_A_WORD = 8
-"""Objects that a new job is given before its first status: three shared ones and the pods of a small job, in three or
-four rounds of calls."""
+"""Objects that a new job is given before its first status. These are three shared ones and the pods of a small job, in
+three or four rounds of calls."""
 _FIRST_WORDS = "observedGeneration phase reason message conditions ready startTime active workers"
 _FIRST_COUNTS = "replicaStatuses restarts internal"
 SAID_AGAIN = frozenset(f"{_FIRST_WORDS} {_FIRST_COUNTS}".split())
-"""What of a first status the next plan says as well, from the spec and the pods: it began with the first of these. Not
-so how many workers an elastic job began with, or with which default image."""
+"""Fields of a first status that the next plan can compute again from the spec and the pods. The default image is not
+one of them. `begins` leaves out elastic jobs, whose first size cannot be computed again."""
 
 
 def begins(job: Job, children: Children, decided: Plan) -> bool:
-    """Whether nothing of the job is there yet, its status (as stored) included, and all that is to be done is to make a
-    few objects, with nothing to be remembered. An operator that dies before it has written a status finds them, and
-    goes on as if it were the first to look."""
+    """Whether the job is new and needs only a few objects. Then nothing has to be remembered before they are made. If
+    the operator dies before it has written a status, the next one finds them. It goes on as if it were the first to
+    look."""
     new = not (job.status.get("phase") or children.objects or children.problems or decided.events)
     if not new or decided.status is None or not decided.status.keys() <= SAID_AGAIN or job.spec.elastic_policy:
         return False
@@ -40,9 +40,9 @@ def only_counts(status: Status, written: Status, slow_start: str = "") -> bool:
     """Whether the two differ only in how many tasks are made, up or done. Of a first status: whether it only says that
     pods are waited for, or that one is slow to start (`slow_start`: in these words).
 
-    All of that can be read from the pods again: an operator that begins anew before it is written finds the same. Not
-    so who has done its part: a pod that has ended may go at any moment, and without a word about it would be made
-    again, training with it."""
+    All of that can be read from the pods again: an operator that begins anew before it is written finds the same. A
+    finished task is an exception. Its pod may be deleted at any moment. Only the status then shows that it has
+    finished. Without that, it would be made again, and training with it."""
     done = (id_ for id_, attempt in status.internal.finished.items() if written.internal.finished.get(id_) != attempt)
     if any(not status.ended or id_.startswith(Role.EVALUATOR.value) for id_ in done):  # it would need another pod
         return False

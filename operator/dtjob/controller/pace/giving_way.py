@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Giving way: how many calls of a large job are under way while small jobs make theirs.
 
-Calls in turn (`slots.py`) do not help a small job where a large one's calls keep the whole API server busy: each of its
-few then takes ten times as long as on a quiet one, and so do everybody else's. So while small jobs make calls, large
-ones take what the API server has to spare, told by how long its answers take beside the quickest of late, as TCP Vegas
-tells a network's queues. An API server with cores to spare is asked as much as ever; a large job alone has no share.
+If a large job's calls keep the whole API server busy, calls in turn (`slots.py`) do not help a small job. Each of its
+few calls then takes ten times as long as on a quiet one, and so do all others. So while small jobs make calls, large
+ones use only what the API server has to spare. Its answers are compared with the quickest recent ones, as TCP Vegas
+measures a network's queues. An API server with cores to spare is asked as much as ever. A large job alone is not
+limited.
 """
 
 import math
@@ -15,8 +16,8 @@ LATELY_SECONDS = 1.0
 GROUP = 10
 """Calls of a kind of which the mean is taken: a single one may take thrice as long as another for no reason."""
 SLOWED, QUICK = 3.0, 2.0
-"""How many times as long as the quickest of late answers may take before a large job makes fewer calls, and how long
-they are yet where it makes more. Less may be by chance."""
+"""Answers are compared with the quickest recent ones. If they take more than SLOWED times as long, a large job makes
+fewer calls. Below QUICK times, it makes more. Smaller differences may be chance."""
 FEWER, MORE = 0.6, 1.5
 """By what its share is multiplied then, after each group of calls."""
 FIRST_SHARE = 1.0

@@ -37,8 +37,8 @@ class Holds:
         return self._holds.get(what, FREE)
 
     def hold(self, what: str, now: float, *, blocker: str = "", stands: bool = False) -> None:
-        """Note that it cannot be done: the object `blocker` has the name and will be gone some time, or the cluster
-        refuses it, which only a user or an administrator can correct."""
+        """Note that it cannot be done. If `blocker` is set, that object has the name and will be gone some time.
+        Otherwise the cluster refuses it, which only a user or an administrator can correct."""
         tries = self.of(what).tries + 1
         wait = IN_THE_WAY.after(tries) if blocker else IN_THE_WAY.longest
         self._holds[what] = Hold(now + wait, tries, blocker, stands)

@@ -6,8 +6,8 @@ from datetime import timedelta
 SHORTEST_GATHER_SECONDS = 0.1
 LONGEST_GATHER_SECONDS = 0.5
 GATHER_SECONDS_A_CHILD = 0.001
-"""After a look at a job of up to 100 pods their events are gathered for 0.1 s, of 500 and more for half a second. The
-pods of a small job are scheduled, and run, within such a time: one look and one status write tell of all of them."""
+"""After a look at a job, events of its pods are gathered: 0.1 s for up to 100 pods, 0.5 s from 500 on. The pods of a
+small job are scheduled, and run, within such a time: one look and one status write tell of all of them."""
 
 SETTLE_SECONDS = 0.1
 """An event that is not urgent is looked at so long after it came: those that come with it belong to it. All tasks of a

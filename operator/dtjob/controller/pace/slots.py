@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls under way at once, over all jobs and of each: the jobs that wait are served in turn.
 
-Were calls served as they come, a small job would wait behind every call of a big one's thousand pods, and again at each
-of its own. Its turn alone would not help: what is under way queues in the API server, so that one job has but a few
-calls there, as many as keep an API server busy, and fewer while small jobs make theirs (`giving_way.py`).
+If calls were served as they come, a small job would wait behind every call of a big one's thousand pods. It would wait
+again at each of its own. Turns alone do not help, because calls under way queue in the API server. So one job has only
+a few calls there, as many as keep an API server busy. While small jobs make theirs, it has fewer (`giving_way.py`).
 """
 
 import asyncio
@@ -102,8 +102,8 @@ class Slots:
         return min(max(self._way.share(_now()), of_small / 2), self._of_a_job)
 
     def _look_again(self) -> None:
-        """Serve who may have more later on though nobody gives a slot back until then, as where the one call that a
-        large job had left hangs: small jobs may have made their last one."""
+        """Serve the waiting jobs again later, even if nobody gives a slot back: a large job's only call may hang. If
+        small jobs have made their last call by then, the large job may make more."""
         if not self._looks_again:
             self._looks_again = True
             asyncio.get_running_loop().call_later(LATELY_SECONDS / 2, self._looked_again)

@@ -11,12 +11,12 @@ LONGEST_SECONDS, LONGEST_FIRST_SECONDS = 5.0, 10.0
 """While there is much to do: what other jobs wait for comes first. The second for the first status of a job whose pods
 are there: by then most of them run, and it says so at once."""
 FIRST_SECONDS_A_JOB, MOST_FIRST_SECONDS = 0.1, 30.0
-"""Where many jobs wait for their first status, their pods take longer to run, however little the operator has to do at
-that moment: so long for each of them, and no longer than that. Said sooner, each would be written twice, and all would
-run later. On two cores 500 jobs took 0.06 to 0.08 s each."""
+"""How long a first status waits for each job that has none yet, and at most. The pods of many new jobs take longer to
+run, even if the operator has little to do. If their statuses were written sooner, each would be written twice, and all
+jobs would run later. On two cores 500 jobs took 0.06 to 0.08 s each."""
 MUCH = 3
-"""Jobs that are due or looked at, or wait for their first status: a thousand that run well seldom have more than one of
-these at a time."""
+"""Jobs that are due or looked at, or wait for their first status. Of a thousand jobs that run well, this is seldom more
+than one at a time."""
 
 
 class StatusDelay:
@@ -27,12 +27,12 @@ class StatusDelay:
         self._longest = longest
         self._since: dict[JobKey, float] = {}
         self._first: dict[JobKey, int] = {}
-        """Jobs that wait for their first status, and how many did at most while each of them has: who came last into a
-        crowd is not served sooner because the others were."""
+        """Jobs that wait for their first status, each with the most that have waited together with it. So the last job
+        of a crowd is not served sooner because the others were."""
 
     def wait(self, key: JobKey, now: float, jobs: int, first: bool = False) -> float:
-        """How many seconds until the status of this job is looked at again, 0 where it is to be written now; `jobs`:
-        how many are due or looked at, `first`: whether it has none yet, for which its user looks."""
+        """How many seconds until the status of this job is looked at again, 0 if it is to be written now. `jobs`: how
+        many are due or looked at. `first`: whether it has none yet, for which its user looks."""
         beside = self._beside(key, first)
         waited, much = now - self._since.setdefault(key, now), jobs > MUCH
         left = min(_most(first, much, beside), self._longest) - waited

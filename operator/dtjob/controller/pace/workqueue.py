@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Work queue: which job is due, with the semantics of client-go's util/workqueue.
 
-A key is in the queue at most once, and is never given to two workers at a time: a key that is added while a worker
-has it is queued again when the worker is done. Without the second rule every pod would be created several times.
+A key is in the queue at most once, and is never given to two workers at a time. If two workers had it, every pod would
+be created several times. A key that is added while a worker has it is queued again when the worker is done.
 
 Unlike there, some keys go before others: a job that trains and has lost a pod need not wait for hundreds of new ones.
 """
@@ -83,8 +83,8 @@ class WorkQueue(Generic[Key]):
         self.add_after(key, max(wait, settle))
 
     def retry(self, key: Key, at_least: float = 0.0) -> float:
-        """Make a key that failed due again, later each time, and in `at_least` seconds at the earliest, but no later
-        than the longest wait; returns the seconds until then."""
+        """Make a key that failed due again, later each time: in `at_least` seconds at the earliest, and after the
+        longest wait at the latest. Returns the seconds until then."""
         self._failures[key] = self.failures(key) + 1
         seconds = min(max(RETRY.after(self._failures[key]), at_least), RETRY.longest)
         self.add_after(key, seconds)

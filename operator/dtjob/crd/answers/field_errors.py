@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is wrong with single fields of a manifest, each as one sentence with the field's dotted path; and entries of a
-list that have the keys, by which server-side apply merges them, of an entry before them."""
+"""What is wrong with single fields of a manifest, each as one sentence with the field's dotted path. Also: entries of a
+list with the keys of an earlier entry, by which server-side apply merges them."""
 
 import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -194,8 +194,8 @@ _TYPES: Mapping[str, tuple[type | tuple[type, ...], str]] = {
 
 
 def repeated_entries(value: Any, schema: Schema, path: str) -> Iterator[Problem]:
-    """Entries that have the keys of one before them, or are the same as one in a set, anywhere in a value whose fields
-    are right each by itself."""
+    """Entries that have the keys of an earlier one, or equal an earlier one of a set. They may be anywhere in a value
+    whose fields are each right by themselves."""
     if isinstance(value, dict):
         for name, item in value.items():
             yield from repeated_entries(item, _part(schema, name), f"{path}.{name}")

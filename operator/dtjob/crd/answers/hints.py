@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Words of other APIs in a dtjob manifest, and what to write for them: TFJob's, PyTorchJob's, TrainJob's, Job's,
-JobSet's and RayJob's, and those that dtjob had before v1beta1.
+"""Words of other APIs in a dtjob manifest, and what to write for them. They are those of TFJob, PyTorchJob, TrainJob,
+Job, JobSet and RayJob, and those that dtjob had before v1beta1.
 
 An API server says of each that the field is unknown. `dtjob validate` and `dtjob run` say this too.
 """
@@ -130,8 +130,8 @@ def instead(path: str) -> str | None:
 
 
 def answers(path: str, value: Any) -> Iterator[tuple[str, str]]:
-    """What to write for the unknown field at this path, whose value is `value`: of each field in it that we know, else
-    of itself; none where it is nobody's word."""
+    """What to write for the unknown field at this path, whose value is `value`. The answers are about the known fields
+    in it, else about itself. There is none if no API that we know has the field."""
     inside = []
     if isinstance(value, Mapping):
         inside = [answer for name, item in value.items() for answer in answers(f"{path}.{name}", item)]

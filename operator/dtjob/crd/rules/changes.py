@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rules on a change of a job: which fields of its spec stay as they are while it exists.
 
-Of `spec.replicaSpecs` a part may change: the number of elastic workers at any time; and while a job is suspended where
-its pods go and what they get, as for a Job. A suspended job has no pods, and all are made anew when it goes on; so its
-scheduling may be decided late, as Kueue does. How many pods other roles have and what runs in them stays, suspended or
-not.
+A part of `spec.replicaSpecs` may change. The number of elastic workers may change at any time. While a job is
+suspended, where its pods go and what they get may change, as for a Job. A suspended job has no pods, and all are made
+anew when it goes on. So its scheduling may be decided late, as Kueue does. How many pods other roles have and what runs
+in them stays, suspended or not.
 """
 
 from collections.abc import Iterable, Iterator
@@ -39,8 +39,8 @@ def _unchanging() -> Iterator[Rule]:
 
 
 def _unchanging_roles(message: str) -> Iterator[Rule]:
-    """What stays at all times, for each role, and the whole where the job is not suspended: that rule stands at the
-    root, as only there the status is seen."""
+    """What stays at all times, for each role; and the whole, if the job is not suspended. The last rule is at the root,
+    because only there the status is seen."""
     same_roles = " && ".join(f"has(self.{role.value}) == has(oldSelf.{role.value})" for role in Role)
     yield Rule(f"spec.{_ROLES}", same_roles, message, reason=Reason.FORBIDDEN)
     for role in Role:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Leader election: of several operators, one works. `lease.py` decides. This file has the calls, the clock and the end.
 
-Why not `kubernetes.aio.leaderelection` (37.0): a refused connection is no ApiException and escapes its renew loop,
-which leaves its work running without a lease; a call that hangs outlasts its renew deadline, for that is looked at
-between calls only; it reads the wall clock, so that setting the clock makes two leaders; it counts from the answer
-instead of from the question; it writes local time as UTC; and it never releases.
+Why not `kubernetes.aio.leaderelection` (37.0)? A refused connection is no ApiException and escapes its renew loop,
+which leaves its work running without a lease. A call that hangs outlasts its renew deadline, which is checked between
+calls only. It reads the wall clock, so setting the clock makes two leaders. It counts from the answer instead of from
+the request. It writes local time as UTC. It never releases the lease.
 """
 
 import asyncio

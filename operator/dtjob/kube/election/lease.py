@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lease: what one candidate concludes from a coordination.k8s.io Lease. It does no I/O, and each time is an argument.
 
-As in client-go, nobody compares two machines' clocks. A standby takes a lease over only after having seen it unchanged
-for its whole duration on its own clock; the leader stops after two thirds of that, counted from the moment that it
+As in client-go, nobody compares two machines' clocks. A standby takes a lease over only after it has seen it unchanged
+for its whole duration, on its own clock. The leader stops after two thirds of that. It counts from the moment that it
 *sent* its last successful write. So there are never two leaders while no clock runs 1.5 times as fast as another,
 however far apart they are set.
 """

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Small HTTP endpoints of the operator's process, each on an address of its own: `/healthz` and `/metrics`.
 
-`/healthz` says whether the process gets on with what it must do again and again: the event loop turns, and each of
+`/healthz` says whether the process gets on with what it must do again and again. The event loop turns, and each of
 these things was *attempted* in time. An API server that is away is no reason to be restarted, and a standby that only
 watches the lease is alive.
 """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The operator's metrics, as Prometheus reads them at `/metrics`.
 
-What happens is counted when it happens (`Observer`); what is, such as jobs by phase, is read from the store when
-somebody asks, so nothing is left of a job that went.
+What happens is counted when it happens (`Observer`). The current state, such as jobs by phase, is read from the store
+when somebody asks. So nothing is left of a job that is gone.
 """
 
 import platform

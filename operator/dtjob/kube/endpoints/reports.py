@@ -2,8 +2,8 @@
 """Reports: reads `/status` of the supervisors of running jobs. Silent ones do not delay the others.
 
 A chief that accepts a connection and never answers costs a request for seconds. So no namespace has more than a share
-of the requests under way, those that did not answer the last request have a share of their own, and a supervisor that
-stays silent is asked ever less often.
+of the requests under way. Those that did not answer the last request have a share of their own. A supervisor that stays
+silent is asked ever less often.
 """
 
 import asyncio

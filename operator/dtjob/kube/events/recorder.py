@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recorder: writes Events to the API server. New ones are created, and repetitions patch the earlier one.
 
-Nobody waits until an event is recorded. An event is a call like any other. Were it waited for, the pods of a new job
-would come a call later, of many new jobs each as much later as their events take the API server.
+Nobody waits until an event is recorded. An event is a call like any other. If it were waited for, the pods of a new job
+would come a call later. With many new jobs, each job's pods would come later by the time that all these events take.
 """
 
 import asyncio

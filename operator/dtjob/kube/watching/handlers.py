@@ -4,9 +4,9 @@
 All other kinds have `informer.py`: kopf gives each event a task, a queue and a look for what has changed. That is
 little for a job's events, and most of what the events of thousands of pods would cost.
 
-Only `on.event`: change handlers, timers, daemons and finalizers would cost 3 to 7 more PATCHes a job, bloat
-annotations, and block deletion while the operator is away. No `on.probe`: kopf answers probes only while it runs, and
-an operator that stands by does not run it (`endpoint.py`).
+Only `on.event` is used. Change handlers, timers, daemons and finalizers would cost 3 to 7 more PATCHes a job and bloat
+annotations. They would block deletion while the operator is away. `on.probe` is not used: kopf answers probes only
+while it runs, and an operator that stands by does not run it (`endpoint.py`).
 """
 
 import dataclasses
@@ -28,8 +28,8 @@ IDLE_SECONDS = 0.01
 """How long kopf keeps the worker of a job: it has no state for us."""
 
 ERROR_BACKOFFS = (1, 1, 2, 3, 5, 5, 5, 5)
-"""Seconds between the tries of a call of kopf's that was answered with 403, 429 or 5xx, or not at all. kopf's own go up
-to 21 s, so long after the API server is back."""
+"""Seconds between the tries of a call of kopf's that was answered with 403, 429 or 5xx, or not at all. By default kopf
+waits up to 21 s, also after the API server is back."""
 
 LIST_CHUNK = 100
 """Jobs that kopf lists in one call."""

@@ -4,7 +4,7 @@
 kopf watches a set of namespaces that is fixed when it starts, and ends as a whole if one watch is refused. So it is
 started again whenever other namespaces are to be watched, and whenever it ended: its first LIST finds what was missed.
 
-`kopf.spawn_tasks` is the first half of `kopf.operator`. The other half cannot be stopped beside other work: at its end
+`kopf.spawn_tasks` is the first half of `kopf.operator`. The other half cannot be stopped beside other work. At its end
 it cancels every task of the process that is younger than itself, whoever made it.
 """
 
@@ -32,13 +32,13 @@ LASTED_SECONDS = 300.0
 """Watches that lasted this long and then failed are begun again after the shortest wait."""
 
 LONGEST_END_SECONDS = 10.0
-"""Watches need two seconds at most to let go of what they are at."""
+"""How long to wait until cancelled watches have ended. They need two seconds at most."""
 
 HEARD_WITHIN = timedelta(seconds=30)
 """Watches tell of a new job within this."""
 
 Spawn = Callable[[list[str]], Awaitable[Collection[asyncio.Task[None]]]]
-"""Begins to watch these namespaces, none standing for the whole cluster; gives the tasks that do it until cancelled."""
+"""Begins to watch these namespaces; an empty list means the whole cluster. Returns tasks that watch until cancelled."""
 
 
 def kopf_watches(registry: kopf.OperatorRegistry, take_signals: Callable[[], None]) -> Spawn:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which of the named namespaces are watched: those that the API server lets us list.
 
-A namespace that is deleted takes the operator's role in it along. Its watches are stopped as soon as a resync finds
-that, and begun again when it answers.
+If a namespace is deleted, the operator's role in it is deleted too. Its watches stop as soon as a resync finds that.
+They begin again when it answers.
 """
 
 import asyncio
@@ -22,7 +22,8 @@ logger = logging.getLogger(__name__)
 
 
 class Watched:
-    """The namespaces, none standing for the whole cluster. `changed` is set whenever others are to be watched."""
+    """The named namespaces. If none is named, the whole cluster is watched. `changed` is set whenever other ones are to
+    be watched."""
 
     def __init__(self, namespaces: Sequence[str]) -> None:
         self._all = tuple(namespaces)

@@ -33,8 +33,8 @@ class PodGroups:
         self._listed = {kind: asyncio.Event() for kind in gangs.VERSIONS}
 
     async def resync(self) -> None:
-        """List those of the providers in use. What the cluster does not serve, does not let us list, or does not answer
-        for now, is left as it is: a job that needs it is told, and all others go on."""
+        """List those of the providers in use. A kind stays as it is if the cluster does not serve it, does not let us
+        list it, or does not answer. A job that needs it is told, and all others go on."""
         for kind in kinds_in_use(self._store, self._defaults):
             try:
                 refused = await self._informers[kind].resync()

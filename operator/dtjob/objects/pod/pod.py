@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A task's pod: what dtjob sets, over the user's template, over dtjob's defaults.
 
-Three kinds of fields meet here: ours (the CRD refuses them in a template), defaults where the user wins (grace period,
-token mount, tolerations of a lost node), and merged ones (security contexts, env, volumes, ports, labels).
+Three kinds of fields meet here. The CRD refuses ours in a template. A template replaces defaults (grace period, token
+mount, tolerations of a lost node). Others are merged (security contexts, env, volumes, ports, labels).
 """
 
 from typing import Any

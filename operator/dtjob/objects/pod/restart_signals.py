@@ -22,8 +22,8 @@ REASONS = ("Error", "OOMKilled")
 
 def restart_signals(job: Job, task: Task) -> tuple[Signal, ...]:
     """The signals over which the training process of `task` is started again in its container, once it has done new
-    steps: those that no rule of the job's is about. None if maxRestartsWithoutProgress or maxRestarts is 0, and of
-    tasks that train no steps."""
+    steps. No rule of the job's is about them. None if maxRestartsWithoutProgress or maxRestarts is 0, and of tasks that
+    train no steps."""
     serves = job.spec.strategy is Strategy.PARAMETER_SERVER and task.role is not Role.CHIEF
     if (
         job.spec.program is None

@@ -2,8 +2,8 @@
 """Security contexts: what the restricted Pod Security profile asks for, under what a template says, key by key.
 
 A template that sets one key (fsGroup, say) keeps our values of all others. A key that it sets to null is left to the
-cluster, as some choose the users of pods themselves. What the template asks for in so many words (root, privileged)
-takes those of our values away that would contradict it, since such a pod is refused or never starts.
+cluster, as some choose the users of pods themselves. If the template explicitly asks for something (root, privileged),
+those of our values that contradict it are left out. A pod with both is refused or never starts.
 """
 
 from collections.abc import Mapping

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reachability: a condition says that the chief task runs and its status cannot be read for some time.
 
-Without it a user sees a job that runs and no step, no checkpoint, and no word about why: a NetworkPolicy or a service
-mesh stands between the operator and the pod. Nothing follows from it for the training itself.
+Without it a user sees a job that runs, but no step, no checkpoint and no reason. The cause can be a NetworkPolicy or a
+service mesh between the operator and the pod. Nothing follows from it for the training itself.
 
 Tasks that run may not reach each other either, so that training does not begin. The chief's supervisor names the tasks
 that its group waits for and has not heard for 30 s (docs/contract.md: `unreached`). It cannot know whether their pods

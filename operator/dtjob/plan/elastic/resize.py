@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Resize: a group ends, and one with another number of workers continues at its last checkpoint.
 
-A cluster spec cannot change in a container that runs, so all that train are made anew: told to end, which saves as a
-suspension does, and made when all have ended. Both halves are written ahead. Nothing is counted or charged for it.
+A cluster spec cannot change in a container that runs, so all that train are made anew. They are told to end, which
+saves as a suspension does. They are made when all have ended. Both halves are written ahead. Nothing is counted or
+charged for it.
 """
 
 from datetime import datetime
@@ -92,8 +93,8 @@ def _begin_group(draft: Draft, replicas: int, adjusted: datetime | None) -> None
 
 
 def go_on_as_desired(draft: Draft) -> None:
-    """Give a job that goes on after a suspension as many workers as its spec says and its queue has admitted, whatever
-    there was room for before."""
+    """Give a job that goes on after a suspension as many workers as its spec says and its queue has admitted. What
+    there was room for before does not matter."""
     workers = changing(draft.situation.group_job, draft.status.workers)
     if workers is not None and (workers.replicas != goal(draft.situation, workers) or workers.resizing is not None):
         _begin_group(draft, goal(draft.situation, workers), None)
@@ -112,8 +113,8 @@ def look_for_room(situation: Situation) -> list[Delete | Create]:
 
 
 def _placeholder(situation: Situation, index: int) -> Manifest:
-    """The placeholder of a worker, for that one's scheduler and on the nodes that its queue has quota of; in no gang,
-    as it comes alone."""
+    """The placeholder of a worker. It uses the worker's scheduler, on the nodes that the queue has quota of. It is in
+    no gang, because it comes alone."""
     job, pod_set = pod_set_of(situation, Role.WORKER)
     made = placeholder(job, index, situation.defaults)
     return placed(gangs.joined(made, job, situation.defaults, alone=True), pod_set)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Room: when the number of workers that train together changes, and to what.
 
-A lower `count` is followed at once; a higher one, and one that there was no room for, when placeholders have found
-room: so training never stops for workers that do not come. `resize.py` carries a change out.
+A lower number is followed at once. A higher one, or one that there was no room for, is followed when placeholders have
+found room. So training never stops for workers that do not come. `resize.py` carries a change out.
 """
 
 from dataclasses import dataclass
@@ -31,8 +31,9 @@ from dtjob.plan.seen.situation import Situation, changing
 
 AS_DESIRED, SCALED, UNSCHEDULABLE, NO_ROOM, ROOM = "AsDesired", "Scaled", "Unschedulable", "NoRoom", "Room"
 FINISHING = "Finishing"
-"""Reasons of `status.workers` and of a change: as many as wanted; the spec says so; too few have a node; more are
-wanted than there is room for; there is room again; training is about to end, so that the number stays as it is."""
+"""Reasons of `status.workers` and of a change. AsDesired: as many as wanted. Scaled: the spec says so. Unschedulable:
+too few have a node. NoRoom: more are wanted than there is room for. Room: there is room again. Finishing: training is
+about to end, so the number stays as it is."""
 _QUOTA = "exceeded quota"
 """As the API server's admission says it."""
 COUNT = "spec.replicaSpecs.worker.replicas"
@@ -88,8 +89,8 @@ def note_room(draft: Draft) -> None:
 
 
 def at_rest(job: Job, status: Status) -> Status:
-    """The status about to be written: of a suspended or ended job, which is to have no pods, no number of workers
-    changes, and nothing waits for room."""
+    """The status about to be written. A suspended or ended job is to have no pods, so its number of workers does not
+    change and nothing waits for room."""
     workers = changing(job, status.workers)
     if workers is None or status.phase not in (Phase.SUSPENDED, *ENDED):
         return status
@@ -99,8 +100,9 @@ def at_rest(job: Job, status: Status) -> Status:
 
 
 def placeholders_wanted(situation: Situation) -> range:
-    """The indexes of the workers that placeholders are to find room for: none while anything of the group is not up,
-    it ends for another, the time since the last change for want of room is not over, or none would be made anyway."""
+    """The indexes of the workers that placeholders are to find room for. There are none while a task of the group is
+    not up, or the group ends for another. There are none before `grows_from`, or if the job is suspended, has ended or
+    is about to end."""
     workers = changing(situation.group_job, situation.status.workers)
     if workers is None or not _short(situation, workers) or not all(view.up for view in situation.training):
         return range(0)

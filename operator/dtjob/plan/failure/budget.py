@@ -155,9 +155,9 @@ def counts(incident: Incident) -> bool:
 
 
 def belongs(incident: Incident, task_id: str, attempt: int, now: datetime) -> bool:
-    """Whether a failure of this attempt, observed at `now`, belongs to the incident: the incident has not ended, and
-    the pod was there when it began. A later attempt begins an incident of its own: else a pod that fails at each start
-    would be free."""
+    """Whether a failure of this attempt, observed at `now`, belongs to the incident. It does if the incident has not
+    ended, and the pod was there when it began. A later attempt begins an incident of its own: else a pod that fails at
+    each start would be free."""
     # No pod's time is asked: that is the API server's clock, and ours may differ.
     return attempt <= incident.attempts.of(task_id) and not is_over(incident, now)
 

@@ -12,7 +12,7 @@ from dtjob.plan.record.status import count_restart
 CRASHED = "Crashed"
 """The reason of the event."""
 MOST_AT_ONCE = 100
-"""What is counted of one look: a chief may say what it likes, and the operator's metrics are all its users'."""
+"""The most crashes that one look counts. A chief may report any number, and all users share the operator's metrics."""
 
 
 def note_crashes(draft: Draft) -> None:

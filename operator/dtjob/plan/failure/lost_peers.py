@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lost peers: tasks that fail only because another task was taken from them, and causes that show late.
 
-Under our supervisor the loss of a peer never ends a container, save after several restarts in vain; an image of the
+Under our supervisor the loss of a peer never ends a container, except after several restarts in vain. An image of the
 user's own ends with whatever code its program has for it.
 """
 
@@ -37,14 +37,14 @@ from dtjob.plan.seen.pod_facts import facts_of
 from dtjob.plan.seen.situation import Situation
 
 NOTICED_AFTER = timedelta(seconds=60)
-"""A lost node is noticed so long after its pods' peers have failed at the latest: Kubernetes takes a node for lost that
-is silent for 50 s, and TensorFlow's peers fail 9 s after a task fell silent."""
+"""A lost node is noticed at most so long after its pods' peers have failed. Kubernetes takes a node for lost that is
+silent for 50 s. TensorFlow's peers fail 9 s after a task fell silent."""
 
 POD_FAILS_AFTER = timedelta(seconds=10)
 """A kubelet that ends a pod tells of its containers' ends first, and then what it did and that the pod has failed."""
 
 CLOCKS_AGREE = timedelta(seconds=10)
-"""A failure shows so soon after it at the latest, or its node's clock is not right, or no operator looked."""
+"""A failure shows within this time after it. Otherwise its node's clock is not right, or no operator looked."""
 
 NODE_GONE = ("DeletionByTaintManager", "DeletionByPodGC")
 """Reasons of DisruptionTarget that come long after the pod was lost, from controllers that watch nodes."""
@@ -76,23 +76,22 @@ def first_cause(situation: Situation, failure: Failure) -> Failure:
 
 
 def repeated_errors(situation: Situation, incident: Incident, first: Failure) -> Errors | None:
-    """The errors in a row that the incident, which begins now over `first`, is the last of. None if no peer can be the
-    cause.
+    """The repeated errors that end with the incident, which begins now over `first`. None if no peer can be the cause.
 
     Until Kubernetes notices that a node is lost, the scheduler gives it the replacement of the pod that was lost with
     it. The group then fails again, because the replacement has no address.
     """
     if first.cause is not Cause.ERROR or not _suspects(situation, first.task.id, first.exit_code):
         return None
-    row = situation.status.internal.incident.errors if situation.status.internal.incident else None
-    if row is None or incident.started_at - row.began > NOTICED_AFTER:
+    errors = situation.status.internal.incident.errors if situation.status.internal.incident else None
+    if errors is None or incident.started_at - errors.began > NOTICED_AFTER:
         return Errors(began=incident.started_at, count=1, attempts=situation.status.internal.attempts)
-    return row.but(count=row.count + 1)
+    return errors.but(count=errors.count + 1)
 
 
 def explain(situation: Situation) -> Restart | None:
-    """The cause of the latest incident, if it shows only now: at the pod that failed first, or at a peer whose loss the
-    error followed from. Most of these pods were replaced since. Rules have been applied to it."""
+    """The cause of the latest incident, if it shows only now. It shows at the pod that failed first, or at a peer whose
+    loss led to the error. Most of these pods were replaced since. Rules have been applied to it."""
     incident, first = situation.status.internal.incident, situation.status.first_failure
     if incident is None or incident.cause not in EXPLAINED:
         return None
@@ -115,13 +114,13 @@ def explain(situation: Situation) -> Restart | None:
         else:
             found = _shown_late(view.task, pod, silent, incident.started_at, now)
         if found is not None:
-            # A pod that was made during the row has nothing to do with the errors before it.
-            row = incident.errors.count - later if incident.errors and found.cause is Cause.DISRUPTION else 1
+            # A pod that was made during the repeated errors has nothing to do with those before it.
+            errors = incident.errors.count - later if incident.errors and found.cause is Cause.DISRUPTION else 1
             found = ruled(situation, found)
-            # What happened while the job was suspended is held against nobody; when it did, nobody can tell apart.
+            # A loss during a suspension is not counted. Nobody can tell whether this one happened then.
             if found.action is not RuleAction.RESTART_AND_IGNORE_MAX_RESTARTS and suspended:
                 continue
-            return Restart((), with_another_failure(incident, found, max(row, 1)), found, was, max(row, 1))
+            return Restart((), with_another_failure(incident, found, max(errors, 1)), found, was, max(errors, 1))
     return None
 
 
@@ -170,9 +169,9 @@ def _until(situation: Situation, failure: Failure, wait: timedelta) -> datetime 
 def _suspects_of(situation: Situation, incident: Incident, first: FirstFailure | None) -> list[TaskView]:
     """The tasks whose loss would explain the incident.
 
-    `first` may already be a later failure, of the task's next attempt, over which the job is about to fail. Then errors
-    in a row say that there are such tasks. After a stall, each replaced task is one: the node of a silent task may be
-    lost.
+    `first` may already be a later failure, of the task's next attempt, over which the job is about to fail. Then
+    repeated errors say that there are such tasks. After a stall, each replaced task is one: the node of a silent task
+    may be lost.
     """
     task, began = first.task if first else "", incident.attempts
     if incident.cause == Cause.STALLED:

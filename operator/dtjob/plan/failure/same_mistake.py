@@ -4,12 +4,12 @@
 An error of the trainer's own that only another program corrects ends the job at once, whenever it comes: its supervisor
 says so (`ProgramEnd.permanent`). Examples are an argument of `fit` or a call that is refused after training.
 
-What a pod's failure has to do with steps is its supervisor's word (`ProgramEnd`): of an image of the user's own nobody
-knows. Of a job that has ever done a step, none of this is held against the program: what it restores, or reads, may be
-away for a while. Nor are disruptions, lost peers, kills from outside, and errors of connections or of storage that is
-away. All tasks run one program, so it may be another task that fails the second time. A suspension between the two
-makes the second a first: memory, volumes and nodes may have been changed meanwhile. A first step that was made while no
-operator looked, in a pod that is gone by now, shows in the checkpoint that later pods go on from, and else not at all.
+A pod's supervisor says whether it failed before its first step (`ProgramEnd`). Of an image of the user's own nobody
+knows. If the job has ever done a step, none of this counts against the program. What it restores or reads may be away
+for a while. Disruptions, lost peers, kills from outside, and errors of connections or of storage that is away do not
+count either. All tasks run one program, so it may be another task that fails the second time. A suspension between the
+two makes the second a first: memory, volumes and nodes may have been changed meanwhile. A first step may be made while
+no operator looks, in a pod that is gone by now. Only the checkpoint that later pods go on from shows it.
 """
 
 import signal
@@ -38,8 +38,8 @@ OF_ITS_OWN = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, sign
 """Signals that a process brings upon itself. The others come from outside."""
 
 ABORTED = signal.SIGABRT
-"""TensorFlow may end itself with this signal if it loses a peer. So in a job of several tasks it counts only with a
-last line of the log that is the same both times and says nothing of peers."""
+"""TensorFlow may end itself with this signal if it loses a peer. So in a job of several tasks the last log line must be
+the same both times, and say nothing of peers."""
 
 
 def failed_for_good(situation: Situation, failed: Iterable[Failure]) -> GiveUp | Wait | None:
@@ -56,8 +56,8 @@ def failed_for_good(situation: Situation, failed: Iterable[Failure]) -> GiveUp |
 
 
 def program_failed(situation: Situation, first: Failure) -> GiveUp | None:
-    """The end of a job over the failure `first`, if the incident before was an equal failure and both came before the
-    job's first step; else None.
+    """The end of a job over the failure `first`; else None. The incident before must be an equal failure, and both must
+    come before the job's first step.
 
     The user's own rules come first: the caller has asked them.
     """

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stalled tasks whose supervisors are silent: they cannot end their containers, and their group waits for them.
 
-That training stands still is always the word of a supervisor that was heard: of one that waits for another in the
-rendezvous, or has ended its own container over it. That a status cannot be read is no stall. Of the chief's silence
-others tell, while its own word cannot be had.
+Only a supervisor that was heard can say that training stands still. It waits for another in the rendezvous, or has
+ended its own container over the stall. A status that cannot be read is no stall. If the chief's status cannot be read,
+others tell that it is silent.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,8 +21,8 @@ from dtjob.plan.seen.children import Children, PodState, TaskView
 from dtjob.plan.seen.situation import Situation
 
 ENOUGH_TELLERS, MOST_REPORTERS = 3, 12
-"""Whose status is read while the chief's cannot be: until so many can be, as a new one has never heard the chief; and
-at most."""
+"""If the chief's status cannot be read, others are read: until ENOUGH_TELLERS of them can be, and MOST_REPORTERS at
+most. A new task has never heard the chief."""
 
 
 def reporters(job: Job, children: Children, running: Mapping[str, str]) -> list[str]:
@@ -47,9 +47,9 @@ def reporters(job: Job, children: Children, running: Mapping[str, str]) -> list[
 
 
 def silent_tasks(situation: Situation) -> Iterator[Failure]:
-    """The tasks that run, as their nodes say, and for which the chief says that the group waits: nothing was heard of
-    this attempt for failurePolicy.stallTimeoutSeconds, by the chief's clock. A pod that waits for a node has another
-    attempt than the one that was heard, or does not run. The chief itself where others say so of it."""
+    """The tasks that run, as their nodes say, and that the group waits for, as the chief says. By the chief's clock,
+    nothing was heard of this attempt for failurePolicy.stallTimeoutSeconds. A pod that waits for a node has another
+    attempt than the one that was heard, or does not run. The chief is one if others say so of it."""
     if situation.group_job.spec.failure_policy.stall_timeout_seconds is None:
         return
     chief = situation.chief

@@ -79,7 +79,7 @@ def pods_to_remove(situation: Situation) -> tuple[list[Delete], datetime | None]
     """The pods that an ended job gives up now, and when to look again for those that may still end by themselves."""
     gone = strays(situation)
     policy, ended_at = situation.group_job.spec.clean_pod_policy, situation.status.completion_time
-    # What a deadline has cut off must not run on: of its pods None keeps those that have ended.
+    # If a deadline ended the job, nothing may run on. Then cleanPodPolicy None keeps only pods that have ended.
     if ended_at is None or (policy is CleanPodPolicy.NONE and not ended_by_deadline(situation.status)):
         return gone, None
     linger_until = ended_at + LINGER
@@ -89,7 +89,7 @@ def pods_to_remove(situation: Situation) -> tuple[list[Delete], datetime | None]
         if view is evaluator:
             continue
         for pod in view.pods:
-            # A sidecar would keep a pod for ever whose training has ended.
+            # A sidecar would keep a pod running for ever after its training has ended.
             if deleting(pod) or (ended(pod) and not kept_by_sidecar(pod) and policy is not CleanPodPolicy.ALL):
                 continue
             lingers = situation.status.phase is Phase.SUCCEEDED and not ended(pod) and situation.now < linger_until

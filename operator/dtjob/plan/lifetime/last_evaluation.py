@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The last evaluation: after training has succeeded, the evaluator still evaluates the last checkpoint.
 
-Only one with our supervisor, which ends when it has evaluated that; of another image's nobody knows whether it ends.
+Only an evaluator with our supervisor does so: it ends after that. Nobody knows whether one of another image ends.
 """
 
 from datetime import datetime, timedelta
@@ -19,7 +19,7 @@ from dtjob.plan.seen.children import PodState, TaskView, created_at, node_of
 from dtjob.plan.seen.situation import Situation
 
 START_WITHIN = timedelta(hours=1)
-"""For which an evaluator may come to work after training has succeeded: a node may have to be found for it, and its
+"""How long an evaluator may take to start after training has succeeded. A node may have to be found for it, and its
 image be pulled. One that is at work has all the time it needs."""
 
 
@@ -62,9 +62,9 @@ def leave_the_chief(situation: Situation) -> EvaluatorDecision:
 
 
 def evaluate_last(situation: Situation) -> EvaluatorDecision:
-    """Decide about the evaluator of a job whose training has succeeded: it is replaced as while training went on, but
-    not after the deadline, and, unless a rule of failurePolicy.rules says so, not when it fails by itself on what will
-    not change any more."""
+    """Decide about the evaluator of a job whose training has succeeded. It is replaced as during training, but not
+    after the deadline. If it was made after the end and fails by itself, it is given up, because nothing changes any
+    more. A rule of failurePolicy.rules comes first."""
     view, gives_up_at, ended_at = evaluator_left(situation), given_up_at(situation), situation.status.completion_time
     if view is None or gives_up_at is None or ended_at is None:
         return None

@@ -60,7 +60,7 @@ def note_phase(draft: Draft, *, settles: bool) -> None:
     situation, now, status = draft.situation, draft.now, draft.status
     problems = {what: why for what, why in situation.children.problems.items() if not is_placeholder(what)}
     blocked = "; ".join(f"{what}: {why}" for what, why in sorted(problems.items())[:3])
-    # What has just failed is judged by how long all ran before it, which the phase still says.
+    # A failure is judged by how long all tasks ran before it. So the phase stays Running until the decision.
     if not (settles and status.phase is Phase.RUNNING):
         status = set_phase(status, *current_phase(situation), now)
         if status.phase is Phase.RUNNING and status.active is not None:

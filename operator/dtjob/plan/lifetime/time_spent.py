@@ -2,10 +2,10 @@
 """Time spent: counts what the time of a job goes into, from its pods and the reports of its chief task.
 
 Time counts from when all tasks that train first ran until the job has ended, without that in which it is suspended. It
-is counted whenever the status is written for another reason, and never a reason itself; so it is true as of the write,
-as the progress beside it. The operator's clock says how much time there is; a supervisor says how long it trained, by a
-clock of its own that only runs forward, and gets no more than there is. The time that it leaves belongs to what the job
-was at before. While a supervisor cannot be read, it is unknown. A later report may still account for either.
+is counted whenever the status is written for another reason, and never a reason itself. So it is true as of the write,
+as the progress beside it. The operator's clock says how much time there is. A supervisor says how long it trained, by a
+clock of its own that only runs forward. It gets no more time than there is. The time that it leaves belongs to what the
+job was at before. While a supervisor cannot be read, it is unknown. A later report may still account for either.
 """
 
 import math
@@ -63,7 +63,7 @@ class Goodput:
 
     @property
     def percent(self) -> int | None:
-        """Kept time of all time of which it is known what it went into, in whole percent, rounded down; None before a
+        """The share of kept time in all time whose use is known, in whole percent, rounded down. None before a
         supervisor has reported training."""
         ratio = None if self.reported.attempt < 0 else kept_ratio(self.seconds)
         return None if ratio is None else math.floor(100 * ratio + 1e-6)
@@ -213,8 +213,8 @@ def _was_resized(status: Status) -> bool:
 
 
 def _next(before: Goodput, seen: Seen) -> Doing:
-    """What the job is at now: as before, where all tasks run and nobody tells; and one that trained before and starts
-    now does so again."""
+    """What the job is at now. If all tasks run and nobody tells, it is as before. A job that trained before and starts
+    now is restarting."""
     if not seen.readable and seen.doing in _UP and before.doing in _UP:
         return before.doing
     if seen.doing is Doing.STARTING and before.doing in (Doing.TRAINING, Doing.RESTARTING):

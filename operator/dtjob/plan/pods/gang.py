@@ -2,9 +2,9 @@
 """Gang: a job with a gang has its PodGroup before its pods, and as long as it has pods.
 
 A suspended or ended job gives it up, as a PodGroup may hold a queue's room by itself, and begins with a new one. A pod
-that replaces another joins its gang and is bound as soon as there is a node for it, as those beside it are bound. What
-has finished is no longer waited for: the PodGroup asks for no more than are left, and where it cannot be changed
-(Kubernetes 1.36), pods that could not be enough for it stay outside and are bound each by itself.
+that replaces another joins the gang. The others are bound, so it is bound as soon as there is a node for it. The
+PodGroup does not count finished tasks. If it cannot be changed (Kubernetes 1.36) and too few pods are left, new pods
+stay outside it. Each is then bound by itself.
 """
 
 from dtjob.api.counted import counted
@@ -73,8 +73,8 @@ def stands_alone(situation: Situation) -> bool:
 def waits_for_the_chief(situation: Situation, view: TaskView) -> bool:
     """Whether an evaluator that goes to the chief's node is not to be made yet, as the chief's pod has none.
 
-    A scheduler takes a pod that it holds for its gang as bound: it would bind the evaluator beside a chief that is let
-    go again, and ends up elsewhere (seen with Coscheduling).
+    A scheduler takes a pod that it holds for its gang as bound. It would bind the evaluator beside a chief that is
+    released again and ends up elsewhere (seen with Coscheduling).
     """
     job, chief = situation.group_job, situation.chief
     if job.spec.scheduling.gang is None or not view.evaluates or not topology.evaluator_follows_chief(job):
@@ -89,8 +89,8 @@ def release_gang(situation: Situation) -> list[Delete]:
 
 
 def release_outgrown(situation: Situation) -> list[Delete]:
-    """The PodGroup of a group of workers that ends for another size, if it cannot be changed and would not bind what
-    the next group needs."""
+    """The PodGroup of a group of workers that ends for another size. It goes if it cannot be changed and would not bind
+    what the next group needs."""
     there, workers, change = _group(situation), situation.status.workers, situation.resizing
     if there is None or deleting(there) or not gangs.is_fixed(there) or workers is None or change is None:
         return []

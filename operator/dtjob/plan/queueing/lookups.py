@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is looked up in the cluster for a job in a queue: its Workload, if no watch shows it, that one's priority class
-and flavours, and whether they have a topology.
+"""What is looked up in the cluster for a job in a queue. That is its Workload, if no watch shows it, the Workload's
+priority class and flavours, and whether they have a topology.
 
 Only a ResourceFlavor that names a Topology can place pods near each other. A Workload that asks any other for it is
 never admitted. Where the cluster queue of the job has none such, the affinity of the pods brings them near.
 
-A watch by label says DELETED of an object whose label somebody has removed. Before a job is told to stop for that, or
-its end is told to nobody, the API server is asked for its Workload by name, which nobody can change. What is found
+A watch by label says DELETED of an object whose label somebody has removed. So the API server is asked for the Workload
+by name, which nobody can change. This is done before a job is told to stop, or its end is told to nobody. What is found
 counts, and gets its label back. As long as it has none, each look asks anew: nothing else tells of an eviction.
 """
 
@@ -72,8 +72,8 @@ def read_flavours(situation: Situation, workload: Workload) -> tuple[dict[str, M
 
 
 def find_unlisted(situation: Situation) -> tuple[Situation, Workload | None]:
-    """The situation with the Workload that its place in the queue names, where it is not seen and was found; and that
-    one, None if nothing was looked for or there is none of ours any more. Raises Unread.
+    """The situation with the Workload that its place in the queue names, if that is not seen and was found. Also that
+    Workload: None if nothing was looked for or there is none of ours any more. Raises Unread.
 
     A job that has ended names none any more that is gone or over: nobody asks for it again.
     """

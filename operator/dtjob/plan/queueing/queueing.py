@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Queueing: a job with the label `kueue.x-k8s.io/queue-name` has pods only while Kueue admits it.
 
-dtjob keeps the job's Workload (`objects/kueue.py`): makes it, has the pods wait for its admission, says whether they
-run and which are needed no more, and in the end that it is over. A job that is evicted stops as a suspended one does:
-all pods are told to end at once and save, and only when the last of them has ended is the quota given back. What is
-observed decides each step, so that one that was cut off is done again. Steps and their order are those of Kueue's own
+dtjob keeps the job's Workload (`objects/kueue.py`). It makes the Workload, and pods wait for its admission. It says
+whether pods run, which are needed no more, and in the end that the job is over. An evicted job stops like a suspended
+one. All its pods are told at once to save and end. When the last has ended, its quota is released. What is observed
+decides each step, so that one that was cut off is done again. Steps and their order are those of Kueue's own
 controllers of jobs (v0.19, pkg/controller/jobframework/reconciler.go).
 """
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A job that MultiKueue runs in another cluster: dtjob keeps only its Workload here.
 
-Kueue makes the Workloads of the kinds that it knows; of others, their own operator does, in the cluster where the user
-makes the job. MultiKueue then copies the job and the Workload to a cluster with quota, where that one's operator takes
-the Workload up (`kueue.PREBUILT`), and copies the job's status back: here nobody else writes it.
+Kueue makes the Workloads of the kinds that it knows. For other kinds, their own operator makes them, in the cluster
+where the user makes the job. MultiKueue then copies the job and the Workload to a cluster with quota. The operator
+there takes the Workload up (`kueue.PREBUILT`). MultiKueue copies the job's status back, so nobody else writes it here.
 """
 
 from collections.abc import Mapping

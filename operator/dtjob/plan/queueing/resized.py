@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Elastic workers in a queue: the number changes while the job runs, and training goes on with what was admitted.
 
-More: a second Workload asks for all that is needed, and takes the place of the first when there is quota; only then the
-group grows. Fewer: the group shrinks, and when the others have ended their quota is given back. Kueue does both in one
-step each for a Workload whose annotations say so (ElasticJobsViaWorkloadSlices, on unless somebody turns it off; where
-it is off there has to be quota for both, and fewer workers queue anew).
+To grow, a second Workload asks for all pods. When it is admitted, it replaces the first, and the group grows. To
+shrink, the group drops workers. When they have ended, their quota is released. If the annotations of a Workload say so,
+Kueue does each in one step (ElasticJobsViaWorkloadSlices, on by default). If that is off, there has to be quota for
+both, and fewer workers queue anew.
 """
 
 from dtjob.api.job import Job
@@ -25,8 +25,8 @@ WORKER = Role.WORKER.value
 
 
 def only_resized(job: Job, workload: Workload) -> bool:
-    """Whether the Workload was made for this job but for the number of its workers, and what it has is enough for it
-    to go on. `job` is as its spec says."""
+    """Whether the Workload fits this job except for the number of workers, and has enough for the job to go on. `job`
+    is as its spec says."""
     replica, policy = job.spec.replica_specs.worker, job.spec.elastic_policy
     if workload.shape is None or replica is None or policy is None or workload.in_topology:
         return False
@@ -51,7 +51,7 @@ def taken_over(situation: Situation, workload: Workload, entry: QueueEntry) -> Q
 
 
 def held(entry: QueueEntry, workload: Workload) -> QueueEntry:
-    """The job's place, with no more workers than its Workload asks for: those that were given back have to be admitted
+    """The job's place, with no more workers than its Workload asks for. Those that were given back have to be admitted
     anew before there are as many again."""
     workers, (asked, _) = entry.pod_sets.get(WORKER, {}), workload.asked(WORKER)
     if workers.get(COUNT, 0) <= asked:
@@ -83,8 +83,8 @@ def asked_for(situation: Situation, slices: Slices) -> tuple[Action, ...]:
 
 
 def without_successor(situation: Situation, slices: Slices) -> tuple[Action, ...]:
-    """Take away the one that asks for more, as the job does not run any more; one that has the quota already when no
-    pod is left that uses it."""
+    """Take away the one that asks for more, because the job does not run any more. If it has the quota already, it goes
+    when no pod is left that uses it."""
     one = slices.successor
     if one is None or one.shape is None or (one.reserved and pods_left(situation)):
         return ()

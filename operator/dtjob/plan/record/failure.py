@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A failure: its task, its cause and its words, as `status.firstFailure` keeps it; and the enum of all causes.
 
-`plan/failure/cause.py` finds the cause of a pod's end. A supervisor tells how the training process ended
-(docs/contract.md) in the container's termination message: in its last log line there, or, where it was killed with the
-container before a first step, in the words that it had left for that.
+`plan/failure/cause.py` finds the cause of a pod's end. A supervisor tells in the container's termination message how
+the training process ended (docs/contract.md). Its last log line there says so. If it was killed with the container
+before a first step, the words that it had left for that case say so.
 """
 
 import json
@@ -94,8 +94,8 @@ class ProgramEnd:
     def abort(self) -> str:
         """The last line that the program left before an abort, without what differs from one run to the next.
 
-        Empty if there is none, or if one of the last lines is about the connections of a group: TensorFlow may have
-        aborted over a lost peer.
+        Empty if there is none. Also empty if one of the last lines is about the connections of a group: TensorFlow may
+        have aborted over a lost peer.
         """
         lines = [line.strip() for line in self.said.splitlines() if not _OURS.search(line)]
         lines = [line for line in lines if line and not _INFORMS.match(line)]

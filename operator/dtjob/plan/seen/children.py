@@ -26,9 +26,9 @@ from dtjob.plan.seen.workload import Kueue
 class Children:
     """Everything observed of one job.
 
-    `objects` are all objects with the job's name label, strangers' included; `reports` are the supervisors' last
-    `/status` by task id; `problems` are the objects that could not be made, with the reason, by `Kind/name`, and the
-    other calls that keep failing, in words.
+    `objects` are all objects with the job's name label, strangers' included. `reports` are the supervisors' last
+    `/status` by task id. `problems` has reasons: of objects that could not be made, by `Kind/name`, and of other calls
+    that keep failing, in words.
     """
 
     objects: tuple[Manifest, ...] = ()
@@ -75,8 +75,8 @@ class PodState(StrEnum):
 
 
 class TaskView(NamedTuple):
-    """One task, its current attempt, the pods that exist for it (of any attempt), and which of them is the current
-    attempt's (None: none is) in which state. `supervised`: the job has our supervisor in its pods."""
+    """One task, its current attempt, and the pods that exist for it (of any attempt). `pod`: the current attempt's
+    (None: there is none), in which `state`. `supervised`: the job has our supervisor in its pods."""
 
     task: Task
     attempt: int

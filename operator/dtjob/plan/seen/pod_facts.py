@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Facts of a pod: what plans ask of it, read when the pod is first looked at, and kept beside it.
 
-A job of 4,000 pods is planned for at nearly every event of one of them, and walking through the JSON of the others is
-most of what that would cost. All of it depends on the pod alone and not on the time.
+A job of 4,000 pods is planned for at nearly every event of one of them. Most of the cost would be to walk through the
+JSON of the others. All facts depend on the pod alone and not on the time.
 """
 
 from dataclasses import dataclass

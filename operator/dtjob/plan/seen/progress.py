@@ -30,9 +30,9 @@ from dtjob.plan.seen.report import read_report
 def latest_reports(views: Iterable[TaskView], reports: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """The reports as `read_report` reads them, and of these tasks no others than their supervisors' last.
 
-    What a pod said that was replaced since does not count: a checkpoint of its may have gone with it. What a supervisor
-    that finished left as its termination message does; in a job without program the message is the image's own. If the
-    pod of a finished task is gone, its last words are in the status already. What it said before them is older.
+    The report of a pod that was replaced since does not count: its checkpoint may have gone with it. The termination
+    message of a supervisor that finished counts. In a job without program the message is the image's own. If the pod of
+    a finished task is gone, its last words are in the status already. What it said before them is older.
     """
     found = dict(reports)
     for view in views:

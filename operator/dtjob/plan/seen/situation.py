@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Situation: all that is observed of one job, gathered once for each plan, as in the Job controller's syncJobCtx.
 
-All but the spec goes by the number of workers in the group that is there: `sized` gives the job with that, and with it
-its tasks, their cluster spec and their ConfigMap.
+Everything but the spec uses the number of workers of the current group. `sized` gives the job with that number, which
+decides its tasks, their cluster spec and their ConfigMap.
 """
 
 from collections.abc import Mapping

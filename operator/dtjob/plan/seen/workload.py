@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Workload of a job: what it says, and what dtjob writes into it.
 
-Kueue and dtjob both write a Workload's status: what is written here is a patch against the version that was read, so
-nobody's change is overwritten. What each step writes is what Kueue's own controllers of jobs write (v0.19,
-pkg/controller/jobframework).
+Kueue and dtjob both write a Workload's status. This file patches the version that was read, so nobody's change is
+overwritten. What each step writes is what Kueue's own controllers of jobs write (v0.19, pkg/controller/jobframework).
 """
 
 from collections.abc import Iterable, Mapping
@@ -223,8 +222,8 @@ class Workload:
         return Delete(kueue.KIND, self.name, self.uid, why, self._version if as_seen else "")
 
     def adopt(self, wanted: Mapping[str, Any]) -> PatchWorkload:
-        """Make it that job's for which `wanted` are a child's metadata. It stays somebody else's to change, be it that
-        a dtjob has made it in the cluster from which MultiKueue has copied it, with its annotations."""
+        """Make it that job's for which `wanted` are a child's metadata. It stays somebody else's to change, even if a
+        dtjob made it in the cluster from which MultiKueue copied it, with its annotations."""
         owners = [*(self.manifest["metadata"].get("ownerReferences") or ()), *wanted["ownerReferences"]]
         not_ours = {kueue.SHAPE: None}
         body = {"metadata": {"labels": dict(wanted["labels"]), "annotations": not_ours, "ownerReferences": owners}}
