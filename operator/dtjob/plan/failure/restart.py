@@ -248,8 +248,8 @@ def _without_progress(checkpoint_step: int) -> str:
 
 
 def fail_job(situation: Situation, first: Failure | None, failed: Sequence[Failure]) -> GiveUp | Wait | None:
-    """The end of the job, if a rule wants that over `first` or over another of the `failed` that does not follow from
-    one of them; else None. If nodes may still report what was done to the failed pod, the job waits for that."""
+    """The end of the job, if a rule fails it over `first` or another of the `failed`; else None. Failures that follow
+    from others do not count. If nodes may still report what was done to the failed pod, the job waits for that."""
     if all(rule.action is not RuleAction.FAIL_JOB for rule in situation.group_job.spec.failure_policy.rules):
         return None
     waits = None

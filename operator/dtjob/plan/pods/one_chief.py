@@ -65,8 +65,8 @@ def _where(pod: Manifest, now: datetime) -> str:
 
 
 LOOKED_BACK = 5
-"""Earlier attempts to ask for: a chief is made only when all before it have ended, so only the last one that was made
-may be running; and attempts that are given up before they are made are few in a row."""
+"""How many earlier attempts are asked for. A chief is made only when all before it have ended, so only the last one
+that was made may be running. Few attempts after it are given up before they are made."""
 
 
 def find_vanished(situation: Situation) -> None:
@@ -83,8 +83,8 @@ def find_vanished(situation: Situation) -> None:
 
 
 def find_earlier_chiefs(draft: Draft) -> None:
-    """Raises Unread for the earlier pods of a chief that is about to be made, if they may be running and were not asked
-    for yet. If the chief waits for a pod, look again when that counts as lost: then the words about it change."""
+    """If a chief is about to be made and earlier pods of it may be running, raises Unread for those not asked for yet.
+    If the chief waits for a pod, look again when that counts as lost: then the words about it change."""
     situation = draft.situation
     job, chief, writer = situation.group_job, situation.chief, writer_left(situation)
     if writer is not None:
