@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All tests by three processes at once, as `make test` has it (`pytest -n 3`, with pytest-xdist): one runs the tests of
-the trainer, which need the machine's cores, one those of the nodes, which mostly wait, and one all others.
+"""All tests by two processes at once, as `make test` has it (`pytest -n 2`, with pytest-xdist): one runs the tiers that
+need the machine's cores, or its nodes, to themselves, test after test, while the other runs those that mostly wait.
 
 Files stay whole, as their tests share what a module makes. Each process that runs tests of the cluster tier has a
 control plane of its own.
@@ -14,14 +14,14 @@ from xdist.scheduler.loadscope import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
 ALONE = ("tests/trainer/", "tests/e2e/")
-"""Tiers of which no two tests run at once."""
+"""Where the tests are no two of which run at once."""
 
 
 class Scheduling(LoadScopeScheduling):
-    """Hands out a file at a time, and each tier that is alone as if it were one file."""
+    """Hands out a file at a time, and all that is alone as if it were one file."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return next((tier for tier in ALONE if nodeid.startswith(tier)), nodeid.split("::", 1)[0])
+        return "alone" if nodeid.startswith(ALONE) else nodeid.split("::", 1)[0]
 
 
 class SideBySide:
