@@ -82,8 +82,11 @@ def rules_left_aside(job: Job) -> list[str]:
     """The failure rules whose criteria only pods have, by their field: reasons and conditions."""
     found = []
     for index, rule in enumerate(job.spec.failure_policy.rules):
-        of_pods = {"onReasons": _reasons_of_pods(rule), "onPodConditions": rule.on_pod_conditions is not None}
-        found += [f"failurePolicy.rules[{index}].{criterion}" for criterion, left in of_pods.items() if left]
+        name = f"failurePolicy.rules[{index}]"
+        if _reasons_of_pods(rule):
+            found.append(f"{name}.onReasons")
+        if rule.on_pod_conditions is not None:
+            found.append(f"{name}.onPodConditions")
     return found
 
 

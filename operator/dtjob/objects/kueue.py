@@ -50,8 +50,8 @@ TOPOLOGY_GATE = f"{GROUP}/topology"
 SHAPE = f"{JOB_GROUP}/shape"
 """On a Workload of ours, an annotation: what it was made for, as the job may change while it is suspended."""
 TOPOLOGY = f"{GROUP}/podset-"
-"""On pods, an annotation. `required-`, `preferred-` or `unconstrained-`, and then `topology`, follow it. Kueue gives a
-place to the pods that have one of these."""
+"""On pods, the prefix of the annotations `required-topology`, `preferred-topology` and `unconstrained-topology`. Kueue
+gives a place to the pods that have one of them."""
 REPLACES = f"{GROUP}/workload-slice-replacement-for"
 """On a Workload, an annotation: the one (namespace/name) whose place and quota it takes over when it is admitted."""
 ELASTIC = f"{GROUP}/elastic-job"

@@ -59,7 +59,7 @@ class Incident(StatusBlock):
     action: str | None = None
     """What a rule of failurePolicy.rules said to do about it; None if none did."""
     errors: Errors | None = None
-    """The errors of its group that it ends. None if its cause is another or has no peer to blame."""
+    """The repeated errors that end with it. None if its cause is another or has no peer to blame."""
     mistake: Mistake | None = None
     """What may be the program's own fault, where it failed before the job's first step."""
 

@@ -15,8 +15,8 @@ from dtjob.controller.pace.backoff import Backoff
 from dtjob.kube.watching.informer import Informer, resync
 
 LOOK = Backoff(5.0, 30.0)
-"""Before refused namespaces are listed again; a resync comes every few minutes. A namespace
-that refuses every kind costs one call. If it refuses only the last kind, all of its pods are read each time."""
+"""Before refused namespaces are listed again; a resync comes every few minutes. A namespace that refuses every kind
+costs one call. If it refuses only the last kind, all of its pods are read each time."""
 
 logger = logging.getLogger(__name__)
 

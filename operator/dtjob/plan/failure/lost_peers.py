@@ -115,12 +115,12 @@ def explain(situation: Situation) -> Restart | None:
             found = _shown_late(view.task, pod, silent, incident.started_at, now)
         if found is not None:
             # A pod that was made during the repeated errors has nothing to do with those before it.
-            errors = incident.errors.count - later if incident.errors and found.cause is Cause.DISRUPTION else 1
+            errors = max(incident.errors.count - later, 1) if incident.errors and found.cause is Cause.DISRUPTION else 1
             found = ruled(situation, found)
             # A loss during a suspension is not counted. Nobody can tell whether this one happened then.
             if found.action is not RuleAction.RESTART_AND_IGNORE_MAX_RESTARTS and suspended:
                 continue
-            return Restart((), with_another_failure(incident, found, max(errors, 1)), found, was, max(errors, 1))
+            return Restart((), with_another_failure(incident, found, errors), found, was, errors)
     return None
 
 

@@ -4,7 +4,7 @@
 An error of the trainer's own that only another program corrects ends the job at once, whenever it comes: its supervisor
 says so (`ProgramEnd.permanent`). Examples are an argument of `fit` or a call that is refused after training.
 
-A pod's supervisor says whether it failed before its first step (`ProgramEnd`). Of an image of the user's own nobody
+A pod's supervisor says whether it failed before its first step (`ProgramEnd`). If the image is the user's own, nobody
 knows. If the job has ever done a step, none of this counts against the program. What it restores or reads may be away
 for a while. Disruptions, lost peers, kills from outside, and errors of connections or of storage that is away do not
 count either. All tasks run one program, so it may be another task that fails the second time. A suspension between the
