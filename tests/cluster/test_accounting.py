@@ -49,7 +49,7 @@ def test_a_drain_is_not_charged_to_a_group_without_supervisors(
     wait_pods(api, namespace, *(f"drained-{task}-1" for task in GROUP))
     found = wait_phase(api, namespace, "Running", "drained")
     assert counted({"Disruption": 1}, 0)(found), found["status"]
-    assert found["status"]["firstFailure"]["pod"] == "drained-worker-1-0"
+    assert found["status"]["lastFailure"]["pod"] == "drained-worker-1-0"
 
 
 def test_a_lost_node_that_is_noticed_after_the_restart_gives_the_charge_back(
@@ -64,7 +64,7 @@ def test_a_lost_node_that_is_noticed_after_the_restart_gives_the_charge_back(
     auto_kubelet.evict_from_lost_node("lost-worker-1-0")
     found = api.wait_for("dtjobs", namespace, "lost", counted({"Disruption": 1}, 0))
     assert found is not None
-    assert found["status"]["firstFailure"]["reason"] == "was disrupted (DeletionByTaintManager)"
+    assert found["status"]["lastFailure"]["message"] == "was disrupted (DeletionByTaintManager)"
     auto_kubelet.release()
 
 
@@ -79,7 +79,7 @@ def test_a_job_does_not_fail_over_a_lost_node_before_that_is_noticed(
         "dtjobs",
         namespace,
         "late",
-        lambda found: found and found["status"].get("firstFailure", {}).get("exitCode") == 1,
+        lambda found: found and found["status"].get("lastFailure", {}).get("exitCode") == 1,
     )
     assert waits is not None
     assert waits["status"]["phase"] == "Restarting"
@@ -89,7 +89,7 @@ def test_a_job_does_not_fail_over_a_lost_node_before_that_is_noticed(
     auto_kubelet.release()
     found = wait_phase(api, namespace, "Running", "late")
     assert counted({"Disruption": 1}, 0)(found), found["status"]
-    assert found["status"]["firstFailure"]["reason"] == "is on a node that does not answer"
+    assert found["status"]["lastFailure"]["message"] == "is on a node that does not answer"
 
 
 def test_a_pod_that_outgrows_its_own_storage_is_charged_and_the_limit_named(

@@ -53,7 +53,7 @@ def test_the_first_block_of_the_page_acts_on_failed_pods_as_it_says(
     ended = wait_phase(api, namespace, "Failed")["status"]
     words = ended["message"]
     assert ended["reason"] == "PodFailurePolicy"
-    assert ended["firstFailure"]["rule"] == "failurePolicy.rules[0] (FailJob) matches exit code 42"
+    assert ended["lastFailure"]["rule"] == "failurePolicy.rules[0] (FailJob) matches exit code 42"
     assert ended["restarts"]["total"] == 1
     api.wait("events", namespace, lambda events: any(one["message"] == words for one in events.values()))
     of_the_condition = "jsonpath={.status.conditions[?(@.type=='Failed')].message}"
@@ -70,9 +70,9 @@ def test_an_image_that_cannot_be_pulled_ends_the_job_before_its_container_ran(
 ) -> None:
     begin(api, namespace, kubelet, BLOCKS["job-config-issue"], waiting="worker-1")
     ended = wait_phase(api, namespace, "Failed")["status"]
-    assert ended["firstFailure"]["rule"] == "failurePolicy.rules[1] (FailJob) matches reason ImagePullBackOff"
-    assert ended["firstFailure"]["message"] == "Back-off pulling image dtjob-trainer:nope"
-    assert "exitCode" not in ended["firstFailure"]
+    assert ended["lastFailure"]["rule"] == "failurePolicy.rules[1] (FailJob) matches reason ImagePullBackOff"
+    assert ended["lastFailure"]["logTail"] == "Back-off pulling image dtjob-trainer:nope"
+    assert "exitCode" not in ended["lastFailure"]
     assert condition({"status": ended}, "Running") != "True"
 
 

@@ -33,11 +33,11 @@ def test_only_the_dead_pod_is_replaced(running: Kubelet, api: Api, namespace: st
     assert after["digits-worker-0-0"] == before["digits-worker-0-0"]
     found = wait_phase(api, namespace, "Running")
     assert restarts(found) == {"total": 1, "causes": {"Signal": 1}}
-    first = found["status"]["firstFailure"]
+    first = found["status"]["lastFailure"]
     assert first["pod"] == "digits-worker-1-0"
     assert first["node"] == "node-1"
     assert first["exitCode"] == 137
-    assert first["message"] == "step 41\nstep 42"
+    assert first["logTail"] == "step 41\nstep 42"
 
 
 def test_without_a_supervisor_the_group_is_replaced_once(
@@ -83,7 +83,7 @@ def test_the_budget_ends_the_job_with_its_cause(
     assert found["status"]["reason"] == "MaxRestartsExceeded"
     assert "worker-0 failed (exit code 2)" in found["status"]["message"]
     assert "failurePolicy.maxRestartsWithoutProgress (1)" in found["status"]["message"]
-    assert found["status"]["firstFailure"]["message"] == "FileNotFoundError: /data/train"
+    assert found["status"]["lastFailure"]["logTail"] == "FileNotFoundError: /data/train"
     # cleanPodPolicy: Running. What has ended stays for `kubectl logs`.
     wait_pods(api, namespace, "digits-worker-0-1")
 

@@ -50,10 +50,10 @@ def test_a_program_that_fails_twice_alike_fails_the_job_with_its_exception(
         fail(api, namespace, auto_kubelet, pod, message=last_line(exception=MISSING))
     status = wait_phase(api, namespace, "Failed", "typo")["status"]
     assert status["reason"] == "ProgramFailed"
-    assert status["firstFailure"]["task"] == "worker-1"
-    assert status["firstFailure"]["exception"] == {"type": "ModuleNotFoundError", "message": "No module named 'foo'"}
-    assert status["firstFailure"]["beforeFirstStep"] is True
-    assert "Traceback" in status["firstFailure"]["message"]
+    assert status["lastFailure"]["task"] == "worker-1"
+    assert status["lastFailure"]["exception"] == {"type": "ModuleNotFoundError", "message": "No module named 'foo'"}
+    assert status["lastFailure"]["beforeFirstStep"] is True
+    assert "Traceback" in status["lastFailure"]["logTail"]
     assert status["restarts"] == {"total": 1, "causes": {"Error": 1}}
     (failed,) = (one for one in status["conditions"] if one["type"] == "Failed")
     assert (failed["status"], failed["reason"], failed["message"]) == ("True", "ProgramFailed", status["message"])
@@ -71,7 +71,7 @@ def test_a_program_out_of_memory_twice_before_its_first_step_fails_the_job(
     status = wait_phase(api, namespace, "Failed", "large")["status"]
     assert status["reason"] == "ProgramFailed"
     assert "out of memory (OOMKilled; chief-0, exit code 137); give its container more memory" in status["message"]
-    assert "message" not in status["firstFailure"]
+    assert "logTail" not in status["lastFailure"]
 
 
 def test_a_disruption_is_not_counted_as_a_second_failure_and_steps_are_remembered(

@@ -145,7 +145,7 @@ def test_a_status_write_goes_through_and_keeps_what_the_schema_does_not_know(api
     made = api.create("dtjobs", namespace, GOOD["everything"])
     status = {
         "internal": {"attempts": {"others": 1, "exceptions": {"worker-1": 2}}, "later": [{"field": 1.5}]},
-        "firstFailure": {"task": "worker-1", "pod": "a", "exitCode": 1, "later": 1},
+        "lastFailure": {"task": "worker-1", "pod": "a", "exitCode": 1, "later": 1},
         "later": {"field": 1},
     }
     stored = api.replace("dtjobs", namespace, {**made, "status": status}, "status")

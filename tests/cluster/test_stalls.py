@@ -58,9 +58,9 @@ def test_a_stall_is_counted_and_named_and_its_pod_replaced(
         {"worker-1": 1},
     )
     sentence = "worker-1 stalled after step 120, in its data function (exit code 77)"
-    assert status["firstFailure"]["task"] == "worker-1"
-    assert status["firstFailure"]["cause"] == "Stalled"
-    assert "digits.py" in status["firstFailure"]["message"]
+    assert status["lastFailure"]["task"] == "worker-1"
+    assert status["lastFailure"]["cause"] == "Stalled"
+    assert "digits.py" in status["lastFailure"]["logTail"]
     api.wait("events", namespace, lambda _: any(note.startswith(sentence) for note in notes(api, namespace)))
     stall(auto_kubelet, "digits-worker-1-1", "worker-1")
     status = wait_phase(api, namespace, "Failed")["status"]
@@ -97,7 +97,7 @@ def test_a_silent_running_task_that_the_chief_reports_is_replaced(
     found = api.wait_for("dtjobs", namespace, "digits", has_restarted(1))
     assert found is not None
     assert found["status"]["restarts"]["causes"] == {"Stalled": 1}
-    assert found["status"]["firstFailure"]["pod"] == "digits-worker-1-0"
+    assert found["status"]["lastFailure"]["pod"] == "digits-worker-1-0"
     kubelet.run("digits-worker-1-1")
     served.wait_taken()
     assert has_restarted(1)(api.get("dtjobs", namespace, "digits")), "what was said of an earlier attempt is over"

@@ -84,7 +84,7 @@ def test_a_job_gives_all_pods_back_and_goes_on_with_what_it_has(
     kubelet.release()
     wait_pods(api, namespace, "digits-chief-0-1", *new)
     after = running(kubelet, api, namespace, "digits-chief-0-1", *new)["status"]
-    for kept in ("restarts", "firstFailure", "startTime"):
+    for kept in ("restarts", "lastFailure", "startTime"):
         assert after[kept] == before[kept]
     assert after["internal"]["incident"] == before["internal"]["incident"]
     assert after["phase"] == "Running"

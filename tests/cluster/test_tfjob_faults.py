@@ -100,7 +100,7 @@ def test_step_checkpoint_cause_and_last_lines_stay_when_all_pods_have_gone(
     status = api.get("dtjobs", namespace, "digits")["status"]
     loss = [{"name": "loss", "value": "0.05"}]
     assert (status["progress"]["step"], status["progress"]["metrics"], status["checkpoint"]) == (460, loss, checkpoint)
-    first = status["firstFailure"]
+    first = status["lastFailure"]
     assert (first["pod"], first["node"], first["exitCode"]) == ("digits-chief-0-0", "node-1", 3)
-    assert first["message"] == "step 41\nValueError: no such column"
+    assert first["logTail"] == "step 41\nValueError: no such column"
     assert status["restarts"] == {"total": 1, "causes": {"Error": 1}}

@@ -45,4 +45,4 @@ def test_a_programs_exit_codes_and_signals_are_what_the_rules_say(tmp_path):
     assert "chief-0 failed (exit code 42); failurePolicy.rules[4] (FailJob) matches exit code 42" in run.told
     assert (result["phase"], result["reason"]) == ("Failed", "PodFailurePolicy")
     assert result["restarts"] == {"total": 2, "byCause": {"Error": 1, "Signal": 1}}
-    assert result["firstFailure"]["exitCode"] == 42
+    assert result["lastFailure"]["exitCode"] == 42

@@ -220,5 +220,5 @@ def test_a_program_that_fails_says_why(tmp_path):
         assert run.processes() == {}
     assert code == 1
     assert (result["phase"], result["reason"]) == ("Failed", "MaxRestartsExceeded")
-    assert "no data in /data" in result["firstFailure"]["message"]
+    assert "no data in /data" in result["lastFailure"]["logTail"]
     assert "ValueError: no data in /data" in run.told

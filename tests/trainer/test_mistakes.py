@@ -63,7 +63,7 @@ def test_a_mistake_before_the_first_step_is_not_tried_again(tmp_path: Path, mist
     assert words in result["message"]
     assert "\n" not in result["message"]
     assert result["message"] in told
-    first = result["firstFailure"]
+    first = result["lastFailure"]
     assert first["beforeFirstStep"] is True
     exception = first.get("exception", {})
     assert mistake == "exit_3" or f"{exception['type']}: {exception['message']}" in result["message"]
@@ -81,7 +81,7 @@ def test_an_error_that_the_trainer_refuses_is_not_tried_again(tmp_path: Path, mi
     result, told = run(tmp_path, mistake)
     assert result["reason"] == "ProgramFailed", told
     assert result["restarts"]["total"] == 0
-    assert result["firstFailure"]["beforeFirstStep"] is (mistake == "forgotten_compile")
+    assert result["lastFailure"]["beforeFirstStep"] is (mistake == "forgotten_compile")
     assert result["message"].startswith("the program failed, and a restart does not help: ")
     assert words in result["message"]
 
@@ -124,4 +124,4 @@ def test_a_failure_after_a_step_uses_the_budget_of_restarts(tmp_path: Path, mist
     assert result["reason"] == "MaxRestartsExceeded", told
     assert result["restarts"]["total"] == RESTARTS
     assert words in result["message"]
-    assert result["firstFailure"].get("beforeFirstStep") is (False if mistake == "nan_loss" else None)
+    assert result["lastFailure"].get("beforeFirstStep") is (False if mistake == "nan_loss" else None)

@@ -52,7 +52,7 @@ def not_charged(found: Object) -> None:
     status = found["status"]
     assert status["restarts"] == {"total": 0}
     assert "incident" not in status
-    assert "firstFailure" not in status
+    assert "lastFailure" not in status
 
 
 def ends_well(job: TrainingJob, api: Api, cluster: Cluster, image: str, safe: int) -> None:

@@ -34,8 +34,8 @@ def test_a_worker_container_is_killed(job: TrainingJob, cluster: Cluster) -> Non
 
     in_place = {task: job.report(task)["restartsInPlace"] for task in ("chief-0", "worker-0")}
     found = goes_on(job, {"worker-1"}, "Signal", kill)
-    first = found["status"]["firstFailure"]
-    assert (first["task"], first["exitCode"], first["reason"]) == ("worker-1", 137, "was killed (SIGKILL)")
+    first = found["status"]["lastFailure"]
+    assert (first["task"], first["exitCode"], first["message"]) == ("worker-1", 137, "was killed (SIGKILL)")
     assert found["status"]["internal"]["incident"].get("charged", 0) == 1
     assert all(job.report(task)["restartsInPlace"] > earlier for task, earlier in in_place.items())
 
@@ -89,4 +89,4 @@ def test_a_node_is_drained(job: TrainingJob, cluster: Cluster) -> None:
 
     found = goes_on(job, there, "Disruption", drain)
     assert found["status"]["internal"]["incident"].get("charged", 0) == 0
-    assert "EvictionByEvictionAPI" in found["status"]["firstFailure"]["reason"]
+    assert "EvictionByEvictionAPI" in found["status"]["lastFailure"]["message"]

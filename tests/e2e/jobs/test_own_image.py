@@ -35,7 +35,7 @@ def test_a_plain_script_survives_a_workers_death_by_a_restart_of_the_group(
     job.wait_replaced(before, *before)
     found = job.wait_phase("Succeeded")
     assert found["status"]["restarts"] == {"total": 1, "causes": {"Signal": 1}}
-    assert found["status"]["firstFailure"]["task"] == "worker-2"
+    assert found["status"]["lastFailure"]["task"] == "worker-2"
     log = job.logs("worker-0")
     assert re.search(r"step [1-9][0-9]+: restored, 3 replicas", log), log
     assert "held-out accuracy 0.9" in log

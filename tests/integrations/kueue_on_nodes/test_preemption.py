@@ -62,7 +62,7 @@ def test_a_job_that_trains_saves_makes_room_and_goes_on(
     found = low.wait_phase("Succeeded")["status"]
     assert found["restarts"] == {"total": 0}
     assert "incident" not in found
-    assert "firstFailure" not in found
+    assert "lastFailure" not in found
     assert found["progress"]["step"] > again["restoredStep"]
     for name in ("low", "urgent"):
         workload(api, namespace, name, has("Finished", "True", "Succeeded"))

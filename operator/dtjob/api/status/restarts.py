@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`status.restarts` and `firstFailure`: how often tasks were started again, and over what."""
+"""`status.restarts` and `lastFailure`: how often tasks were started again, and over what."""
 
 from typing import Annotated
 
@@ -28,7 +28,7 @@ class ProgramException(StatusBlock):
     """The last line of the exception."""
 
 
-class FirstFailure(StatusBlock):
+class LastFailure(StatusBlock):
     """The failure that caused the last restart, or the end of the job."""
 
     task: Name
@@ -39,7 +39,7 @@ class FirstFailure(StatusBlock):
     """The node on which the pod ran."""
     cause: Name = ""
     """The kind of failure, one of the words in restarts.causes."""
-    reason: Message = ""
+    message: Message = ""
     """What happened, in words."""
     exit_code: Int32 | None = None
     """The exit code of the training container. The field is absent if the container did not end."""
@@ -47,7 +47,7 @@ class FirstFailure(StatusBlock):
     """The Python exception that ended the program. The field is absent if there was none."""
     before_first_step: bool | None = None
     """Whether the pod failed before its first training step. The field is absent if that is not known."""
-    message: Message = ""
+    log_tail: Message = ""
     """The last lines of the log."""
     rule: Message = ""
     """The rule of failurePolicy.rules that matched, and what it matched. The field is absent if no rule matched."""

@@ -16,7 +16,7 @@ from dtjob.api.status.goodput import GoodputStatus
 from dtjob.api.status.internal import Internal
 from dtjob.api.status.placement import Gang, QueueEntry
 from dtjob.api.status.progress import EvaluationResult, Progress, Restored, SavedCheckpoint
-from dtjob.api.status.restarts import FirstFailure, Restarts
+from dtjob.api.status.restarts import LastFailure, Restarts
 from dtjob.api.status.workers import ReplicaStatus, Workers
 
 MOST_CONDITIONS = 64
@@ -73,7 +73,7 @@ class Status(StatusBlock):
     """What training resumed from at its last start. The field is absent if it has only started from the beginning."""
     gang: Gang | None = None
     """The gang that the job started with. The field is absent if spec.scheduling.gang is not set."""
-    first_failure: FirstFailure | None = None
+    last_failure: LastFailure | None = None
     """The failure that caused the last restart, or the end of the job. The field is absent if nothing has failed."""
     queue: QueueEntry | None = None
     """The job's place in a queue of Kueue. The field is absent if the job is in no queue."""

@@ -53,7 +53,7 @@ def status(
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
-    """Show the state of a job and the reason for it. Step, time left, checkpoint and first failure are shown too.
+    """Show the state of a job and the reason for it. Step, time left, checkpoint and last failure are shown too.
 
     Example: dtjob status digits
     """

@@ -65,7 +65,7 @@ def _facts(status: Object, spec: Object, job: Object, now: datetime) -> Iterator
     yield "evaluation", _evaluation(status.get("evaluation") or {})
     yield "model", str((status.get("progress") or {}).get("model") or "")
     yield "restarts", _restarts(status.get("restarts") or {})
-    yield "first failure", _failure(status.get("firstFailure") or {}, now)
+    yield "last failure", _failure(status.get("lastFailure") or {}, now)
     queue = status.get("queue") or {}
     yield "queue", " ".join(str(queue[name]) for name in ("name", "state", "message") if queue.get(name))
     goodput = (status.get("goodput") or {}).get("percentage")
@@ -129,15 +129,15 @@ def _restarts(restarts: Object) -> str:
 def _failure(failure: Object, now: datetime) -> str:
     if not failure:
         return ""
-    parts = [str(failure[name]) for name in ("task", "reason") if failure.get(name)]
+    parts = [str(failure[name]) for name in ("task", "message") if failure.get(name)]
     code = failure.get("exitCode")
-    parts += [f"exit code {code}"] if code is not None and not failure.get("reason") else []
+    parts += [f"exit code {code}"] if code is not None and not failure.get("message") else []
     parts += [f"pod {failure['pod']}"] if failure.get("pod") else []
     parts += [f"node {failure['node']}"] if failure.get("node") else []
     ago = since(failure.get("time"), now)
     parts += [f"{ago} ago"] if ago else []
-    message = str(failure.get("message") or "").strip().splitlines()
-    return ", ".join(parts) + (f": {message[-1]}" if message else "")
+    lines = str(failure.get("logTail") or "").strip().splitlines()
+    return ", ".join(parts) + (f": {lines[-1]}" if lines else "")
 
 
 def _ago(text: Any, now: datetime) -> str:

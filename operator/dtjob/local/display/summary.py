@@ -55,9 +55,9 @@ def summary(snapshot: Snapshot, run_directory: Path, resumed: bool, interrupted:
     }
     if goodput := status.get("goodput"):
         result["goodput"] = goodput
-    failure = status.get("firstFailure")
+    failure = status.get("lastFailure")
     if failure:
-        result["firstFailure"] = failure
+        result["lastFailure"] = failure
     return result
 
 
@@ -123,11 +123,11 @@ def words(name: str) -> str:
 
 
 def _failure(result: dict[str, Any], logs: Path) -> list[str]:
-    failure = result.get("firstFailure")
+    failure = result.get("lastFailure")
     if not failure:
         return []
     lines = [_row("log", str(logs / f"{failure['pod']}.log"))]
-    last = str(failure.get("message", "")).splitlines()[-8:]
+    last = str(failure.get("logTail", "")).splitlines()[-8:]
     return lines + [f"  | {line}" for line in last]
 
 

@@ -49,12 +49,12 @@ def failure_of(view: TaskView, now: datetime) -> Failure | None:
         return None
     end = facts_of(pod).end or {}
     status = pod.get("status") or {}
-    cause, reason = _cause(pod, view.state, end, status)
+    cause, message = _cause(pod, view.state, end, status)
     program_end = end_of(view)
     if cause is Cause.ERROR and program_end.straggler and end.get("exitCode") == STALLED:
-        cause, reason = Cause.STALLED, f"{program_end.stalled_words(view.task.id)} (exit code {STALLED})"
-    reason = reason.replace("failed (exit code", f"{program_end.words} (exit code", 1)
-    failure = of_pod(view.task, pod, cause, _time(pod, status) or now, reason, program_end.said)
+        cause, message = Cause.STALLED, f"{program_end.stalled_words(view.task.id)} (exit code {STALLED})"
+    message = message.replace("failed (exit code", f"{program_end.words} (exit code", 1)
+    failure = of_pod(view.task, pod, cause, _time(pod, status) or now, message, program_end.said)
     return replace(failure, exit_code=end.get("exitCode"), end=program_end)
 
 
@@ -69,9 +69,9 @@ def end_of(view: TaskView) -> ProgramEnd:
     return ProgramEnd(said=said.strip())
 
 
-def of_pod(task: Task, pod: Manifest, cause: Cause, time: datetime, reason: str, message: str = "") -> Failure:
+def of_pod(task: Task, pod: Manifest, cause: Cause, time: datetime, message: str, log_tail: str = "") -> Failure:
     """The failure of this pod. If the pod has not ended, its time is that at which it is seen."""
-    return Failure(task, cause, time, pod["metadata"]["name"], node_of(pod), reason, message)
+    return Failure(task, cause, time, pod["metadata"]["name"], node_of(pod), message, log_tail)
 
 
 def vanished(task: Task, pod_name: str, now: datetime) -> Failure:

@@ -111,7 +111,7 @@ def write_ahead(draft: Draft, decision: TrainingDecision | EvaluatorDecision) ->
         case Restart():
             status = _counted(draft, status, decision)
         case Wait(then_fails=Failure() as first):
-            status = status.but(first_failure=first.in_status()).remembering(incident=_after_a_long_run(situation))
+            status = status.but(last_failure=first.in_status()).remembering(incident=_after_a_long_run(situation))
         case Renew(why=why) if why:
             draft.add_event("Normal", "EvaluatorRestarting", why)
         case ReplaceEvaluator(failure=failure):
@@ -130,7 +130,7 @@ def write_ahead(draft: Draft, decision: TrainingDecision | EvaluatorDecision) ->
 def _counted(draft: Draft, status: Status, decision: Restart) -> Status:
     """With the incident, counted once, and its cause where that is a new one."""
     situation, tasks = draft.situation, decision.tasks
-    incident, first, before = decision.incident, decision.first, status.first_failure
+    incident, first, before = decision.incident, decision.first, status.last_failure
     status = count_restart(status, incident.cause, decision.restarts, instead_of=decision.counted_as)
     status = status.remembering(incident=incident)
     if checkpoints_end(situation, tasks):
@@ -144,7 +144,7 @@ def _counted(draft: Draft, status: Status, decision: Restart) -> Status:
         draft.add_event("Warning", Phase.RESTARTING.value, f"{first.with_rule()}; {_consequence(situation, tasks)}")
     else:
         draft.add_event("Normal", Phase.RESTARTING.value, f"{first.with_rule()}: that is why training restarted")
-    return status.but(first_failure=first.in_status())
+    return status.but(last_failure=first.in_status())
 
 
 def _after_a_long_run(situation: Situation) -> Incident | None:

@@ -13,7 +13,7 @@ from dtjob.api.spec.failure_rules import RuleAction
 from dtjob.api.spec.replica_specs import Role
 from dtjob.api.spec.strategy import Strategy
 from dtjob.api.status.internal import Errors, Incident
-from dtjob.api.status.restarts import FirstFailure
+from dtjob.api.status.restarts import LastFailure
 from dtjob.objects import topology
 from dtjob.objects.exit_codes import RESTARTED_IN_VAIN
 from dtjob.objects.manifest import Manifest
@@ -92,7 +92,7 @@ def repeated_errors(situation: Situation, incident: Incident, first: Failure) ->
 def explain(situation: Situation) -> Restart | None:
     """The cause of the latest incident, if it shows only now. It shows at the pod that failed first, or at a peer whose
     loss led to the error. Most of these pods were replaced since. Rules have been applied to it."""
-    incident, first = situation.status.internal.incident, situation.status.first_failure
+    incident, first = situation.status.internal.incident, situation.status.last_failure
     if incident is None or incident.cause not in EXPLAINED:
         return None
     in_time, views = shows_its_cause(incident, situation.now), _suspects_of(situation, incident, first)
@@ -166,7 +166,7 @@ def _until(situation: Situation, failure: Failure, wait: timedelta) -> datetime 
     return since + wait if now < since + wait else None
 
 
-def _suspects_of(situation: Situation, incident: Incident, first: FirstFailure | None) -> list[TaskView]:
+def _suspects_of(situation: Situation, incident: Incident, first: LastFailure | None) -> list[TaskView]:
     """The tasks whose loss would explain the incident.
 
     `first` may already be a later failure, of the task's next attempt, over which the job is about to fail. Then

@@ -33,7 +33,7 @@ def fail(draft: Draft, end: GiveUp) -> None:
     if end.first is None:
         draft.add_event("Warning", end.reason, end.why)
         return
-    draft.status = draft.status.but(first_failure=end.first.in_status())
+    draft.status = draft.status.but(last_failure=end.first.in_status())
     draft.add_event("Warning", Phase.FAILED.value, end.why)
 
 

@@ -76,14 +76,14 @@ def note_phase(draft: Draft, *, settles: bool) -> None:
 
 
 def _cause_word(status: Status) -> str:
-    first = status.first_failure
+    first = status.last_failure
     return first.cause if first and first.cause else Phase.RESTARTING.value
 
 
 def _cause(situation: Situation) -> str:
     """What failed first, and when the next start is if that is not yet."""
-    first, incident = situation.status.first_failure, situation.status.internal.incident
-    failed = f"{first.task} {first.reason}" if first else "a task failed"
+    first, incident = situation.status.last_failure, situation.status.internal.incident
+    failed = f"{first.task} {first.message}" if first else "a task failed"
     if incident is None or situation.now >= incident.not_before:
         return failed
     return f"{failed}; the next start is at {times.rfc3339(incident.not_before)} (failurePolicy.backoff)"

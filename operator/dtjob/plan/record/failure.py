@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A failure: its task, its cause and its words, as `status.firstFailure` keeps it; and the enum of all causes.
+"""A failure: its task, its cause and its words, as `status.lastFailure` keeps it; and the enum of all causes.
 
 `plan/failure/cause.py` finds the cause of a pod's end. A supervisor tells in the container's termination message how
 the training process ended (docs/contract.md). Its last log line there says so. If it was killed with the container
@@ -16,7 +16,7 @@ from typing import Any
 
 from dtjob.api.spec.failure_rules import RuleAction
 from dtjob.api.status.block import whole
-from dtjob.api.status.restarts import FirstFailure, ProgramException
+from dtjob.api.status.restarts import LastFailure, ProgramException
 from dtjob.objects.topology import Task
 
 LONGEST = 512
@@ -196,15 +196,17 @@ class Cause(StrEnum):
 
 @dataclass(frozen=True)
 class Failure:
-    """One task's failure, as it goes to `status.firstFailure`."""
+    """One task's failure, as it goes to `status.lastFailure`."""
 
     task: Task
     cause: Cause
     time: datetime
     pod: str
     node: str
-    reason: str
     message: str
+    """What happened, in words that follow the task's name."""
+    log_tail: str
+    """The last lines of the log."""
     exit_code: int | None = None
     end: ProgramEnd = UNKNOWN
     """What the task's supervisor told of it."""
@@ -223,17 +225,17 @@ class Failure:
         """The action where one of the user's rules says so."""
         return self.action if self.rule else None
 
-    def in_status(self) -> FirstFailure:
+    def in_status(self) -> LastFailure:
         """The failure as the status has it; `exitCode` only where the container ended, `exception` and
         `beforeFirstStep` where its supervisor told of them."""
         kind, _, message = self.end.exception.partition(": ")
-        return FirstFailure(
+        return LastFailure(
             task=self.task.id,
             pod=self.pod,
             node=self.node,
             cause=self.cause.value,
-            reason=self.reason,
             message=self.message,
+            log_tail=self.log_tail,
             rule=self.rule,
             time=whole(self.time),
             exit_code=self.exit_code,
@@ -243,7 +245,7 @@ class Failure:
 
     def sentence(self) -> str:
         """The failure in words, for events and the status message."""
-        return f"{self.task.id} {self.reason}"
+        return f"{self.task.id} {self.message}"
 
     def with_rule(self) -> str:
         """The same, with the rule that decided about it."""

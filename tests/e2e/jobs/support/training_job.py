@@ -201,7 +201,7 @@ class TrainingJob:
     def described(self) -> str:
         """How job and pods stand, for messages."""
         status = self.get().get("status", {})
-        kept = ("phase", "reason", "message", "ready", "progress", "checkpoint", "restarts", "firstFailure", "incident")
+        kept = ("phase", "reason", "message", "ready", "progress", "checkpoint", "restarts", "lastFailure", "incident")
         lines = [f"job {self.name}: {json.dumps({name: status[name] for name in kept if name in status})}"]
         for pod in self._api.list("pods", self.namespace):
             states = [{one["name"]: one.get("state")} for one in pod.get("status", {}).get("containerStatuses") or ()]

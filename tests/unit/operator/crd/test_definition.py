@@ -198,7 +198,7 @@ def test_the_schema_describes_and_accepts_every_status_that_plans_write() -> Non
         "checkpoint",
         "evaluation",
         "restarts",
-        "firstFailure",
+        "lastFailure",
         "internal",
     }
     assert {one["phase"] for one in written} >= {"Pending", "Running", "Restarting", "Succeeded"}

@@ -89,7 +89,7 @@ def test_a_dead_worker_is_replaced_and_without_a_supervisor_the_whole_group(prog
         assert len(deleted(made)) == 3
     assert made.status is not None
     assert made.status["restarts"] == {"total": 1, "causes": {"OOMKilled": 1}}
-    assert made.status["firstFailure"]["task"] == "worker-0"
+    assert made.status["lastFailure"]["task"] == "worker-0"
 
 
 def test_a_replaced_pod_whose_sidecar_still_runs_loses_its_host_name():
@@ -173,8 +173,8 @@ def test_a_worker_that_finishes_just_after_the_chief_failed_comes_back_and_costs
     made = plan_with(job, pods, others, at(3))
     assert (created_pods(made), deleted(made)) == (["digits-worker-1-1"], ["digits-worker-1-0"])
     assert made.status is not None
-    assert {name: made.status[name] for name in ("restarts", "firstFailure")} == {
-        name: first.status[name] for name in ("restarts", "firstFailure")
+    assert {name: made.status[name] for name in ("restarts", "lastFailure")} == {
+        name: first.status[name] for name in ("restarts", "lastFailure")
     }
     assert made.status["internal"]["incident"] == first.status["internal"]["incident"]
 
@@ -194,7 +194,7 @@ def test_the_budget_ends_the_job_with_its_cause():
     made = plan_with(job, pods, others, at(1))
     assert made.status is not None
     assert made.status["phase"] == "Failed"
-    assert made.status["firstFailure"]["message"] == "ValueError: bad shape"
+    assert made.status["lastFailure"]["logTail"] == "ValueError: bad shape"
     assert made.status["reason"] == "MaxRestartsExceeded"
     assert sorted(deleted(made)) == ["digits-chief-0-0", "digits-worker-0-0"]
 

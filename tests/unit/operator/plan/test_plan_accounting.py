@@ -39,7 +39,7 @@ def test_a_drain_whose_end_shows_after_its_peers_errors_is_not_charged():
     peers_fail(history, at(2))
     status = history.look(at(2))
     assert (status["phase"], history.charged, status["restarts"]["causes"]) == ("Restarting", 0, {"Disruption": 1})
-    assert status["firstFailure"]["task"] == "worker-1"
+    assert status["lastFailure"]["task"] == "worker-1"
 
 
 def test_a_node_shutdown_that_shows_after_the_restart_gives_the_charge_back():
@@ -53,7 +53,7 @@ def test_a_node_shutdown_that_shows_after_the_restart_gives_the_charge_back():
     status = history.look(at(9))
     assert (history.charged, status["restarts"]) == (0, {"total": 1, "causes": {"Disruption": 1}})
     assert status["internal"]["incident"].get("counted", 0) == 0
-    assert status["firstFailure"]["reason"] == "was disrupted (TerminationByKubelet)"
+    assert status["lastFailure"]["message"] == "was disrupted (TerminationByKubelet)"
 
 
 @pytest.mark.parametrize("restarts", [0, 1])
@@ -66,7 +66,7 @@ def test_a_lost_node_is_not_charged_though_it_is_noticed_late(restarts: int):
     for seconds in (11, 30, 49):
         status = history.look(at(seconds))
         assert status["phase"] != "Failed"
-        assert status["firstFailure"]["reason"] == "failed (exit code 1)"
+        assert status["lastFailure"]["message"] == "failed (exit code 1)"
     history.pods["digits-worker-1-0"]["status"]["conditions"] = silent
     history.look(at(51))
     lost = history.pods["digits-worker-1-0"]
@@ -114,7 +114,7 @@ def test_an_operator_that_sleeps_until_something_is_due_sees_a_lost_nodes_pod():
     due = history.plan(at(13)).look_again_at
     assert due == at(11 + 60 + 15)
     history.look(due)
-    assert (history.charged, history.job.status["firstFailure"]["reason"]) == (0, "was lost with its node")
+    assert (history.charged, history.job.status["lastFailure"]["message"]) == (0, "was lost with its node")
     assert history.plan(due + timedelta(seconds=1)).status is None
 
 
@@ -124,7 +124,7 @@ def test_a_program_that_fails_by_itself_is_charged_at_once():
         history.ends(task, builders.ended(1, at(1), message="ValueError: bad shape"))
     status = history.look(at(3))
     assert (status["phase"], status["reason"]) == ("Failed", "MaxRestartsExceeded")
-    assert status["firstFailure"]["task"] == "chief-0"
+    assert status["lastFailure"]["task"] == "chief-0"
 
 
 def test_a_program_whose_peers_hang_is_charged_a_minute_later():
@@ -134,7 +134,7 @@ def test_a_program_whose_peers_hang_is_charged_a_minute_later():
     due = history.plan(at(4)).look_again_at
     assert due == at(61)
     status = history.look(due)
-    assert (status["phase"], status["firstFailure"]["task"]) == ("Failed", "chief-0")
+    assert (status["phase"], status["lastFailure"]["task"]) == ("Failed", "chief-0")
 
 
 def test_a_process_that_ran_out_of_memory_outranks_a_drain_under_way():
@@ -151,7 +151,7 @@ def test_a_failing_init_container_does_not_hold_the_group_back_for_ever():
     fetch = {"name": "fetch", "state": {"terminated": {"exitCode": 3, "finishedAt": "2026-11-21T10:00:01Z"}}}
     history.ends("worker-1", {"phase": "Failed", "initContainerStatuses": [fetch]})
     history.look(at(4))
-    assert (history.charged, history.job.status["firstFailure"]["task"]) == (1, "worker-1")
+    assert (history.charged, history.job.status["lastFailure"]["task"]) == (1, "worker-1")
 
 
 def loop(history: History, status: Any, times: int, every: float = 1) -> int:
@@ -222,7 +222,7 @@ def of_a_newer_operator(status: dict[str, Any]) -> dict[str, Any]:
     newer: dict[str, Any] = deepcopy(status)
     newer["phase"] = newer["reason"] = "Suspended"
     newer["restarts"]["causes"] = {"NodeMelted": 1}
-    newer["firstFailure"] |= {"cause": "NodeMelted", "reason": "was on a node that melted"}
+    newer["lastFailure"] |= {"cause": "NodeMelted", "message": "was on a node that melted"}
     newer["internal"]["incident"]["cause"] = "NodeMelted"
     newer["conditions"] = [{**newer["conditions"][0], "type": "Suspended", "reason": "Melted", "status": "Unknown"}]
     newer["replicaStatuses"]["observer"] = {"replicas": 1, "frozen": 1}
@@ -326,7 +326,7 @@ def test_a_node_that_restarts_under_an_init_container_is_not_charged(reason: str
     status = history.look(at(5))
     assert (status["phase"], history.charged, status["restarts"]["causes"]) == ("Restarting", 0, {"Disruption": 1})
     how = f"init container fetch ended with an unknown exit code ({reason})"
-    assert status["firstFailure"]["reason"] == f"never started: {how}"
+    assert status["lastFailure"]["message"] == f"never started: {how}"
 
 
 def test_an_init_containers_end_without_a_time_is_not_waited_for_without_end():

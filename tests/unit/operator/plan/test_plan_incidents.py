@@ -58,7 +58,7 @@ def test_a_failure_after_training_has_resumed_and_saved_has_an_event_and_is_coun
     history.look(at(20))
     fails(history, "worker-1", 25)
     assert (history.total, len(told(history, "worker-1 failed"))) == (2, 1)
-    assert history.job.status["firstFailure"]["task"] == "worker-1"
+    assert history.job.status["lastFailure"]["task"] == "worker-1"
 
 
 def test_a_drain_after_training_has_resumed_and_saved_explains_no_earlier_error() -> None:
@@ -191,4 +191,4 @@ def test_a_permanent_error_fails_the_job_though_it_follows_another_failure(joine
     history.look(at(20))
     history.look(at(23))
     assert (history.job.status["phase"], history.job.status["reason"]) == ("Failed", "ProgramFailed")
-    assert labels.task_id(history.pods["digits-worker-1-0"]) == history.job.status["firstFailure"]["task"]
+    assert labels.task_id(history.pods["digits-worker-1-0"]) == history.job.status["lastFailure"]["task"]

@@ -56,9 +56,9 @@ class Accounts:
         if Must.DISRUPTIONS_ARE_FREE in must and uid not in self.unseen:
             self.check_charges(uid, new)
         if Must.DISRUPTIONS_FAIL_NO_JOB in must and new.get("reason") == "MaxRestartsExceeded":
-            assert new["firstFailure"]["cause"] not in UNCHARGED, "a disruption failed the job"
-        if Must.CAUSES_ARE_TRUE in must and new.get("firstFailure") != old.get("firstFailure"):
-            self._check_cause(new["firstFailure"], pods)
+            assert new["lastFailure"]["cause"] not in UNCHARGED, "a disruption failed the job"
+        if Must.CAUSES_ARE_TRUE in must and new.get("lastFailure") != old.get("lastFailure"):
+            self._check_cause(new["lastFailure"], pods)
         if Must.PROGRAMS_FAIL_FAST in must:
             self._check_program(uid, old, new)
         if Must.WAITS_GROW in must and before and after and before.started_at != after.started_at:
@@ -73,7 +73,7 @@ class Accounts:
         since = old.get("firstStepTime")
         assert since in (None, new.get("firstStepTime")), "a first step is forgotten"
         if new.get("reason") == "ProgramFailed":
-            first, mistakes = new["firstFailure"]["pod"], self.mistakes.get(uid, {})
+            first, mistakes = new["lastFailure"]["pod"], self.mistakes.get(uid, {})
             if (uid, first) in self.permanent:
                 return
             alike = [pod for pod, mistake in mistakes.items() if mistake == mistakes.get(first)]

@@ -163,7 +163,7 @@ class Rules:
         check_time_spent(old, new)
         check_conditions(new)
         if old.get("phase") in ENDED:
-            kept = ("phase", "reason", "message", "completionTime", "firstFailure")
+            kept = ("phase", "reason", "message", "completionTime", "lastFailure")
             assert {name: old.get(name) for name in kept} == {name: new.get(name) for name in kept}
             assert _but_the_evaluator(old) == _but_the_evaluator(new)
             return
@@ -270,7 +270,7 @@ def _check_free(old: dict[str, Any], new: dict[str, Any], bumped: dict[str, int]
     if is_suspended(new):
         assert set(bumped.values()) <= {0}, "a suspended job starts tasks anew"
         assert before.restarts == after.restarts, "suspension changed a cause"
-        assert before.first_failure == after.first_failure, "suspension is a failure"
+        assert before.last_failure == after.last_failure, "suspension is a failure"
         assert before.internal.incident == after.internal.incident, "suspension changed the incident"
 
 
@@ -287,7 +287,7 @@ def _check_resize(old: dict[str, Any], new: dict[str, Any], ids: set[str]) -> No
     assert (before.restarts, before.internal.incident) == (after.restarts, after.internal.incident), (
         "a resize is counted"
     )
-    assert before.first_failure == after.first_failure, "a resize is a failure"
+    assert before.last_failure == after.last_failure, "a resize is a failure"
 
 
 def _check_goes_on(old: dict[str, Any], replaced: set[str], now: datetime) -> None:

@@ -67,7 +67,7 @@ def check_rules(job: Job, children: Children, before: dict[str, Any], after: dic
         pod = pods.get(topology.pod_name(job, task, attempt_of(before, task.id)))
         ends = pod is not None and said_of(rules, task.role, pod) == "FailJob" and _has_failed_by_itself(pod)
         assert not ends or after.get("phase") in ENDED, f"{task.id} has failed, and a rule ends the job over that"
-    first, was, now = after.get("firstFailure") or {}, _incident(before), _incident(after)
+    first, was, now = after.get("lastFailure") or {}, _incident(before), _incident(after)
     counts = [one.get("restarts", {}).get("causes", {}) for one in (before, after)]
     begun = sum(counts[1].values()) == sum(counts[0].values()) + 1
     if not begun or any(counts[1].get(cause, 0) < count for cause, count in counts[0].items()):

@@ -6,7 +6,7 @@ import pytest
 from dtjob.api.status.activity import Activity
 from dtjob.api.status.block import cut, whole
 from dtjob.api.status.goodput import GoodputSeconds
-from dtjob.api.status.restarts import FirstFailure, Restarts
+from dtjob.api.status.restarts import LastFailure, Restarts
 from tests.unit.operator.builders import NOW, at
 
 
@@ -34,8 +34,8 @@ def test_blocks_of_two_kinds_are_never_equal():
 
 def test_texts_of_the_status_are_cut_to_their_limit():
     assert (cut("abc", 3), cut("abcd", 3)) == ("abc", "ab…")
-    long = FirstFailure(task="t" * 300, message="m" * 5000, reason="short")
-    assert (len(long.task), len(long.message), long.reason) == (256, 4096, "short")
+    long = LastFailure(task="t" * 300, log_tail="m" * 5000, message="short")
+    assert (len(long.task), len(long.log_tail), long.message) == (256, 4096, "short")
 
 
 def test_times_are_whole_seconds():

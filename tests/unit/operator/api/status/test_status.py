@@ -33,7 +33,7 @@ WHOLE: dict[str, Any] = {
     "workers": {"desired": 3, "replicas": 2, "resizing": {"to": 3, "reason": "Room", "message": ""}},
     "goodput": {"percentage": 75, "seconds": {"kept": "3.25", "waitingForPods": "1"}, "steps": {"kept": 7}},
     "restarts": {"total": 2, "causes": {"Error": 2}, "evaluator": 1},
-    "firstFailure": {"task": "worker-0", "cause": "Error"},
+    "lastFailure": {"task": "worker-0", "cause": "Error"},
     "internal": {
         "incident": {
             "startedAt": "2026-11-21T10:00:00Z",
@@ -60,7 +60,7 @@ def of_a_newer_operator() -> dict[str, Any]:
     more = {"stalledSince": ["2026-11-21T10:00:00Z"]}
     blocks = {
         name: {**WHOLE[name], **more}
-        for name in ("progress", "restarts", "firstFailure", "internal", "goodput", "workers")
+        for name in ("progress", "restarts", "lastFailure", "internal", "goodput", "workers")
     }
     return {**WHOLE, **blocks, "conditions": [{**WHOLE["conditions"][0], **more}], "suspension": more, "quota": None}
 

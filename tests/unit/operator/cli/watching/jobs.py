@@ -36,14 +36,14 @@ RUNNING: dict[str, Any] = {
     "checkpoint": {"step": 200, "time": MINUTE_AGO},
     "evaluation": {"step": 200, "metrics": [{"name": "accuracy", "value": "0.9"}], "best": {"step": 100, "value": "1"}},
     "restarts": {"total": 2, "causes": {"Error": 2}},
-    "firstFailure": {
+    "lastFailure": {
         "task": "worker-1",
-        "reason": "exit code 1",
+        "message": "exit code 1",
         "exitCode": 1,
         "pod": "digits-worker-1-0",
         "node": "node-2",
         "time": MINUTE_AGO,
-        "message": "Traceback\nValueError: no",
+        "logTail": "Traceback\nValueError: no",
     },
     "conditions": [{"type": "Running", "status": "True"}, {"type": "Complete", "status": "False"}],
 }

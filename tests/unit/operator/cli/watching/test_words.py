@@ -19,7 +19,7 @@ def test_everything_that_is_known_has_a_line() -> None:
         "checkpoint": "step 200, 1m ago, in claim data",
         "evaluation": "step 200: accuracy 0.9; best at step 100 with 1",
         "restarts": "2 (Error 2)",
-        "first failure": "worker-1, exit code 1, pod digits-worker-1-0, node node-2, 1m ago: ValueError: no",
+        "last failure": "worker-1, exit code 1, pod digits-worker-1-0, node node-2, 1m ago: ValueError: no",
         "age": "2h",
     }
 

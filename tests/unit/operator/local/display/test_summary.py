@@ -73,12 +73,12 @@ def test_failure_shows_the_first_cause_and_its_log():
     failure = {
         "task": "worker-1",
         "pod": "digits-worker-1-3",
-        "message": "Traceback\nValueError: no data",
+        "logTail": "Traceback\nValueError: no data",
         "exitCode": 1,
     }
-    status = {"phase": "Failed", "message": "worker-1 failed (exit code 1); …", "firstFailure": failure}
+    status = {"phase": "Failed", "message": "worker-1 failed (exit code 1); …", "lastFailure": failure}
     result = summary(snapshot(status=status), RUN, False, None)
-    assert result["firstFailure"]["task"] == "worker-1"
+    assert result["lastFailure"]["task"] == "worker-1"
     text = text_of(result)
     assert "has failed after 0s: worker-1 failed (exit code 1)" in text
     assert "/runs/run-1/logs/digits-worker-1-3.log" in text

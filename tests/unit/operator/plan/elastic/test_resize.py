@@ -62,7 +62,7 @@ def test_nothing_is_counted_or_charged() -> None:
         failurePolicy={"maxRestartsWithoutProgress": 0, "maxDisruptionsWithoutProgress": 0}, startDeadlineSeconds=60
     )
     story.run()
-    before = {name: story.job.status.get(name) for name in ("restarts", "firstFailure", "active")}
+    before = {name: story.job.status.get(name) for name in ("restarts", "lastFailure", "active")}
     for number, count in enumerate((2, 3, 2), 1):
         story.change(replicas=count)
         story.settle(at(1000 * number))
@@ -333,7 +333,7 @@ def test_a_pod_that_a_resize_lost_explains_no_incident_of_days_before(conditions
     story.becomes("worker-1-0", builders.ended(76, at(100)))
     story.settle(at(101))
     story.run(at(102))
-    before = {name: story.job.status[name] for name in ("restarts", "firstFailure")}
+    before = {name: story.job.status[name] for name in ("restarts", "lastFailure")}
     story.change(replicas=3)
     made = plan_answered(story.job, story.children, at(later))
     story.job = builders.with_status(story.job, made.status or {})

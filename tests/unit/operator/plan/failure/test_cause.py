@@ -148,7 +148,7 @@ def test_a_pod_that_outlives_its_grace_period_is_lost():
 
 
 def test_a_failure_has_the_message_of_the_failed_init_container():
-    assert failure(init_failed(3)).message == "no such bucket"
+    assert failure(init_failed(3)).log_tail == "no such bucket"
 
 
 def test_a_failure_has_the_time_that_its_pod_records():

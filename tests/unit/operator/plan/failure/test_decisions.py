@@ -7,7 +7,7 @@ import pytest
 
 from dtjob.api.status.attempts import Attempts
 from dtjob.api.status.internal import Incident
-from dtjob.api.status.restarts import FirstFailure, Restarts
+from dtjob.api.status.restarts import LastFailure, Restarts
 from dtjob.api.status.status import Status
 from dtjob.plan.failure.decisions import (
     EvaluatorDecision,
@@ -48,14 +48,14 @@ def test_an_incident_that_begins_is_counted_with_its_first_failure():
     status, told = write(Restart((WORKER,), NEW, KILLED))
     assert (status.internal.attempts, status.internal.all_created) == (Attempts(exceptions={"worker-0": 2}), False)
     assert status.restarts == Restarts(total=2, causes={"Signal": 2})
-    assert (status.internal.incident, status.first_failure) == (NEW, KILLED.in_status())
+    assert (status.internal.incident, status.last_failure) == (NEW, KILLED.in_status())
     assert told == ["Warning Restarting"]
 
 
 def test_another_failure_of_an_incident_has_an_event_and_is_not_counted():
-    status, told = write(Restart((WORKER,), NEW, KILLED, Cause.SIGNAL), first_failure=FirstFailure(task="worker-1"))
+    status, told = write(Restart((WORKER,), NEW, KILLED, Cause.SIGNAL), last_failure=LastFailure(task="worker-1"))
     assert (status.internal.attempts.of("worker-0"), status.restarts) == (2, RUNNING["restarts"])
-    assert (status.internal.incident, status.first_failure) == (NEW, FirstFailure(task="worker-1"))
+    assert (status.internal.incident, status.last_failure) == (NEW, LastFailure(task="worker-1"))
     assert told == ["Normal Restarting"]
 
 
@@ -64,7 +64,7 @@ def test_a_stronger_cause_moves_the_count_and_has_an_event():
         Restart((WORKER,), Incident(started_at=at(5), cause=Cause.DISRUPTION, not_before=at(5)), EVICTED, Cause.SIGNAL)
     )
     assert moved.restarts == Restarts(total=1, causes={"Disruption": 1})
-    assert moved.first_failure == EVICTED.in_status()
+    assert moved.last_failure == EVICTED.in_status()
     assert told == ["Warning Restarting"]
 
 
@@ -73,13 +73,13 @@ def test_a_cause_that_shows_later_moves_the_count_and_replaces_no_task():
     status, told = write(Restart((), explained, EVICTED, Cause.SIGNAL), "ParameterServer")
     assert (status.internal.attempts, status.internal.all_created) == (RUNNING["attempts"], True)
     assert (status.restarts, status.internal.incident) == (Restarts(total=1, causes={"Disruption": 1}), explained)
-    assert status.first_failure == EVICTED.in_status()
+    assert status.last_failure == EVICTED.in_status()
     assert told == ["Normal Restarting"]
 
 
 def test_a_wait_before_the_jobs_end_writes_the_first_failure():
     status, told = write(Wait(at(60), KILLED), incident=NEW)
-    assert (status.first_failure, status.internal.incident, told) == (KILLED.in_status(), NEW, [])
+    assert (status.last_failure, status.internal.incident, told) == (KILLED.in_status(), NEW, [])
 
 
 def test_a_recalled_task_gets_a_new_attempt_and_no_restart_is_counted():
@@ -97,7 +97,7 @@ def test_an_evaluators_failure_is_counted_apart():
     status, told = write(ReplaceEvaluator((EVALUATOR,), failure))
     assert status.internal.attempts == Attempts(exceptions={"worker-0": 1, "evaluator-0": 1})
     assert status.restarts == Restarts(total=1, causes={"Signal": 1}, evaluator=1)
-    assert (status.internal.incident, status.first_failure) == (None, None)
+    assert (status.internal.incident, status.last_failure) == (None, None)
     assert told == ["Warning EvaluatorRestarting"]
 
 

@@ -10,7 +10,7 @@ from dtjob.api.job import Job
 from dtjob.api.status.activity import Activity
 from dtjob.api.status.attempts import Attempts
 from dtjob.api.status.internal import Errors, Incident
-from dtjob.api.status.restarts import FirstFailure
+from dtjob.api.status.restarts import LastFailure
 from dtjob.api.status.status import Status
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.failure.cause import failure_of
@@ -101,7 +101,7 @@ def test_only_a_peer_that_is_being_deleted_or_disrupted_is_the_first_cause(peer:
     pods["worker-1"] = peer(pods["worker-1"])
     situation = builders.situation(job, *pods.values(), now=at(1))
     first = first_cause(situation, failed(situation, "chief-0"))
-    assert (first.cause, first.reason) == (cause, reason)
+    assert (first.cause, first.message) == (cause, reason)
 
 
 def test_an_init_containers_failure_does_not_follow_from_another_failure():
@@ -121,7 +121,7 @@ REPLACED = {"chief-0": 1, "worker-0": 1, "worker-1": 1}
 def later(old: Any, seconds: float, incident: Incident = INCIDENT) -> Any:
     """What is found so long after the incident's start, of worker 1's replaced pod, which we deleted then."""
     job, _ = of("MultiWorkerMirrored")
-    job = builders.with_status(job, {"firstFailure": FOLLOWS, **builders.remembered(REPLACED, incident)})
+    job = builders.with_status(job, {"lastFailure": FOLLOWS, **builders.remembered(REPLACED, incident)})
     pods = builders.all_pods(job)
     replaced = builders.deleting(builders.pod(job, "worker-1", builders.running()), at(5), grace=60)
     return explain(builders.situation(job, *pods.values(), old(replaced), now=at(5 + seconds)))
@@ -148,7 +148,7 @@ def test_a_cause_that_a_replaced_pod_shows_later_explains_the_incident(
 ):
     found = later(old, seconds)
     assert isinstance(found, Restart)
-    assert (found.first.task.id, found.first.cause, found.first.reason) == ("worker-1", cause, reason)
+    assert (found.first.task.id, found.first.cause, found.first.message) == ("worker-1", cause, reason)
     assert (found.incident.cause, found.incident.charged) == (cause, 1 if cause.charged else 0)
     assert found.counted_as == Cause.ERROR
 
@@ -181,7 +181,7 @@ def test_a_cause_that_the_node_reports_later_explains_the_failure(strategy: str,
     incident = Incident(started_at=at(5), cause=cause, not_before=at(5), charged=1, in_a_row=1, attempts=Attempts())
     first = {"task": "chief-0", "cause": cause.value, "exitCode": 143}
     job = builders.job(strategy, program=program)
-    job = builders.with_status(job, {"firstFailure": first, **builders.remembered({"chief-0": 1}, incident)})
+    job = builders.with_status(job, {"lastFailure": first, **builders.remembered({"chief-0": 1}, incident)})
     ended = builders.deleting(builders.pod(job, "chief-0", builders.ended(143, at(5))), at(5))
     pods = builders.all_pods(job).values()
     assert explain(builders.situation(job, *pods, ended, now=at(6))) is None
@@ -225,7 +225,7 @@ def test_repeated_errors_are_explained_from_the_pod_on_that_was_lost(lost: list[
         attempts=Attempts(exceptions=attempts),
         errors=repeated,
     )
-    status = {"firstFailure": FOLLOWS, **builders.remembered(dict.fromkeys(attempts, 2), incident)}
+    status = {"lastFailure": FOLLOWS, **builders.remembered(dict.fromkeys(attempts, 2), incident)}
     job = builders.with_status(of("MultiWorkerMirrored")[0], status)
     old = [builders.deleting(builders.pod(job, "worker-1", builders.running(), attempt=one), at(5), 60) for one in lost]
     found = explain(builders.situation(job, *builders.all_pods(job).values(), *old, now=at(81)))
@@ -236,7 +236,7 @@ def test_repeated_errors_are_explained_from_the_pod_on_that_was_lost(lost: list[
 
 def test_a_parameter_servers_current_pod_explains_its_chiefs_error_too():
     job, _ = of("ParameterServer")
-    status = {"firstFailure": FOLLOWS, **builders.remembered({"chief-0": 1}, INCIDENT)}
+    status = {"lastFailure": FOLLOWS, **builders.remembered({"chief-0": 1}, INCIDENT)}
     job = builders.with_status(job, status)
     pods = builders.all_pods(job)
     pods["ps-1"] = builders.deleting(pods["ps-1"], at(6))
@@ -334,9 +334,9 @@ def test_a_later_failure_of_the_lost_ones_successor_hides_nothing(strategy: str,
     )
     old = conditions(pods[lost], TAINTED)
     successors = [builders.pod(job, task, builders.running(), attempt=1) for task in pods]
-    pending = FirstFailure(task=again, pod=f"digits-{again}-1", cause="Error", exit_code=1)
+    pending = LastFailure(task=again, pod=f"digits-{again}-1", cause="Error", exit_code=1)
     situation = builders.situation(
-        job, *successors, old, now=at(80), incident=incident, attempts=attempts, first_failure=pending
+        job, *successors, old, now=at(80), incident=incident, attempts=attempts, last_failure=pending
     )
     found = explain(situation)
     assert isinstance(found, Restart)

@@ -419,8 +419,8 @@ def test_fail_job_ends_with_a_condition_an_event_and_a_message_that_name_the_rul
     (condition,) = [one for one in status["conditions"] if one["type"] == "Failed"]
     assert (condition["status"], condition["reason"], condition["message"]) == ("True", "PodFailurePolicy", words)
     assert [(one.type, one.reason, one.message) for one in made.events] == [("Warning", "Failed", words)]
-    assert status["firstFailure"]["rule"] == "failurePolicy.rules[1] (FailJob) matches exit code 42"
-    assert status["firstFailure"]["rule"] in words
+    assert status["lastFailure"]["rule"] == "failurePolicy.rules[1] (FailJob) matches exit code 42"
+    assert status["lastFailure"]["rule"] in words
     assert "restarts" not in status or status["restarts"]["total"] == 0
     assert not [one for one in made.actions if isinstance(one, Create)]
     removed = {one.name for one in made.actions if isinstance(one, Delete)}
@@ -434,7 +434,7 @@ def test_fail_job_applies_to_a_container_that_cannot_start(reason: str):
     job = ruled({"action": "FailJob", "onReasons": [reason]})
     after, _ = planned(job, {"worker-1": builders.waiting(reason, "no such thing")}, allCreated=False)
     assert after.status["reason"] == "PodFailurePolicy"
-    assert after.status["firstFailure"]["message"] == "no such thing"
+    assert after.status["lastFailure"]["logTail"] == "no such thing"
     for states in ({"worker-1": builders.waiting("ContainerCreating")}, {"evaluator-0": builders.waiting(reason)}):
         assert planned(job, states)[0].status["phase"] != "Failed"
 
@@ -448,13 +448,13 @@ def test_fail_job_does_not_apply_to_errors_that_follow_from_a_lost_peer():
         "worker-1": builders.ended(42, at(11)),
     }
     after, _ = planned(job, states)
-    assert (after.status["phase"], after.status["firstFailure"]["task"]) == ("Restarting", "worker-0")
+    assert (after.status["phase"], after.status["lastFailure"]["task"]) == ("Restarting", "worker-0")
     states["worker-0"] = builders.ended(1, at(9))  # it is the first, and what is asked about
     after, _ = planned(job, states)
     assert after.status["phase"] == "Restarting"
     states["worker-0"] = builders.ended(42, at(9))
     after, _ = planned(job, states)
-    assert (after.status["reason"], after.status["firstFailure"]["task"]) == ("PodFailurePolicy", "worker-0")
+    assert (after.status["reason"], after.status["lastFailure"]["task"]) == ("PodFailurePolicy", "worker-0")
 
 
 def test_fail_job_waits_for_a_cause_that_the_node_may_still_report():
@@ -489,14 +489,14 @@ def test_fail_job_applies_to_a_cause_that_shows_late():
     pods["worker-1"]["status"] = builders.out_of_memory(at(19))
     made = builders.plan_answered(job, Children(tuple(pods.values())), at(21))
     assert made.status is not None
-    assert (made.status["reason"], made.status["firstFailure"]["cause"]) == ("PodFailurePolicy", "OOMKilled")
+    assert (made.status["reason"], made.status["lastFailure"]["cause"]) == ("PodFailurePolicy", "OOMKilled")
 
 
 def test_fail_job_applies_to_the_evaluator_if_a_rule_names_it():
     failed = {"evaluator-0": builders.ended(42, at(19))}
     assert planned(ruled(FAIL_42), failed)[0].status["phase"] == "Running"
     after, _ = planned(ruled({**FAIL_42, "roles": ["evaluator"]}), failed)
-    assert (after.status["reason"], after.status["firstFailure"]["task"]) == ("PodFailurePolicy", "evaluator-0")
+    assert (after.status["reason"], after.status["lastFailure"]["task"]) == ("PodFailurePolicy", "evaluator-0")
 
 
 @pytest.mark.parametrize("rule", [{"onReasons": ["OOMKilled"]}, {"roles": ["worker"]}])
@@ -510,7 +510,7 @@ def test_fail_job_does_not_apply_to_a_pod_that_saved_for_a_suspension(
         started_at=at(5), cause=Cause.ERROR, not_before=at(5), charged=1, in_a_row=1, attempts=Attempts()
     )
     remembered = builders.remembered({"chief-0": 2, "worker-0": 1, "worker-1": 1}, incident)
-    status = {**remembered, "firstFailure": first, "active": Activity(since=since).to_json()}
+    status = {**remembered, "lastFailure": first, "active": Activity(since=since).to_json()}
     job = builders.job(status=status, failurePolicy={"rules": [{"action": "FailJob", **rule}]})
     pods = builders.all_pods(job).values()
     old = builders.deleting(builders.pod(job, "worker-1", builders.out_of_memory(at(12))), at(10))

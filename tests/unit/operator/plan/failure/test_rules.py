@@ -96,19 +96,19 @@ def test_a_rule_charges_what_is_not_charged_else():
     after, _ = planned(after, {"worker-1": builders.disrupted(when=at(99))}, 100)
     assert after.status["reason"] == "MaxRestartsExceeded"
     rule = "failurePolicy.rules[0] (Restart) matches pod condition DisruptionTarget=True"
-    assert after.status["firstFailure"]["rule"].startswith(rule)
+    assert after.status["lastFailure"]["rule"].startswith(rule)
 
 
 def test_rules_read_the_first_cause_of_several_failures_and_fail_job_wins_for_any():
     uncounted = {"action": "RestartAndIgnoreMaxRestarts", "onPodConditions": [TARGET]}
     both = {"worker-0": builders.disrupted(when=at(19)), "worker-1": builders.ended(42, at(19))}
     after, _ = planned(ruled(uncounted, policy={"maxRestartsWithoutProgress": 0}), both)
-    assert (after.status["internal"]["incident"].get("charged", 0), after.status["firstFailure"]["task"]) == (
+    assert (after.status["internal"]["incident"].get("charged", 0), after.status["lastFailure"]["task"]) == (
         0,
         "worker-0",
     )
     after, _ = planned(ruled(uncounted, FAIL_42), both)
-    assert (after.status["reason"], after.status["firstFailure"]["task"]) == ("PodFailurePolicy", "worker-1")
+    assert (after.status["reason"], after.status["lastFailure"]["task"]) == ("PodFailurePolicy", "worker-1")
 
 
 @pytest.mark.parametrize(

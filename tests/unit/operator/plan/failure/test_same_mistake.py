@@ -94,10 +94,10 @@ def test_a_program_that_fails_twice_alike_fails_the_job():
     assert run.fails()["phase"] == "Restarting" or run.status["phase"] == "Running"
     status = run.fails()
     assert (status["phase"], status["reason"]) == ("Failed", REASON)
-    first = status["firstFailure"]
+    first = status["lastFailure"]
     assert (first["exitCode"], first["beforeFirstStep"]) == (1, True)
     assert first["exception"] == {"type": "ModuleNotFoundError", "message": "No module named 'foo'"}
-    assert first["reason"] == f"failed: {MISSING} (exit code 1)"
+    assert first["message"] == f"failed: {MISSING} (exit code 1)"
     assert status["restarts"] == {"total": 1, "causes": {"Error": 1}}
     assert run.events[-1] == status["message"]
 

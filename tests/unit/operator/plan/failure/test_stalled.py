@@ -35,9 +35,9 @@ def test_the_straggler_alone_is_replaced_and_everything_names_it():
     assert status["internal"]["attempts"]["exceptions"] == {"worker-1": 1}
     assert status["restarts"] == {"total": 1, "causes": {"Stalled": 1}}
     assert status["internal"]["incident"].get("charged", 0) == 1
-    failed = status["firstFailure"]
+    failed = status["lastFailure"]
     assert (failed["task"], failed["cause"], failed["exitCode"]) == ("worker-1", "Stalled", 77)
-    assert "line 7 in examples" in failed["message"], "where its threads were"
+    assert "line 7 in examples" in failed["logTail"], "where its threads were"
     (told,) = (event for event in plan.events if event.type == "Warning" and "stalled" in event.message)
     assert told.message.startswith("worker-1 stalled after step 120, in its data function (exit code 77); training")
     made = [action.manifest for action in plan.actions if isinstance(action, Create)]
@@ -96,7 +96,7 @@ def test_a_running_silent_task_that_the_chief_waits_for_is_replaced():
     assert after.status["restarts"] == {"total": 1, "causes": {"Stalled": 1}}
     how = "worker-1 stalled: its supervisor is silent, and its group waits for it"
     assert [event.message for event in plan.events if event.message.startswith(how)]
-    assert after.status["firstFailure"]["pod"] == "digits-worker-1-0"
+    assert after.status["lastFailure"]["pod"] == "digits-worker-1-0"
 
 
 MARKED = {
@@ -130,7 +130,7 @@ def test_a_silent_task_on_a_lost_node_is_not_charged(seconds: float, old: dict[s
     after = later(after, seconds, old)
     assert after.status["restarts"] == {"total": 1, "causes": {"Disruption": 1}}
     assert after.status["internal"]["incident"].get("charged", 0) == 0
-    assert after.status["firstFailure"]["pod"] == "digits-worker-1-0"
+    assert after.status["lastFailure"]["pod"] == "digits-worker-1-0"
 
 
 def test_a_frozen_task_stays_charged_while_it_is_given_its_time_to_end():

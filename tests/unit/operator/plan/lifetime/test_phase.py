@@ -8,7 +8,7 @@ import pytest
 from dtjob.api.phase import Phase
 from dtjob.api.status.activity import Activity
 from dtjob.api.status.internal import Incident
-from dtjob.api.status.restarts import FirstFailure
+from dtjob.api.status.restarts import LastFailure
 from dtjob.objects.shared import shared_objects
 from dtjob.plan.lifetime.phase import current_phase
 from dtjob.plan.plan import plan
@@ -19,7 +19,7 @@ from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
 
 RAN = {"active": Activity(since=NOW, all_ran_time=NOW)}
-FAILED = FirstFailure(task="worker-1", cause="OOMKilled", reason="ran out of memory (OOMKilled)")
+FAILED = LastFailure(task="worker-1", cause="OOMKilled", message="ran out of memory (OOMKilled)")
 
 
 def stand(strategy: str = "MultiWorkerMirrored", *, without: tuple[str, ...] = (), **status: Any) -> PhaseStatus:
@@ -72,13 +72,13 @@ def test_without_a_chief_nothing_goes_on_without_worker_0(without: str, phase: P
 
 
 def test_a_restart_says_what_failed_first():
-    assert stand(without=("worker-1",), first_failure=FAILED, **RAN)[:2] == (Phase.RESTARTING, "OOMKilled")
+    assert stand(without=("worker-1",), last_failure=FAILED, **RAN)[:2] == (Phase.RESTARTING, "OOMKilled")
     assert stand(without=("worker-1",), **RAN)[:2] == (Phase.RESTARTING, "Restarting")
 
 
 def test_a_restart_before_the_first_run_is_one_too_and_names_the_wait():
     incident = Incident(started_at=NOW, cause=Cause.OOM_KILLED, not_before=at(10))
-    found = stand(without=("worker-1",), incident=incident, first_failure=FAILED)
+    found = stand(without=("worker-1",), incident=incident, last_failure=FAILED)
     assert found[:2] == (Phase.RESTARTING, "OOMKilled")
     assert "2026-11-21T10:00:10Z" in found.message
 
@@ -88,7 +88,7 @@ def test_the_message_names_first_what_a_pod_waits_for():
     pods = builders.all_pods(job)
     pods["worker-1"]["status"] = builders.unschedulable("no GPU")
     words = "worker-1 waits: Unschedulable: no GPU"
-    assert current_phase(builders.situation(job, *pods.values(), first_failure=FAILED, **RAN)).message == words
+    assert current_phase(builders.situation(job, *pods.values(), last_failure=FAILED, **RAN)).message == words
     assert current_phase(builders.situation(job, *pods.values())).message == words
 
 

@@ -138,7 +138,7 @@ def test_no_end_of_a_suspended_jobs_pods_is_a_failure(state: dict[str, Any]) -> 
     made = plan_answered(job, Children(tuple(pods.values())), at(1))
     assert made.status is not None
     assert (made.status["phase"], made.status["restarts"]) == ("Suspended", {"total": 0})
-    assert "firstFailure" not in made.status
+    assert "lastFailure" not in made.status
     assert len(made.actions) == 3
 
 

@@ -17,8 +17,8 @@ FAILURE = Failure(
     time=NOW,
     pod="digits-worker-1-0",
     node="node-1",
-    reason="failed (exit code 1)",
-    message="ValueError: bad shape",
+    message="failed (exit code 1)",
+    log_tail="ValueError: bad shape",
     exit_code=1,
 )
 
@@ -38,14 +38,14 @@ def test_an_unknown_cause_is_read_as_none() -> None:
     assert Cause.known("NodeMelted") is None
 
 
-def test_the_first_failure_in_the_status_has_its_fields() -> None:
+def test_the_last_failure_in_the_status_has_its_fields() -> None:
     assert FAILURE.in_status().to_json() == {
         "task": "worker-1",
         "pod": "digits-worker-1-0",
         "node": "node-1",
         "cause": "Error",
-        "reason": "failed (exit code 1)",
-        "message": "ValueError: bad shape",
+        "message": "failed (exit code 1)",
+        "logTail": "ValueError: bad shape",
         "time": "2026-11-21T10:00:00Z",
         "exitCode": 1,
     }
@@ -53,7 +53,7 @@ def test_the_first_failure_in_the_status_has_its_fields() -> None:
 
 def test_a_failures_unknown_fields_are_left_out_of_the_status() -> None:
     gone = Failure(builders.task("chief-0"), Cause.DELETED, NOW, "digits-chief-0-0", "", "was deleted", "")
-    assert gone.in_status().to_json().keys() == {"task", "pod", "cause", "reason", "time"}
+    assert gone.in_status().to_json().keys() == {"task", "pod", "cause", "message", "time"}
     assert gone.sentence() == "chief-0 was deleted"
 
 
