@@ -19,8 +19,9 @@ TASKS = ("chief-0", "worker-0", "worker-1")
 @pytest.mark.parametrize("victim", [pytest.param("worker-0", marks=pytest.mark.slow), "chief-0"])
 def test_training_goes_on_after_a_kill(tmp_path: Path, victim: str) -> None:
     job = Job(tmp_path, "MultiWorkerMirrored", chief=1, worker=2)
-    job.command = ["-m", "dtjob_trainer.run", str(ROOT / "examples" / "digits.py"), "--epochs=6"]
     checkpoints = tmp_path / "checkpoints"
+    arguments = ["--epochs=6", f"--model={checkpoints / 'model.keras'}"]
+    job.command = ["-m", "dtjob_trainer.run", str(ROOT / "examples" / "digits.py"), *arguments]
     environ = {"DTJOB_CHECKPOINT": json.dumps({"directory": str(checkpoints), "everySteps": 20})}
     try:
         running = {task: job.start(task, environ=environ) for task in TASKS}

@@ -31,7 +31,9 @@ Statuses = Mapping[str, Mapping[str, Any]]
 def manifest(example: str, file: Path, epochs: int, **spec: Any) -> Path:
     """One of the examples with fewer epochs and blocks of the spec replaced, written to `file`."""
     job = read_manifest(ROOT / "examples" / example)
-    job["spec"]["program"]["args"] = [f"--epochs={epochs}"]
+    program = job["spec"]["program"]
+    others = [one for one in program.get("args", []) if not one.startswith("--epochs=")]
+    program["args"] = [f"--epochs={epochs}", *others]
     job["spec"]["failurePolicy"] = {"maxRestartsWithoutProgress": 10, "backoff": {"initialSeconds": 0}}
     job["spec"].update(spec)
     file.write_text(yaml.safe_dump(job))

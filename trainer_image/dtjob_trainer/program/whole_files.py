@@ -20,14 +20,14 @@ from dtjob_trainer.process.runtime import Runtime
 
 ENDS = (".keras", ".h5", ".hdf5")
 """How the names of single files end. Keras takes the format from it."""
-METHODS = ("save", "save_weights")
 
 
 def save_whole(here: Runtime, task: Task) -> None:
     """Have models of Keras 3 and tf_keras write a file beside the one that they save to, and rename it then.
 
     In a group, variables that TensorFlow saves do so too: of `tf.train.Checkpoint`, SavedModels and `export`. The
-    chief's log says, once for each directory, that a file goes with the pod, and where to write instead.
+    chief's log says, once for each directory, that a file goes with the pod, and where to write instead. The status
+    names the model that the chief saved last.
     """
     import keras
 
@@ -40,9 +40,13 @@ def save_whole(here: Runtime, task: Task) -> None:
         if not places.is_on_volume(path) and not places.is_temporary(path):
             here.warn(f"{path} goes with the pod; write it to a volume{_such_as(task)}")
 
+    def report(path: Path) -> None:
+        if here.is_chief and not path.name.startswith("."):  # dt.save renames such a file, and reports its new name
+            here.progress.report(model=str(path.absolute()))
+
     def replace(model: Any) -> None:
-        for name in METHODS:
-            setattr(model, name, _whole(getattr(model, name), task, look_at))
+        model.save = _whole(model.save, task, look_at, report)
+        model.save_weights = _whole(model.save_weights, task, look_at)
 
     _have_savers_write_beside(task, look_at)
     replace(keras.Model)
@@ -55,8 +59,16 @@ def _such_as(task: Task) -> str:
     return f", such as {task.checkpoint.directory}"
 
 
-def _whole(original: Callable[..., Any], task: Task, look_at: Callable[[Path], None]) -> Callable[..., Any]:
-    """The method `original`, whose first argument is a path. Other formats than a single file it writes as before."""
+def _whole(
+    original: Callable[..., Any],
+    task: Task,
+    look_at: Callable[[Path], None],
+    report: Callable[[Path], None] = lambda path: None,
+) -> Callable[..., Any]:
+    """The method `original`, whose first argument is a path. Other formats than a single file it writes as before.
+
+    `look_at` is called with the path before the file is written, and `report` after it.
+    """
 
     @functools.wraps(original)
     def method(self: Any, filepath: Any, overwrite: bool = True, *args: Any, **kwargs: Any) -> Any:
@@ -73,6 +85,7 @@ def _whole(original: Callable[..., Any], task: Task, look_at: Callable[[Path], N
             beside.replace(path)
         finally:
             beside.unlink(missing_ok=True)
+        report(Path(path))
         return returned
 
     return method

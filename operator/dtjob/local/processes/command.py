@@ -78,7 +78,8 @@ def local_command(
     """The supervisor process that stands for `pod`.
 
     The supervisor is run by `python`, addresses become loopback ones, the cluster file and the checkpoint directory
-    become local paths (a `gs://` directory stays), everything else is as in the pod. `environ` is dtjob's own.
+    become local paths (a `gs://` directory stays), also in the program's arguments. Everything else is as in the pod.
+    `environ` is dtjob's own.
     `devices`: task to the GPUs of this machine that it sees; a task without has those of `environ`.
     """
     container = training_container(pod)
@@ -94,13 +95,20 @@ def local_command(
     if (seen := (devices or {}).get(labels.task_id(pod))) is not None:
         local.setdefault("CUDA_VISIBLE_DEVICES", seen)
     local["DTJOB_TERMINATION_LOG"] = str(termination_log)
-    if "DTJOB_CHECKPOINT" in variables:
-        settings = json.loads(variables["DTJOB_CHECKPOINT"])
-        settings["directory"] = local_directory(settings["directory"], checkpoints)
-        local["DTJOB_CHECKPOINT"] = json.dumps(settings)
     _interpreter, *module = container["command"]
     arguments = [expand(text, variables) for text in container.get("args") or ()]
+    if "DTJOB_CHECKPOINT" in variables:
+        settings = json.loads(variables["DTJOB_CHECKPOINT"])
+        in_the_pod = settings["directory"]
+        settings["directory"] = local_directory(in_the_pod, checkpoints)
+        local["DTJOB_CHECKPOINT"] = json.dumps(settings)
+        arguments = [_with_directory(text, in_the_pod, settings["directory"]) for text in arguments]
     return Command([python, *module, *arguments], {**inherited(environ), **local})
+
+
+def _with_directory(argument: str, in_the_pod: str, here: str) -> str:
+    """An argument such as `--model=/checkpoints/model.keras`, with the checkpoint directory as it is here."""
+    return re.sub(rf"(?<![^=]){re.escape(in_the_pod)}(?![^/])", lambda _: here, argument, count=1)
 
 
 def local_directory(directory: str, checkpoints: Path) -> str:

@@ -47,7 +47,10 @@ def digits(
         "spec": {
             "strategy": strategy,
             "image": image,
-            "program": {"entrypoint": "examples/digits.py", "args": [f"--epochs={epochs}"]},
+            "program": {
+                "entrypoint": "examples/digits.py",
+                "args": [f"--epochs={epochs}", "--model=/checkpoints/model.keras"],
+            },
             "replicaSpecs": {"chief": {}, "worker": {"replicas": 2}},
             "checkpoint": {
                 "storage": {"volume": {"persistentVolumeClaim": {"claimName": name}}},

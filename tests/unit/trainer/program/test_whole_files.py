@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dtjob_trainer.program.whole_files: the log says once where saved files go with the pod."""
+"""dtjob_trainer.program.whole_files: the log says once where saved files go with the pod; reports of saved models."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,18 +18,25 @@ def said(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Patches Keras and TensorFlow for a task like that, and returns what the log says of saved files."""
     from tensorflow.python.checkpoint.functional_saver import MultiDeviceSaver
 
-    for name in whole_files.METHODS:
+    for name in ("save", "save_weights"):
         monkeypatch.setattr(keras.Model, name, getattr(keras.Model, name))
     monkeypatch.setattr(MultiDeviceSaver, "save", MultiDeviceSaver.save)
     monkeypatch.setattr(whole_files.places, "is_temporary", lambda path: False)
     monkeypatch.setattr(whole_files.places, "is_on_volume", lambda path: False)
 
-    def patch(*, chief: bool = True, parent: int | None = None, directory: str = "/checkpoints") -> list[str]:
+    def patch(
+        *,
+        chief: bool = True,
+        parent: int | None = None,
+        directory: str = "/checkpoints",
+        report: Any = lambda model: None,
+    ) -> list[str]:
         found: list[str] = []
         task = SimpleNamespace(
             id="chief-0", traits=TRAITS["Mirrored"], parent=parent, checkpoint=SimpleNamespace(directory=directory)
         )
-        whole_files.save_whole(SimpleNamespace(is_chief=chief, warn=found.append), task)
+        here = SimpleNamespace(is_chief=chief, warn=found.append, progress=SimpleNamespace(report=report))
+        whole_files.save_whole(here, task)
         return found
 
     return patch
@@ -69,3 +76,22 @@ def test_files_on_a_volume_have_no_warning(said: Any, tmp_path: Path, monkeypatc
     found = said()
     save(tmp_path / "a.keras")
     assert found == []
+
+
+def test_the_chief_reports_the_model_that_it_has_saved(
+    said: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not the hidden file that dt.save renames."""
+    reported: list[str] = []
+    said(report=lambda model: reported.append(model))
+    monkeypatch.chdir(tmp_path)
+    save(Path("a.keras"))
+    save(Path(".saving-b.keras"))
+    assert reported == [str(tmp_path / "a.keras")]
+
+
+def test_other_tasks_report_no_model(said: Any, tmp_path: Path) -> None:
+    reported: list[str] = []
+    said(chief=False, report=lambda model: reported.append(model))
+    save(tmp_path / "a.keras")
+    assert reported == []

@@ -83,6 +83,22 @@ def test_addresses_and_paths_are_local_and_all_else_is_the_pods():
     assert settings["everySteps"] == 7
 
 
+def test_an_argument_below_the_checkpoint_directory_is_below_that_of_the_run():
+    """Others stay as they are, also those that only contain its name."""
+    digits = job(checkpoint={"storage": {"volume": {"emptyDir": {}}, "mountPath": "/saved.here"}}, program=True)
+    for argument, expected in {
+        "--model=/saved.here/model.keras": "--model=/runs/run-1/checkpoints/model.keras",
+        "/saved.here": "/runs/run-1/checkpoints",
+        "--to=/saved.here/": "--to=/runs/run-1/checkpoints/",
+        "/data/saved.here/x": "/data/saved.here/x",
+        "/saved.hereafter": "/saved.hereafter",
+        "/savedXhere/x": "/savedXhere/x",
+    }.items():
+        spec = digits.spec.model_copy(update={"program": Program(entrypoint="x.py", args=[argument])})
+        made, _ = command_of(digits.model_copy(update={"spec": spec}))
+        assert made.argv[-1] == expected
+
+
 def test_a_bucket_stays_a_bucket():
     made, _ = command_of(job(checkpoint={"storage": {"uri": "gs://bucket/digits"}}))
     assert json.loads(made.environment["DTJOB_CHECKPOINT"])["directory"] == "gs://bucket/digits"
