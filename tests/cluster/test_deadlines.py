@@ -71,9 +71,9 @@ def test_a_job_that_a_quota_keeps_from_starting_says_so(
 def test_an_ended_job_goes_with_all_that_it_has(
     shared_operator: OperatorProcess, api: Api, namespace: str, kubectl: Kubectl, kubelet: Kubelet
 ) -> None:
-    ttl = {"ttlSecondsAfterFinished": 1, "ttlSecondsAfterFailed": 3600}
-    for name in ("well", "badly"):
-        api.create("dtjobs", namespace, job(name, "Default", **ttl, failurePolicy={"maxRestartsWithoutProgress": 0}))
+    for name, seconds in (("well", 1), ("badly", 3600)):
+        policy = {"maxRestartsWithoutProgress": 0}
+        api.create("dtjobs", namespace, job(name, "Default", ttlSecondsAfterFinished=seconds, failurePolicy=policy))
         kubelet.run(f"{name}-chief-0-0")
     kubelet.exit("badly-chief-0-0", 1)
     wait_phase(api, namespace, "Failed", "badly")
@@ -81,6 +81,6 @@ def test_an_ended_job_goes_with_all_that_it_has(
     api.wait_for("dtjobs", namespace, "well", lambda found: found is None)
     api.wait("pods", namespace, lambda pods: set(pods) == {"badly-chief-0-0"})
     assert api.get("dtjobs", namespace, "badly")["status"]["phase"] == "Failed"
-    at_once = json.dumps({"spec": {"ttlSecondsAfterFailed": 0}})
+    at_once = json.dumps({"spec": {"ttlSecondsAfterFinished": 0}})
     kubectl("patch", "dtjob", "badly", "--type=merge", "--patch", at_once)
     api.wait_for("dtjobs", namespace, "badly", lambda found: found is None)

@@ -135,8 +135,9 @@ def test_kubectl_get_shows_the_columns(api: Api, namespace: str, kubectl: Kubect
     wide_heads, wide = kubectl("get", "dtjob", "-o", "wide").stdout.splitlines()
     assert wide_heads.split()[-6:] == ["STRATEGY", "PROGRESS(%)", "ETA(S)", "CHECKPOINT", "GOODPUT(%)", "WORKERS"]
     assert wide.split()[-6:] == ["MultiWorkerMirrored", "42", "200", "100", "93", "2"]
-    for name in ("all", "training", "dtj"):
+    for name in ("training", "dtj"):
         assert "digits" in kubectl("get", name).stdout
+    assert "digits" not in kubectl("get", "all").stdout, "`kubectl delete all --all` would delete it"
     assert "digits" in kubectl("get", "dtj", "--field-selector=spec.strategy=MultiWorkerMirrored").stdout
     assert "digits" not in kubectl("get", "dtj", "--field-selector=status.phase=Failed").stdout
 

@@ -6,7 +6,6 @@ from typing import Any
 from tests.refusals.manifests import CHECKPOINT, Bad, Manifest, bad, job
 
 _GANG, _TOPOLOGY = "spec.scheduling.gang", "spec.scheduling.topology"
-_FIVE: Manifest = {"chief": {}, "worker": {"replicas": 3}, "evaluator": {}}
 
 
 def gang(**fields: Any) -> Manifest:
@@ -18,11 +17,9 @@ def _topology(value: Any) -> Manifest:
     return job(scheduling={"topology": value})
 
 
-def _elastic(replicas: int, chief: bool = True, most: int | None = None, **gang: Any) -> Manifest:
-    """So many elastic workers in a gang; at most `most`."""
-    specs: Manifest = {**({"chief": {}} if chief else {}), "worker": {"replicas": replicas}}
-    policy = {"minReplicas": 1, **({"maxReplicas": most} if most else {})}
-    return job(replicaSpecs=specs, elasticPolicy=policy, checkpoint=CHECKPOINT, scheduling={"gang": gang})
+def _one_elastic_worker() -> Manifest:
+    specs: Manifest = {"worker": {"replicas": 1}}
+    return job(replicaSpecs=specs, elasticPolicy={"minReplicas": 1}, checkpoint=CHECKPOINT, scheduling={"gang": {}})
 
 
 def _bad_topology(name: str, value: Any, *says: str, or_says: tuple[str, ...] = ()) -> Bad:
@@ -46,32 +43,6 @@ GANGS = [
         _GANG,
         "minMember",
         or_says=(f"{_GANG}.minMember: is an unknown field",),
-    ),
-    bad(
-        "gang-of-more-than-there-are", gang(minAvailable=4), f"{_GANG}.minAvailable", "is more than the pods that train"
-    ),
-    bad(
-        "gang-with-the-evaluator",
-        job(
-            replicaSpecs=_FIVE,
-            checkpoint={"storage": {"volume": {"emptyDir": {}}}},
-            scheduling={"gang": {"minAvailable": 5}},
-        ),
-        f"{_GANG}.minAvailable",
-        "the evaluator is not in the gang",
-    ),
-    bad(
-        "gang-of-none",
-        gang(minAvailable=0),
-        f"{_GANG}.minAvailable",
-        "should be greater than or equal to 1",
-        or_says=(f"{_GANG}.minAvailable: must be at least 1",),
-    ),
-    bad(
-        "gang-of-more-than-there-may-be",
-        _elastic(2, most=3, minAvailable=5),
-        f"{_GANG}.minAvailable",
-        "is more than the pods that train",
     ),
     bad("gang-of-one-pod", job("Mirrored", scheduling={"gang": {}}), _GANG, _ONE, "remove gang"),
     *(
@@ -115,12 +86,11 @@ GANGS = [
 
 GANGS_TAKEN = {
     "gang": gang(),
-    "gang-of-Kubernetes": gang(provider="Kubernetes", minAvailable=2),
-    "gang-of-Volcano": gang(provider="Volcano", volcano={"queue": "team-a.b"}, minAvailable=3),
+    "gang-of-Kubernetes": gang(provider="Kubernetes"),
+    "gang-of-Volcano": gang(provider="Volcano", volcano={"queue": "team-a.b"}),
     "gang-of-Coscheduling": gang(provider="Coscheduling", coscheduling={"scheduleTimeoutSeconds": 60}),
-    "gang-of-a-parameter-server": job("ParameterServer", scheduling={"gang": {"minAvailable": 4}}),
-    "gang-of-one-worker-that-may-be-more": _elastic(1, chief=False),
-    "gang-of-more-than-there-are-yet": _elastic(2, most=3, minAvailable=4),
+    "gang-of-a-parameter-server": job("ParameterServer", scheduling={"gang": {}}),
+    "gang-of-one-worker-that-may-be-more": _one_elastic_worker(),
     "topology": _topology({"required": "topology.kubernetes.io/rack"}),
     "topology-preferred": job(scheduling={"gang": {}, "topology": {"preferred": "nvidia.com/gpu.clique"}}),
 }

@@ -118,7 +118,6 @@ EVERYTHING = job(
     activeDeadlineSeconds=86400,
     startDeadlineSeconds=1800,
     ttlSecondsAfterFinished=3600,
-    ttlSecondsAfterFailed=604800,
     suspend=False,
     managedBy="training.dtjob.dev/dtjob-controller",
     scheduling={"priorityClassName": "high"},

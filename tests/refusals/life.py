@@ -6,7 +6,7 @@ from typing import Any
 from tests.refusals.manifests import CHECKPOINT, Bad, Manifest, bad, bad_in, changed, job
 
 SECONDS = ("activeDeadlineSeconds", "startDeadlineSeconds")
-TIMES_TO_LIVE = ("ttlSecondsAfterFinished", "ttlSecondsAfterFailed")
+TIME_TO_LIVE = "ttlSecondsAfterFinished"
 _PATH = "must be a domain-prefixed path, such as kueue.x-k8s.io/multikueue"
 
 
@@ -69,7 +69,7 @@ LIFE = [
         )
         for start in (60, 61)
     ),
-    *(row for name in TIMES_TO_LIVE for row in _number(name, f"spec.{name}", lambda v, n=name: _run(**{n: v}))),
+    *_number(TIME_TO_LIVE, f"spec.{TIME_TO_LIVE}", lambda value: _run(**{TIME_TO_LIVE: value})),
     bad(
         "ttl-by-outcome",
         _run(ttlSecondsAfterFinished={"succeeded": 3600}),
@@ -130,8 +130,7 @@ LIFE_TAKEN = {
     "managed-by-a-path": job(managedBy="a/b/c~d%20;e=f:g"),
     "deadlines": _run(activeDeadlineSeconds=86400, startDeadlineSeconds=1800),
     "longest-deadline": _run(activeDeadlineSeconds=2**31 - 1),
-    "deleted-at-once": _run(ttlSecondsAfterFinished=0, ttlSecondsAfterFailed=0),
-    "deleted-where-it-fails": _run(ttlSecondsAfterFailed=60),
+    "deleted-at-once": _run(ttlSecondsAfterFinished=0),
 }
 
 TEMPLATE: Manifest = {

@@ -88,11 +88,8 @@ class Spec(Block):
     """Seconds within which all tasks that train must run, or the job fails with reason StartDeadlineExceeded. It starts
     anew after each suspension; restarts do not count. No limit if left out."""
     ttl_seconds_after_finished: Annotated[int, Field(ge=0, le=LONGEST_SECONDS)] | None = None
-    """Seconds from the end of the job to its deletion, with all its pods. An evaluator first finishes the last
-    checkpoint. The job is kept if left out."""
-    ttl_seconds_after_failed: Annotated[int, Field(ge=0, le=LONGEST_SECONDS)] | None = None
-    """Seconds from the failure of a job to its deletion, instead of ttlSecondsAfterFinished. Defaults to
-    ttlSecondsAfterFinished."""
+    """Seconds from the end of the job to its deletion, with all its pods, whether it succeeded or failed. An evaluator
+    first finishes the last checkpoint. The job is kept if left out."""
     clean_pod_policy: CleanPodPolicy = CleanPodPolicy.RUNNING
     """Pods that are deleted when the job has ended. Running (the default): those that still run, such as parameter
     servers. All: all of them. None: none. The evaluator first finishes the last checkpoint, for which it has one

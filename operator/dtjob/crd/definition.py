@@ -69,7 +69,7 @@ def crd() -> dict[str, Any]:
         "plural": PLURAL,
         "singular": KIND.lower(),
         "shortNames": ["dtj", "dtjob", "dtjobs"],
-        "categories": ["all", "training"],
+        "categories": ["training"],
     }
     return {
         "apiVersion": "apiextensions.k8s.io/v1",

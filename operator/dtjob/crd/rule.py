@@ -18,7 +18,7 @@ from dtjob.crd import cel
 
 CHANGEABLE = (
     *("failurePolicy", "elasticPolicy", "suspend", "cleanPodPolicy"),
-    *("activeDeadlineSeconds", "startDeadlineSeconds", "ttlSecondsAfterFinished", "ttlSecondsAfterFailed"),
+    *("activeDeadlineSeconds", "startDeadlineSeconds", "ttlSecondsAfterFinished"),
 )
 """Fields of the spec that may change while the job exists; all others are in the pods already, or say whose it is. Of
 `replicaSpecs` a part may, at times."""

@@ -3,8 +3,6 @@
 
 import sys
 
-from pydantic.alias_generators import to_camel
-
 from dtjob.api.counted import counted
 from dtjob.api.job import API_VERSION, KIND, CleanPodPolicy, Job
 from dtjob.api.spec.failure_rules import FailureRule, OnPodCondition
@@ -14,8 +12,6 @@ from dtjob.objects.defaults import Defaults
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.record.failure import Cause
 
-TIMES_TO_LIVE = ("ttl_seconds_after_finished", "ttl_seconds_after_failed")
-"""Fields that say when a job is deleted."""
 _OF_NO_PROCESS = "OfNoProcess"
 """A reason and a condition that nothing here has."""
 
@@ -32,7 +28,7 @@ def job_here(job: Job, uid: str, before: Activity | None = None) -> Job:
     """
     scheduling = job.spec.scheduling.model_copy(update={"gang": None, "topology": None})
     here: dict[str, object] = {"scheduling": scheduling, "suspend": False, "managed_by": None}
-    here |= dict.fromkeys(TIMES_TO_LIVE)
+    here["ttl_seconds_after_finished"] = None
     if job.spec.clean_pod_policy is CleanPodPolicy.NONE:
         here["clean_pod_policy"] = CleanPodPolicy.RUNNING
     spec = job.spec.model_copy(update=here)
@@ -62,9 +58,8 @@ def left_aside(job: Job) -> list[str]:
     for name in ("gang", "topology"):
         if getattr(job.spec.scheduling, name) is not None:
             found.append(f"spec.scheduling.{name}: all processes are on this machine")
-    for name in TIMES_TO_LIVE:
-        if getattr(job.spec, name) is not None:
-            found.append(f"spec.{to_camel(name)}: a run's files stay until you delete them")
+    if job.spec.ttl_seconds_after_finished is not None:
+        found.append("spec.ttlSecondsAfterFinished: a run's files stay until you delete them")
     return found
 
 

@@ -83,10 +83,11 @@ def members(job: Job) -> list[Task]:
 
 
 def min_available(job: Job) -> int:
-    """How many pods there must be room for at once: as the job says, else all; of elastic workers, their least."""
-    gang = job.spec.scheduling.gang
-    if gang is not None and gang.min_available is not None:
-        return gang.min_available
+    """How many pods there must be room for at once: all that train; of elastic workers, their least.
+
+    No strategy makes a first step before all its tasks are up (`dtjob_trainer/rendezvous/rendezvous.py`), so a job
+    cannot ask for fewer.
+    """
     counts = topology.counts(job)
     return sum(topology.min_count(job, role) or count for role, count in counts if role is not Role.EVALUATOR)
 

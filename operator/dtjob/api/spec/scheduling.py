@@ -7,7 +7,6 @@ from typing import Annotated
 from pydantic import Field
 
 from dtjob.api.block import Block, Seconds
-from dtjob.api.spec.replica_specs import MAX_REPLICAS
 
 NodeLabel = Annotated[str, Field(min_length=1, max_length=317)]
 """The key of a label of nodes: a prefix of at most 253 characters, a slash, and 63."""
@@ -42,9 +41,6 @@ class Gang(Block):
     provider: GangProvider | None = None
     """Scheduler whose PodGroup is created: Kubernetes (kube-scheduler), Volcano, or Coscheduling (the scheduler
     plugin). The operator's default if left out."""
-    min_available: Annotated[int, Field(ge=1, le=3 * MAX_REPLICAS)] | None = None
-    """Number of pods that must find room at once. If left out: all pods that train, or the fewest that elasticPolicy
-    allows."""
     volcano: VolcanoGang | None = None
     """Options of provider Volcano."""
     coscheduling: CoschedulingGang | None = None

@@ -58,7 +58,7 @@ def _gang(policy: Fields, replicas: Replicas, pods: Sequence[Fields], said: Find
         said.note(f"{PATH}.queue", "a queue of Volcano; for a queue of Kueue, write its label instead")
     elif queue:
         said.warn(f"{PATH}.queue", "only Volcano has queues, and the pods name another scheduler; it is left out")
-    gang |= _min_available(number(policy.get("minAvailable"), f"{PATH}.minAvailable"), members, replicas, said)
+    _min_available(number(policy.get("minAvailable"), f"{PATH}.minAvailable"), members, replicas, said)
     seconds = number(policy.get("scheduleTimeoutSeconds"), f"{PATH}.scheduleTimeoutSeconds")
     if seconds is not None and provider is GangProvider.COSCHEDULING:
         gang["coscheduling"] = {"scheduleTimeoutSeconds": seconds}
@@ -88,17 +88,17 @@ def _provider(policy: Fields, pods: Sequence[Fields]) -> GangProvider | None:
     return GangProvider.COSCHEDULING if policy.get("scheduleTimeoutSeconds") is not None else None
 
 
-def _min_available(wanted: int | None, members: int, replicas: Replicas, said: Findings) -> Fields:
-    """minAvailable. dtjob does not count the evaluator."""
-    if wanted is None:
-        return {}
-    if Role.EVALUATOR in replicas and wanted > members:
-        said.note(f"{PATH}.minAvailable", "the evaluator is not part of a gang of dtjob, so all others are waited for")
-        return {}
-    if wanted > members:
-        said.warn(f"{PATH}.minAvailable", f"is more than the {members} pods, so the TFJob never started; left out")
-        return {}
+def _min_available(wanted: int | None, members: int, replicas: Replicas, said: Findings) -> None:
+    """minAvailable, which dtjob does not have: its gang is all pods that train."""
+    path = f"{PATH}.minAvailable"
+    if wanted is None or wanted == members:
+        return
     if wanted < 1:
-        said.warn(f"{PATH}.minAvailable", "must be at least 1; it is left out, so all pods are waited for")
-        return {}
-    return {"minAvailable": wanted}
+        said.warn(path, "must be at least 1; it is left out, so all pods are waited for")
+    elif wanted < members:
+        elastic = "; to start with fewer workers, write elasticPolicy.minReplicas" if Role.WORKER in replicas else ""
+        said.warn(path, f"training begins when all pods run, so the gang waits for each of them{elastic}")
+    elif Role.EVALUATOR in replicas:
+        said.note(path, "the evaluator is not part of a gang of dtjob, so all others are waited for")
+    else:
+        said.warn(path, f"is more than the {members} pods, so the TFJob never started; left out")

@@ -26,11 +26,8 @@ def life(job: Job, defaults: Defaults = NO_DEFAULTS) -> list[str]:
         lines.append(
             f"  restarts after {duration(stalled)} without a new step (Stalled), counted by maxRestartsWithoutProgress"
         )
-    after_failure = spec.ttl_seconds_after_failed
-    after_failure = spec.ttl_seconds_after_finished if after_failure is None else after_failure
-    for outcome, seconds in (("succeeded", spec.ttl_seconds_after_finished), ("failed", after_failure)):
-        if seconds is not None:
-            lines.append(f"  is deleted {duration(seconds)} after it has {outcome}")
+    if spec.ttl_seconds_after_finished is not None:
+        lines.append(f"  is deleted {duration(spec.ttl_seconds_after_finished)} after its end")
     return [*elastic(job), *(lines or ["  no deadline, and it stays after its end"])]
 
 

@@ -54,7 +54,7 @@ _RUN_POLICY: Mapping[str, str] = {
     },
     "spec.runPolicy.backoffLimit": "write failurePolicy.maxRestarts",
     "spec.runPolicy.schedulingPolicy": "write scheduling",
-    "spec.runPolicy.schedulingPolicy.minAvailable": "write scheduling.gang.minAvailable",
+    "spec.runPolicy.schedulingPolicy.minAvailable": "write scheduling.gang: {}, which waits for all pods that train",
     "spec.runPolicy.schedulingPolicy.queue": "write scheduling.gang.volcano.queue",
     "spec.runPolicy.schedulingPolicy.priorityClass": "write scheduling.priorityClassName",
     "spec.runPolicy.schedulingPolicy.scheduleTimeoutSeconds": "write startDeadlineSeconds in spec",

@@ -53,14 +53,6 @@ def _in_form(at: str, field: str, form: str, message: str) -> Rule:
 _IS_NO_LABEL = "is not the key of a node label: write one, such as topology.kubernetes.io/zone"
 GANG_RULES = (
     _not_for_one_pod("gang"),
-    Rule(
-        "spec",
-        "!has(self.scheduling.gang) || !has(self.scheduling.gang.minAvailable) || "
-        f"self.scheduling.gang.minAvailable <= {_TASKS}",
-        "is more than the pods that train, so the job would never start (the evaluator is not in the gang): reduce it, "
-        "or remove it to wait for all of them",
-        "scheduling.gang.minAvailable",
-    ),
     _only_of("volcano", GangProvider.VOLCANO),
     _only_of("coscheduling", GangProvider.COSCHEDULING),
     _in_form(

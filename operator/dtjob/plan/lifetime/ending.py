@@ -114,16 +114,13 @@ def deletion(situation: Situation, lingers: bool) -> tuple[list[Delete], datetim
     checkpoint to evaluate is waited for, too.
     """
     status, metadata = situation.status, situation.group_job.metadata
-    spec, ended_at = situation.group_job.spec, status.completion_time
-    failed = status.phase is Phase.FAILED and spec.ttl_seconds_after_failed is not None
-    seconds = spec.ttl_seconds_after_failed if failed else spec.ttl_seconds_after_finished
+    seconds, ended_at = situation.group_job.spec.ttl_seconds_after_finished, status.completion_time
     if seconds is None or ended_at is None or lingers or evaluator_left(situation) is not None:
         return [], None
     due = ended_at + timedelta(seconds=seconds)
     if situation.now < due:
         return [], due
     outcome = "failed" if status.phase is Phase.FAILED else "succeeded"
-    field = "ttlSecondsAfterFailed" if failed else "ttlSecondsAfterFinished"
-    why = f"it {outcome} {seconds} s ago ({field})"
+    why = f"it {outcome} {seconds} s ago (ttlSecondsAfterFinished)"
     # The field may have been raised, or the job unsuspended, a moment ago: then it is planned for anew.
     return [Delete(KIND, metadata.name, metadata.uid, why, metadata.resource_version)], None

@@ -37,7 +37,7 @@ def test_plain_kubectl_apply_can_take_it() -> None:
 
 def test_the_definition_has_its_names_columns_and_selectable_fields() -> None:
     names = definition.crd()["spec"]["names"]
-    assert (names["shortNames"], names["categories"]) == (["dtj", "dtjob", "dtjobs"], ["all", "training"])
+    assert (names["shortNames"], names["categories"]) == (["dtj", "dtjob", "dtjobs"], ["training"])
     columns = definition.crd()["spec"]["versions"][0]["additionalPrinterColumns"]
     assert [c["name"].upper() for c in columns if "priority" not in c] == [
         *("PHASE", "READY", "STEP", "RESTARTS", "REASON", "AGE")

@@ -28,13 +28,13 @@ def test_the_stored_job_reads_as_the_job():
 
 
 def test_fields_without_a_meaning_in_local_runs_are_ignored_and_named():
-    ttl = {"activeDeadlineSeconds": 60, "ttlSecondsAfterFinished": 0, "ttlSecondsAfterFailed": 9}
+    ttl = {"activeDeadlineSeconds": 60, "ttlSecondsAfterFinished": 0}
     whole = job(suspend=True, managedBy="kueue.x-k8s.io/multikueue", **ttl)
     spec = job_here(whole, "u").spec
     assert (spec.suspend, spec.managed_by, spec.ttl_seconds_after_finished) == (False, None, None)
     assert spec.active_deadline_seconds == 60
     fields = [line.split(":")[0] for line in left_aside(whole)]
-    assert fields == ["spec.suspend", "spec.managedBy", "spec.ttlSecondsAfterFinished", "spec.ttlSecondsAfterFailed"]
+    assert fields == ["spec.suspend", "spec.managedBy", "spec.ttlSecondsAfterFinished"]
     assert left_aside(job(suspend=False, managedBy="training.dtjob.dev/dtjob-controller")) == []
 
 

@@ -134,7 +134,7 @@ def test_a_failed_run_gets_all_its_time_again(tmp_path):
         {"suspend": True},
         {"managedBy": "kueue.x-k8s.io/multikueue"},
         {"activeDeadlineSeconds": 5},
-        {"ttlSecondsAfterFailed": 5, "startDeadlineSeconds": 1},
+        {"ttlSecondsAfterFinished": 5, "startDeadlineSeconds": 1},
     ],
 )
 def test_a_run_goes_on_under_other_times(tmp_path, fields):

@@ -20,7 +20,7 @@ GANG = {"gang": {}}
 
 def gang_job(provider: str | None = None, **more: Any) -> Job:
     """A chief, three workers and an evaluator in a gang."""
-    fields = {name: more.pop(name) for name in ("minAvailable", "volcano", "coscheduling") if name in more}
+    fields = {name: more.pop(name) for name in ("volcano", "coscheduling") if name in more}
     named = {"provider": provider} if provider else {}
     scheduling = {"gang": {**named, **fields}, **more.pop("scheduling", {})}
     return job(workers=3, evaluator=True, scheduling=scheduling, **more)
@@ -95,7 +95,7 @@ def test_a_pod_group_of_volcano_has_its_form_and_its_members():
 
 
 def test_least_resources_are_those_of_the_fewest_pods():
-    job = gang_job("Volcano", minAvailable=2)
+    job = gang_job("Volcano", elasticPolicy={"minReplicas": 1})
     for role in ("chief", "worker"):
         replica = getattr(job.spec.replica_specs, role)
         cpus = {"chief": 4, "worker": 1}[role]
@@ -111,7 +111,7 @@ def test_a_resource_that_is_no_quantity_is_left_out_of_the_pod_group():
 
 
 def test_a_pod_group_of_coscheduling_has_its_form_and_its_members():
-    job = gang_job("Coscheduling", coscheduling={"scheduleTimeoutSeconds": 60}, minAvailable=3)
+    job = gang_job("Coscheduling", coscheduling={"scheduleTimeoutSeconds": 60}, elasticPolicy={"minReplicas": 2})
     made = gangs.on_the_wire(group_of(job))
     assert (made["apiVersion"], made["kind"]) == ("scheduling.x-k8s.io/v1alpha1", "PodGroup")
     assert made["spec"] == {"minMember": 3, "scheduleTimeoutSeconds": 60}
@@ -169,12 +169,11 @@ def test_elastic_workers_count_with_their_least():
     assert gangs.min_available(gang_job(elasticPolicy={"minReplicas": 1})) == 2
     assert gangs.min_available(gang_job(elasticPolicy={})) == 4
     assert gangs.min_available(gang_job(elasticPolicy={"minReplicas": 9})) == 4  # raised while the job runs
-    assert gangs.min_available(gang_job(minAvailable=3)) == 3
 
 
 def test_a_group_asks_for_no_more_than_are_left():
     assert [gangs.minimum(group_of(gang_job(), at_most=left)) for left in (9, 4, 2, 0)] == [4, 4, 2, 1]
-    assert gangs.minimum(group_of(gang_job("Coscheduling", minAvailable=2), at_most=3)) == 2
+    assert gangs.minimum(group_of(gang_job("Coscheduling", elasticPolicy={"minReplicas": 1}), at_most=3)) == 2
 
 
 def stored(job: Job, **spec: Any) -> Manifest:

@@ -130,7 +130,7 @@ def moved_between_queues(life: Scripted) -> None:
 def cut_off_while_it_is_scaled(life: Scripted) -> None:
     life.scale("digits", 3)
     life.world.run(0.05)
-    life.set_deadlines("digits", {"activeDeadlineSeconds": 4, "ttlSecondsAfterFailed": 60})
+    life.set_deadlines("digits", {"activeDeadlineSeconds": 4, "ttlSecondsAfterFinished": 60})
     life.world.run(3)
     life.pods_end(10)
 

@@ -269,17 +269,6 @@ def test_a_pod_group_of_all_workers_is_replaced_or_repaired_after_a_resize() -> 
         assert len(members) == 7
 
 
-def test_a_smaller_group_than_minavailable_asks_for_all_of_it() -> None:
-    story = in_gang("Kubernetes", gangs.FIXED_VERSION, gang={"minAvailable": 5})
-    story.becomes("worker-3-0", builders.evicted())
-    story.settle(at(10))
-    story.places(now=at(11), without=("worker-3-1",))
-    story.settle(at(400))
-    assert story.workers["replicas"] == 3
-    assert gangs.minimum(group_of(story)) == 4
-    assert sum("schedulingGroup" in one["spec"] for one in story.pods) == 4
-
-
 def test_the_time_of_a_resize_counts_as_restarting() -> None:
     story = elastic_runs()
     assert story.job.status["internal"]["goodput"]["doing"] == "starting"

@@ -48,8 +48,6 @@ class Lifetimes:
         """An ended job goes when it has been there for as long as it says."""
         status, spec = job["status"], job["spec"]
         seconds = spec.get("ttlSecondsAfterFinished")
-        if status["phase"] == "Failed":
-            seconds = spec.get("ttlSecondsAfterFailed", seconds)
         assert seconds is not None, "nobody asked for that"
         since = now - times.parse(status["completionTime"])
         assert since >= timedelta(seconds=seconds) - ROUNDING, f"deleted after {since} of {seconds} s"

@@ -17,8 +17,8 @@ def placed(policy: dict[str, Any], roles: dict[str, Any] | None = None):
 
 
 def test_a_queue_is_volcanos() -> None:
-    assert placed({"queue": "a", "minAvailable": 2}) == (
-        {"gang": {"provider": "Volcano", "volcano": {"queue": "a"}, "minAvailable": 2}},
+    assert placed({"queue": "a", "minAvailable": 3}) == (
+        {"gang": {"provider": "Volcano", "volcano": {"queue": "a"}}},
         {},
     )
 
@@ -39,11 +39,12 @@ def test_the_scheduler_of_the_pods_says_the_provider() -> None:
     assert list(said) == [f"{_PATH}.queue"]
 
 
-@pytest.mark.parametrize(("wanted", "warned"), [(4, False), (9, False), (0, True)])
-def test_min_available_is_within_the_pods_that_train(wanted: int, warned: bool) -> None:
+@pytest.mark.parametrize(("wanted", "words"), [(3, ""), (4, ""), (9, ""), (0, "at least 1"), (2, "minReplicas")])
+def test_a_gang_is_all_pods_that_train(wanted: int, words: str) -> None:
     found, said = placed({"minAvailable": wanted, "queue": "a"})
     assert "minAvailable" not in found["gang"]
-    assert (f"{_PATH}.minAvailable" in said) is warned
+    assert words in said.get(f"{_PATH}.minAvailable", "")
+    assert bool(words) is (f"{_PATH}.minAvailable" in said)
 
 
 def test_more_than_all_pods_never_started() -> None:

@@ -21,10 +21,10 @@ from tests.unit.operator.builders import job
         ({"gang": {}}, ["gang       Kubernetes: 3 of 3 pods are bound at once, or none"]),
         (
             {
-                "gang": {"provider": "Volcano", "volcano": {"queue": "team-a"}, "minAvailable": 2},
+                "gang": {"provider": "Volcano", "volcano": {"queue": "team-a"}},
                 "priorityClassName": "high",
             },
-            ["gang       Volcano in queue team-a: 2 of 3 pods are bound at once, or none", "priority   high"],
+            ["gang       Volcano in queue team-a: 3 of 3 pods are bound at once, or none", "priority   high"],
         ),
         ({"topology": {"required": "rack"}}, ["topology   all pods that train on nodes of one rack"]),
         (

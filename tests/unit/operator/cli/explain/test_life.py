@@ -13,8 +13,7 @@ from tests.unit.operator.queued import queued_job
 POLICY = {
     "startDeadlineSeconds": 1800,
     "activeDeadlineSeconds": 86400,
-    "ttlSecondsAfterFinished": 0,
-    "ttlSecondsAfterFailed": 604800,
+    "ttlSecondsAfterFinished": 604800,
 }
 
 
@@ -33,8 +32,7 @@ POLICY = {
             [
                 "fails unless all tasks that train run within 30m",
                 "fails when it was active for 1d, suspension not counted",
-                "is deleted 0s after it has succeeded",
-                "is deleted 7d after it has failed",
+                "is deleted 7d after its end",
             ],
         ),
     ],

@@ -8,18 +8,6 @@ from dtjob.crd.answers.problems import problems
 from tests.refusals.manifests import job
 
 
-@given(workers=st.integers(1, 5), ps=st.integers(1, 3), needed=st.integers(1, 12))
-def test_a_gang_is_of_pods_that_train(workers: int, ps: int, needed: int):
-    replicas = {"chief": {}, "worker": {"replicas": workers}, "ps": {"replicas": ps}, "evaluator": {}}
-    made = job(
-        "ParameterServer",
-        replicaSpecs=replicas,
-        checkpoint={"storage": {"volume": {"emptyDir": {}}, "mountPath": "/c"}},
-    )
-    made["spec"]["scheduling"] = {"gang": {"minAvailable": needed}}
-    assert (problems(made) == []) is (needed <= 1 + workers + ps)
-
-
 @given(prefix=st.none() | st.from_regex(r"[a-z0-9.-]{1,12}", fullmatch=True), name=st.text("aZ0-_./=", max_size=65))
 @example("a.b", "rack")
 @example(None, "a" * 63)

@@ -17,8 +17,8 @@ DEADLINES: tuple[dict[str, Any], ...] = (
     {"startDeadlineSeconds": 900},
     {"activeDeadlineSeconds": 100},
     {"activeDeadlineSeconds": 7200},
-    {"ttlSecondsAfterFinished": 0, "ttlSecondsAfterFailed": 900},
-    {"startDeadlineSeconds": 300, "activeDeadlineSeconds": 900, "ttlSecondsAfterFailed": 60},
+    {"ttlSecondsAfterFinished": 0},
+    {"startDeadlineSeconds": 300, "activeDeadlineSeconds": 900, "ttlSecondsAfterFinished": 60},
 )
 FIELDS = frozenset(name for one in DEADLINES for name in one)
 
@@ -62,8 +62,7 @@ class Deadlines(Sizes):
         assert self.status(name)["phase"] == "Suspended"
         lasted = int(self.status(name)["active"]["seconds"])
         assert lasted >= seconds
-        ttl = {"ttlSecondsAfterFinished": 0, "ttlSecondsAfterFailed": 500}
-        self.set_deadlines(name, {"activeDeadlineSeconds": lasted + 100, **ttl})
+        self.set_deadlines(name, {"activeDeadlineSeconds": lasted + 100, "ttlSecondsAfterFinished": 500})
         self.set_suspend(name, False)
         self.world.run(60)
         self.all_run()
