@@ -21,7 +21,7 @@ LONGEST_LINE = 8190
 MOST_FIELDS = 64
 """Lines of an answer's head."""
 DEEPEST = 8
-"""Blocks within blocks that a status may have; docs/contract.md has three."""
+"""Blocks within blocks that a status may have; contract.md has three."""
 CONNECT_SECONDS = 2.0
 ANSWER_SECONDS = 3.0
 """From the beginning to the last byte of the answer."""
@@ -40,7 +40,7 @@ class NoStatus(Exception):
 async def read_status(
     host: str, port: int, connect_seconds: float = CONNECT_SECONDS, answer_seconds: float = ANSWER_SECONDS
 ) -> dict[str, Any]:
-    """The `/status` (docs/contract.md) of the supervisor at this address. Raises NoStatus and nothing else."""
+    """The `/status` (contract.md) of the supervisor at this address. Raises NoStatus and nothing else."""
     limits = aiohttp.ClientTimeout(total=answer_seconds, sock_connect=connect_seconds)
     try:
         url = URL.build(scheme="http", host=host, port=port, path="/status")

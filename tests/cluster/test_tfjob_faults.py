@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What TFJob is known to do wrong, and dtjob must do better: what other files' tests do not show already.
 
-The table in docs/start/tfjob.md names the test for each of TFJob's faults.
+The table in docs/migrate/tfjob.md names the test for each of TFJob's faults.
 """
 
 import json

@@ -38,7 +38,7 @@ print("rows of a batch", len(next(iter(data))))
 
 @pytest.mark.slow
 def test_the_custom_loop_and_the_dataset_of_the_pages_run_in_a_group(tmp_path: Path) -> None:
-    pieces = [code for name in ("data.md", "scripts.md") for kind, code in blocks(TRAINING / name) if kind == "python"]
+    pieces = [code for name in ("data.md", "calls.md") for kind, code in blocks(TRAINING / name) if kind == "python"]
     assert len(pieces) == 2
     (tmp_path / "train.py").write_text(BEFORE + "\n".join(pieces) + AFTER)
     run = [sys.executable, "-m", "dtjob", "run", "train.py", "--strategy", "MultiWorkerMirrored", "--workers", "2"]

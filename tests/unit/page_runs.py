@@ -123,7 +123,7 @@ def write_files(page: Path, folder: Path) -> None:
     (folder / "examples").symlink_to(ROOT / "examples")
     (folder / "crds").symlink_to(ROOT / "crds")
     (folder / "digits.npz").symlink_to(ROOT / "examples" / "digits.npz")
-    start = (ROOT / "docs" / "start" / "tfjob.md").read_text()
+    start = (ROOT / "docs" / "migrate" / "tfjob.md").read_text()
     (tfjob,) = re.findall(r"^```yaml\n(apiVersion: kubeflow.org/v1\n.*?)^```", start, re.M | re.S)
     named = re.findall(r"^<!-- file: (\S+) -->\n```\w+\n(.*?)^```", page.read_text(), re.M | re.S)
     whole = [code for language, code in blocks(page) if language == "python" and code.startswith('"""')]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/start/tfjob.md: the tests that it names are there, and its dtjobs do what it says of them."""
+"""docs/migrate/tfjob.md: the tests that it names are there, and its dtjobs do what it says of them."""
 
 import ast
 import re

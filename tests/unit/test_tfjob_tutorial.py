@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/tutorials/tfjob.md: what its commands print is what the page says that they print."""
+"""docs/tutorials/convert-a-tfjob.md: what its commands print is what the page says that they print."""
 
 import copy
 import re
@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from dtjob.cli.main import app
 
-PAGE = Path(__file__).parents[2] / "docs" / "tutorials" / "tfjob.md"
+PAGE = Path(__file__).parents[2] / "docs" / "tutorials" / "convert-a-tfjob.md"
 
 
 def blocks(kind: str = "") -> dict[str, str]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dtjobs of docs/start/tfjob.md, and the tests that it names."""
+"""The dtjobs of docs/migrate/tfjob.md, and the tests that it names."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "start" / "tfjob.md"
+PAGE = ROOT / "docs" / "migrate" / "tfjob.md"
 _DTJOB = re.compile(r"<!-- dtjob: (\S+) makes (.*?) -->\n```yaml\n(.*?)```", re.S)
 _TFJOB = re.compile(r"<!-- tfjob -->\n```yaml\n(.*?)```", re.S)
 

@@ -46,8 +46,8 @@ The supervisor handles 75 itself, so no container ends with it.
 If signal n ends the program, the code is 128 + n, as in shells: 137 is SIGKILL, 139 is SIGSEGV, and 134 is SIGABRT.
 
 `status.lastFailure.exitCode` has the code of the last failure, and `kubectl describe pod` that of each pod.
-[Failure rules](../jobs/failure-rules.md) decide by these codes. [The contract](../contract.md#exit-codes) says what the
-supervisor does after each. Without `program` all codes are those of the image's own program.
+[Failure rules](../jobs/failure-rules.md) decide by these codes. Without `program`, all codes are
+those of the image's own program.
 
 [The command line](command-line.md) has the exit codes of `dtjob`.
 """

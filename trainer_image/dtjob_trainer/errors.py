@@ -2,7 +2,7 @@
 """Every error of this package, as one tree. Whoever catches `TrainerError` has all that a user can mend.
 
     TrainerError
-    ├── TaskError (ValueError)            the environment is not what docs/contract.md promises
+    ├── TaskError (ValueError)            the environment is not what contract.md promises
     ├── StrategyError (ValueError)        spec.strategy, spec.strategyOptions
     │   └── MissingDeviceError            … a GPU that the task was given
     ├── ArgumentError (ValueError)        what the program gave to `fit` or `train`
@@ -35,7 +35,7 @@ class TrainerError(Exception):
 
 
 class TaskError(TrainerError, ValueError):
-    """The environment of this process is not what docs/contract.md promises; the message names the variable."""
+    """The environment of this process is not what contract.md promises; the message names the variable."""
 
 
 class StrategyError(TrainerError, ValueError):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The training process: `python3 -m dtjob_trainer.run ENTRYPOINT ARGS…` (docs/contract.md).
+"""The training process: `python3 -m dtjob_trainer.run ENTRYPOINT ARGS…` (contract.md).
 
 Imports TensorFlow, waits for the rendezvous' go, makes the strategy ambient, runs the user's program, and ends with the
 exit code that tells the supervisor whose failure it was.

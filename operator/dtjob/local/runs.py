@@ -191,7 +191,7 @@ def latest_run(home: Path) -> Path | None:
 
 
 def is_done(directory: Path, uid: str) -> bool:
-    """Whether the run's checkpoint directory has the mark that training has ended (docs/contract.md)."""
+    """Whether the run's checkpoint directory has the mark that training has ended (contract.md)."""
     try:
         mark = json.loads((directory / CHECKPOINTS / "DONE").read_text())
     except (OSError, ValueError):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exit codes with which a training container ends (docs/contract.md), as far as they say more than "failed"."""
+"""The exit codes with which a training container ends (contract.md), as far as they say more than "failed"."""
 
 import signal
 

@@ -145,7 +145,7 @@ def last_line(
     transient: bool = False,
     permanent: bool = False,
 ) -> str:
-    """A container's last log lines, the supervisor's own at their end (docs/contract.md)."""
+    """A container's last log lines, the supervisor's own at their end (contract.md)."""
     facts: dict[str, Any] = {"exitCode": code}
     facts |= {} if stepped is None else {"stepped": stepped}
     facts |= {"exception": exception} if exception else {}

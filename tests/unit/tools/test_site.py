@@ -42,7 +42,7 @@ def test_every_link_of_the_site_leads_somewhere(site: Path) -> None:
 
 
 def test_the_python_api_has_its_arguments(site: Path) -> None:
-    page = (site / "reference" / "python" / "index.html").read_text()
+    page = (site / "reference" / "dtjob-trainer" / "index.html").read_text()
     assert "steps_per_epoch" in page
 
 
@@ -56,7 +56,7 @@ def test_each_page_from_outside_is_a_file() -> None:
         ("start/quickstart.md", "[a](../../README.md)", "a"),
         ("start/quickstart.md", "[a](../jobs/life.md#x)", "[a](../jobs/life.md#x)"),
         ("start/quickstart.md", "[a](../../CHANGELOG.md)", "[a](../project/changelog.md)"),
-        ("project/contributing.md", "[a](docs/start/tfjob.md)", "[a](../start/tfjob.md)"),
+        ("project/contributing.md", "[a](docs/migrate/tfjob.md)", "[a](../migrate/tfjob.md)"),
         ("project/results.md", "![a](burst.png)", "![a](results/burst.png)"),
         ("README.md", "[a](#b)", "[a](#b)"),
         ("README.md", "```\n[a](gone.md)\n```", "```\n[a](gone.md)\n```"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The mark DONE in a checkpoint directory: this job has ended, and nothing is left to train (docs/contract.md)."""
+"""The mark DONE in a checkpoint directory: this job has ended, and nothing is left to train (contract.md)."""
 
 import json
 from collections.abc import Mapping

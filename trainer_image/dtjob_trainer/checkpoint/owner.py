@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The mark OWNER in a checkpoint directory: which job writes there now (docs/contract.md).
+"""The mark OWNER in a checkpoint directory: which job writes there now (contract.md).
 
 The chief task writes the mark before it changes anything else in the directory, and renews its heartbeat. Whether
 another job's mark is alive is told by a heartbeat that changes while one looks. No clocks are compared: those of two

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What supervisor, training process and operator agree on (docs/contract.md). Nothing here imports TensorFlow."""
+"""What supervisor, training process and operator agree on (contract.md). Nothing here imports TensorFlow."""

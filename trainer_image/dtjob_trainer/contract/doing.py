@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a training process does between two steps: the key `doing` of its reports (docs/contract.md)."""
+"""What a training process does between two steps: the key `doing` of its reports (contract.md)."""
 
 STEPPING = "step"
 DATA = "data"

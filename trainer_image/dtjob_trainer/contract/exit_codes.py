@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All exit codes of a training process and of its supervisor, and what they mean (docs/contract.md)."""
+"""All exit codes of a training process and of its supervisor, and what they mean (contract.md)."""
 
 FINISHED = 0
 """The program ended well."""

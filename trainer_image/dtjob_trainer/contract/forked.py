@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processes that are forked instead of executed. They are requested on a socket and behave as if started by exec.
 
-A request is one message (docs/contract.md): JSON, with file descriptors beside it. The answer is the new process' id.
+A request is one message (contract.md): JSON, with file descriptors beside it. The answer is the new process' id.
 The new process loses its parent at once. The process that asked is a subreaper: it adopts the new one and waits for it
 as for its other children.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lines that dtjob itself prints in a training container, in logfmt or JSON (docs/contract.md).
+"""The lines that dtjob itself prints in a training container, in logfmt or JSON (contract.md).
 
 A line is one event. It has time, level, task, the step if there is one, a message, and then facts and numbers by name.
 The program's own output is not changed.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The task that this process runs, read from its environment (docs/contract.md). No TensorFlow here."""
+"""The task that this process runs, read from its environment (contract.md). No TensorFlow here."""
 
 import signal
 from collections.abc import Mapping

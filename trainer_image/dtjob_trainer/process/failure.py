@@ -118,7 +118,7 @@ def line_of(error: BaseException) -> str:
 
 
 def described(error: BaseException) -> dict[str, Any]:
-    """The key `exception` of a report (docs/contract.md)."""
+    """The key `exception` of a report (contract.md)."""
     told: dict[str, Any] = {"type": kind_of(error), "message": line_of(error)}
     if may_pass(error):
         return {**told, "transient": True}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports to the supervisor: JSON lines on DTJOB_PROGRESS_FD (docs/contract.md). No TensorFlow here."""
+"""Reports to the supervisor: JSON lines on DTJOB_PROGRESS_FD (contract.md). No TensorFlow here."""
 
 import json
 import os

@@ -8,7 +8,7 @@
 - Exit 0 of a task that the chief task may still need is held back until the chief task has finished.
 - Anything else ends the container, so that Kubernetes and the operator see it and count it.
 
-The exit codes are those of docs/contract.md.
+The exit codes are those of contract.md.
 """
 
 import signal

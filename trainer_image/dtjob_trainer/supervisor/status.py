@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The /status of a task (docs/contract.md): the supervisor's own facts and the reports of the training process."""
+"""The /status of a task (contract.md): the supervisor's own facts and the reports of the training process."""
 
 import json
 from collections.abc import Callable

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where a task's training time went since its supervisor began: kept steps, steps that a restart took back, and saves.
 
-Each training process reports how long it has trained (docs/contract.md). Only the supervisor knows what the processes
+Each training process reports how long it has trained (contract.md). Only the supervisor knows what the processes
 before it in this container did. Steps that are taken back count with their share of the time of their process.
 """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One training process: its start, its two pipes (docs/contract.md) and its signals."""
+"""One training process: its start, its two pipes (contract.md) and its signals."""
 
 import asyncio
 import contextlib

@@ -77,7 +77,7 @@ class Doing(StrEnum):
 
 
 class Spent(StatusBlock):
-    """What the chief task's supervisor reports of its own time, in seconds and steps (docs/contract.md: `spent`)."""
+    """What the chief task's supervisor reports of its own time, in seconds and steps (contract.md: `spent`)."""
 
     attempt: Int32 = -1
     """The attempt of the chief task that reported it; -1: none has reported anything."""

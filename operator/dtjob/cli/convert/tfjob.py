@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One TFJob of kubeflow.org/v1 as a DistributedTrainingJob. docs/start/tfjob.md lists each field."""
+"""One TFJob of kubeflow.org/v1 as a DistributedTrainingJob. docs/migrate/tfjob.md lists each field."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the supervisor of each task says of it (docs/contract.md): its state, its step and its speed."""
+"""What the supervisor of each task says of it (contract.md): its state, its step and its speed."""
 
 import asyncio
 from collections.abc import Mapping, Sequence

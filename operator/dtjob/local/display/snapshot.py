@@ -25,7 +25,7 @@ class Snapshot:
     pids: Mapping[str, int] = field(default_factory=dict)
     """Pod name to pid of its supervisor, for those that run."""
     reports: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Task id to what its supervisor said last (docs/contract.md); it may have ended since."""
+    """Task id to what its supervisor said last (contract.md); it may have ended since."""
     recovering: bool = False
     recovery_seconds: tuple[float, ...] = ()
     elapsed: float = 0.0

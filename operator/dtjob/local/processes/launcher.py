@@ -2,7 +2,7 @@
 """A process from which others are forked, so that TensorFlow is imported once for all tasks of a run.
 
 `python -m dtjob_trainer.launcher` imports what a training process needs, and then forks a process for each request on
-a socket (docs/contract.md). It answers for one environment: what is read at import time must be that of the tasks.
+a socket (contract.md). It answers for one environment: what is read at import time must be that of the tasks.
 """
 
 import contextlib

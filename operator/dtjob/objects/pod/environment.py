@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The environment of a training container: the variables of docs/contract.md."""
+"""The environment of a training container: the variables of contract.md."""
 
 import json
 from typing import Any

@@ -5,7 +5,7 @@ Without it a user sees a job that runs, but no step, no checkpoint and no reason
 service mesh between the operator and the pod. Nothing follows from it for the training itself.
 
 Tasks that run may not reach each other either, so that training does not begin. The chief's supervisor names the tasks
-that its group waits for and has not heard for 30 s (docs/contract.md: `unreached`). It cannot know whether their pods
+that its group waits for and has not heard for 30 s (contract.md: `unreached`). It cannot know whether their pods
 run. The operator knows that.
 """
 

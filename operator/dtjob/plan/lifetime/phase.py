@@ -90,7 +90,7 @@ def _cause(situation: Situation) -> str:
 
 
 def why_the_start_waits(situation: Situation) -> str:
-    """What the chief's training process waits for while it starts (docs/contract.md: `message`); empty if nothing."""
+    """What the chief's training process waits for while it starts (contract.md: `message`); empty if nothing."""
     report = situation.chief_report
     message = report.get("message", "")
     return f"{situation.chief.task.id} says: {message}" if message and report.get("state") == "starting" else ""

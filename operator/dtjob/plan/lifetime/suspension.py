@@ -2,7 +2,7 @@
 """Suspension: a job gives up its pods, and later continues at its last checkpoint.
 
 The words are those of batch/v1. Pods are deleted, which is SIGTERM to all at once, and within their grace period they
-save (docs/contract.md). They keep their Service meanwhile, as they save together. Nothing is counted or charged for it:
+save (contract.md). They keep their Service meanwhile, as they save together. Nothing is counted or charged for it:
 what ends while a job is suspended is no failure. When it goes on, each task gets a new attempt. So no pod of the time
 before, which may still be ending somewhere, is taken for its own.
 """

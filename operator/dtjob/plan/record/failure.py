@@ -2,7 +2,7 @@
 """A failure: its task, its cause and its words, as `status.lastFailure` keeps it; and the enum of all causes.
 
 `plan/failure/cause.py` finds the cause of a pod's end. A supervisor tells in the container's termination message how
-the training process ended (docs/contract.md). Its last log line there says so. If it was killed with the container
+the training process ended (contract.md). Its last log line there says so. If it was killed with the container
 before a first step, the words that it had left for that case say so.
 """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report: what a supervisor answers at `/status`, as far as the operator reads it (docs/contract.md).
+"""Report: what a supervisor answers at `/status`, as far as the operator reads it (contract.md).
 
 Whatever listens on a tenant's status port may answer anything. An API server refuses a whole status for one value that
 its schema does not take, or that makes the status too large. So values of the right types and sizes are taken, and no

@@ -20,6 +20,6 @@ def test_the_sentence_of_each_command_fits_into_80_columns() -> None:
 def test_the_help_and_the_guides_say_which_package_shows_a_profile() -> None:
     said = "only if the image has the package xprof"
     assert said in " ".join(CliRunner().invoke(app(), ["tensorboard", "--help"]).stdout.split())
-    for page in ("start/command_line.md", "training/performance.md"):
+    for page in ("start/submit.md", "training/performance.md"):
         text = " ".join((DOCS / page).read_text().split())
         assert said.removeprefix("only ") in text.replace("`", ""), page

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exit codes, held to docs/contract.md."""
+"""Exit codes, held to contract.md."""
 
 import re
 import signal
@@ -9,7 +9,7 @@ import pytest
 
 from dtjob.objects import exit_codes
 
-CONTRACT = (Path(__file__).parents[4] / "docs" / "contract.md").read_text()
+CONTRACT = (Path(__file__).parents[4] / "docs" / "contribute" / "contract.md").read_text()
 
 
 def test_codes_are_those_of_the_contract() -> None:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dtjob_trainer.contract.exit_codes: each as docs/contract.md has it."""
+"""dtjob_trainer.contract.exit_codes: each as contract.md has it."""
 
 import re
 from pathlib import Path
 
 from dtjob_trainer.contract import exit_codes
 
-CONTRACT = Path(__file__).resolve().parents[4] / "docs" / "contract.md"
+CONTRACT = Path(__file__).resolve().parents[4] / "docs" / "contribute" / "contract.md"
 
 
 def test_a_signal_is_shown_as_a_shell_shows_it() -> None:

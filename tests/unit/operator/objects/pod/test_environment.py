@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a training container is told: the variables of docs/contract.md, and no other."""
+"""What a training container is told: the variables of contract.md, and no other."""
 
 import json
 import re
@@ -15,7 +15,7 @@ from tests.refusals import GOOD
 from tests.unit.operator import builders
 
 CHECKPOINT = {"storage": {"volume": {"emptyDir": {}}}}
-CONTRACT = (Path(__file__).parents[5] / "docs" / "contract.md").read_text()
+CONTRACT = (Path(__file__).parents[5] / "docs" / "contribute" / "contract.md").read_text()
 
 
 def told(job: Job, task: str = "worker-0", attempt: int = 0) -> dict[str, str]:

@@ -23,7 +23,7 @@ GOOD = {
 }  # fmt: skip
 
 
-CONTRACT = (Path(__file__).parents[5] / "docs" / "contract.md").read_text()
+CONTRACT = (Path(__file__).parents[5] / "docs" / "contribute" / "contract.md").read_text()
 EXAMPLE: dict[str, Any] = json.loads(CONTRACT.split("## `/status`")[1].split("```json")[1].split("```")[0])
 NOT_READ = ("pid", "trainingPid", "restartsInPlace", "writing", "exception", "doing")
 """What the contract names for other readers."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/jobs/strategies.md: it has every strategy, and jobs with the roles that it names are taken."""
+"""docs/jobs/choosing-a-strategy.md: it has every strategy, and jobs with the roles that it names are taken."""
 
 import re
 from pathlib import Path
@@ -11,7 +11,7 @@ from dtjob.api.job import API_VERSION, KIND
 from dtjob.crd.answers.problems import problems
 from dtjob.crd.schema import spec_schema
 
-PAGE = (Path(__file__).parents[2] / "docs" / "jobs" / "strategies.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "jobs" / "choosing-a-strategy.md").read_text()
 ROWS = re.findall(r"^\| [^|]+ \| `(\w+)` \| ([^|]+) \|$", PAGE, re.M)
 ROLES = ("chief", "worker", "ps")
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/training/scripts.md names every call that the trainer refuses."""
+"""docs/training/calls.md names every call that the trainer refuses."""
 
 from pathlib import Path
 
 from dtjob_trainer.program.refused_methods import INSTEAD
 
-PAGE = Path(__file__).parents[2] / "docs" / "training" / "scripts.md"
+PAGE = Path(__file__).parents[2] / "docs" / "training" / "calls.md"
 
 
 def test_each_refused_method_is_on_the_page() -> None:
