@@ -24,7 +24,8 @@ _COMMENT = re.compile(r"<!--.*?-->", re.S)
 _CODE_SPAN = re.compile(r"`[^`]+`")
 _LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
 _NEW_UNIT = re.compile(r"^\s*(?:[-*>] |\d+\. |#+ )")
-_SENTENCE_END = re.compile(r"[.!?][)\"*_]*\s+")
+_SENTENCE_END = re.compile(r"[.!?][)\"*_]*\s+| · ")
+"""A middle dot stands between links of a list."""
 
 
 def units(text: str) -> Iterator[str]:
