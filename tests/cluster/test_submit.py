@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.support.command_line import Run, command_line
+from tests.cluster.support.operator_process import OperatorProcess
 from tools.cluster.control_plane import ControlPlane
 from tools.cluster.rest import Api, ApiError
 
@@ -45,6 +46,43 @@ def test_a_job_that_is_refused_leaves_no_files(dtjob: Run, api: Api, namespace: 
     assert "Traceback" not in refused.stderr
     with pytest.raises(ApiError):
         api.get("configmaps", namespace, "train-source")
+
+
+def test_a_submitted_script_starts_under_a_quota_of_memory(
+    dtjob: Run, api: Api, namespace: str, shared_operator: OperatorProcess
+) -> None:
+    hard = {"requests.memory": "8Gi", "limits.memory": "8Gi", "requests.cpu": "4", "limits.cpu": "4"}
+    api.create("resourcequotas", namespace, {"metadata": {"name": "team"}, "spec": {"hard": hard}})
+    api.wait_for("resourcequotas", namespace, "team", lambda found: found and found.get("status", {}).get("used"))
+    assert dtjob("submit", "train.py", "--name", "without", "--image", "trainer").returncode == 0
+    blocked = api.wait_for(
+        "dtjobs", namespace, "without", lambda found: found and found.get("status", {}).get("reason") == "CannotCreate"
+    )
+    assert blocked is not None
+    assert "must specify" in blocked["status"]["message"]
+    options = ["--memory", "2Gi", "--cpu", "1", "-e", "A=1", "--env-from-secret", "wandb", "--mount", "data:/data:ro"]
+    done = dtjob(
+        "submit",
+        "train.py",
+        "--workers",
+        "2",
+        "--image",
+        "trainer",
+        *options,
+        "--set",
+        "spec.failurePolicy.maxRestarts=3",
+    )
+    assert done.returncode == 0, done.stderr
+    pods = api.wait("pods", namespace, lambda found: len(found) == 2)
+    assert sorted(pods) == ["train-worker-0-0", "train-worker-1-0"]
+    for pod in pods.values():
+        container = pod["spec"]["containers"][0]
+        amounts = {"cpu": "1", "memory": "2Gi"}
+        assert container["resources"] == {"limits": amounts, "requests": amounts}
+        assert {"name": "A", "value": "1"} in container["env"]
+        assert container["envFrom"] == [{"secretRef": {"name": "wandb"}}]
+        assert {"name": "mount-1", "mountPath": "/data", "readOnly": True} in container["volumeMounts"]
+    assert api.get("dtjobs", namespace, "train")["spec"]["failurePolicy"]["maxRestarts"] == 3
 
 
 def test_files_of_a_job_that_is_gone_are_replaced(dtjob: Run, api: Api, namespace: str) -> None:

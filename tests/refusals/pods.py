@@ -177,6 +177,18 @@ PODS = [
         "TF_CONFIG belongs to dtjob",
         "remove it",
     ),
+    *(
+        bad(
+            f"variables-of-{name}-in-program",
+            job(program={"entrypoint": "a.py", "envFrom": [sources]}),
+            "spec.program.envFrom",
+            "each entry must have either secretRef or configMapRef",
+        )
+        for name, sources in {
+            "nothing": {"prefix": "A_"},
+            "two-objects": {"secretRef": {"name": "a"}, "configMapRef": {"name": "b"}},
+        }.items()
+    ),
     bad(
         "DTJOB-variable-in-program",
         job(program={"entrypoint": "a.py", "env": [{"name": "DTJOB_ROLE", "value": "ps"}]}),

@@ -39,7 +39,6 @@ def app(*names: str) -> typer.Typer:
     made = typer.Typer(
         name="dtjob",
         help="Distributed TensorFlow training: one manifest, on this machine or on Kubernetes.",
-        no_args_is_help=True,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,  # without it, --help imports rich, which takes longer than all the rest
         context_settings={"help_option_names": ["-h", "--help"]},
@@ -79,9 +78,14 @@ def main() -> None:
     if sys.argv[1:2] not in (["run"], ["operator"]):  # the programs of a user inherit the environment of these two
         os.environ["PYDANTIC_DISABLE_PLUGINS"] = "1"  # to look for plugins, pydantic reads all installed packages
     try:
-        app(*(name for name in sys.argv[1:2] if name in COMMANDS))(
-            prog_name="kubectl dtjob" if Path(sys.argv[0]).name == PLUGIN else "dtjob"
-        )
+        command_line = app(*(name for name in sys.argv[1:2] if name in COMMANDS))
+        program = "kubectl dtjob" if Path(sys.argv[0]).name == PLUGIN else "dtjob"
+        sys.exit(command_line(sys.argv[1:] or ["--help"], prog_name=program, standalone_mode=False))
+    except typer.TyperException as error:  # of the parser
+        from dtjob.cli.commands.usage import said_of
+
+        print(f"dtjob: {said_of(error, sys.argv[1:])}", file=sys.stderr)
+        sys.exit(BAD_INPUT)
     except BadInput as error:
         for line in error.lines:
             print(f"dtjob: {line}", file=sys.stderr)

@@ -11,6 +11,7 @@ from dtjob.cli.job_file import read_job
 from dtjob.cli.manifest_yaml import written
 from dtjob.cli.script import Script, is_script
 from dtjob.cli.script_job import manifest
+from dtjob.cli.script_options.settings import said_of, with_settings
 from dtjob.crd.answers.problems import problems, to_job
 from dtjob.local.processes.devices import devices_here
 
@@ -38,6 +39,8 @@ def words(script: Script) -> list[str]:
     for name, value in zip(("--strategy", "--workers", "--ps", "--gpus", "--name"), given, strict=True):
         options += [] if value is None else [name, str(value)]
     options += ["--evaluator"] if script.evaluator else []
+    for name, values in (("--env", script.env), ("--set", script.settings)):
+        options += [word for value in values for word in (name, value)]
     options += [] if script.checkpoint is None else ["--checkpoint", script.checkpoint]
     return [str(script.file), *options, *(["--", *script.arguments] if script.arguments else [])]
 
@@ -46,9 +49,9 @@ def _made(script: Script) -> dict[str, Any]:
     """The manifest of a script's job. Raises BadInput with a line for each thing that is wrong."""
     if not script.file.is_file():
         raise BadInput(f"{script.file}: is no file; give a Python script or a manifest")
-    made = manifest(script, len(devices_here(os.environ)))
+    made = with_settings(manifest(script, len(devices_here(os.environ))), script.settings)
     if found := problems(made):
-        raise BadInput(*(f"{script.file}: {problem}" for problem in found))
+        raise BadInput(*(said_of(problem, script.settings, str(script.file)) for problem in found))
     return made
 
 

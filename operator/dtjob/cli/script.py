@@ -21,6 +21,17 @@ class Script:
     """Of each task that computes. None: the job asks for none."""
     name: str | None = None
     """Of the job. None: it is made of the file's."""
+    cpu: str | None = None
+    memory: str | None = None
+    """Of each task, as quantities of Kubernetes. None: as much as there is."""
+    env: tuple[str, ...] = ()
+    """Variables as NAME=VALUE."""
+    secrets: tuple[str, ...] = ()
+    """Secrets whose keys are variables."""
+    mounts: tuple[str, ...] = ()
+    """Claims as CLAIM:/PATH."""
+    settings: tuple[str, ...] = ()
+    """Fields of the manifest as PATH=VALUE."""
 
     @property
     def kept_at(self) -> Path | None:

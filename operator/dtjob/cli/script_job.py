@@ -9,19 +9,20 @@ from dtjob.api.names import API_VERSION, KIND
 from dtjob.api.spec.strategy import Strategy
 from dtjob.cli.bad_input import BadInput
 from dtjob.cli.script import Script
-from dtjob.objects.pod.accelerators import GPU_RESOURCE
+from dtjob.cli.script_options.pods import of_role, variables
 
 LONGEST_NAME = 40
 """Characters of a job's name that come from the name of the script."""
 
 
 def manifest(script: Script, gpus: int) -> dict[str, Any]:
-    """The manifest of the script's job. `gpus`: of this machine, which decide where the script does not say how many it
-    wants. Raises BadInput for options that do not fit."""
+    """The manifest of the script's job, without its settings. `gpus`: of this machine, which decide where the script
+    does not say how many it wants. Raises BadInput for options that do not fit."""
     strategy = _strategy(script, script.gpus or gpus)
     program: dict[str, Any] = {"entrypoint": str(script.file)}
     if script.arguments:
         program["args"] = list(script.arguments)
+    program |= variables(script)
     spec = {
         "strategy": strategy.value,
         "program": program,
@@ -69,10 +70,10 @@ def _replica_specs(script: Script, strategy: Strategy) -> dict[str, Any]:
                     f"--workers: {strategy} trains in one task; use --strategy MultiWorkerMirrored or ParameterServer"
                 )
             found = {"chief": {}}
-    if script.gpus:
-        for role in ("worker",) if strategy is Strategy.PARAMETER_SERVER else tuple(found):
-            found[role]["resources"] = {"limits": {GPU_RESOURCE: script.gpus}}
-    return {**found, "evaluator": {}} if script.evaluator else found
+    computing = ("worker",) if strategy is Strategy.PARAMETER_SERVER else tuple(found)
+    if script.evaluator:
+        found["evaluator"] = {}
+    return {role: {**one, **of_role(script, computes=role in computing)} for role, one in found.items()}
 
 
 def _storage(script: Script) -> dict[str, Any]:

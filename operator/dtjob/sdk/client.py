@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs jobs from Python, here or in a cluster."""
 
+import json
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,12 @@ class Client:
         ps: int | None = None,
         evaluator: bool = False,
         gpus: int | None = None,
+        cpu: int | str | None = None,
+        memory: str | None = None,
+        env: Mapping[str, str] | None = None,
+        env_from_secrets: Sequence[str] = (),
+        mounts: Sequence[str] = (),
+        settings: Mapping[str, Any] | None = None,
         image: str | None = None,
         claim: str | None = None,
         storage: str | None = None,
@@ -81,18 +88,31 @@ class Client:
 
         - arguments: of the function, by name.
         - requirements: the content of a requirements file.
+        - mounts: claims as CLAIM:/PATH.
+        - settings: fields of the manifest by path, such as {"spec.failurePolicy.maxRestarts": 3}.
         - the others: as the options of `dtjob submit`.
 
         Raises BadInput if the function cannot stand alone or an option is wrong.
         """
         file = _kept(as_script(function, arguments or {}), f"{function.__name__}.py")
         more = None if requirements is None else _kept(requirements, "requirements.txt")
-        script = Script(file, (), strategy, workers, ps, evaluator, storage, gpus, name)
+        script = Script(
+            file,
+            (),
+            *(strategy, workers, ps, evaluator, storage, gpus, name),
+            cpu=None if cpu is None else str(cpu),
+            memory=memory,
+            env=tuple(f"{variable}={value}" for variable, value in (env or {}).items()),
+            secrets=tuple(env_from_secrets),
+            mounts=tuple(mounts),
+            settings=tuple(f"{path}={_as_text(value)}" for path, value in (settings or {}).items()),
+        )
         submission = Submission(script, None, more, image, claim, queue, self._namespace)
         if self._cluster is None:
             manifest = made(submission).job
+            sent = ("source", "requirements")
             program = {**manifest["spec"]["program"], "entrypoint": str(file)}
-            manifest["spec"]["program"] = {key: one for key, one in program.items() if key in ("entrypoint", "args")}
+            manifest["spec"]["program"] = {key: one for key, one in program.items() if key not in sent}
             return LocalJob(_kept(written([manifest]), "job.yaml"), manifest["metadata"]["name"])
         stored = submit(self._cluster, made(submission))
         return RemoteJob(self._cluster, str(stored["metadata"]["name"]))
@@ -112,6 +132,11 @@ class Client:
         if self._cluster is None:
             raise BadInput("this client runs jobs on this machine; make one without here=True")
         return self._cluster
+
+
+def _as_text(value: Any) -> str:
+    """A value as it stands behind --set PATH=."""
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _kept(text: str, name: str) -> Path:

@@ -40,6 +40,22 @@ class EnvVar(OpenBlock):
 Environment = Annotated[list[EnvVar], keyed("name", most=512)]
 
 
+class NamedSource(OpenBlock):
+    """Secret or ConfigMap of which each key is a variable."""
+
+    name: Annotated[str, Field(min_length=1, max_length=253)]
+    """Name of the object, in the namespace of the job."""
+
+
+class EnvFromSource(OpenBlock):
+    """Variables from the keys of a Secret or a ConfigMap."""
+
+    secret_ref: NamedSource | None = None
+    """Secret. Example: {name: wandb}."""
+    config_map_ref: NamedSource | None = None
+    """ConfigMap. Example: {name: settings}."""
+
+
 class ContainerPort(OpenBlock):
     """Port of the container."""
 

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from dtjob.api.block import Block, Text
-from dtjob.api.spec.pod_template import Environment
+from dtjob.api.spec.pod_template import EnvFromSource, Environment
 
 
 class ModelFit(StrEnum):
@@ -49,6 +49,9 @@ class Program(Block):
     stays as it is if there is no such variable; $$ is one $. Example: [--epochs=20, --rate=$(RATE)]."""
     env: Environment = Field(default_factory=list)
     """Environment variables for every task."""
+    env_from: Annotated[list[EnvFromSource], Field(max_length=64)] = Field(default_factory=list)
+    """Secrets and ConfigMaps whose keys become environment variables of every task. A variable of env replaces one of
+    the same name. Example: [{secretRef: {name: wandb}}]."""
     model_fit: ModelFit = ModelFit.DISTRIBUTED
     """What Model.fit and Model.evaluate of Keras do. Distributed (the default): they train and evaluate under the job's
     strategy, with checkpoints and resume. Keras: they are Keras's own, which fail under some strategies."""

@@ -3,7 +3,7 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -15,19 +15,27 @@ from dtjob.cli.commands.options import (
     Name,
     ParameterServers,
     ScriptStrategy,
+    Settings,
+    Variables,
     Workers,
 )
 from dtjob.cli.work_directory import WORK_DIRECTORY
 
 ONLY_IN_A_CLUSTER = {
+    "--cpu": "processes of this machine share its CPUs",
+    "--memory": "processes of this machine share its memory",
+    "--env-from-secret": "this machine has no Secrets; give --env NAME=VALUE, or export the variables",
+    "--mount": "this machine has no claims; its files are used where they are",
     "--image": "the Python that runs dtjob trains here",
     "--claim": "this machine has no claims; --checkpoint DIR keeps the checkpoints",
     "--source": "the files of this machine are used where they are",
     "--requirements": "the packages of this Python are used; install them with pip first",
     "--queue": "no queue admits jobs here; the job trains at once",
-    "--namespace": "this machine has no namespaces",
+    **dict.fromkeys(("--namespace", "-n"), "this machine has no namespaces"),
+    **dict.fromkeys(("--kubeconfig", "--context"), "this machine needs no cluster"),
+    **dict.fromkeys(("--follow", "-f"), "a local run is always followed"),
 }
-"""Options of `dtjob submit` that mean nothing here, with the reason."""
+"""Options of `dtjob submit` that mean nothing here, with the reason. `usage.py` says it."""
 
 
 class RunOutput(StrEnum):
@@ -36,11 +44,6 @@ class RunOutput(StrEnum):
     TEXT = "text"
     JSON = "json"
     YAML = "yaml"
-
-
-def _of_submit(name: str) -> Any:
-    """An option that --help does not show, for those who have the command line of `dtjob submit`."""
-    return typer.Option(f"--{name}", *(["-n"] if name == "namespace" else []), hidden=True)
 
 
 def run(
@@ -58,7 +61,9 @@ def run(
     ps: ParameterServers = None,
     evaluator: Evaluator = False,
     gpus: Gpus = None,
+    env: Variables = None,
     name: Name = None,
+    settings: Settings = None,
     checkpoint: Annotated[
         str | None,
         typer.Option(
@@ -69,13 +74,6 @@ def run(
         ),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print a script's manifest, and train nothing.")] = False,
-    image: Annotated[str | None, _of_submit("image")] = None,
-    claim: Annotated[str | None, _of_submit("claim")] = None,
-    source: Annotated[str | None, _of_submit("source")] = None,
-    requirements: Annotated[str | None, _of_submit("requirements")] = None,
-    queue: Annotated[str | None, _of_submit("queue")] = None,
-    namespace: Annotated[str | None, _of_submit("namespace")] = None,
-    follow: Annotated[bool, typer.Option("--follow", "-f", hidden=True)] = False,
 ) -> None:
     """Train on this machine, with processes for pods. Ctrl-C saves and ends the job; running it again resumes.
 
@@ -83,9 +81,13 @@ def run(
     """
     from dtjob.cli.script import Script
 
-    del follow  # a local run is always followed
-    _check_means_something(image, claim, source, requirements, queue, namespace)
-    script = Script(file, tuple(arguments or ()), strategy, workers, ps, evaluator, checkpoint, gpus, name)
+    script = Script(
+        file,
+        tuple(arguments or ()),
+        *(strategy, workers, ps, evaluator, checkpoint, gpus, name),
+        env=tuple(env or ()),
+        settings=tuple(settings or ()),
+    )
     if dry_run:
         from dtjob.cli.run_script import printed
 
@@ -101,10 +103,3 @@ def run(
 
         code = train(Options(script, work_dir, fresh, output is RunOutput.JSON), launcher)
     raise typer.Exit(code)
-
-
-def _check_means_something(*values: str | None) -> None:
-    """Raise BadInput for options of a cluster; `values` are in the order of ONLY_IN_A_CLUSTER."""
-    for (option, why), value in zip(ONLY_IN_A_CLUSTER.items(), values, strict=True):
-        if value is not None:
-            raise BadInput(f"{option}: goes with dtjob submit; {why}")

@@ -13,13 +13,19 @@ from dtjob.cli.commands.manifests import ManifestOutput
 from dtjob.cli.commands.options import (
     Arguments,
     Context,
+    Cpu,
     Evaluator,
     Gpus,
     Kubeconfig,
+    Memory,
+    Mounts,
     Name,
     Namespace,
     ParameterServers,
     ScriptStrategy,
+    Secrets,
+    Settings,
+    Variables,
     Workers,
     connected,
 )
@@ -37,6 +43,11 @@ def submit(
     ps: ParameterServers = None,
     evaluator: Evaluator = False,
     gpus: Gpus = None,
+    cpu: Cpu = None,
+    memory: Memory = None,
+    env: Variables = None,
+    env_from_secret: Secrets = None,
+    mount: Mounts = None,
     image: Annotated[
         str | None,
         typer.Option(metavar="IMAGE", help="dtjob's trainer image, or one built on it. Left out: the default."),
@@ -54,6 +65,7 @@ def submit(
         Path | None, typer.Option(metavar="FILE", help="Packages that pip installs before the program starts.")
     ] = None,
     name: Name = None,
+    settings: Settings = None,
     queue: Annotated[str | None, typer.Option(metavar="QUEUE", help="A LocalQueue of Kueue.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the objects, and create nothing.")] = False,
     output: Annotated[
@@ -66,11 +78,21 @@ def submit(
 ) -> None:
     """Train a script of this machine in a cluster. It is sent in a ConfigMap, which the job owns.
 
-    Example: dtjob submit train.py --strategy MultiWorkerMirrored --workers 8 --gpus 1 --claim data -f -- --epochs=5
+    Example: dtjob submit train.py --workers 8 --gpus 1 --memory 16Gi --claim checkpoints -f -- --epochs=5
     """
     from dtjob.cli.script import Script
 
-    script = Script(file, tuple(arguments or ()), strategy, workers, ps, evaluator, storage, gpus, name)
+    script = Script(
+        file,
+        tuple(arguments or ()),
+        *(strategy, workers, ps, evaluator, storage, gpus, name),
+        cpu=cpu,
+        memory=memory,
+        env=tuple(env or ()),
+        secrets=tuple(env_from_secret or ()),
+        mounts=tuple(mount or ()),
+        settings=tuple(settings or ()),
+    )
     submission = Submission(script, source, requirements, image, claim, queue, namespace)
     _submit(submission, output if dry_run else None, follow, lambda: connected(kubeconfig, context, namespace))
 

@@ -8,6 +8,7 @@ from typing import Any
 from dtjob.api.job import Job
 from dtjob.cli.bad_input import BadInput
 from dtjob.cli.script_job import manifest
+from dtjob.cli.script_options.settings import said_of, with_settings
 from dtjob.cli.submit.package import Package, package
 from dtjob.cli.submit.submission import Submission
 from dtjob.crd.answers.problems import problems, to_job
@@ -40,7 +41,8 @@ def made(submission: Submission) -> Made:
     job = _manifest(submission, files)
     name = str(job["metadata"]["name"])
     if found := problems(job):
-        raise BadInput(*(f"{submission.script.file}: {problem}" for problem in found))
+        script = submission.script
+        raise BadInput(*(said_of(problem, script.settings, str(script.file)) for problem in found))
     config_map = files.config_map(source_name(name), submission.namespace)
     return Made(config_map, job, [] if _keeps(submission) else [TEMPORARY])
 
@@ -96,7 +98,7 @@ def _manifest(submission: Submission, files: Package) -> dict[str, Any]:
     if files.requirements:
         program["requirements"] = files.requirements
     if submission.claim:
-        spec["checkpoint"] = {"storage": {"volume": {"persistentVolumeClaim": {"claimName": submission.claim}}}}
+        spec["checkpoint"]["storage"] = {"volume": {"persistentVolumeClaim": {"claimName": submission.claim}}}
     if not _keeps(submission):
         del spec["tensorBoard"]  # nobody could read the events
     if submission.namespace:
@@ -107,4 +109,4 @@ def _manifest(submission: Submission, files: Package) -> dict[str, Any]:
         found["metadata"]["labels"] = {QUEUE: submission.queue}
     image = {"image": submission.image} if submission.image else {}
     found["spec"] = {"strategy": spec.pop("strategy"), **image, "program": program, **spec}
-    return found
+    return with_settings(found, submission.script.settings)

@@ -96,7 +96,7 @@ def without_empty_fields(value: Any, schema: Schema) -> Any:
     What the schema does not know (the open parts of a pod's spec) stays as it is.
     """
     if isinstance(value, dict):
-        parts = ((name, item, _part(schema, name)) for name, item in value.items())
+        parts = ((name, item, part_of(schema, name)) for name, item in value.items())
         return {
             name: without_empty_fields(item, part)
             for name, item, part in parts
@@ -111,13 +111,13 @@ def with_defaults(value: Any, schema: Schema) -> Any:
     """The value with the defaults of the fields that it leaves out, as the API server fills them in."""
     if isinstance(value, dict):
         defaults = {name: part["default"] for name, part in schema.get("properties", {}).items() if "default" in part}
-        return {name: with_defaults(item, _part(schema, name)) for name, item in (defaults | value).items()}
+        return {name: with_defaults(item, part_of(schema, name)) for name, item in (defaults | value).items()}
     if isinstance(value, list):
         return [with_defaults(item, schema.get("items", {})) for item in value]
     return value
 
 
-def _part(schema: Schema, key: str | int) -> Schema:
+def part_of(schema: Schema, key: str | int) -> Schema:
     """The schema of a field, or of an entry of a list. What the schema does not know may be anything."""
     if isinstance(key, int):
         return schema.get("items", {})  # type: ignore[no-any-return]
@@ -126,7 +126,7 @@ def _part(schema: Schema, key: str | int) -> Schema:
 
 def _instead(location: tuple[str | int, ...]) -> str:
     """The field that was probably meant, or all there are."""
-    schema = reduce(_part, location[:-1], manifest_schema())
+    schema = reduce(part_of, location[:-1], manifest_schema())
     return _meant(str(location[-1]), schema.get("properties", {}))
 
 
@@ -198,7 +198,7 @@ def repeated_entries(value: Any, schema: Schema, path: str) -> Iterator[Problem]
     whose fields are each right by themselves."""
     if isinstance(value, dict):
         for name, item in value.items():
-            yield from repeated_entries(item, _part(schema, name), f"{path}.{name}")
+            yield from repeated_entries(item, part_of(schema, name), f"{path}.{name}")
     elif isinstance(value, list):
         entry = schema.get("items", {})
         seen: set[Any] = set()

@@ -13,7 +13,12 @@ from dtjob.crd.rules.storage import NO_VOLUME
 
 _POD = "spec.replicaSpecs.*.template.spec"
 _LISTS = ("containers", "initContainers")
-_TYPES = ((_POD, "PodSpec"), ("spec.program.env", "[EnvVar]"), ("spec.checkpoint.storage.volume", "Volume"))
+KUBERNETES_PARTS = (
+    (_POD, "PodSpec"),
+    ("spec.program.env", "[EnvVar]"),
+    ("spec.program.envFrom", "[EnvFromSource]"),
+    ("spec.checkpoint.storage.volume", "Volume"),
+)
 """Kubernetes' own parts of the manifest."""
 
 
@@ -21,7 +26,7 @@ def pod_problems(manifest: Value) -> list[Problem]:
     """All of a manifest that the definition takes. What pods have of each type comes first."""
     found = [
         problem
-        for at, name in _TYPES
+        for at, name in KUBERNETES_PARTS
         for path, value in values_at(manifest, at)
         for problem in open_block_errors(value, schema_of(name), path)
     ]

@@ -99,6 +99,11 @@ POD_RULES = (
         f"{_TF_CONFIG_IS_OURS}: remove it",
         reason=Reason.FORBIDDEN,
     ),
+    Rule(
+        "spec.program.envFrom",
+        "self.all(e, has(e.secretRef) != has(e.configMapRef))",
+        "each entry must have either secretRef or configMapRef",
+    ),
     *(_tf_config_of_the_program(role.value) for role in Role),
     Rule(
         "spec.replicaSpecs.*.template.metadata.labels",

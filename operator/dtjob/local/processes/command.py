@@ -16,6 +16,8 @@ from dtjob.local.processes.inherited import inherited
 from dtjob.objects import labels
 from dtjob.objects.manifest import Manifest
 
+_SOURCES = ("secret", "configMap")
+"""What variables of `envFrom` come from, as its fields begin."""
 _REFERENCE = re.compile(r"\$(?:\$|\((?P<name>[^)]*)\))")
 
 
@@ -61,7 +63,11 @@ def only_in_a_cluster(pod: Manifest) -> list[str]:
     found = [f"container {c['name']}" for c in spec["containers"] if c["name"] != TRAINING_CONTAINER]
     found += [f"init container {c['name']}" for c in spec.get("initContainers") or ()]
     found += [f"variable {v['name']} (valueFrom)" for v in container.get("env") or () if "valueFrom" in v]
-    found += [f"{kind} {container[kind]}" for kind in ("envFrom", "workingDir") if container.get(kind)]
+    sources = [
+        (kind, one[f"{kind}Ref"]) for one in container.get("envFrom") or () for kind in _SOURCES if f"{kind}Ref" in one
+    ]
+    found += [f"variables of {kind} {one['name']}" for kind, one in sources]
+    found += [f"workingDir {container['workingDir']}"] if container.get("workingDir") else []
     return found
 
 

@@ -115,6 +115,9 @@ def _training_container(
         container["command"] = ["python3", "-m", "dtjob_trainer"]
         # The kubelet expands $(NAME) in args. An entrypoint is a name, in which a dollar is a dollar.
         container["args"] = [job.spec.program.entrypoint.replace("$", "$$"), *job.spec.program.args]
+        if found := job.spec.program.env_from:
+            named = [one.model_dump(by_alias=True, exclude_unset=True) for one in found]
+            container["envFrom"] = [*named, *(user.get("envFrom") or [])]
     if replica.resources:
         container["resources"] = replica.resources.model_dump(by_alias=True, exclude_unset=True)
     mounts = [{"name": name, **mount} for name, _, mount in _mounted(job, task)]

@@ -122,7 +122,11 @@ def test_parts_of_a_pod_that_a_local_process_lacks_are_named():
     template = {
         "spec": {
             "containers": [
-                {"name": "tensorflow", "env": [{"name": "TOKEN", "valueFrom": {"secretKeyRef": {}}}]},
+                {
+                    "name": "tensorflow",
+                    "env": [{"name": "TOKEN", "valueFrom": {"secretKeyRef": {}}}],
+                    "envFrom": [{"secretRef": {"name": "wandb"}}, {"configMapRef": {"name": "more"}}],
+                },
                 {"name": "proxy", "image": "proxy"},
             ],
             "initContainers": [{"name": "fetch", "image": "fetch"}],
@@ -134,6 +138,8 @@ def test_parts_of_a_pod_that_a_local_process_lacks_are_named():
         "container proxy",
         "init container fetch",
         "variable TOKEN (valueFrom)",
+        "variables of secret wandb",
+        "variables of configMap more",
     ]
     assert only_in_a_cluster(pod(digits, worker, 0)) == []
 

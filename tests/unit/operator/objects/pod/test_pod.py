@@ -69,6 +69,15 @@ def test_the_kubelet_expands_arguments_and_not_the_entrypoint():
     assert training(job)["args"] == ["$$(A).py", "--rate=$(RATE)", "--cost=5$$"]
 
 
+def test_variables_of_secrets_reach_every_task_beside_those_of_its_template():
+    secret, template = {"secretRef": {"name": "wandb"}}, {"configMapRef": {"name": "more"}}
+    job = builders.job(program={"entrypoint": "a.py", "envFrom": [secret]})
+    assert training(job, "chief-0")["envFrom"] == [secret]
+    own = with_template({"spec": {"containers": [{"name": "tensorflow", "envFrom": [template]}]}})
+    own.spec.program = job.spec.program
+    assert training(own, "worker-0")["envFrom"] == [secret, template]
+
+
 def test_a_template_adds_fields_and_overrides_defaults_but_not_fields_of_dtjob():
     mount = {"name": "data", "mountPath": "/data"}
     training_container = {"name": "tensorflow", "env": [{"name": "A", "value": "1"}], "volumeMounts": [mount]}
