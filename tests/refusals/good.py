@@ -96,6 +96,7 @@ EVERYTHING = job(
     strategyOptions={"communication": "Ring"},
     checkpoint={
         "storage": {"volume": CLAIM, "mountOn": "All"},
+        "everyEpochs": 2,
         "everySteps": 100,
         "everySeconds": 60,
         "maxToKeep": 5,
@@ -162,7 +163,7 @@ GOOD: dict[str, Manifest] = {
     "defaults-without-program": job(
         program=..., checkpoint={**CHECKPOINT, "everySeconds": 300, "maxToKeep": 3, "writeMode": "Async"}
     ),
-    "never-by-time": checkpoint(everySteps=50, everySeconds=0),
+    "never-by-time-and-epochs": checkpoint(everyEpochs=0, everySteps=50, everySeconds=0),
     "volume-not-read-only": storage(volume={"persistentVolumeClaim": {"claimName": "a", "readOnly": False}}),
     "volume-for-chief": storage(volume=CLAIM),
     "volume-for-all": storage(volume={"nfs": {"server": "a", "path": "/"}}, mountOn="All"),

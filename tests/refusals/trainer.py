@@ -91,7 +91,7 @@ TRAINER = [
             "set program, or remove it",
         )
         for field, value in (
-            *(("everySteps", 10), ("everySeconds", 10), ("maxToKeep", 5), ("writeMode", "Sync")),
+            *(("everyEpochs", 1), ("everySteps", 10), ("everySeconds", 10), ("maxToKeep", 5), ("writeMode", "Sync")),
             *(("keepEverySteps", 10), ("keepBest", {"metric": "loss", "mode": "Min"})),
         )
     ),

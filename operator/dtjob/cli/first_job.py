@@ -36,7 +36,7 @@ spec:
     worker: {{replicas: 2}}
   checkpoint:
     storage: {{volume: {{persistentVolumeClaim: {{claimName: {name}}}}}}}
-    everySteps: 100
+    everyEpochs: 1
   tensorBoard: {{}}
 """
 

@@ -15,6 +15,9 @@ from dtjob.cli.script_options.settings import said_of, with_settings
 from dtjob.crd.answers.problems import problems, to_job
 from dtjob.local.processes.devices import devices_here
 
+OFTEN = {"everyEpochs": 1, "everySeconds": 30}
+"""How often the run of a script is saved on this machine. The defaults are for a cluster, and for longer runs."""
+
 
 def job_of(script: Script) -> Job:
     """The job to train. Raises BadInput with a line for each thing that is wrong."""
@@ -49,7 +52,10 @@ def _made(script: Script) -> dict[str, Any]:
     """The manifest of a script's job. Raises BadInput with a line for each thing that is wrong."""
     if not script.file.is_file():
         raise BadInput(f"{script.file}: is no file; give a Python script or a manifest")
-    made = with_settings(manifest(script, len(devices_here(os.environ))), script.settings)
+    made = manifest(script, len(devices_here(os.environ)))
+    if "volume" in made["spec"]["checkpoint"]["storage"]:  # a bucket is slow
+        made["spec"]["checkpoint"] |= OFTEN
+    made = with_settings(made, script.settings)
     if found := problems(made):
         raise BadInput(*(said_of(problem, script.settings, str(script.file)) for problem in found))
     return made

@@ -13,6 +13,7 @@ import tensorflow as tf
 from dtjob_trainer.checkpoint import arrays, directory
 from dtjob_trainer.checkpoint.stored import Stored
 from dtjob_trainer.checkpoint.writer import Writer
+from dtjob_trainer.contract.settings import DEFAULT_EVERY_SECONDS, EPOCH_SAVES_APART_SECONDS
 from dtjob_trainer.data.sharding import Eras
 from dtjob_trainer.errors import CheckpointError
 from dtjob_trainer.models.variables import State
@@ -77,6 +78,36 @@ class Saves:
         every = self.every_steps
         return every is not None and step % every == 0
 
+    @property
+    def every_epochs(self) -> int | None:
+        """After how many epochs to save; 0: never by epochs; None: as `due_by_default` says."""
+        return self._settings.every_epochs if self._settings is not None else 0
+
+    @property
+    def epochs_alone(self) -> bool:
+        """Whether the manifest asks for saves after epochs, and says nothing of steps or the clock."""
+        settings = self._settings
+        if settings is None or settings.every_steps is not None:
+            return False
+        return bool(settings.every_epochs) and settings.every_seconds in (0, DEFAULT_EVERY_SECONDS)
+
+    def due_after_epoch(self, ended: int, *, by_default: bool) -> bool:
+        """Whether to save at the end of an epoch, after which so many have `ended`.
+
+        - by_default: what `due_by_default` has told the chief.
+        """
+        every = self.every_epochs
+        return by_default if every is None else every > 0 and ended % every == 0
+
+    def due_by_default(self, since_save: float) -> bool:
+        """Whether to save an epoch that ends now, if checkpoint.everyEpochs is left out. Only the chief can know.
+
+        A default must not slow training down: the last save has to be old enough, and its write at its end.
+
+        - since_save: seconds since the last save.
+        """
+        return self._writer is not None and since_save >= EPOCH_SAVES_APART_SECONDS and not self._writer.is_writing
+
     def write(self, step: int, state: Callable[[], Mapping[str, Any]]) -> None:
         """Save the variables as they are after `step`, with what `state` returns (JSON and arrays). Collective.
 
@@ -101,7 +132,7 @@ class Saves:
         self._said_long = True
         self._here.log(
             f"training waited {waited:.1f} s until the checkpoint before was written; if this is too long, choose "
-            "larger values of checkpoint.everySteps and everySeconds, or faster storage",
+            "larger values of checkpoint.everyEpochs, everySteps and everySeconds, or faster storage",
             level="warning",
             step=step,
         )

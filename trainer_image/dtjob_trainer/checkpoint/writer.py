@@ -140,6 +140,11 @@ class Writer:
         elif self.settings.write_mode == "Sync":
             self.settle()
 
+    @property
+    def is_writing(self) -> bool:
+        """Whether a write in the background has not ended."""
+        return self._thread is not None and self._thread.is_alive()
+
     def settle(self) -> int | None:
         """Wait until the last write has ended; the step that it could not write, None where all is on disk.
 

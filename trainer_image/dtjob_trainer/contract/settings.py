@@ -12,6 +12,9 @@ from dtjob_trainer.errors import TaskError
 DEFAULT_EVERY_SECONDS, DEFAULT_MAX_TO_KEEP, DEFAULT_SAVE_TIMEOUT_SECONDS = 300, 3, 60
 """The schema's defaults of checkpoint.everySeconds, checkpoint.maxToKeep and checkpoint.saveTimeoutSeconds."""
 
+EPOCH_SAVES_APART_SECONDS = 30.0
+"""Least time between a save and the next one at an epoch's end, if checkpoint.everyEpochs is left out."""
+
 DEFAULT_SCALARS_EVERY, DEFAULT_PROFILED_STEPS = 100, 5
 """The schema's defaults of tensorBoard.everySteps and tensorBoard.profile.steps."""
 
@@ -41,6 +44,9 @@ class Checkpoint:
 
     directory: str
     """The path or URI of the checkpoints: from checkpoint.storage."""
+    every_epochs: int | None = None
+    """Save each time this many epochs have ended; 0: never by epochs. None: save at the end of each epoch that ends
+    EPOCH_SAVES_APART_SECONDS or more after the last save."""
     every_steps: int | None = None
     """Save each time this many steps were trained; None: never by steps."""
     every_seconds: float = DEFAULT_EVERY_SECONDS
@@ -70,6 +76,7 @@ class Checkpoint:
         best = value.get("keepBest")
         return cls(
             directory=directory.rstrip("/") or "/",  # gs://b/a//ckpt-5 is not what gs://b/a/ lists
+            every_epochs=value.get("everyEpochs"),
             every_steps=value.get("everySteps"),
             every_seconds=value.get("everySeconds", cls.every_seconds),
             max_to_keep=value.get("maxToKeep", cls.max_to_keep),

@@ -76,6 +76,10 @@ class Control:
         self._next = step + steps_until(rate, FETCH_SECONDS if self._handed_out else AGREE_SECONDS)
         return Agreement(stop > 0, save > 0, loss, rate)
 
+    def since_saved(self) -> float:
+        """Seconds since a checkpoint was taken, or since steps began."""
+        return time.monotonic() - self._last_save
+
     def saved(self) -> None:
         """A checkpoint was taken just now."""
         self._last_save = time.monotonic()

@@ -20,6 +20,12 @@ from dtjob_trainer.strategies.collective import Group
 LOG_SECONDS = 10.0
 """Least time between two log lines."""
 
+EPOCHS_ALONE = (
+    "checkpoint.everyEpochs has no effect on dtjob_trainer.train, which has no epochs; set checkpoint.everySteps or "
+    "everySeconds"
+)
+"""Said if the job counts on a save after epochs."""
+
 
 class TrainLoop(TrainingRun):
     """The loop of `train`: steps alone."""
@@ -51,6 +57,8 @@ class TrainLoop(TrainingRun):
 
     def _train(self) -> None:
         self._warn_of(self._inexact)
+        if self._saves.epochs_alone:
+            self._here.log(EPOCHS_ALONE, level="warning", step=self._step)
         if self._step >= self._last:
             return
         for inputs in self._feed.inputs(self._step):

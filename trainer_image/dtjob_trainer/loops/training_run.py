@@ -50,8 +50,8 @@ class TrainingRun(ABC):
         """Whether a restart would come to the same bits, as far as is known."""
         self._saved: Hashable = None
         """The position of the newest checkpoint."""
-        self._clock_due = False
-        """The chief's clock has asked for a save, and none was taken since."""
+        self._save_wanted = False
+        """The chief's clock or the end of an epoch has asked for a save, and none was taken since."""
 
     def run(self) -> None:
         """Train to the end. Leaves by SystemExit where a stop was asked for."""
@@ -195,7 +195,7 @@ class TrainingRun(ABC):
         if agreement.stop:
             self._close()
             self._leave()
-        self._clock_due |= agreement.save
+        self._save_wanted |= agreement.save
 
     def _pace_at(self, steps_per_second: float) -> dict[str, float]:
         """Speed, time that is left and time that was spent, after a new measurement of the speed (0 where there is
@@ -208,12 +208,12 @@ class TrainingRun(ABC):
         return {} if self._total_steps is None else {"totalSteps": self._total_steps}
 
     def _save_is_due(self) -> bool:
-        """Whether steps or the clock ask for a save that is not taken yet."""
-        return self._clock_due or (self._saves.due(self._step) and self._position() != self._saved)
+        """Whether steps, the clock or an epoch's end ask for a save that is not taken yet."""
+        return self._save_wanted or (self._saves.due(self._step) and self._position() != self._saved)
 
     def _save(self, *, wait: bool = True) -> None:
         """Save at this step, where the job has checkpoints; `wait` as in `_leave`."""
-        self._clock_due = False
+        self._save_wanted = False
         self._control.saved()
         self._saved = self._position()
         if wait:

@@ -69,10 +69,13 @@ class Checkpoint(Block):
 
     storage: CheckpointStorage
     """Where checkpoints are kept. Use storage that outlives the chief's pod, or a restart begins again at step 0."""
+    every_epochs: Annotated[int, Field(ge=0)] | None = None
+    """Epochs between two saves. 0: never by epochs. If left out, the end of each epoch saves unless the last save is
+    less than 30 seconds old. Custom loops have no epochs."""
     every_steps: Annotated[int, Field(ge=1)] | None = None
-    """Steps between two saves. If everySeconds passes first, that saves too. Never by steps if left out."""
+    """Steps between two saves, beside those of everyEpochs and everySeconds. Never by steps if left out."""
     every_seconds: Annotated[int, Field(ge=0, le=LONGEST_SECONDS)] = 300
-    """Seconds between two saves. If everySteps comes first, that saves too. 0: never by time. Defaults to 300."""
+    """Seconds from any save to one by time, within an epoch too. 0: never by time. Defaults to 300."""
     max_to_keep: Annotated[int, Field(ge=1, le=1000)] = 3
     """Number of newest checkpoints that are kept. Older ones are deleted, except those of keepEverySteps and keepBest.
     Defaults to 3."""

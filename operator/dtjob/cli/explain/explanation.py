@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from dtjob.api.job import Job
-from dtjob.api.spec.checkpoint import BestMode
+from dtjob.api.spec.checkpoint import BestMode, Checkpoint
 from dtjob.cli.explain.gang import gang_lines, gang_objects
 from dtjob.cli.explain.life import life
 from dtjob.cli.explain.rules import as_lines as failure_lines
@@ -111,6 +111,21 @@ def _task(job: Job, task: Task, cluster: dict[str, list[str]], defaults: Default
     }
 
 
+def _saved(checkpoint: Checkpoint) -> Iterator[str]:
+    """When training is saved, by each field that says so."""
+    match checkpoint.every_epochs:
+        case None:
+            yield "at the end of an epoch, 30 s or more after the last save"
+        case 1:
+            yield "at the end of each epoch"
+        case epochs if epochs:
+            yield f"every {epochs} epochs"
+    if checkpoint.every_steps:
+        yield f"every {checkpoint.every_steps} steps"
+    if checkpoint.every_seconds:
+        yield f"{checkpoint.every_seconds} s after the last save"
+
+
 def _checkpoints(job: Job, defaults: Defaults) -> list[str]:
     checkpoint = job.spec.checkpoint
     if checkpoint is None:
@@ -119,10 +134,7 @@ def _checkpoints(job: Job, defaults: Defaults) -> list[str]:
     lines = [f"  directory  {checkpoint.directory}"]
     if storage.volume:
         lines.append(f"  volume     {json.dumps(storage.volume)}, mounted on {storage.mount_on.value}")
-    if checkpoint.every_steps:
-        lines.append(f"  saved      every {checkpoint.every_steps} steps")
-    if checkpoint.every_seconds:
-        lines.append(f"  saved      every {checkpoint.every_seconds} s")
+    lines += [f"  saved      {when}" for when in list(_saved(checkpoint)) or ["at the end of training only"]]
     lines.append(f"  kept       the newest {checkpoint.max_to_keep}")
     if checkpoint.keep_every_steps:
         lines.append(f"  kept       the first at or after each multiple of {checkpoint.keep_every_steps} steps")

@@ -53,7 +53,7 @@ TRAINER_RULES = (
     ),
     *(
         _only_with_program("checkpoint", name, f"!has(b.{name})")
-        for name in ("everySteps", "keepEverySteps", "keepBest")
+        for name in ("everyEpochs", "everySteps", "keepEverySteps", "keepBest")
     ),
     *(
         _only_with_program("checkpoint", name, f"b.{name} == {default_of(Checkpoint, name)!r}")

@@ -4,6 +4,7 @@
 import json
 from pathlib import Path
 
+import pytest
 import yaml
 from typer.main import get_command
 
@@ -27,6 +28,22 @@ def test_dry_run_prints_a_manifest_of_the_same_job(dtjob, tmp_path, monkeypatch)
     file = tmp_path / "job.yaml"
     file.write_text(as_yaml)
     assert job_of(Script(file)) == job_of(Script(Path("train.py"), ("--epochs", "3"), workers=2))
+
+
+@pytest.mark.parametrize(
+    ("options", "often"),
+    [
+        ([], {"everyEpochs": 1, "everySeconds": 30}),
+        (["--checkpoint", "kept"], {"everyEpochs": 1, "everySeconds": 30}),
+        (["--checkpoint", "gs://bucket/kept"], {}),
+    ],
+)
+def test_a_script_is_saved_after_each_epoch_on_this_machine(dtjob, tmp_path, monkeypatch, options, often):
+    monkeypatch.chdir(tmp_path)
+    Path("train.py").touch()
+    made = json.loads(dtjob("run", "train.py", *options, "--dry-run", "-o", "json")[1])
+    del made["spec"]["checkpoint"]["storage"]
+    assert made["spec"]["checkpoint"] == often
 
 
 def test_options_of_a_script_are_refused_for_a_manifest(dtjob, good):

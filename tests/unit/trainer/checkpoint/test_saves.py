@@ -32,6 +32,14 @@ def newest(directory: Path, *damaged: int, steps: tuple[int, ...] = (5, 10, 15))
     return found and found.state
 
 
+def saves_of(role: str, checkpoint: Checkpoint | None) -> Saves:
+    """Those of a task of two, which writes nothing."""
+    task = Task("test", "default", "uid", role, 1, checkpoint=checkpoint)  # type: ignore[arg-type]
+    here: Any = SimpleNamespace(task=task, checkpoint=checkpoint, is_chief=False)
+    group: Any = SimpleNamespace(tasks=2)
+    return Saves(here, group, SimpleNamespace())  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     ("checkpoint", "due", "seconds"),
     [
@@ -43,12 +51,53 @@ def newest(directory: Path, *damaged: int, steps: tuple[int, ...] = (5, 10, 15))
     ],
 )
 def test_steps_and_the_clock_ask_for_saves(checkpoint: Checkpoint | None, due: list[int], seconds: int | None) -> None:
-    task = Task("test", "default", "uid", "worker", 1, checkpoint=checkpoint)
-    here: Any = SimpleNamespace(task=task, checkpoint=checkpoint, is_chief=False)
-    group: Any = SimpleNamespace(tasks=2)
-    saves = Saves(here, group, SimpleNamespace())  # type: ignore[arg-type]
+    saves = saves_of("worker", checkpoint)
     assert [step for step in range(1, 10) if saves.due(step)] == due
     assert saves.every_seconds == seconds
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "due"),
+    [
+        (Checkpoint("/c", every_epochs=1), [1, 2, 3, 4, 5, 6]),
+        (Checkpoint("/c", every_epochs=3), [3, 6]),
+        (Checkpoint("/c", every_epochs=0), []),
+        (Checkpoint("/c"), [2, 4]),
+        (None, []),
+    ],
+)
+def test_epochs_ask_for_saves_by_their_number_or_by_the_chiefs_clock(
+    checkpoint: Checkpoint | None, due: list[int]
+) -> None:
+    saves = saves_of("worker", checkpoint)
+    assert [ended for ended in range(1, 7) if saves.due_after_epoch(ended, by_default=ended in (2, 4))] == due
+
+
+def test_the_chief_alone_saves_an_epoch_by_default_once_the_last_save_is_old_and_written() -> None:
+    chief, worker = saves_of("chief", Checkpoint("/c")), saves_of("worker", Checkpoint("/c"))
+    chief._writer = SimpleNamespace(is_writing=False)  # type: ignore[assignment]
+    assert [saves.due_by_default(seconds) for saves in (chief, worker) for seconds in (29.9, 30.0)] == [
+        *(False, True),
+        *(False, False),
+    ]
+    chief._writer = SimpleNamespace(is_writing=True)  # type: ignore[assignment]
+    assert not chief.due_by_default(90.0)
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "alone"),
+    [
+        (Checkpoint("/c", every_epochs=1), True),
+        (Checkpoint("/c", every_epochs=1, every_seconds=0), True),
+        (Checkpoint("/c", every_epochs=1, every_steps=100), False),
+        (Checkpoint("/c", every_epochs=1, every_seconds=30), False),
+        (Checkpoint("/c", every_epochs=0), False),
+        (Checkpoint("/c"), False),
+        (None, False),
+    ],
+)
+def test_a_job_may_count_on_epochs_alone(checkpoint: Checkpoint | None, alone: bool) -> None:
+    assert saves_of("worker", checkpoint).epochs_alone is alone
 
 
 @pytest.mark.parametrize(("long", "told"), [(0.0, [4]), (60.0, [])])

@@ -18,11 +18,12 @@ from dtjob_trainer.errors import TaskError
 
 
 def test_a_checkpoint_is_read_whole() -> None:
-    text = """{"directory": "/c", "everySteps": 5, "everySeconds": 60, "maxToKeep": 2, "writeMode": "Sync",
+    text = """{"directory": "/c", "everyEpochs": 4, "everySteps": 5, "everySeconds": 60, "maxToKeep": 2,
+        "writeMode": "Sync",
         "saveTimeoutSeconds": 9, "keepEverySteps": 50, "keepBest": {"metric": "loss", "mode": "Min", "count": 4}}"""
     best = KeepBest("loss", is_highest=False, count=4)
-    assert Checkpoint.from_json(text) == Checkpoint("/c", 5, 60, 2, "Sync", 9.0, 50, best)
-    assert Checkpoint.from_json('{"directory": "/c"}') == Checkpoint("/c", None, 300, 3, "Async", 60.0)
+    assert Checkpoint.from_json(text) == Checkpoint("/c", 4, 5, 60, 2, "Sync", 9.0, 50, best)
+    assert Checkpoint.from_json('{"directory": "/c"}') == Checkpoint("/c", None, None, 300, 3, "Async", 60.0)
 
 
 def test_the_clock_saves_unless_everySeconds_is_0() -> None:  # noqa: N802

@@ -70,6 +70,16 @@ def test_the_first_agreement_is_after_the_first_step_and_the_next_ones_follow_th
     assert run.due(20 + 22)
 
 
+def test_the_time_since_a_save_begins_again_with_each_save(clock: SimpleNamespace) -> None:
+    run = control.Control(Group(), shutdown(), None)
+    run.begin(0)
+    clock.now += 40.0
+    assert run.since_saved() == 40.0
+    run.saved()
+    clock.now += 5.0
+    assert run.since_saved() == 5.0
+
+
 def test_a_task_that_trains_alone_answers_a_stop_at_once_and_others_wait_for_all(clock: SimpleNamespace) -> None:
     for tasks, answers in ((1, True), (2, False)):
         asked = shutdown()

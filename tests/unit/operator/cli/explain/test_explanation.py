@@ -38,6 +38,22 @@ def test_explain_says_what_is_written_for_tensorboard(dtjob, good):
     assert "steps 200 to 204 of chief-0" in out
 
 
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ("", ["at the end of an epoch, 30 s or more after the last save", "300 s after the last save"]),
+        (", everyEpochs: 1", ["at the end of each epoch", "300 s after the last save"]),
+        (", everyEpochs: 5, everySeconds: 0", ["every 5 epochs"]),
+        (", everyEpochs: 0, everySteps: 9", ["every 9 steps", "300 s after the last save"]),
+        (", everyEpochs: 0, everySeconds: 0", ["at the end of training only"]),
+    ],
+)
+def test_explain_says_when_checkpoints_are_saved(dtjob, good, fields: str, said: list[str]) -> None:
+    good.write_text(good.read_text().replace(", everySteps: 100", fields))
+    lines = [line.strip() for line in dtjob("explain", good)[1].splitlines()]
+    assert [line.removeprefix("saved").strip() for line in lines if line.startswith("saved ")] == said
+
+
 def test_explain_says_which_checkpoints_are_kept(dtjob, good):
     keeps = "keepEverySteps: 1000, keepBest: {metric: loss, mode: Min, count: 2}"
     assert dtjob("explain", good)[1].count("  kept ") == 1

@@ -88,6 +88,7 @@ def test_only_training_tasks_have_the_variable_for_tensorboard():
 
 def test_the_trainer_reads_all_checkpoint_settings_from_the_environment():
     settings = {
+        "everyEpochs": 0,
         "everySteps": 100,
         "everySeconds": 0,
         "maxToKeep": 5,
@@ -99,7 +100,9 @@ def test_the_trainer_reads_all_checkpoint_settings_from_the_environment():
     text = told(builders.job(evaluator=True, checkpoint={**CHECKPOINT, **settings}))["DTJOB_CHECKPOINT"]
     assert json.loads(text) == {"directory": "/checkpoints", **settings}
     best = TrainersKeepBest("loss", is_highest=False, count=2)
-    assert TrainersCheckpoint.from_json(text) == TrainersCheckpoint("/checkpoints", 100, 0, 5, "Sync", 90.0, 1000, best)
+    assert TrainersCheckpoint.from_json(text) == TrainersCheckpoint(
+        "/checkpoints", 0, 100, 0, 5, "Sync", 90.0, 1000, best
+    )
     keys = re.search(r"`DTJOB_CHECKPOINT` \| JSON: `\{(.*?)\}`", CONTRACT)
     assert keys is not None
     assert list(json.loads(text)) == json.loads(f"[{keys[1]}]")
