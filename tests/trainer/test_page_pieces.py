@@ -37,9 +37,10 @@ print("rows of a batch", len(next(iter(data))))
 
 
 @pytest.mark.slow
-def test_the_custom_loop_and_the_dataset_of_the_pages_run_in_a_group(tmp_path: Path) -> None:
-    pieces = [code for name in ("data.md", "calls.md") for kind, code in blocks(TRAINING / name) if kind == "python"]
-    assert len(pieces) == 2
+def test_the_custom_loop_the_dataset_and_the_first_script_of_the_pages_run_in_a_group(tmp_path: Path) -> None:
+    pages = ("data.md", "calls.md", "your-script.md")
+    pieces = [code for name in pages for kind, code in blocks(TRAINING / name) if kind == "python"]
+    assert len(pieces) == 4
     (tmp_path / "train.py").write_text(BEFORE + "\n".join(pieces) + AFTER)
     run = [sys.executable, "-m", "dtjob", "run", "train.py", "--strategy", "MultiWorkerMirrored", "--workers", "2"]
     done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, timeout=280)
@@ -47,3 +48,4 @@ def test_the_custom_loop_and_the_dataset_of_the_pages_run_in_a_group(tmp_path: P
     assert done.returncode == 0, logs
     assert any("step=1000" in log and "loss=" in log for log in logs.values())
     assert ["rows of a batch 256" in log for log in logs.values()] == [True, True]
+    assert sum("this line is printed once" in log for log in logs.values()) == 1

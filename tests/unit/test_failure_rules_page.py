@@ -27,6 +27,7 @@ def code(number: int) -> dict[str, Any]:
 
 
 WHAT_THE_PAGE_SAYS: dict[str, list[tuple[str, dict[str, Any], str]]] = {
+    "one-exit-code": [("worker-1", code(42), ENDS), ("ps-0", code(1), COUNTED), ("worker-0", EVICTED, FREE)],
     "shape": [
         ("worker-1", code(42), ENDS),
         ("ps-0", code(42), COUNTED),

@@ -13,6 +13,7 @@ DOCS = ROOT / "docs"
 RUN_BY = {
     "training/data.md": "tests/trainer/test_page_pieces.py",
     "training/calls.md": "tests/trainer/test_page_pieces.py",
+    "training/your-script.md": "tests/trainer/test_page_pieces.py",
     "start/python.md": "tests/cluster/test_page_python.py",
     **{f"tutorials/{page.name}": "tests/unit/test_tutorials.py" for page in sorted((DOCS / "tutorials").glob("*.md"))},
 }

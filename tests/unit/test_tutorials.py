@@ -46,6 +46,6 @@ def test_every_example_that_a_page_runs_has_a_test() -> None:
 def test_every_page_runs_something_or_names_its_test() -> None:
     for page in PAGES:
         text = page.read_text()
-        named = re.findall(r"`(tests/[\w/]+\.py)`", text)
+        named = re.findall(r"\b(tests/[\w/]+\.py)\b", text)
         assert named or ".venv/bin/dtjob run" in text, page.name
         assert [name for name in named if not (ROOT / name).exists()] == []
