@@ -2,7 +2,6 @@
 """`dtjob run`: trains one job on this machine and tells how it goes."""
 
 import asyncio
-import contextlib
 import importlib.util
 import json
 import os
@@ -18,6 +17,7 @@ from dtjob.cli.bad_input import BadInput
 from dtjob.cli.run_script import job_of, words
 from dtjob.cli.script import Script
 from dtjob.cli.work_directory import WORK_DIRECTORY
+from dtjob.local.display.program_output import ProgramOutput
 from dtjob.local.display.screen import Screen, log_to, write_line
 from dtjob.local.display.summary import finite, summary, summary_text
 from dtjob.local.engine import Engine
@@ -43,6 +43,10 @@ class Options:
     work_directory: Path
     fresh: bool = False
     json_output: bool = False
+    quiet: bool = False
+    """Show nothing that the program prints."""
+    all_tasks: bool = False
+    """Show what the program prints in every task, not in the chief task only."""
 
 
 def run(options: Options, ahead: Launcher | None = None) -> int:
@@ -114,17 +118,15 @@ def lacking_gpus(job: Job) -> str:
 
 
 async def _train(job: Job, record: Run, options: Options, starter: Starter) -> Outcome:
-    screen = Screen(sys.stderr if options.json_output else sys.stdout)
+    program = None if options.quiet else ProgramOutput(record.logs, job, all_tasks=options.all_tasks)
+    screen = Screen(sys.stderr if options.json_output else sys.stdout, program)
     engine = Engine(job, record, lambda snapshot: screen.observe(snapshot, engine.stopping), screen.event, starter)
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, _stop, engine, screen, number)
-    with contextlib.ExitStack() as stack:
-        if not options.json_output and sys.stdout.isatty():
-            stack.enter_context(screen.redrawn())
+    with log_to(record.logs / "dtjob.log", screen), screen.shown():
         screen.say(f"{job.metadata.name}: {record.why}; files and logs in {record.directory}")
         for line in _differences(job):
             screen.say(line)
-        stack.enter_context(log_to(record.logs / "dtjob.log", screen))
         outcome = await engine.run()
         screen.observe(outcome.snapshot, outcome.interrupted is not None)
         return outcome

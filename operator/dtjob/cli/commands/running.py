@@ -33,7 +33,7 @@ ONLY_IN_A_CLUSTER = {
     "--queue": "no queue admits jobs here; the job trains at once",
     **dict.fromkeys(("--namespace", "-n"), "this machine has no namespaces"),
     **dict.fromkeys(("--kubeconfig", "--context"), "this machine needs no cluster"),
-    **dict.fromkeys(("--follow", "-f"), "a local run is always followed"),
+    **dict.fromkeys(("--follow", "-f"), "a run on this machine always shows its output"),
 }
 """Options of `dtjob submit` that mean nothing here, with the reason. `usage.py` says it."""
 
@@ -54,6 +54,10 @@ def run(
     output: Annotated[
         RunOutput, typer.Option("--output", "-o", help="json: the summary as one object. yaml: with --dry-run.")
     ] = RunOutput.TEXT,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show nothing that the program prints.")] = False,
+    all_tasks: Annotated[
+        bool, typer.Option("--all-tasks", help="Show what the program prints in all tasks, not in the chief task only.")
+    ] = False,
     work_dir: Annotated[Path, typer.Option("--work-dir", help="Where runs are kept.")] = WORK_DIRECTORY,
     fresh: Annotated[bool, typer.Option("--fresh", help="Begin a new run, also where one could be resumed.")] = False,
     strategy: ScriptStrategy = None,
@@ -81,6 +85,8 @@ def run(
     """
     from dtjob.cli.script import Script
 
+    if quiet and all_tasks:
+        raise BadInput("--all-tasks: it shows what the program prints, and --quiet does not; leave one of them out")
     script = Script(
         file,
         tuple(arguments or ()),
@@ -101,5 +107,6 @@ def run(
         from dtjob.cli.run import Options  # meanwhile: it takes a third of a second
         from dtjob.cli.run import run as train
 
-        code = train(Options(script, work_dir, fresh, output is RunOutput.JSON), launcher)
+        options = Options(script, work_dir, fresh, output is RunOutput.JSON, quiet, all_tasks)
+        code = train(options, launcher)
     raise typer.Exit(code)

@@ -2,7 +2,7 @@
 """What is known of a local run at one moment, and each task's line of it. Pure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dtjob.api.job import Job
@@ -74,6 +74,8 @@ def task_lines(snapshot: Snapshot) -> list[TaskLine]:
         pod = pods.get(topology.pod_name(snapshot.job, task, attempt))
         report = snapshot.reports.get(task.id, {})
         lines.append(_line(task.id, attempt, pod, report, snapshot.pids))
+    if not snapshot.reports:  # they wait for the process from which all are forked
+        lines = [replace(line, state="importing") if line.state == "pending" else line for line in lines]
     return lines
 
 
@@ -81,6 +83,7 @@ def _line(
     task: str, attempt: int, pod: Manifest | None, report: Mapping[str, Any], pids: Mapping[str, int]
 ) -> TaskLine:
     pid = pids.get(pod["metadata"]["name"]) if pod else None
+    alive = pid is not None
     current = report if report.get("attempt") == attempt else {}
     end = facts_of(pod).end if pod else None
     if pod is None:
@@ -88,10 +91,11 @@ def _line(
     elif end is not None:
         state = {0: "finished", TOLD_TO_END: "stopped"}.get(end["exitCode"], "failed")
     else:
-        state = str(current.get("state", "starting"))
+        state = str(current.get("state", "starting" if alive else "importing"))
+    if state == "starting" and current.get("trainsItself"):
+        state = "training"  # the program's own loop, of which no report comes
     if pod is not None and end is None and labels.SERVING not in labels.of(pod):
         state = "ending"
-    alive = pid is not None
     return TaskLine(
         task=task,
         state=state,

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The run in sentences: what is worth a line, from one look at the run to the next."""
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from dtjob.api.phase import Phase
 from dtjob.controller.call_summary import CREATED, DELETED, REFUSED
+from dtjob.local.display.metrics import metrics_text
 from dtjob.local.display.snapshot import Snapshot
 from dtjob.plan.actions import Event
 from dtjob.plan.diagnosis.restored import RESUMED, STARTED_OVER
@@ -18,7 +18,11 @@ event that the job is blocked."""
 EVALUATOR = "evaluator:"
 """Begins the lines with the evaluator's word."""
 
-ACCURACIES = ("val_accuracy", "accuracy", "val_acc", "acc")
+
+IMPORTING = "importing TensorFlow"
+"""What a run does at first."""
+
+OWN_LOOP = "the program trains in a loop of its own; dtjob does not count its steps"
 
 
 class InPlace(NamedTuple):
@@ -33,7 +37,7 @@ class Story:
 
     def __init__(self) -> None:
         self._restarts: dict[str, InPlace] = {}
-        self._began = False
+        self._looked, self._began = False, False
         self._recoveries = 0
         self._evaluated: int | None = None
 
@@ -43,7 +47,9 @@ class Story:
 
     def observe(self, snapshot: Snapshot) -> list[str]:
         """What to say of the new look, in order."""
-        lines = [*self._restarts_in_place(snapshot), *self._start(snapshot), *self._recovery(snapshot)]
+        lines = [] if self._looked or snapshot.reports else [IMPORTING]
+        self._looked = True
+        lines += [*self._restarts_in_place(snapshot), *self._start(snapshot), *self._recovery(snapshot)]
         evaluation = snapshot.evaluation
         if evaluation and evaluation.get("step") != self._evaluated:
             self._evaluated = evaluation["step"]
@@ -68,9 +74,11 @@ class Story:
 
     def _start(self, snapshot: Snapshot) -> list[str]:
         chief = snapshot.chief
-        if self._began or chief.get("state") != "training":
+        if self._began or not (chief.get("state") == "training" or chief.get("trainsItself")):
             return []
         self._began = True
+        if chief["state"] != "training":
+            return [OWN_LOOP]
         total = chief.get("totalSteps")
         if chief.get("restoredStep"):
             return [f"training goes on from the checkpoint at step {chief['restoredStep']}"]
@@ -84,12 +92,6 @@ class Story:
             lines.append(f"training goes on {source}; the first new step came {seconds:.1f} s after the failure")
         self._recoveries = len(snapshot.recovery_seconds)
         return lines
-
-
-def metrics_text(metrics: Mapping[str, Any]) -> str:
-    """Metrics in words, accuracy first: `accuracy 0.953, loss 0.21`."""
-    names = sorted(metrics, key=lambda name: (name not in ACCURACIES, name))
-    return ", ".join(f"{name} {metrics[name]:.4g}" for name in names if isinstance(metrics[name], (int, float)))
 
 
 def progress_text(snapshot: Snapshot) -> str:

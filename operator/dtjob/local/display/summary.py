@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from dtjob.api.phase import Phase
+from dtjob.local.display.metrics import ACCURACIES, metrics_text
 from dtjob.local.display.snapshot import Snapshot, restarts_by_cause
-from dtjob.local.display.story import ACCURACIES, metrics_text
 from dtjob.times import duration
 
 INTERRUPTED = "Interrupted"

@@ -101,6 +101,14 @@ def test_options_of_a_cluster_are_refused_with_a_sentence_each(dtjob, tmp_path, 
         assert (code, out, err) == (2, "", f"dtjob: {option}: goes with dtjob submit; {why}\n")
 
 
+def test_all_tasks_cannot_be_shown_quietly(dtjob, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("train.py").touch()
+    code, _, err = dtjob("run", "train.py", "--quiet", "--all-tasks")
+    assert code == 2
+    assert "leave one of them out" in err
+
+
 def test_run_takes_every_option_of_submit_or_says_why_not():
     commands = get_command(app()).commands
     submits, runs = ({part for one in commands[name].params for part in one.opts} for name in ("submit", "run"))

@@ -27,6 +27,5 @@ def snapshot(reports=(), status=None, ended=None, digits=None, **more):
         if code is None:
             pids[name] = 100 + number
         pods.append(manifest)
-    return Snapshot(
-        job=digits, status=status, pods=tuple(pods), pids=pids, reports={item["task"]: item for item in reports}, **more
-    )
+    known = {"pods": tuple(pods), "pids": pids, **more}
+    return Snapshot(job=digits, status=status, reports={item["task"]: item for item in reports}, **known)

@@ -6,23 +6,64 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from select import select
 
+from dtjob.local.display.program_output import ProgramOutput
 from dtjob.local.display.screen import Screen, log_to, write_line
+from tests.unit.operator.builders import job
 from tests.unit.operator.local.display.snapshots import report, snapshot
+
+
+def told(screen: Screen, out: io.StringIO) -> list[str]:
+    """What is shown by then, without the times."""
+    with screen.shown():
+        pass
+    return [line.partition("] ")[2] for line in out.getvalue().splitlines()]
 
 
 def test_lines_come_with_the_time():
     out = io.StringIO()
-    Screen(out).say("training begins")
+    screen = Screen(out)
+    with screen.shown():
+        screen.say("training begins")
     assert out.getvalue() == "[   0.0 s] training begins\n"
 
 
-def test_progress_is_printed_at_intervals():
+def test_progress_is_told_when_nothing_else_was_for_some_time(monkeypatch):
+    monkeypatch.setattr("dtjob.local.display.screen.PROGRESS_LINE_SECONDS", 0.0)
     out = io.StringIO()
     screen = Screen(out)
     for step in (1, 2):
         screen.observe(snapshot([report("chief-0", step=step, totalSteps=10)]), False)
-    lines = [line.partition("] ")[2] for line in out.getvalue().splitlines()]
-    assert lines == ["training begins: 10 steps", "step 1 of 10 (10%)"]
+    assert told(screen, out) == ["training begins: 10 steps"], "there is something else to tell"
+    screen.observe(snapshot([report("chief-0", step=3, totalSteps=10)]), False)
+    assert told(screen, out)[1:] == ["step 3 of 10 (30%)"]
+
+
+def test_the_programs_lines_come_before_dtjobs(tmp_path):
+    """A traceback, and then what dtjob does about it."""
+    out = io.StringIO()
+    screen = Screen(out, ProgramOutput(tmp_path, job()))
+    with screen.shown():
+        (tmp_path / "digits-chief-0-0.log").write_text("\x1b[31mValueError\x1b[0m: no data\n 3/9")
+        screen.say("chief-0 failed")
+    lines = out.getvalue().splitlines()
+    assert lines[0] == "ValueError: no data"
+    assert "chief-0 failed" in lines[1]
+    assert lines[2] == " 3/9", "the end of a run ends its last line"
+
+
+def test_a_reader_that_does_not_read_does_not_stop_the_run(tmp_path):
+    read, write = os.pipe()
+    with os.fdopen(write, "w") as out, ThreadPoolExecutor() as readers:
+        screen = Screen(out, ProgramOutput(tmp_path, job()))
+        with screen.shown():
+            (tmp_path / "digits-chief-0-0.log").write_text("x" * 99 + "\n" + "y\n" * 200_000)
+            while select([], [out], [], 0.1)[1]:
+                continue
+            screen.say("the run goes on")
+            screen.observe(snapshot(), False)
+            with os.fdopen(read) as source:
+                lines = readers.submit(lambda: [next(source) for _ in range(200_001)])
+                assert lines.result()[-1] == "y\n"
 
 
 def test_a_reader_that_went_is_no_error():
@@ -59,7 +100,7 @@ def test_a_terminal_that_went_is_no_error(monkeypatch):
     with os.fdopen(slave, "w") as out:
         monkeypatch.setattr("sys.stdout", out)
         screen = Screen(out)
-        with screen.redrawn():
+        with screen.shown():
             screen.observe(snapshot([report("chief-0", step=1)]), False)
             os.close(master)
         write_line("the end", out)
@@ -71,8 +112,7 @@ def test_a_terminal_that_cannot_redraw_gets_lines(monkeypatch):
     master, slave = os.openpty()
     with os.fdopen(slave, "w") as out, os.fdopen(master, "rb") as terminal:
         screen = Screen(out)
-        with screen.redrawn():
-            assert screen.live is None
+        with screen.shown():
             screen.say("begins")
             assert b"begins" in terminal.readline()
 
@@ -80,7 +120,7 @@ def test_a_terminal_that_cannot_redraw_gets_lines(monkeypatch):
 def test_the_log_file_has_all_lines_and_each_error_is_printed_once(tmp_path):
     out = io.StringIO()
     screen = Screen(out)
-    with log_to(tmp_path / "log", screen):
+    with log_to(tmp_path / "log", screen), screen.shown():
         logging.getLogger("x").info("quiet")
         for _ in range(2):
             logging.getLogger("x").error("loud\nand long")

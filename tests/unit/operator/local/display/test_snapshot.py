@@ -21,6 +21,15 @@ def test_a_report_fills_the_line():
     assert (chief.steps_per_second, chief.restarts) == (40.0, 2)
 
 
+def test_a_task_without_a_process_waits_for_the_import_of_tensorflow():
+    nothing = snapshot(pids={}, pods=())
+    assert {line.state for line in task_lines(nothing)} == {"importing"}
+
+
+def test_a_task_in_a_loop_of_the_program_trains():
+    assert lines([report("chief-0", "starting", trainsItself=True)])["chief-0"].state == "training"
+
+
 def test_a_report_of_an_earlier_attempt_does_not_count():
     found = lines([report("worker-1", step=12)], status={"internal": {"attempts": {"exceptions": {"worker-1": 1}}}})[
         "worker-1"

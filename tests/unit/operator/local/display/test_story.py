@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-from dtjob.local.display.story import Story, metrics_text, progress_text
+from dtjob.local.display.story import IMPORTING, OWN_LOOP, Story, progress_text
 from dtjob.plan.actions import Event
 from tests.unit.operator.local.display.snapshots import report, snapshot
 
@@ -14,8 +14,15 @@ def test_events_are_printed_but_for_those_about_pods():
 def test_training_begins_once():
     story = Story()
     look = snapshot([report("chief-0", step=0, totalSteps=460)])
-    assert story.observe(snapshot()) == []
+    assert story.observe(snapshot()) == [IMPORTING]
     assert story.observe(look) == ["training begins: 460 steps"]
+    assert story.observe(look) == []
+
+
+def test_a_loop_of_the_program_is_told_once():
+    story = Story()
+    look = snapshot([report("chief-0", "starting", trainsItself=True)])
+    assert story.observe(look) == [OWN_LOOP]
     assert story.observe(look) == []
 
 
@@ -68,7 +75,3 @@ def test_progress_in_one_line():
     assert progress_text(snapshot([report("chief-0", step=7)])) == "step 7 of ?"
     beyond = report("chief-0", step=10, totalSteps=4)
     assert progress_text(snapshot([beyond])) == "step 10 of 4 (100%)", "the checkpoint was of more than was asked for"
-
-
-def test_metrics_that_are_no_numbers_are_left_out():
-    assert metrics_text({"loss": 1.0, "note": "x", "accuracy": 0.5}) == "accuracy 0.5, loss 1"

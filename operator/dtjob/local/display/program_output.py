@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the program of a run prints, out of the logs of its tasks."""
+
+import codecs
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from dtjob.api.job import Job
+from dtjob.local.display.log_lines import BEGINNINGS, Shown, shown
+from dtjob.local.display.terminal_line import TerminalLine
+from dtjob.local.log_files import GrowingLogs, LogFile
+from dtjob.objects import topology
+
+TASK_WIDTH = 12
+
+
+def task_head(task: str) -> str:
+    """What a line begins with if several tasks are shown."""
+    return f"{task:<{TASK_WIDTH}} | "
+
+
+class OfTask(NamedTuple):
+    """A line to show, and the task that printed it."""
+
+    task: str
+    line: Shown
+
+
+@dataclass
+class _Writing:
+    """A task that writes to its log."""
+
+    file: LogFile
+    line: TerminalLine = field(default_factory=TerminalLine)
+    decoder: codecs.IncrementalDecoder = field(
+        default_factory=lambda: codecs.getincrementaldecoder("utf-8")(errors="replace")
+    )
+
+
+class ProgramOutput:
+    """The output of the chief task's program, or of that of every task."""
+
+    def __init__(self, logs: Path, job: Job, *, all_tasks: bool = False) -> None:
+        """`logs`: the directory of the run's logs. What they have already is left out."""
+        self.all_tasks = all_tasks
+        chief = topology.chief_task(job).id
+        wanted: Callable[[str], bool] = (lambda task: True) if all_tasks else (lambda task: task == chief)
+        self._logs = GrowingLogs(logs, job.metadata.name, wanted, from_now=True)
+        self._writing: dict[str, _Writing] = {}
+
+    def new(self, *, live: bool) -> list[OfTask]:
+        """The lines that have ended since the last call. `live`: a view beside them shows steps and epochs."""
+        found = []
+        for file, added in self._logs.new():
+            writing = self._writing.get(file.task)
+            if writing is None or writing.file != file:
+                found += self._end(file.task, live)
+                writing = self._writing[file.task] = _Writing(file)
+            for line in writing.line.write(writing.decoder.decode(added)):
+                found += [OfTask(file.task, one) for one in shown(line, live=live)]
+        return found
+
+    def end(self, *, live: bool) -> list[OfTask]:
+        """The lines that were not ended, at the end of the run."""
+        return [line for task in list(self._writing) for line in self._end(task, live)]
+
+    @property
+    def unfinished(self) -> str:
+        """The line that the chief's program writes to, such as a progress bar. Empty if several tasks are shown."""
+        text = "" if self.all_tasks else next((one.line.text for one in self._writing.values()), "")
+        return "" if text.startswith(BEGINNINGS) else text
+
+    def left(self) -> int:
+        """Bytes that no call of `new` has read yet."""
+        return self._logs.left()
+
+    def _end(self, task: str, live: bool) -> list[OfTask]:
+        writing = self._writing.pop(task, None)
+        text = writing.line.end() if writing else ""
+        return [OfTask(task, one) for one in shown(text, live=live)] if text else []

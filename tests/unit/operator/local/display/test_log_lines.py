@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+import pytest
+
+from dtjob.local.display.log_lines import Shown, shown
+
+AT = "time=2026-11-28T03:25:47.583Z"
+
+
+@pytest.mark.parametrize("line", ["epoch 3: loss 0.5", "level of the sea", "", "time=1 level=info message=mine"])
+def test_lines_of_the_program_are_shown_as_they_are(line: str) -> None:
+    assert shown(line, live=False) == [Shown(line, ours=False)]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f'{AT} level=info task=worker-0 message="go: generation 1"',
+        f'{AT} level=warning task=worker-0 step=3 message="generation 1 is over: worker-1 was killed (SIGKILL)"',
+        f'{AT} level=warning task=worker-0 message="restarting in place (1): worker-1 was killed (SIGKILL)"',
+        f'{AT} level=error task=worker-0 message="the program failed: ending with 1" exitCode=1 exception="E: \\"x\\""',
+        '{"time": "2026-11-28T03:25:47.583Z", "level": "info", "task": "worker-0", "message": "go: generation 1"}',
+    ],
+)
+def test_lines_of_dtjob_that_the_story_tells_are_left_out(line: str) -> None:
+    assert shown(line, live=False) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f'{AT} level=warning task=worker-0 step=3 message="write \\"x\\" to a volume"',
+        '{"time": "2026-11-28T03:25:47.583Z", "level": "warning", "step": 3, "message": "write \\"x\\" to a volume"}',
+    ],
+)
+def test_warnings_are_shown_as_dtjobs_own_lines(line: str) -> None:
+    assert shown(line, live=True) == [Shown('write "x" to a volume', ours=True)]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f'{AT} level=info task=chief-0 step=690 message="epoch 3/30" loss=0.0123353 accuracy=0.997216',
+        '{"time": "2026-11-28T03:25:47.583Z", "level": "info", "task": "chief-0", "step": 690, "message": '
+        '"epoch 3/30", "loss": 0.0123353, "accuracy": 0.997216}',
+    ],
+)
+def test_epochs_are_shown_with_their_metrics(line: str) -> None:
+    for live in (True, False):
+        assert shown(line, live=live) == [Shown("epoch 3/30: accuracy 0.9972, loss 0.01234", ours=True)]
+
+
+def test_epochs_of_a_silent_program_are_shown_where_no_view_is() -> None:
+    line = f'{AT} level=debug task=chief-0 step=690 message="epoch 3/30" loss=0.5'
+    assert shown(line, live=False) == [Shown("epoch 3/30: loss 0.5", ours=True)]
+    assert shown(line, live=True) == []
+
+
+def test_a_bar_that_was_killed_is_a_line_of_its_own() -> None:
+    line = f'\x1b[1m17/52\x1b[0m ━━ {AT} level=warning task=worker-0 message="no space on the disk"'
+    assert shown(line, live=True) == [Shown("17/52 ━━", ours=False), Shown("no space on the disk", ours=True)]

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+import pytest
+
+from dtjob.local.display.terminal_line import LONGEST_LINE, TerminalLine, plain
+
+
+def shown(*pieces: str) -> list[str]:
+    """The lines that a terminal has after these pieces, without colours."""
+    line = TerminalLine()
+    found = [ended for piece in pieces for ended in line.write(piece)]
+    return [plain(text) for text in [*found, line.text]]
+
+
+@pytest.mark.parametrize(
+    ("written", "seen"),
+    [
+        ("a\nb\n", ["a", "b", ""]),
+        ("10%\r20%\r100%\n", ["100%", ""]),
+        ("a longer line\rshort", ["shortger line"]),
+        ("a longer line\r\x1b[Kshort", ["short"]),
+        ("gone\x1b[2K\rhere", ["here"]),
+        ("\b\b\b\r 1/52 ━━" + "\b" * 8 + "\r52/52 ━━\n", ["52/52 ━━", ""]),  # Keras
+        ("work |\b/\b-", ["work -"]),
+        ("windows\r\n", ["windows", ""]),
+        ("\x1b]0;title\x07text\x1b[2A\x1b7", ["text"]),
+        ("a\tb\n", ["a\tb", ""]),
+    ],
+)
+def test_a_bar_that_is_written_over_is_one_line(written: str, seen: list[str]) -> None:
+    assert shown(written) == seen
+    assert shown(*written) == seen, "whatever the pieces in which it comes"
+
+
+def test_colours_stay_with_their_text() -> None:
+    line = TerminalLine()
+    assert list(line.write("\x1b[1m\x1b[32mok\x1b[0m, \x1b[31mbad\nstill\x1b[m red\n")) == [
+        "\x1b[1m\x1b[32mok\x1b[0m, \x1b[31mbad\x1b[0m",
+        "\x1b[31mstill\x1b[0m red",
+    ]
+
+
+def test_a_line_that_never_ends_does_not_fill_the_memory() -> None:
+    line = TerminalLine()
+    found = list(line.write("x" * (LONGEST_LINE + 1)))
+    assert len(found) == 1
+    assert line.text == ""
