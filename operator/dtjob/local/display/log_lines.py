@@ -19,8 +19,10 @@ BEGINNINGS = ("time=", '{"time": ')
 _VALUE = re.compile(r' ([^\s"=]+)=(\S+)')
 _FIXED = ("time", "level", "task", "step", "message")
 _PLACE = re.compile(r"(?:epoch|step) \d+/\d+")
-_TOLD = re.compile(r"generation \d+ is over: |restarting in place \(\d+\): |.*: ending with \d+$", re.DOTALL)
-"""Warnings and errors of a supervisor that the story of the run tells in its own words."""
+_OVER = re.compile(r"generation \d+ is over: ")
+_RESTARTS = re.compile(r"restarting in place \(\d+\): ")
+_ENDS = re.compile(r".*: ending with \d+$", re.DOTALL)
+"""Lines of a supervisor that the story of the run tells in its own words."""
 SILENT = "debug"
 """The level of an epoch's line if the program asked for none (`verbose=0`)."""
 
@@ -32,6 +34,10 @@ class Shown(NamedTuple):
     """With its colours, as the program wrote it."""
     ours: bool
     """Whether dtjob says it."""
+    restarts: bool = False
+    """It shows nothing. The supervisor starts the task's process again, because a task was lost or a signal came."""
+    ends: bool = False
+    """It shows nothing. The supervisor ends, after the task's process."""
 
 
 def shown(line: str, *, live: bool) -> list[Shown]:
@@ -47,17 +53,21 @@ def shown(line: str, *, live: bool) -> list[Shown]:
         return [Shown(line, ours=False)]
     before = text[: found.start()].rstrip()
     said = _ours(*_parts(found), live=live)
-    return [*([Shown(before, ours=False)] if before else []), *([Shown(said, ours=True)] if said else [])]
+    return [*([Shown(before, ours=False)] if before else []), *([said] if said else [])]
 
 
-def _ours(level: str, message: str, values: Mapping[str, Any], *, live: bool) -> str:
-    """What to show of a line of dtjob's, empty if it is left out: warnings, errors, epochs and steps are shown."""
+def _ours(level: str, message: str, values: Mapping[str, Any], *, live: bool) -> Shown | None:
+    """What a line of dtjob's says: warnings, errors, epochs and steps are shown."""
+    if _ENDS.match(message):
+        return Shown("", ours=True, ends=True)
+    if _RESTARTS.match(message):
+        return Shown("", ours=True, restarts=True)
     if level in ("warning", "error"):
-        return "" if _TOLD.match(message) else message
+        return None if _OVER.match(message) else Shown(message, ours=True)
     if _PLACE.fullmatch(message) and not (live and level == SILENT):
         numbers = metrics_text(values)
-        return f"{message}: {numbers}" if numbers else message
-    return ""
+        return Shown(f"{message}: {numbers}" if numbers else message, ours=True)
+    return None
 
 
 def _parts(found: re.Match[str]) -> tuple[str, str, dict[str, Any]]:

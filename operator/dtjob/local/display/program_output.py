@@ -2,6 +2,7 @@
 """What the program of a run prints, out of the logs of its tasks."""
 
 import codecs
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import NamedTuple
 
 from dtjob.api.job import Job
 from dtjob.local.display.log_lines import BEGINNINGS, Shown, shown
+from dtjob.local.display.lost_peers import ErrorsHeld
 from dtjob.local.display.terminal_line import TerminalLine
 from dtjob.local.log_files import GrowingLogs, LogFile
 from dtjob.objects import topology
@@ -33,6 +35,7 @@ class _Writing:
     """A task that writes to its log."""
 
     file: LogFile
+    held: ErrorsHeld = field(default_factory=ErrorsHeld)
     line: TerminalLine = field(default_factory=TerminalLine)
     decoder: codecs.IncrementalDecoder = field(
         default_factory=lambda: codecs.getincrementaldecoder("utf-8")(errors="replace")
@@ -58,8 +61,12 @@ class ProgramOutput:
             if writing is None or writing.file != file:
                 found += self._end(file.task, live)
                 writing = self._writing[file.task] = _Writing(file)
-            for line in writing.line.write(writing.decoder.decode(added)):
-                found += [OfTask(file.task, one) for one in shown(line, live=live)]
+            lines = [
+                one for line in writing.line.write(writing.decoder.decode(added)) for one in shown(line, live=live)
+            ]
+            found += [OfTask(file.task, one) for one in writing.held.take(lines, time.monotonic())]
+        for task, writing in self._writing.items():
+            found += [OfTask(task, one) for one in writing.held.take((), time.monotonic())]
         return found
 
     def end(self, *, live: bool) -> list[OfTask]:
@@ -78,5 +85,8 @@ class ProgramOutput:
 
     def _end(self, task: str, live: bool) -> list[OfTask]:
         writing = self._writing.pop(task, None)
-        text = writing.line.end() if writing else ""
-        return [OfTask(task, one) for one in shown(text, live=live)] if text else []
+        if writing is None:
+            return []
+        text = writing.line.end()
+        lines = [*writing.held.take(shown(text, live=live) if text else (), 0.0), *writing.held.release()]
+        return [OfTask(task, one) for one in lines]

@@ -16,13 +16,18 @@ def test_lines_of_the_program_are_shown_as_they_are(line: str) -> None:
     [
         f'{AT} level=info task=worker-0 message="go: generation 1"',
         f'{AT} level=warning task=worker-0 step=3 message="generation 1 is over: worker-1 was killed (SIGKILL)"',
-        f'{AT} level=warning task=worker-0 message="restarting in place (1): worker-1 was killed (SIGKILL)"',
-        f'{AT} level=error task=worker-0 message="the program failed: ending with 1" exitCode=1 exception="E: \\"x\\""',
         '{"time": "2026-11-28T03:25:47.583Z", "level": "info", "task": "worker-0", "message": "go: generation 1"}',
     ],
 )
 def test_lines_of_dtjob_that_the_story_tells_are_left_out(line: str) -> None:
     assert shown(line, live=False) == []
+
+
+def test_the_end_of_a_process_is_known_by_its_supervisors_line() -> None:
+    again = f'{AT} level=warning task=worker-0 message="restarting in place (1): worker-1 was killed (SIGKILL)"'
+    assert shown(again, live=True) == [Shown("", ours=True, restarts=True)]
+    ends = f'{AT} level=error task=worker-0 message="it failed: ending with 1" exitCode=1 exception="E: \\"x\\""'
+    assert shown(ends, live=True) == [Shown("", ours=True, ends=True)]
 
 
 @pytest.mark.parametrize(

@@ -63,3 +63,13 @@ def test_a_letter_that_comes_in_two_pieces_is_whole(tmp_path: Path) -> None:
     assert lines(output) == []
     log.write_bytes(letter + b"\n")
     assert lines(output) == [("chief-0", "é")]
+
+
+def test_an_error_is_shown_at_the_end_of_the_run_at_the_latest(tmp_path: Path) -> None:
+    output = ProgramOutput(tmp_path, DIGITS)
+    add(tmp_path, "chief-0-0", "Traceback (most recent call last):\nValueError: no data")
+    assert lines(output) == []
+    assert [line.line.text for line in output.end(live=False)] == [
+        "Traceback (most recent call last):",
+        "ValueError: no data",
+    ]
