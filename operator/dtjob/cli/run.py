@@ -76,7 +76,8 @@ def run(options: Options, ahead: Launcher | None = None) -> int:
         result["steps"] = max(result["steps"] or 0, saved)
     if record.events.is_dir():
         result["events"] = str(record.events)
-    text = "\n".join(summary_text(result, record.logs, _again(options)))
+    paths = {name: _from_here(result[name]) for name in ("runDirectory", "log", "model", "events") if result.get(name)}
+    text = "\n".join(summary_text({**result, **paths}, Path(_from_here(record.logs)), _again(options)))
     write_line(text, sys.stderr if options.json_output else sys.stdout)
     if options.json_output:
         write_line(json.dumps(finite(result), allow_nan=False), sys.stdout)
@@ -89,6 +90,11 @@ def _again(options: Options) -> str:
     """The command that goes on with the run: without --fresh, which would begin another."""
     kept = [] if options.work_directory == WORK_DIRECTORY else ["--work-dir", str(options.work_directory)]
     return shlex.join(["dtjob", "run", *words(options.script), *kept])
+
+
+def _from_here(path: str | Path) -> str:
+    """A path as people read it: without the current directory before it. An address stays as it is."""
+    return str(path).removeprefix(f"{Path.cwd()}{os.sep}")
 
 
 def check_runs_here(job: Job) -> None:
@@ -124,7 +130,7 @@ async def _train(job: Job, record: Run, options: Options, starter: Starter) -> O
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, _stop, engine, screen, number)
     with log_to(record.logs / "dtjob.log", screen), screen.shown():
-        screen.say(f"{job.metadata.name}: {record.why}; files and logs in {record.directory}")
+        screen.say(f"{job.metadata.name}: {record.why}; files and logs in {_from_here(record.directory)}")
         for line in _differences(job):
             screen.say(line)
         outcome = await engine.run()

@@ -15,12 +15,14 @@ from typing import Literal, TextIO
 
 from dtjob_trainer.contract.times import timestamp
 
-Level = Literal["info", "warning", "error"]
+Level = Literal["debug", "info", "warning", "error"]
 Facts = Mapping[str, str | int | bool]
 
 FORMAT, LEVEL = "DTJOB_LOG_FORMAT", "DTJOB_LOG_LEVEL"
 """Variables that choose the format, logfmt (the default) or json, and the least severe level that is written."""
-LEVELS: tuple[Level, ...] = ("info", "warning", "error")
+LEVELS: tuple[Level, ...] = ("debug", "info", "warning", "error")
+LEAST: Level = "info"
+"""Without the variable."""
 FIXED = ("time", "level", "task", "step", "message")
 """Keys of every line, in this order. The task and the step may be missing."""
 
@@ -71,7 +73,7 @@ def write(
     If it cannot be written (a full disk, a pipe that nobody reads), it is lost. Training must not fail because of it.
     """
     least = os.environ.get(LEVEL)
-    if least in LEVELS and LEVELS.index(level) < LEVELS.index(least):
+    if LEVELS.index(level) < LEVELS.index(least if least in LEVELS else LEAST):
         return
     said = line(message, time=timestamp(), level=level, task=task, step=step, facts=facts, values=values)
     with contextlib.suppress(OSError, ValueError):

@@ -8,6 +8,7 @@ from typing import Any
 
 import keras
 
+from dtjob_trainer.contract import log_line
 from dtjob_trainer.errors import CallbackError
 from dtjob_trainer.loops import bar, callback_files, callback_state
 from dtjob_trainer.loops.callback_state import KERAS
@@ -83,8 +84,8 @@ class Callbacks:
         if not isinstance(callbacks, package.CallbackList):  # else Keras adds no bar
             barred |= verbose != "auto"
         barred &= bool(verbose)
-        self.quiet = barred or not verbose
-        """Whether `verbose` asks for something else than the loop's own line after each epoch."""
+        self.level: log_line.Level | None = None if barred else "info" if verbose else "debug"
+        """The level of the loop's own line after each epoch. None: `verbose` asks for Keras's lines."""
         live = barred and self._verbose in (1, "auto") and tasks == 1 and not asynchronous and bar.is_terminal()
         self._bar = bar.make(package, live=live) if barred and is_chief else None
         called = [_alone(c, package.Callback) if tasks > 1 and _is_chiefs(c) else c for c in self._here()]

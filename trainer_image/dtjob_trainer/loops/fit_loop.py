@@ -105,7 +105,7 @@ class FitLoop(TrainingRun):
         return self._step - self._engine.outstanding()
 
     def _first_status(self) -> Mapping[str, Any]:
-        return {"epoch": self._epochs.ended}
+        return {"epoch": self._epochs.ended, "totalEpochs": self._epochs.epochs}
 
     def _position(self) -> tuple[int, int, bool]:
         return self._step, self._epochs.ended, self._stopped
@@ -233,8 +233,8 @@ class FitLoop(TrainingRun):
         self._total_steps = self._epochs.total(self._step)
         told = {"epoch": self._epochs.ended, "metrics": shown, **self._known_total(), **self._watch.keys()}
         self._here.progress.report(step=self._step, **told)
-        if not self._callbacks.quiet:
-            self._here.log(f"epoch {epoch + 1}/{self._epochs.epochs}", step=self._step, values=shown)
+        if (level := self._callbacks.level) is not None:
+            self._here.log(f"epoch {epoch + 1}/{self._epochs.epochs}", level=level, step=self._step, values=shown)
         self._board.epoch(self._step, logs)
 
     def _agree_to_stop(self) -> None:

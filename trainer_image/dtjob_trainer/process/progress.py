@@ -18,7 +18,7 @@ MOST_METRICS = 48
 LONGEST_NAME = 256
 STEPS = ("step", "restoredStep", "totalSteps", "writing")
 """Keys that are numbers of steps. Reports count them over all stages of the program."""
-PLACE = (*STEPS, "checkpoint", "epoch")
+PLACE = (*STEPS, "checkpoint", "epoch", "totalEpochs")
 """Keys that say where training is."""
 LONGEST_MESSAGE = 4096
 """Characters. All of /status has at most 64 KiB."""

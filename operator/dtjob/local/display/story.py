@@ -94,19 +94,30 @@ class Story:
         return lines
 
 
-def progress_text(snapshot: Snapshot) -> str:
-    """Where training is, in one line; empty before the first step."""
+def progress_text(snapshot: Snapshot, columns: int | None = None) -> str:
+    """Where training is, in one line; empty before the first step. `columns`: leave out what they have no room for."""
+    parts = _progress(snapshot)
+    for less in ("speed", "loss"):
+        if columns is not None and len(", ".join(parts.values())) > columns:
+            parts.pop(less, None)
+    return ", ".join(parts.values())
+
+
+def _progress(snapshot: Snapshot) -> dict[str, str]:
     chief = snapshot.chief
     if not chief.get("step"):
-        return ""
-    total = chief.get("totalSteps")
-    parts = [
-        f"step {chief['step']}" + (f" of {total} ({min(100, 100 * chief['step'] // total)}%)" if total else " of ?")
-    ]
+        return {}
+    total, epochs = chief.get("totalSteps"), chief.get("totalEpochs")
+    parts = {}
+    if epochs:
+        parts["epoch"] = f"epoch {min(chief.get('epoch', 0) + 1, epochs)}/{epochs}"
+    parts["step"] = f"step {chief['step']}" + (
+        f" of {total} ({min(100, 100 * chief['step'] // total)}%)" if total else " of ?"
+    )
     if chief.get("loss") is not None:
-        parts.append(f"loss {chief['loss']:.4g}")
+        parts["loss"] = f"loss {chief['loss']:.4g}"
     if chief.get("stepsPerSecond"):
-        parts.append(f"{chief['stepsPerSecond']:.3g} steps/s")
+        parts["speed"] = f"{chief['stepsPerSecond']:.3g} steps/s"
     if chief.get("etaSeconds") is not None and chief.get("state") == "training":
-        parts.append(f"{duration(chief['etaSeconds'])} left")
-    return ", ".join(parts)
+        parts["left"] = f"{duration(chief['etaSeconds'])} left"
+    return parts

@@ -8,12 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from dtjob.api.phase import Phase
+from dtjob.api.status.status import Status
 from dtjob.local.display.metrics import ACCURACIES, metrics_text
 from dtjob.local.display.snapshot import Snapshot, restarts_by_cause
+from dtjob.objects import topology
 from dtjob.times import duration
 
 INTERRUPTED = "Interrupted"
-SHOWN_SECONDS = 0.1
+NAME_WIDTH = len("validation accuracy") + 1
+SHOWN_PART = 0.01
+"""Of all seconds: what less of the time went into is left out."""
 
 
 def finite(value: Any) -> Any:
@@ -44,6 +48,9 @@ def summary(snapshot: Snapshot, run_directory: Path, resumed: bool, interrupted:
         "evaluation": dict(snapshot.evaluation),
         "steps": chief.get("step"),
         "totalSteps": chief.get("totalSteps"),
+        "lastStepLoss": chief.get("loss"),
+        "epochs": chief.get("epoch"),
+        "totalEpochs": chief.get("totalEpochs"),
         "restarts": {"total": sum(by_cause.values()), "byCause": by_cause},
         "recoverySeconds": list(snapshot.recovery_seconds),
         "checkpoint": chief.get("checkpoint"),
@@ -52,6 +59,7 @@ def summary(snapshot: Snapshot, run_directory: Path, resumed: bool, interrupted:
         "resumed": resumed,
         "seconds": round(snapshot.elapsed, 1),
         "runDirectory": str(run_directory),
+        "log": str(run_directory / "logs" / f"{_pod_of_the_chief(snapshot)}.log"),
     }
     if goodput := status.get("goodput"):
         result["goodput"] = goodput
@@ -61,13 +69,24 @@ def summary(snapshot: Snapshot, run_directory: Path, resumed: bool, interrupted:
     return result
 
 
-def accuracy(result: dict[str, Any]) -> float | None:
-    """The accuracy on held-out data: the chief's validation, else the evaluator's; None if nobody measured it."""
+def _pod_of_the_chief(snapshot: Snapshot) -> str:
+    """The newest pod of the chief task."""
+    chief = topology.chief_task(snapshot.job)
+    attempts = Status.read({"internal": snapshot.status.get("internal")}).internal.attempts
+    return topology.pod_name(snapshot.job, chief, attempts.of(chief.id))
+
+
+def accuracy(result: dict[str, Any]) -> tuple[str, float] | None:
+    """The accuracy on data that the model was not trained on, and who measured it; None if nobody did."""
     metrics, evaluation = result["metrics"], result["evaluation"].get("metrics") or {}
-    for source, names in ((metrics, [n for n in ACCURACIES if n.startswith("val_")]), (evaluation, ACCURACIES)):
+    validation = [name for name in ACCURACIES if name.startswith("val_")]
+    for title, source, names in (
+        ("validation accuracy", metrics, validation),
+        ("evaluator accuracy", evaluation, ACCURACIES),
+    ):
         for name in names:
             if name in source:
-                return float(source[name])
+                return title, float(source[name])
     return None
 
 
@@ -82,13 +101,8 @@ def summary_text(result: dict[str, Any], logs: Path, command: str) -> list[str]:
     lines = [heads.get(result["phase"], f"{result['job']} is {result['phase']}")]
     held_out = accuracy(result)
     if held_out is not None:
-        lines.append(_row("accuracy", f"{held_out:.4f} on held-out data"))
-    if result["metrics"]:
-        lines.append(_row("metrics", metrics_text(result["metrics"])))
-    if result["steps"] is not None:
-        lines.append(
-            _row("steps", f"{result['steps']}" + (f" of {result['totalSteps']}" if result["totalSteps"] else ""))
-        )
+        lines.append(_row(held_out[0], f"{held_out[1]:.4f}"))
+    lines += _progress(result)
     causes = ", ".join(f"{cause} {count}" for cause, count in result["restarts"]["byCause"].items())
     lines.append(_row("restarts", f"{result['restarts']['total']}" + (f" ({causes})" if causes else "")))
     if result["recoverySeconds"]:
@@ -107,13 +121,29 @@ def summary_text(result: dict[str, Any], logs: Path, command: str) -> list[str]:
     return lines
 
 
+def _progress(result: dict[str, Any]) -> list[str]:
+    """The last epoch with its metrics, and the last step with its loss: these are two numbers."""
+    lines, metrics = [], metrics_text(result["metrics"])
+    if result["epochs"] is not None and result["totalEpochs"]:
+        place = f"{result['epochs']} of {result['totalEpochs']}"
+        lines.append(_row("last epoch", f"{place}: {metrics}" if metrics else place))
+    elif metrics:
+        lines.append(_row("metrics", metrics))
+    if result["steps"] is not None:
+        place = f"{result['steps']}" + (f" of {result['totalSteps']}" if result["totalSteps"] else "")
+        loss = result["lastStepLoss"]
+        lines.append(_row("last step", place if loss is None else f"{place}: loss {loss:.4g}"))
+    return lines
+
+
 def _goodput(goodput: dict[str, Any]) -> str | None:
     """How much of the time went into steps that stand, and what else it went into, the most first."""
     if goodput.get("percentage") is None:
         return None
     seconds = goodput.get("seconds") or {}
     others = sorted(((float(value), name) for name, value in seconds.items() if name != "kept"), reverse=True)
-    lost = ", ".join(f"{words(name)} {value:.1f} s" for value, name in others if value >= SHOWN_SECONDS)
+    least = SHOWN_PART * sum(float(value) for value in seconds.values())
+    lost = ", ".join(f"{words(name)} {value:.1f} s" for value, name in others if value >= least)
     return f"{goodput['percentage']}% of the time since all tasks ran" + (f"; {lost}" if lost else "")
 
 
@@ -132,11 +162,12 @@ def _failure(result: dict[str, Any], logs: Path) -> list[str]:
 
 
 def _written(result: dict[str, Any]) -> list[str]:
-    """Where the model is, and the command that shows the events."""
+    """Where the log of the chief task and the model are, and the command that shows the events."""
+    log = [_row("log", result["log"])]
     model = [_row("model", str(result["model"]))] if result["model"] else []
     events = result.get("events")
-    return model + ([_row("events", shlex.join(["tensorboard", "--logdir", events]))] if events else [])
+    return log + model + ([_row("events", shlex.join(["tensorboard", "--logdir", events]))] if events else [])
 
 
 def _row(name: str, text: str) -> str:
-    return f"  {name:<9} {text}"
+    return f"  {name:<{NAME_WIDTH}} {text}"

@@ -151,7 +151,9 @@ class _Bar:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         chief = self.snapshot.chief
         total = chief.get("totalSteps")
-        text = progress_text(self.snapshot) or (OWN_LOOP if chief.get("trainsItself") else "no step yet")
+        text = progress_text(self.snapshot, options.max_width) or (
+            OWN_LOOP if chief.get("trainsItself") else "no step yet"
+        )
         columns = min(LONGEST_BAR, options.max_width - len(text) - 2)
         if not total or columns < SHORTEST_BAR:
             yield _one_line(Text(text))

@@ -96,6 +96,7 @@ def local_command(
     local["DTJOB_RENDEZVOUS_ADDRESS"] = addresses.map(variables["DTJOB_RENDEZVOUS_ADDRESS"])
     local["DTJOB_STATUS_PORT"] = str(addresses.status_port(hostname))
     local["DTJOB_PARENT"] = str(os.getpid())
+    local.setdefault("DTJOB_LOG_LEVEL", "debug")  # whether each epoch is shown is decided here
     for name in ("DTJOB_GPUS", "DTJOB_SOURCE", "DTJOB_REQUIREMENTS"):
         local.pop(name, None)  # here are the GPUs, the files and the packages of this machine
     if (seen := (devices or {}).get(labels.task_id(pod))) is not None:

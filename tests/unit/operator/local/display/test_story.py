@@ -73,5 +73,11 @@ def test_progress_in_one_line():
     chief = report("chief-0", step=115, totalSteps=460, loss=0.31234, stepsPerSecond=41.234, etaSeconds=8.4)
     assert progress_text(snapshot([chief])) == "step 115 of 460 (25%), loss 0.3123, 41.2 steps/s, 8s left"
     assert progress_text(snapshot([report("chief-0", step=7)])) == "step 7 of ?"
+    third = report("chief-0", step=7, epoch=2, totalEpochs=20, loss=0.5, stepsPerSecond=2.0)
+    assert progress_text(snapshot([third])) == "epoch 3/20, step 7 of ?, loss 0.5, 2 steps/s"
+    assert progress_text(snapshot([third]), columns=40) == "epoch 3/20, step 7 of ?, loss 0.5"
+    assert progress_text(snapshot([third]), columns=30) == "epoch 3/20, step 7 of ?"
+    last = report("chief-0", step=7, epoch=20, totalEpochs=20)
+    assert progress_text(snapshot([last])) == "epoch 20/20, step 7 of ?"
     beyond = report("chief-0", step=10, totalSteps=4)
     assert progress_text(snapshot([beyond])) == "step 10 of 4 (100%)", "the checkpoint was of more than was asked for"

@@ -12,6 +12,9 @@ CHIEF = report(
     "finished",
     step=460,
     totalSteps=460,
+    epoch=20,
+    totalEpochs=20,
+    loss=0.0153,
     metrics={"accuracy": 0.99, "val_accuracy": 0.97, "val_loss": 0.1},
     checkpoint={"step": 460, "time": "2026-11-21T10:00:02Z"},
     model="/runs/run-1/checkpoints/model.keras",
@@ -32,7 +35,8 @@ def test_a_metric_that_is_no_finite_number_is_null_in_json():
 
 
 def test_success_has_all_that_was_asked_for():
-    status = {"phase": "Succeeded", "restarts": {"total": 2, "causes": {"Signal": 2}}}
+    attempts = {"attempts": {"exceptions": {"chief-0": 1}}}
+    status = {"phase": "Succeeded", "restarts": {"total": 2, "causes": {"Signal": 2}}, "internal": attempts}
     look = snapshot([CHIEF], status=status, recovery_seconds=(4.1, 3.9), elapsed=61.04)
     result = json.loads(json.dumps(summary(look, RUN, False, None)))
     assert (result["phase"], result["job"], result["steps"]) == ("Succeeded", "digits", 460)
@@ -43,8 +47,10 @@ def test_success_has_all_that_was_asked_for():
     text = text_of(result)
     for part in (
         "has succeeded in 1m1s",
-        "0.9700 on held-out data",
-        "460 of 460",
+        "validation accuracy  0.9700",
+        "last epoch           20 of 20: accuracy 0.99, val_accuracy 0.97, val_loss 0.1",
+        "last step            460 of 460: loss 0.0153",
+        "log                  /runs/run-1/logs/digits-chief-0-1.log",
         "2 (Signal 2)",
         "4.1 s, 3.9 s",
         "model",
@@ -55,11 +61,11 @@ def test_success_has_all_that_was_asked_for():
 def test_the_summary_names_the_command_that_shows_the_events():
     result = summary(snapshot([CHIEF], status={"phase": "Succeeded"}), RUN, False, None)
     assert "tensorboard" not in text_of(result)
-    assert "events    tensorboard --logdir '/a b/events'" in text_of({**result, "events": "/a b/events"})
+    assert "events               tensorboard --logdir '/a b/events'" in text_of({**result, "events": "/a b/events"})
 
 
 def test_the_summary_has_goodput_with_the_largest_loss_first():
-    seconds = {"kept": "61.25", "restarting": "2.5", "waitingForPods": "12.04", "unknown": "0.02"}
+    seconds = {"kept": "61.25", "restarting": "2.5", "waitingForPods": "12.04", "unknown": "0.7"}
     goodput = {"percentage": 80, "seconds": seconds, "steps": {"kept": 460, "redone": 7}}
     status = {"phase": "Succeeded", "goodput": goodput}
     result = json.loads(json.dumps(summary(snapshot([CHIEF], status=status), RUN, False, None)))
@@ -102,6 +108,6 @@ def test_resume_is_shown_only_if_it_is_approximate():
 
 def test_accuracy_is_the_chiefs_validation_else_the_evaluators():
     evaluator = report("evaluator-0", evaluation={"step": 1, "metrics": {"accuracy": 0.5}})
-    assert accuracy(summary(snapshot([CHIEF, evaluator]), RUN, False, None)) == 0.97
-    assert accuracy(summary(snapshot([evaluator]), RUN, False, None)) == 0.5
+    assert accuracy(summary(snapshot([CHIEF, evaluator]), RUN, False, None)) == ("validation accuracy", 0.97)
+    assert accuracy(summary(snapshot([evaluator]), RUN, False, None)) == ("evaluator accuracy", 0.5)
     assert accuracy(summary(snapshot(), RUN, False, None)) is None
