@@ -94,3 +94,6 @@ def test_lines_below_the_level_are_not_written(monkeypatch: pytest.MonkeyPatch) 
     for level in log_line.LEVELS:
         log_line.write(stream, level, level=level)
     assert re.findall(r'message="(\w+)"', stream.getvalue()) == ["warning", "error"]
+    monkeypatch.delenv(log_line.LEVEL)
+    log_line.write(stream, "debug", level="debug")
+    assert "debug" not in stream.getvalue()
