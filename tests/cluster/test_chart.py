@@ -14,6 +14,7 @@ from dtjob.local.processes.addresses import free_ports
 from dtjob.objects import shared
 from tests.cluster.support.chart import (
     CHART,
+    CLAIM,
     NAMESPACE,
     RELEASE,
     STRANGERS,
@@ -158,9 +159,14 @@ def test_install_work_upgrade_uninstall_reinstall(
     api.create("dtjobs", namespace, job(program=False))
     wait_pods(api, namespace, *DIGITS)
     for kind, resource in STRANGERS.items():
-        wanted = job(f"taken-{kind.lower()}", "Default", program=False)
+        checkpoint = {"storage": {"volumeClaimTemplate": CLAIM}}
+        wanted = job(f"taken-{kind.lower()}", "Default", program=False, checkpoint=checkpoint)
         stored = Job.model_validate({**wanted, "metadata": {**wanted["metadata"], "namespace": namespace}})
-        name = {"ConfigMap": shared.config_map_name(stored), "Pod": f"{wanted['metadata']['name']}-chief-0-0"}
+        name = {
+            "ConfigMap": shared.config_map_name(stored),
+            "PersistentVolumeClaim": shared.claim_name(stored),
+            "Pod": f"{wanted['metadata']['name']}-chief-0-0",
+        }
         api.create(resource, namespace, stranger(kind, name.get(kind, wanted["metadata"]["name"]), namespace))
         api.create("dtjobs", namespace, wanted)
         api.wait_for("dtjobs", namespace, wanted["metadata"]["name"], says("exists and is not this job's"))

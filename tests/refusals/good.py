@@ -9,6 +9,7 @@ from tests.refusals.life import LIFE_TAKEN
 from tests.refusals.manifests import (
     CHECKPOINT,
     CLAIM,
+    CLAIM_TEMPLATE,
     SINGLE,
     Manifest,
     checkpoint,
@@ -164,6 +165,24 @@ GOOD: dict[str, Manifest] = {
         program=..., checkpoint={**CHECKPOINT, "everySeconds": 300, "maxToKeep": 3, "writeMode": "Async"}
     ),
     "never-by-time-and-epochs": checkpoint(everyEpochs=0, everySteps=50, everySeconds=0),
+    "claim": storage(volumeClaimTemplate=CLAIM_TEMPLATE),
+    "claim-of-a-class": storage(
+        volumeClaimTemplate={
+            "metadata": {"labels": {"team": "vision"}, "annotations": {"a": "b"}},
+            "spec": {**CLAIM_TEMPLATE["spec"], "storageClassName": "fast", "volumeMode": "Filesystem"},
+        },
+        retention="Delete",
+        subPath="a",
+        mountOn="All",
+    ),
+    **{
+        f"source-on-{name}": job(program={"entrypoint": "a.py", "source": source})
+        for name, source in (
+            ("claim", {"volume": CLAIM, "path": "team-a/digits"}),
+            ("image", {"volume": {"image": {"reference": "code:1", "pullPolicy": "Always"}}}),
+            ("csi", {"volume": {"csi": {"driver": "a", "readOnly": True}}}),
+        )
+    },
     "volume-not-read-only": storage(volume={"persistentVolumeClaim": {"claimName": "a", "readOnly": False}}),
     "volume-for-chief": storage(volume=CLAIM),
     "volume-for-all": storage(volume={"nfs": {"server": "a", "path": "/"}}, mountOn="All"),

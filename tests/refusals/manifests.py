@@ -10,6 +10,8 @@ Manifest = dict[str, Any]
 SINGLE = ("Default", "OneDevice", "Mirrored", "CentralStorage", "TPU")
 PS_ROLES: Manifest = {"chief": {}, "worker": {"replicas": 2}, "ps": {}}
 CLAIM = {"persistentVolumeClaim": {"claimName": "digits"}}
+SIZE = {"storage": "10Gi"}
+CLAIM_TEMPLATE: Manifest = {"spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": SIZE}}}
 CHECKPOINT: Manifest = {"storage": {"volume": CLAIM}}
 
 

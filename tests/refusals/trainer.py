@@ -2,7 +2,7 @@
 """Program, checkpoints, strategy options, ports and failure policy."""
 
 from dtjob.api.spec.volume_sources import MAY_BE_READ_ONLY, READ_ONLY_SOURCES
-from tests.refusals.manifests import CHECKPOINT, CLAIM, bad, bad_in, job, options, storage
+from tests.refusals.manifests import CHECKPOINT, CLAIM, CLAIM_TEMPLATE, SIZE, bad, bad_in, job, options, storage
 
 STORAGE = "spec.checkpoint.storage"
 TRAINER = [
@@ -24,6 +24,50 @@ TRAINER = [
     *(
         bad(f"gs-with-{field}", storage(uri="gs://bucket/digits", **{field: value}), f"{STORAGE}.{field}", "remove")
         for field, value in (("mountPath", "/a"), ("mountOn", "All"), ("subPath", "a"))
+    ),
+    *(
+        bad(f"claim-and-{field}", storage(volumeClaimTemplate=CLAIM_TEMPLATE, **{field: value}), STORAGE, "exactly one")
+        for field, value in (("volume", CLAIM), ("uri", "gs://bucket/digits"))
+    ),
+    bad("retention-of-a-volume", storage(volume=CLAIM, retention="Delete"), f"{STORAGE}.retention", "or remove"),
+    *(
+        bad(
+            f"claim-{name}",
+            storage(volumeClaimTemplate={**CLAIM_TEMPLATE, "spec": {**CLAIM_TEMPLATE["spec"], **spec}}),
+            f"{STORAGE}.volumeClaimTemplate.spec.{field}",
+            advice,
+        )
+        for name, spec, field, advice in (
+            ("read-only", {"accessModes": ["ReadOnlyMany"]}, "accessModes", "add ReadWriteOnce"),
+            ("without-size", {"resources": {"requests": {}}}, "resources.requests", "such as 10Gi"),
+            ("of-a-device", {"volumeMode": "Block"}, "volumeMode", "remove volumeMode"),
+            ("of-no-quantity", {"resources": {"requests": {"storage": "10GB"}}}, "resources.requests", "16Gi"),
+            (
+                *("with-no-quantity-as-limit", {"resources": {"requests": SIZE, "limits": {"storage": "1 Gi"}}}),
+                *("resources.limits", "16Gi"),
+            ),
+        )
+    ),
+    *(
+        bad(
+            f"claim-with-label-{name}",
+            storage(volumeClaimTemplate={**CLAIM_TEMPLATE, "metadata": {"labels": {label: "a"}}}),
+            f"{STORAGE}.volumeClaimTemplate.metadata.labels",
+            "remove",
+        )
+        for name, label in (("of-dtjob", "training.dtjob.dev/a"), ("managed-by", "app.kubernetes.io/managed-by"))
+    ),
+    *(
+        bad(f"source-{name}", job(program={"entrypoint": "a.py", "source": source}), f"spec.program.source{at}", advice)
+        for name, source, at, advice in (
+            ("of-nothing", {}, "", "set exactly one of configMap"),
+            ("of-both", {"configMap": {"name": "a"}, "volume": CLAIM}, "", "set exactly one of configMap"),
+            ("path-in-a-config-map", {"configMap": {"name": "a"}, "path": "b"}, ".path", "set volume, or remove path"),
+            ("path-upwards", {"volume": CLAIM, "path": "a/../.."}, ".path", "without '..'"),
+            ("of-two-volumes", {"volume": {**CLAIM, "emptyDir": {}}}, ".volume", "exactly one volume source"),
+            ("of-no-volume", {"volume": {}}, ".volume", "exactly one volume source"),
+            ("of-an-unknown-volume", {"volume": {"git": {}}}, ".volume", "exactly one volume source"),
+        )
     ),
     bad("volume-at-the-root", storage(volume=CLAIM, mountPath="/"), f"{STORAGE}.mountPath", "/checkpoints"),
     bad("path-with-colon", storage(volume=CLAIM, mountPath="/a:b"), f"{STORAGE}.mountPath", "without a colon"),

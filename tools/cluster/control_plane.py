@@ -36,6 +36,8 @@ _CONTROLLERS = (
     "endpointslice-controller",
     "garbage-collector-controller",
     "namespace-controller",
+    "persistentvolume-binder-controller",
+    "persistentvolumeclaim-protection-controller",
     "resourcequota-controller",
     "root-ca-certificate-publisher-controller",
     "serviceaccount-controller",

@@ -78,6 +78,10 @@ annotations: {{- toYaml . | nindent 2 }}
 - apiGroups: [""]
   resources: [configmaps]
   verbs: [get, create]
+# For checkpoint.storage.volumeClaimTemplate.
+- apiGroups: [""]
+  resources: [persistentvolumeclaims]
+  verbs: [get, list, watch, create]
 - apiGroups: [""]
   resources: [events]
   verbs: [list, create, patch]

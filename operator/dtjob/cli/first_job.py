@@ -35,7 +35,9 @@ spec:
   replicaSpecs:
     worker: {{replicas: 2}}
   checkpoint:
-    storage: {{volume: {{persistentVolumeClaim: {{claimName: {name}}}}}}}
+    storage:
+      volumeClaimTemplate:
+        spec: {{accessModes: [ReadWriteOnce], resources: {{requests: {{storage: 1Gi}}}}}}
     everyEpochs: 1
   tensorBoard: {{}}
 """

@@ -15,6 +15,7 @@ from dtjob.crd.answers.hints import of_managed_by
 from dtjob.crd.answers.problems import problems, to_job
 from dtjob.objects.defaults import NO_DEFAULTS, lacks_image
 from dtjob.objects.pod.keeping import keeping
+from dtjob.objects.pod.mounting import mounting_problem
 
 
 @dataclass(frozen=True)
@@ -94,4 +95,5 @@ def verdict(manifest: Any, where: str) -> Verdict:
     said = [needs] if lacks_image(job, NO_DEFAULTS) else []
     said += [text for text in (of_managed_by(job.spec.managed_by), hint(job.metadata)) if text]
     kept = keeping(job, NO_DEFAULTS)
-    return Verdict(where, job.metadata.name, [], said, [kept.message] if kept and kept.message else [])
+    warnings = (kept.message if kept else "", mounting_problem(job))
+    return Verdict(where, job.metadata.name, [], said, [warning for warning in warnings if warning])

@@ -21,7 +21,7 @@ from dtjob.controller.pace.holds import Holds
 from dtjob.controller.pace.slots import CALLS_OF_A_JOB, Slots
 from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.controller.store import Store
-from dtjob.objects import drift, kueue, labels
+from dtjob.objects import drift, kueue, labels, shared
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Create, Repair
 from dtjob.plan.seen.children import deleting
@@ -248,8 +248,10 @@ class Creation:
             message = f"an earlier {create.kind} {create.name} is still being deleted"
             raise Held(message, blocker=found["metadata"]["uid"])
         # The same owner's is what this create would have made: a pod's name says which attempt it is.
-        if labels.controller_uid(found) != labels.controller_uid(wanted):
-            message = f"{create.kind} {create.name} exists and is not this job's; delete it or rename the job"
+        uid = labels.of(wanted).get(labels.JOB_UID) if create.kind == shared.CLAIM else labels.controller_uid(wanted)
+        if not shared.is_of(found, key[1], uid):
+            instead = "mount it with checkpoint.storage.volume" if create.kind == shared.CLAIM else "delete it"
+            message = f"{create.kind} {create.name} exists and is not this job's; {instead} or rename the job"
             raise Held(message, lasts=True)
         try:
             return await self._put_right(key, wanted, found)

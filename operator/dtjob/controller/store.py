@@ -62,7 +62,7 @@ class Memory:
     """Why the API server refuses what was reported, as an event has said."""
 
 
-LISTED_KINDS = ("Pod", "Service", "NetworkPolicy")
+LISTED_KINDS = ("Pod", "Service", "NetworkPolicy", "PersistentVolumeClaim")
 """The kinds of children that are listed and watched. ConfigMaps are asked for by name: who may list them may read them
 all."""
 TOMBSTONES = 20_000

@@ -109,6 +109,7 @@ FIELDS: dict[str, dict[str, Any]] = {
         ),
     },
     **{kind: {**_OF_A_JOB, drift.SAID: OWN} for kind in drift.SHARED_KINDS},
+    "PersistentVolumeClaim": {**_OF_A_JOB, "spec": {"storageClassName": COMMON}, "status": {"phase": COMMON}},
     **{kind: {**_OF_A_JOB, "spec": OWN} for kind in gangs.PROVIDERS},
 }
 """The fields that are kept of each kind of child."""

@@ -67,7 +67,8 @@ def _of_the_program_left_aside(job: Job) -> list[str]:
     """What of the program a cluster would bring."""
     found, program = [], job.spec.program
     if program and program.source:
-        found.append(f"spec.program.source: {program.entrypoint} of this directory runs here, not the ConfigMap's")
+        theirs = "the ConfigMap's" if program.source.config_map else "that of the volume"
+        found.append(f"spec.program.source: {program.entrypoint} of this directory runs here, not {theirs}")
     if program and program.requirements:
         found.append("spec.program.requirements: nothing is installed here; the packages of this Python are used")
     return found

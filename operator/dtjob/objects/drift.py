@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drift: where a job's Service, ConfigMap or NetworkPolicy is no longer as dtjob says, and how it is put right.
+"""Drift: where a job's Service or NetworkPolicy is no longer as dtjob says, and how it is put right.
 
 Only what dtjob says is compared, in one normal form. An API server fills in defaults. Others (a service mesh, a backup)
 add labels, annotations and fields of their own, which stay. The operator writes the live object with dtjob's fields in
@@ -15,7 +15,7 @@ from typing import Any
 from dtjob.objects import gangs, labels
 from dtjob.objects.manifest import Manifest
 
-SHARED_KINDS = ("Service", "ConfigMap", "NetworkPolicy")
+SHARED_KINDS = ("Service", "ConfigMap", "NetworkPolicy", "PersistentVolumeClaim")
 """The kinds of which a job's tasks share one object each."""
 
 SAID = "said"
@@ -26,9 +26,10 @@ def drifted(wanted: Manifest, there: Manifest) -> str:
     """The first field of `there`, an object or what is kept of it in memory, that is not as in `wanted`; empty if all
     are.
 
-    A ConfigMap never drifts: it is immutable, named after its data's hash, and found by its name, not by its labels.
+    A ConfigMap never drifts: it is immutable, named after its data's hash, and found by its name, not by its labels. A
+    claim never drifts: users enlarge it, and an earlier job may have made it.
     """
-    if wanted["kind"] == "ConfigMap":
+    if wanted["kind"] in ("ConfigMap", "PersistentVolumeClaim"):
         return ""
     if gangs.is_pod_group(wanted["kind"]):
         return gangs.drifted(wanted, there)

@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A job's objects: Service, ConfigMap and NetworkPolicy here, pods in `pod.py`."""
+"""A job's objects: Service, ConfigMap, claim and NetworkPolicy here, pods in `pod.py`."""
 
 from typing import Any
 
 from dtjob.api.job import API_VERSION, KIND, Job
 from dtjob.api.spec.network import Isolation
+from dtjob.api.spec.volume_claim import Retention
 from dtjob.objects import labels, topology
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.readers import NO_READERS, Readers
 
+CLAIM = "PersistentVolumeClaim"
+MANAGER = "dtjob"
 CLUSTER_KEY = "cluster.json"
 """Key of the cluster spec in the job's ConfigMap."""
 
@@ -19,7 +22,7 @@ def owned_metadata(job: Job, name: str, extra_labels: dict[str, str] | None = No
         "name": name,
         "namespace": job.metadata.namespace,
         "labels": {
-            labels.MANAGED_BY: "dtjob",
+            labels.MANAGED_BY: MANAGER,
             labels.JOB_NAME: job.metadata.name,
             labels.JOB_UID: job.metadata.uid,
             **(extra_labels or {}),
@@ -71,6 +74,42 @@ def config_map(job: Job) -> Manifest:
     }
 
 
+def claim_name(job: Job) -> str:
+    """The name of the claim of checkpoint.storage.volumeClaimTemplate."""
+    return f"{job.metadata.name}-checkpoints"
+
+
+def claim(job: Job) -> Manifest | None:
+    """The claim of checkpoint.storage.volumeClaimTemplate; None without one. With retention Delete the job owns it."""
+    storage = job.spec.checkpoint.storage if job.spec.checkpoint else None
+    if storage is None or storage.volume_claim_template is None:
+        return None
+    template = storage.volume_claim_template.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    theirs, metadata = template.get("metadata") or {}, owned_metadata(job, claim_name(job))
+    metadata["labels"] = {**(theirs.get("labels") or {}), **metadata["labels"]}
+    if theirs.get("annotations"):
+        metadata["annotations"] = theirs["annotations"]
+    if storage.retention is Retention.RETAIN:
+        del metadata["ownerReferences"]
+    return {"apiVersion": "v1", "kind": CLAIM, "metadata": metadata, "spec": template["spec"]}
+
+
+def checkpoint_volume(job: Job) -> dict[str, Any]:
+    """The volume source of the checkpoints, of a job that keeps them on a volume: its own, or that of its claim."""
+    assert job.spec.checkpoint is not None
+    own = job.spec.checkpoint.storage.volume
+    return {"persistentVolumeClaim": {"claimName": claim_name(job)}} if own is None else own
+
+
+def is_of(found: Manifest, name: str, uid: str | None) -> bool:
+    """Whether an object belongs to the job with this name and uid. A claim that was retained belongs to the next job of
+    its name."""
+    controller = labels.controller_uid(found)
+    if found["kind"] != CLAIM or controller is not None:
+        return controller == uid
+    return labels.of(found).get(labels.MANAGED_BY) == MANAGER and labels.of(found).get(labels.JOB_NAME) == name
+
+
 def network_policy(job: Job, readers: Readers = NO_READERS) -> Manifest:
     """Pods of the job reach each other on every port (NCCL picks its own); `readers` reach the status port."""
     same_job = {labels.JOB_UID: job.metadata.uid}
@@ -94,6 +133,8 @@ def shared_objects(job: Job, readers: Readers = NO_READERS, *, has_config_map: b
     """All that must stand before the first pod, in order of creation. If the job has the ConfigMap, it is left out,
     because its text takes long to make (5 ms for 4,000 tasks). `readers` may read the tasks' status."""
     objects = [service(job)] if has_config_map else [service(job), config_map(job)]
+    if (wanted := claim(job)) is not None:
+        objects.append(wanted)
     if job.spec.network.isolation is Isolation.JOB:
         objects.append(network_policy(job, readers))
     return objects

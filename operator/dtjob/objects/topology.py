@@ -71,7 +71,7 @@ def connected(job: Job, task: Task) -> bool:
 def evaluator_follows_chief(job: Job) -> bool:
     """Whether the evaluator must run on the chief's node, since a ReadWriteOnce volume is attached to one node."""
     storage = job.spec.checkpoint.storage if job.spec.checkpoint else None
-    return storage is not None and storage.volume is not None and storage.mount_on is MountOn.CHIEF
+    return storage is not None and storage.uri is None and storage.mount_on is MountOn.CHIEF
 
 
 def hostname(job: Job, task: Task) -> str:

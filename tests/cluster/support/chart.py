@@ -26,7 +26,15 @@ CHART = Path(__file__).resolve().parents[3] / "helm" / "dtjob"
 NAMESPACE = "dtjob-system"
 RELEASE = "dtjob"
 USER = f"system:serviceaccount:{NAMESPACE}:{RELEASE}"
-STRANGERS = {"Service": "services", "NetworkPolicy": "networkpolicies", "ConfigMap": "configmaps", "Pod": "pods"}
+CLAIM = {"spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}
+"""The template of a claim."""
+STRANGERS = {
+    "Service": "services",
+    "NetworkPolicy": "networkpolicies",
+    "ConfigMap": "configmaps",
+    "PersistentVolumeClaim": "persistentvolumeclaims",
+    "Pod": "pods",
+}
 """Kinds that a job makes, with their resources."""
 _POLICY = {
     "apiVersion": "audit.k8s.io/v1",
@@ -217,6 +225,7 @@ def stranger(kind: str, name: str, namespace: str) -> Object:
         "Service": {"spec": {"ports": [{"port": 80}]}},
         "NetworkPolicy": {"spec": {"podSelector": {}}},
         "ConfigMap": {},
+        "PersistentVolumeClaim": {"spec": CLAIM["spec"]},
         "Pod": {"spec": {"containers": [{"name": "a", "image": "b"}]}},
     }
     return {"apiVersion": version, "kind": kind, "metadata": {"name": name, "namespace": namespace}, **spec[kind]}

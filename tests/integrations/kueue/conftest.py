@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from dtjob.api.job import Job
+from dtjob.objects import shared
 from tests.cluster.support.kueue import on_the_page
 from tests.cluster.support.operator_process import OperatorProcess
 from tests.integrations.kueue.manager import Kueue, NoKueue
@@ -33,9 +35,7 @@ PLURALS = {
 def control_plane() -> Iterator[ControlPlane]:
     """A control plane with dtjob's definition and nodes. Raises BinariesError without its programs."""
     programs = binaries.find((*CONTROL_PLANE, "kueue", "kube-scheduler", "kwok"))
-    controllers = (*Options().controllers, "persistentvolume-binder-controller")
-    options = Options(scheduler_arguments=(), controllers=controllers)
-    with ControlPlane(programs, options) as running:
+    with ControlPlane(programs, Options(scheduler_arguments=())) as running:
         running.kubectl("apply", "-f", str(ROOT / "crds"))
         Api(running.kubeconfig).wait_established()
         with nodes(running, programs["kwok"]):
@@ -75,11 +75,15 @@ def kueue(cluster: ControlPlane) -> Iterator[Kueue]:
 
 
 def make(api: Api, namespace: str, page: dict[str, Object]) -> None:
-    """Apply the page's objects but the job, and the claim that the job names."""
+    """Apply the page's objects but the job, and the claim that the operator would create."""
     page["LocalQueue"]["metadata"]["namespace"] = namespace
     for kind, plural in PLURALS.items():
         api.create(plural, namespace if kind == "LocalQueue" else None, page[kind])
-    bound(api, namespace, page["PersistentVolumeClaim"])
+    job = page["DistributedTrainingJob"]
+    stored = Job.model_validate({**job, "metadata": {**job["metadata"], "namespace": namespace, "uid": "earlier"}})
+    claim = shared.claim(stored)
+    assert claim is not None
+    bound(api, namespace, claim)
 
 
 @pytest.fixture

@@ -26,6 +26,7 @@ from dtjob.plan.seen.situation import Situation
 
 NOW = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
 JOB_UID = "11111111-2222-3333-4444-555555555555"
+CLAIM_TEMPLATE = {"spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "10Gi"}}}}
 _numbers = itertools.count(1)
 
 
@@ -61,6 +62,12 @@ def job(
         base["program"] = {"entrypoint": "examples/digits.py"} if program is True else program
     metadata = {"name": name, "namespace": "default", "uid": uid, "resourceVersion": "1", "generation": 1}
     return Job.model_validate({"metadata": metadata, "spec": {**base, **spec}, "status": status or {}})
+
+
+def claim_job(retention: str | None = None, **fields: Any) -> Job:
+    """A job that brings the claim of its checkpoints; `fields` are more of its storage."""
+    kept = {"retention": retention} if retention else {}
+    return job(checkpoint={"storage": {"volumeClaimTemplate": CLAIM_TEMPLATE, **kept, **fields}})
 
 
 def with_status(job: Job, status: dict[str, Any]) -> Job:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files of the program that come from a ConfigMap (program.source): copied into the working directory."""
+"""The files of program.source, from a ConfigMap or a volume: copied into the working directory."""
 
 import os
 import shutil
@@ -12,7 +12,9 @@ from dtjob_trainer.errors import TaskError
 
 VARIABLE = "DTJOB_SOURCE"
 ARCHIVE = "source.tar.gz"
-"""The key whose value is an archive of files and folders. Every other key is a file."""
+"""The file that is an archive of files and folders."""
+LOST_AND_FOUND = "lost+found"
+"""A folder of ext4 at the root of a volume, which only root may read."""
 _NAME = "dtjob-source"
 
 
@@ -28,9 +30,14 @@ def enter(environ: Mapping[str, str]) -> None:
     try:
         directory.mkdir(mode=0o700, exist_ok=True)
         for file in sorted(Path(mounted).iterdir()):
-            if file.name.startswith("..") or not file.is_file():  # how the kubelet swaps versions
+            if file.name.startswith("..") or file.name == LOST_AND_FOUND:  # ..: how the kubelet swaps versions
                 continue
-            if file.name == ARCHIVE:
+            if file.is_dir():
+                below = directory / file.name
+                shutil.copytree(file, below, ignore_dangling_symlinks=True, dirs_exist_ok=True)
+            elif not file.is_file():
+                continue
+            elif file.name == ARCHIVE:
                 with tarfile.open(file) as archive:
                     archive.extractall(directory, filter="data")
             else:

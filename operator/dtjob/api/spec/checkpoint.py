@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from dtjob.api.block import LONGEST_SECONDS, UNSET_IN_CLUSTER, Block, Text
+from dtjob.api.spec.volume_claim import Retention, VolumeClaimTemplate
 from dtjob.api.spec.volume_sources import VolumeSource
 
 
@@ -25,8 +26,14 @@ class WriteMode(StrEnum):
 
 
 class CheckpointStorage(Block):
-    """Where checkpoints are kept: set exactly one of volume and uri."""
+    """Where checkpoints are kept: set exactly one of volumeClaimTemplate, volume and uri."""
 
+    volume_claim_template: VolumeClaimTemplate | None = None
+    """PersistentVolumeClaim that the operator creates for the job. Its name is that of the job with -checkpoints. A
+    later job of the same name uses a claim that was retained."""
+    retention: Annotated[Retention, Field(json_schema_extra=UNSET_IN_CLUSTER)] = Retention.RETAIN
+    """What happens to the claim of volumeClaimTemplate when the job is deleted. Retain (the default): it stays. Delete:
+    Kubernetes deletes it, if this job created it."""
     volume: VolumeSource | None = None
     """Volume that holds the checkpoints: exactly one Kubernetes volume source that can be written to. Example:
     {persistentVolumeClaim: {claimName: digits}}. Kubernetes deletes an emptyDir or ephemeral volume with the chief's

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from dtjob.api.block import Block, Text
 from dtjob.api.spec.pod_template import EnvFromSource, Environment
+from dtjob.api.spec.volume_sources import AnyVolumeSource
 
 
 class ModelFit(StrEnum):
@@ -26,11 +27,17 @@ class ConfigMapSource(Block):
 
 
 class Source(Block):
-    """Files of the program, which every pod copies into its working directory."""
+    """Files of the program, which every pod copies into its working directory: set exactly one of configMap and
+    volume."""
 
-    config_map: ConfigMapSource
+    config_map: ConfigMapSource | None = None
     """ConfigMap with the files. Example: {name: train-source}, made by kubectl create configmap train-source
     --from-file=train.py."""
+    volume: AnyVolumeSource | None = None
+    """Volume with the files: any Kubernetes volume source. It is mounted read-only in every pod. Example:
+    {persistentVolumeClaim: {claimName: code}} or {image: {reference: REGISTRY/CODE:1}}."""
+    path: Annotated[str, Field(min_length=1, max_length=4096)] | None = None
+    """Folder within the volume, relative to its root. The volume's root if left out."""
 
 
 class Program(Block):

@@ -3,7 +3,7 @@
 
 from typing import Annotated, Any
 
-from pydantic import WithJsonSchema
+from pydantic import Field, WithJsonSchema
 
 VOLUME_SOURCES = (
     "awsElasticBlockStore",
@@ -67,3 +67,7 @@ VolumeSource = Annotated[
     ),
 ]
 """A volume of a pod without its name: one source and its settings."""
+
+AnyVolumeSource = Annotated[dict[str, dict[str, Any]], Field(max_length=8)]
+"""The same, also of a source that can only be read. A rule says which sources there are: so the definition stays
+small."""

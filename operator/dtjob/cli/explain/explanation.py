@@ -7,6 +7,7 @@ from typing import Any
 
 from dtjob.api.job import Job
 from dtjob.api.spec.checkpoint import BestMode, Checkpoint
+from dtjob.api.spec.volume_claim import Retention
 from dtjob.cli.explain.gang import gang_lines, gang_objects
 from dtjob.cli.explain.life import life
 from dtjob.cli.explain.rules import as_lines as failure_lines
@@ -16,6 +17,7 @@ from dtjob.objects import shared, topology
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults, image_of_role
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.pod.keeping import keeping
+from dtjob.objects.pod.mounting import mounting_problem
 from dtjob.objects.pod.pod import pod
 from dtjob.objects.topology import Task
 
@@ -134,6 +136,11 @@ def _checkpoints(job: Job, defaults: Defaults) -> list[str]:
     lines = [f"  directory  {checkpoint.directory}"]
     if storage.volume:
         lines.append(f"  volume     {json.dumps(storage.volume)}, mounted on {storage.mount_on.value}")
+    if template := storage.volume_claim_template:
+        size, modes = template.spec.resources.requests["storage"], ", ".join(template.spec.access_modes)
+        lines.append(f"  claim      {shared.claim_name(job)}, {size}, {modes}, mounted on {storage.mount_on.value}")
+        then = "stays" if storage.retention is Retention.RETAIN else "is deleted"
+        lines.append(f"  claim      {then} when the job is deleted")
     lines += [f"  saved      {when}" for when in list(_saved(checkpoint)) or ["at the end of training only"]]
     lines.append(f"  kept       the newest {checkpoint.max_to_keep}")
     if checkpoint.keep_every_steps:
@@ -148,6 +155,7 @@ def _checkpoints(job: Job, defaults: Defaults) -> list[str]:
     if board and board.profile:
         last = board.profile.first_step + board.profile.steps - 1
         lines.append(f"  profile    steps {board.profile.first_step} to {last} of {topology.chief_task(job).id}")
-    if (kept := keeping(job, defaults)) and kept.message:
-        lines.append(f"  warning    {kept.message}")
+    kept = keeping(job, defaults)
+    warnings = (kept.message if kept else "", mounting_problem(job))
+    lines += [f"  warning    {warning}" for warning in warnings if warning]
     return lines

@@ -60,7 +60,7 @@ def _files(cluster: Cluster, job: dict[str, Any]) -> Iterator[tuple[str, bytes]]
     yield "status.txt", ("\n".join(status_lines(job)) + "\n").encode()
     yield "job.yaml", written([without_secrets(job)]).encode()
     yield _tried("events.txt", lambda: ("\n".join(lines(of_job(cluster.list("Event"), job))) + "\n").encode())
-    for kind in ("Pod", "Service", "ConfigMap", "NetworkPolicy"):
+    for kind in ("Pod", "Service", "ConfigMap", "PersistentVolumeClaim", "NetworkPolicy"):
         yield _tried(f"{kind.lower()}s.yaml", partial(_objects, cluster, kind, name))
     try:
         pods = in_order(cluster.list("Pod", selector(name)))

@@ -61,7 +61,7 @@ def _facts(status: Object, spec: Object, job: Object, now: datetime) -> Iterator
     yield "tasks", f"{ready} run or have finished" if ready else ""
     yield "step", _step(status)
     yield "metrics", _metrics((status.get("progress") or {}).get("metrics"))
-    yield "checkpoint", _checkpoint(status, spec, now)
+    yield "checkpoint", _checkpoint(job, now)
     yield "evaluation", _evaluation(status.get("evaluation") or {})
     yield "model", str((status.get("progress") or {}).get("model") or "")
     yield "restarts", _restarts(status.get("restarts") or {})
@@ -94,16 +94,22 @@ def _metrics(metrics: Any) -> str:
     return ", ".join(f"{one['name']} {one['value']}" for one in metrics or ())
 
 
-def _checkpoint(status: Object, spec: Object, now: datetime) -> str:
+def _checkpoint(job: Object, now: datetime) -> str:
+    status, spec = job.get("status") or {}, job.get("spec") or {}
     storage = (spec.get("checkpoint") or {}).get("storage")
     if storage is None:
         return "none: the job has no checkpoint" if spec.get("program") else ""
-    where = storage.get("uri") or _volume(storage.get("volume") or {})
+    where = storage.get("uri") or _volume(storage.get("volume") or _claim_of(job))
     saved = status.get("checkpoint") or {}
     if "step" not in saved:
         return f"none yet, in {where}"
     ago = since(saved.get("time"), now)
     return f"step {saved['step']}{f', {ago} ago' if ago else ''}, in {where}"
+
+
+def _claim_of(job: Object) -> Object:
+    """The volume source of the claim that the operator made (objects/shared.py, whose import takes long)."""
+    return {"persistentVolumeClaim": {"claimName": f"{job['metadata']['name']}-checkpoints"}}
 
 
 def _volume(volume: Object) -> str:

@@ -18,6 +18,8 @@ KUBERNETES_PARTS = (
     ("spec.program.env", "[EnvVar]"),
     ("spec.program.envFrom", "[EnvFromSource]"),
     ("spec.checkpoint.storage.volume", "Volume"),
+    ("spec.program.source.volume", "Volume"),
+    ("spec.checkpoint.storage.volumeClaimTemplate", "PersistentVolumeClaimTemplate"),
 )
 """Kubernetes' own parts of the manifest."""
 
@@ -65,6 +67,6 @@ def _absent(spec: Value, role: str) -> set[str]:
     absent |= set() if (spec.get("program") or {}).get("source") else {SOURCE_VOLUME}
     storage = (spec.get("checkpoint") or {}).get("storage") or {}
     everywhere = storage.get("mountOn") == "All" or role in (Role.CHIEF, Role.EVALUATOR)
-    if not storage.get("volume") or not everywhere:
+    if not storage or storage.get("uri") or not everywhere:
         absent.add(CHECKPOINT_VOLUME)
     return absent

@@ -99,7 +99,7 @@ SUCCESS_RULES = (
     Rule(
         "spec",
         "!has(self.replicaSpecs.evaluator) || !has(self.checkpoint) || "
-        "!has(self.checkpoint.storage.volume) || "
+        "has(self.checkpoint.storage.uri) || "
         f"(has(self.checkpoint.storage.mountOn) && self.checkpoint.storage.mountOn != '{MountOn.CHIEF.value}')",
         "the evaluator needs the chief's node, and the chief may end before the workers: set "
         "checkpoint.storage.mountOn to All, or remove successPolicy",

@@ -9,6 +9,7 @@ from dtjob.crd.rule import Reason, Rule, default_of
 from dtjob.crd.rules.templates import of_training, pod, pod_frame
 
 _POD = "spec.replicaSpecs.*.template.spec"
+_CLAIM = "spec.checkpoint.storage.volumeClaimTemplate"
 _QUANTITY = r"^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)(n|u|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei|[eE][+-]?[0-9]+)?$"
 """The form of a Kubernetes quantity (apimachinery's resource.Quantity)."""
 
@@ -52,6 +53,23 @@ def _has_image(container: str) -> Rule:
         Reason.REQUIRED,
         at_creation=True,  # what runs in a container stays (`changes.py`)
         names="name",
+    )
+
+
+def _labels(at: str) -> tuple[Rule, Rule]:
+    return (
+        Rule(
+            at,
+            f"self.all(k, !k.startsWith('{GROUP}/'))",
+            f"labels under {GROUP}/ belong to dtjob: remove them",
+            reason=Reason.FORBIDDEN,
+        ),
+        Rule(
+            at,
+            f"!('{MANAGED_BY_LABEL}' in self)",
+            f"{MANAGED_BY_LABEL} belongs to dtjob: remove it",
+            reason=Reason.FORBIDDEN,
+        ),
     )
 
 
@@ -105,19 +123,9 @@ POD_RULES = (
         "each entry must have either secretRef or configMapRef",
     ),
     *(_tf_config_of_the_program(role.value) for role in Role),
-    Rule(
-        "spec.replicaSpecs.*.template.metadata.labels",
-        f"self.all(k, !k.startsWith('{GROUP}/'))",
-        f"labels under {GROUP}/ belong to dtjob: remove them",
-        reason=Reason.FORBIDDEN,
-    ),
-    Rule(
-        "spec.replicaSpecs.*.template.metadata.labels",
-        f"!('{MANAGED_BY_LABEL}' in self)",
-        f"{MANAGED_BY_LABEL} belongs to dtjob: remove it",
-        reason=Reason.FORBIDDEN,
-    ),
+    *(rule for at in ("spec.replicaSpecs.*.template", _CLAIM) for rule in _labels(f"{at}.metadata.labels")),
     *(_quantities(f"spec.replicaSpecs.*.resources.{kind}") for kind in ("limits", "requests")),
+    *(_quantities(f"{_CLAIM}.spec.resources.{kind}") for kind in ("limits", "requests")),
     *(_program_decides(role.value) for role in Role),
 )
 

@@ -14,12 +14,12 @@ from dtjob.crd.rules.life import GRACE_RULES, LIFE_RULES, SUCCESS_RULES
 from dtjob.crd.rules.pod import POD_RULES, PORT_RULES, TWICE_RULES
 from dtjob.crd.rules.resources import RESOURCE_RULES, TPU_RULES
 from dtjob.crd.rules.roles import NAME_RULES, ROLE_RULES
-from dtjob.crd.rules.storage import MOUNT_RULES, STORAGE_RULES, VOLUME_RULES
+from dtjob.crd.rules.storage import CLAIM_RULES, MOUNT_RULES, SOURCE_RULES, STORAGE_RULES, VOLUME_RULES
 from dtjob.crd.rules.trainer import TRAINER_RULES
 
 RULES: tuple[Rule, ...] = (
     *(*NAME_RULES, *ROLE_RULES, *POD_RULES, *MOUNT_RULES, *RESOURCE_RULES, *TWICE_RULES, *PORT_RULES),
-    *(*STORAGE_RULES, *VOLUME_RULES),
+    *(*STORAGE_RULES, *CLAIM_RULES, *VOLUME_RULES, *SOURCE_RULES),
     *(*TRAINER_RULES, *TPU_RULES, *GRACE_RULES, *LIFE_RULES, *SUCCESS_RULES),
     *FAILURE_RULES,
     *STALL_RULES,

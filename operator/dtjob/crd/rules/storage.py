@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules about where checkpoints are kept, and about mounts: each names a volume that the pod has."""
+"""Rules about volumes: where checkpoints are kept and the program comes from; and each mount names one of the pod."""
 
 from dtjob.api.spec.pod_template import CHECKPOINT_VOLUME, CLUSTER_VOLUME, SHARED_MEMORY_VOLUME, SOURCE_VOLUME
+from dtjob.api.spec.volume_claim import AccessMode
 from dtjob.api.spec.volume_sources import MAY_BE_READ_ONLY, READ_ONLY_SOURCES, VOLUME_SOURCES
 from dtjob.crd.rule import Reason, Rule
 
 _STORAGE = "spec.checkpoint.storage"
 _VOLUME = f"{_STORAGE}.volume"
+_TEMPLATE = f"{_STORAGE}.volumeClaimTemplate"
+_SOURCE = "spec.program.source"
 _BUCKET = "^(gs|s3)://[^/]+"
 
 
@@ -23,9 +26,16 @@ def _only_of_volume(field: str) -> Rule:
 STORAGE_RULES = (
     Rule(
         _STORAGE,
-        "has(self.volume) != has(self.uri)",
-        "set exactly one of volume, such as {persistentVolumeClaim: {claimName: digits}}, and uri, such as "
-        "gs://BUCKET/PATH",
+        "[has(self.volumeClaimTemplate), has(self.volume), has(self.uri)].filter(x, x).size() == 1",
+        "set exactly one of volumeClaimTemplate, for a claim that the operator creates, volume, such as "
+        "{persistentVolumeClaim: {claimName: digits}}, and uri, such as gs://BUCKET/PATH",
+    ),
+    Rule(
+        _STORAGE,
+        "!has(self.retention) || has(self.volumeClaimTemplate)",
+        "retention is for a claim that the operator creates: set volumeClaimTemplate, or remove retention",
+        "retention",
+        Reason.FORBIDDEN,
     ),
     Rule(
         _STORAGE,
@@ -45,6 +55,57 @@ STORAGE_RULES = (
         "!has(self.subPath) || (!self.subPath.startsWith('/') && !('..' in self.subPath.split('/')))",
         "must be a path relative to the volume's root without '..', such as team-a/digits",
         "subPath",
+    ),
+)
+
+
+_WRITABLE = [one.value for one in AccessMode if one is not AccessMode.READ_MANY]
+CLAIM_RULES = (
+    Rule(
+        f"{_TEMPLATE}.spec",
+        f"self.accessModes.exists(m, m in {_WRITABLE})",
+        "checkpoints are written to this volume: add ReadWriteOnce, or ReadWriteMany for pods on several nodes",
+        "accessModes",
+    ),
+    Rule(
+        f"{_TEMPLATE}.spec",
+        "'storage' in self.resources.requests",
+        "set resources.requests.storage, the size of the volume, such as 10Gi",
+        "resources.requests",
+        Reason.REQUIRED,
+    ),
+    Rule(
+        f"{_TEMPLATE}.spec",
+        "!has(self.volumeMode) || self.volumeMode != 'Block'",
+        "checkpoints are files: remove volumeMode, or set Filesystem",
+        "volumeMode",
+    ),
+)
+SOURCE_RULES = (
+    Rule(
+        _SOURCE,
+        "has(self.configMap) != has(self.volume)",
+        "set exactly one of configMap, such as {name: train-source}, and volume, such as "
+        "{persistentVolumeClaim: {claimName: code}}",
+    ),
+    Rule(
+        _SOURCE,
+        "!has(self.path) || has(self.volume)",
+        "path is a folder of a volume: set volume, or remove path",
+        "path",
+        Reason.FORBIDDEN,
+    ),
+    Rule(
+        _SOURCE,
+        "!has(self.path) || (!self.path.startsWith('/') && !('..' in self.path.split('/')))",
+        "must be a folder of the volume without '..', such as team-a/digits",
+        "path",
+    ),
+    Rule(
+        f"{_SOURCE}.volume",
+        f"self.size() == 1 && self.all(s, s in {list(VOLUME_SOURCES)})",
+        "a volume is exactly one volume source, such as {persistentVolumeClaim: {claimName: code}} or "
+        "{image: {reference: REGISTRY/CODE:1}}",
     ),
 )
 

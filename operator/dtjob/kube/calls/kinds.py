@@ -9,6 +9,7 @@ KINDS = {
     "Pod": ("v1", "pods"),
     "Service": ("v1", "services"),
     "ConfigMap": ("v1", "configmaps"),
+    "PersistentVolumeClaim": ("v1", "persistentvolumeclaims"),
     "Event": ("v1", "events"),
     "NetworkPolicy": ("networking.k8s.io/v1", "networkpolicies"),
     "Lease": ("coordination.k8s.io/v1", "leases"),

@@ -15,7 +15,7 @@ from dtjob.objects.topology import Task
 CLUSTER_DIRECTORY = "/etc/dtjob"
 """Where the job's ConfigMap is mounted."""
 SOURCE_DIRECTORY = "/etc/dtjob-source"
-"""Where the ConfigMap of program.source is mounted."""
+"""Where the ConfigMap or volume of program.source is mounted."""
 TERMINATION_LOG = "/dev/termination-log"
 """Kubernetes' default terminationMessagePath."""
 TF_CONFIG = "TF_CONFIG"
@@ -81,7 +81,8 @@ def _blocks(job: Job, task: Task) -> dict[str, str]:
     if spec.program is not None and spec.program.model_fit is ModelFit.KERAS:
         values["DTJOB_MODEL_FIT"] = spec.program.model_fit.value
     if spec.program is not None and spec.program.source is not None:
-        values["DTJOB_SOURCE"] = SOURCE_DIRECTORY
+        below = spec.program.source.path
+        values["DTJOB_SOURCE"] = f"{SOURCE_DIRECTORY}/{below}" if below else SOURCE_DIRECTORY
     if spec.program is not None and spec.program.requirements is not None:
         values["DTJOB_REQUIREMENTS"] = spec.program.requirements
     if signals := restart_signals(job, task):

@@ -11,7 +11,7 @@ ENDS_WITH_POD = ("emptyDir", "ephemeral")
 ON_ONE_NODE = "hostPath"
 
 _VOLUME = "checkpoint.storage.volume"
-_ADVICE = f"use {_VOLUME} with a persistentVolumeClaim"
+_ADVICE = "use checkpoint.storage.volumeClaimTemplate, or a volume with a persistentVolumeClaim"
 
 
 @dataclass(frozen=True)

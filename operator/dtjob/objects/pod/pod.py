@@ -143,10 +143,11 @@ def _mounted(job: Job, task: Task) -> list[tuple[str, dict[str, Any], dict[str, 
         source = {"configMap": {"name": shared.config_map_name(job)}}
         found.append((CLUSTER_VOLUME, source, {"mountPath": CLUSTER_DIRECTORY, "readOnly": True}))
     if program and program.source:
-        source = {"configMap": {"name": program.source.config_map.name}}
+        theirs = program.source.config_map
+        source = program.source.volume or {"configMap": {"name": theirs.name if theirs else ""}}
         found.append((SOURCE_VOLUME, source, {"mountPath": SOURCE_DIRECTORY, "readOnly": True}))
     saves = task == topology.chief_task(job) or task.role is Role.EVALUATOR
-    if storage and storage.volume is not None and (saves or storage.mount_on is MountOn.ALL):
+    if storage and storage.uri is None and (saves or storage.mount_on is MountOn.ALL):
         below = {"subPath": storage.sub_path} if storage.sub_path else {}
-        found.append((CHECKPOINT_VOLUME, storage.volume, {"mountPath": storage.mount_path, **below}))
+        found.append((CHECKPOINT_VOLUME, shared.checkpoint_volume(job), {"mountPath": storage.mount_path, **below}))
     return found

@@ -2,7 +2,8 @@
 """Pending: the message that says why a pod does not run, or takes longer than usual to start.
 
 A pod that is slow to start waits for a volume, a ConfigMap, an image or an init container. Its status does not say for
-which, and the events of its kubelet do. They are read for one pod of a job, now and then.
+which, and the events of its kubelet do. They are read for one pod of a job, now and then. A pod may have no node
+because the job's claim has no volume: then the events of the claim are read.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,6 +13,8 @@ from typing import Any
 
 from dtjob import times
 from dtjob.api.spec.pod_template import TRAINING_CONTAINER
+from dtjob.api.spec.replica_specs import Role
+from dtjob.objects import shared, topology
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.draft import Draft
 from dtjob.plan.seen.children import PodState, TaskView, condition_of, created_at, deleting, node_of
@@ -77,6 +80,41 @@ MOST_LOOKED_AT = 20
 """Pods that have not started, of a job of thousands."""
 
 
+def unbound_claim(situation: Situation) -> str:
+    """Why the claim that the operator made for the job has no volume, while a pod waits for it; empty if that is not
+    known."""
+    if (claim := _unbound_claim(situation)) is None:
+        return ""
+    name, event = claim["metadata"]["name"], situation.children.pod_event
+    if event and event.text and event.pod_uid == claim["metadata"]["uid"]:
+        return f"claim {name} has no volume: {event.text}"
+    if (claim.get("spec") or {}).get("storageClassName"):
+        return ""
+    return (
+        f"claim {name} has no volume: it names no StorageClass, and the cluster has no default one; delete the claim "
+        "and the job, and set volumeClaimTemplate.spec.storageClassName"
+    )
+
+
+def _unbound_claim(situation: Situation) -> Manifest | None:
+    """The job's claim, if it has no volume and a pod that mounts it has no node."""
+    job = situation.group_job
+    mounting = (topology.chief_task(job), topology.Task(Role.EVALUATOR, 0))
+    waits = any(
+        view.task in mounting and view.state is PodState.PENDING and view.pod is not None and not node_of(view.pod)
+        for view in situation.views
+    )
+    if not waits or (wanted := shared.claim(job)) is None:
+        return None
+    name, uid = wanted["metadata"]["name"], job.metadata.uid
+    ours = (
+        one
+        for one in situation.children.objects
+        if (one["kind"], one["metadata"]["name"]) == (shared.CLAIM, name) and shared.is_of(one, job.metadata.name, uid)
+    )
+    return next((one for one in ours if (one.get("status") or {}).get("phase") == "Pending"), None)
+
+
 def slow_start(situation: Situation) -> str:
     """Why the first pod that is slow to start has not started; empty if none is slow."""
     if (found := _slow(situation)) is None:
@@ -87,16 +125,18 @@ def slow_start(situation: Situation) -> str:
 
 
 def look_at_slow_starts(draft: Draft) -> None:
-    """Have the events of the first pod that is slow to start be read now and then. Look again when a pod becomes
-    slow."""
+    """Have the events of the first pod that is slow to start, or of a claim without a volume, be read now and then.
+    Look again when a pod becomes slow."""
     situation, event = draft.situation, draft.situation.children.pod_event
-    found = _slow(situation)
-    if found is None or event is None:
+    found, claim = _slow(situation), _unbound_claim(situation)
+    if event is None or (found is None and claim is None):
         draft.look_again(*(_since(pod) + SLOW_AFTER for _, pod in _starting(situation)))
+        draft.look_again(created_at(claim) + SLOW_AFTER if claim else None)
     else:
         draft.look_again(event.read_at + READ_AGAIN_AFTER)
-    if found is not None and node_of(found[1]):
-        uid = str(found[1]["metadata"]["uid"])
+    about = found[1] if found is not None and node_of(found[1]) else claim
+    if about is not None and situation.now >= created_at(about) + SLOW_AFTER:
+        uid = str(about["metadata"]["uid"])
         known = event is not None and event.pod_uid == uid and situation.now < event.read_at + READ_AGAIN_AFTER
         draft.events_of = "" if known else uid
 

@@ -7,7 +7,7 @@ from dtjob.api.phase import Phase
 from dtjob.api.status.status import Status
 from dtjob.objects.defaults import IMAGE_MISSING, MISSING_IMAGE_MESSAGE, image_of
 from dtjob.objects.placeholder import is_placeholder
-from dtjob.plan.diagnosis.pending import slow_start, waiting_reason
+from dtjob.plan.diagnosis.pending import slow_start, unbound_claim, waiting_reason
 from dtjob.plan.diagnosis.reachability import UNREACHABLE, why_unreached
 from dtjob.plan.draft import Draft
 from dtjob.plan.elastic.resize import RESIZED, was_resized_last
@@ -37,7 +37,7 @@ def current_phase(situation: Situation) -> PhaseStatus:
     """The phase: Running if all that training needs runs. Pending before that, and Restarting if something of it
     stopped."""
     status, waits = situation.status, why_the_chief_waits(situation) or waiting_reason(situation.views, with_place=True)
-    waits = waits or slow_start(situation)
+    waits = "; ".join(filter(None, (waits or slow_start(situation), unbound_claim(situation))))
     absent = [view.task for view in situation.training if not view.up]
     ran = ran_before(status)
     if not absent and (unreached := why_unreached(situation)):

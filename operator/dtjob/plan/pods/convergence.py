@@ -82,15 +82,17 @@ def keep_shared(situation: Situation) -> list[Create | Repair]:
 
     An object that is being deleted is made again once it is gone. Fields that others added stay (`objects/drift.py`).
     """
+    job = situation.group_job
     there = {
         (child["kind"], child["metadata"]["name"]): child
-        for child in situation.children.owned(situation.group_job, drift.SHARED_KINDS)
+        for child in situation.children.objects
+        if child["kind"] in drift.SHARED_KINDS and shared.is_of(child, job.metadata.name, job.metadata.uid)
     }
     # They come before the first pod, so that of a job with pods each of them was there.
     again = any(view.pods for view in situation.views)
     actions: list[Create | Repair] = []
-    has_config_map = ("ConfigMap", shared.config_map_name(situation.group_job)) in there
-    for wanted in shared.shared_objects(situation.group_job, situation.defaults.readers, has_config_map=has_config_map):
+    has_config_map = ("ConfigMap", shared.config_map_name(job)) in there
+    for wanted in shared.shared_objects(job, situation.defaults.readers, has_config_map=has_config_map):
         found = there.get((wanted["kind"], wanted["metadata"]["name"]))
         if found is None:
             actions.append(Create.of(wanted, again=again))

@@ -18,7 +18,7 @@ from dtjob.controller.pace.slots import CALLS_OF_A_JOB, Slots
 from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.controller.store import Store
 from dtjob.kube.api_error import ApiError
-from dtjob.objects import gangs, kueue, labels
+from dtjob.objects import gangs, kueue, labels, shared
 from dtjob.objects.defaults import NO_DEFAULTS
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Create, Repair
@@ -293,6 +293,53 @@ def test_a_service_account_that_is_missing_is_said_within_seconds_and_asked_for_
         there.append(True)
         made.run(4)
         assert len(made.pods) == 3
+
+
+def with_claim(*there: Manifest, retention: str = "Retain", **spec: Any) -> World:
+    made = World(builders.claim_job(retention, **spec))
+    for one in there:
+        made.cluster.put(one)
+    return made
+
+
+def test_pods_wait_for_a_claim_whose_name_another_object_has() -> None:
+    made = with_claim(stranger("PersistentVolumeClaim", "digits-checkpoints"))
+    made.run(40)
+    assert made.pods == {}
+    assert made.job.status["message"] == (
+        "PersistentVolumeClaim/digits-checkpoints: PersistentVolumeClaim digits-checkpoints exists and is not this "
+        "job's; mount it with checkpoint.storage.volume or rename the job"
+    )
+    made.cluster.remove("PersistentVolumeClaim", "digits-checkpoints")
+    made.run(40)
+    assert len(made.pods) == 3
+    made.close()
+
+
+@pytest.mark.parametrize("retention", ["Retain", "Delete"])
+def test_a_claim_that_was_retained_is_used_by_the_next_job_of_its_name(retention: str) -> None:
+    """Also by one with retention Delete, which does not own it then: its files are those of an earlier job."""
+    earlier = shared.claim(builders.claim_job("Retain"))
+    assert earlier is not None
+    earlier["metadata"] |= {"uid": "earlier", "resourceVersion": "7"}
+    made = with_claim(earlier, retention=retention)
+    made.run(2)
+    assert len(made.pods) == 3
+    (claim,) = made.cluster.of_kind("PersistentVolumeClaim")
+    assert (claim["metadata"]["uid"], labels.controller_uid(claim)) == ("earlier", None)
+    made.close()
+
+
+def test_a_claim_that_is_deleted_with_an_earlier_job_is_waited_for() -> None:
+    earlier = shared.claim(builders.claim_job("Delete").model_copy(update={"metadata": builders.job(uid="b").metadata}))
+    assert earlier is not None
+    made = with_claim({**earlier, "metadata": {**earlier["metadata"], "uid": "earlier", "resourceVersion": "7"}})
+    made.run(20)
+    assert made.pods == {}
+    made.cluster.remove("PersistentVolumeClaim", "digits-checkpoints")
+    made.run(2)
+    assert len(made.pods) == 3
+    made.close()
 
 
 KEY: JobKey = ("default", "digits")

@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Service, ConfigMap and NetworkPolicy."""
+"""Service, ConfigMap, claim and NetworkPolicy."""
 
+# ruff: noqa: E501 (a table reads best with one case a line)
 import json
 
+import pytest
+
 from dtjob.objects import labels, shared, topology
+from dtjob.objects.manifest import Manifest
 from dtjob.objects.pod.pod import pod
 from dtjob.objects.readers import Readers
 from tests.unit.operator import builders
@@ -63,3 +67,50 @@ def test_the_network_policy_admits_the_operators_namespace_and_no_other():
 def test_no_policy_where_none_is_wanted():
     kinds = [made["kind"] for made in shared.shared_objects(builders.job(network={"isolation": "None"}))]
     assert kinds == ["Service", "ConfigMap"]
+
+
+@pytest.mark.parametrize(("retention", "owner"), [(None, None), ("Retain", None), ("Delete", builders.JOB_UID)])
+def test_a_claim_is_owned_by_the_job_only_if_it_is_deleted_with_it(retention: str | None, owner: str | None):
+    made = shared.claim(builders.claim_job(retention))
+    assert made is not None
+    assert (made["kind"], made["metadata"]["name"]) == ("PersistentVolumeClaim", "digits-checkpoints")
+    assert labels.controller_uid(made) == owner
+    assert labels.of(made)[labels.JOB_NAME] == "digits"
+    assert made["spec"] == builders.CLAIM_TEMPLATE["spec"]
+
+
+def test_a_claim_has_the_labels_and_annotations_of_its_template():
+    template = {**builders.CLAIM_TEMPLATE, "metadata": {"labels": {"team": "vision"}, "annotations": {"a": "b"}}}
+    made = shared.claim(builders.claim_job(volumeClaimTemplate=template))
+    assert made is not None
+    assert labels.of(made)["team"] == "vision"
+    assert made["metadata"]["annotations"] == {"a": "b"}
+
+
+def test_the_claim_comes_before_pods_and_the_chief_mounts_it():
+    job = builders.claim_job(subPath="a")
+    kinds = [one["kind"] for one in shared.shared_objects(job)]
+    assert kinds == ["Service", "ConfigMap", "PersistentVolumeClaim", "NetworkPolicy"]
+    made = pod(job, builders.task("chief-0"), 0)["spec"]
+    assert {"name": "checkpoints", "persistentVolumeClaim": {"claimName": "digits-checkpoints"}} in made["volumes"]
+    mounts = made["containers"][0]["volumeMounts"]
+    assert {"name": "checkpoints", "mountPath": "/checkpoints", "subPath": "a"} in mounts
+    assert shared.claim(builders.job()) is None
+
+
+@pytest.mark.parametrize(
+    ("found", "belongs"),
+    [
+        (shared.claim(builders.claim_job("Retain")), True),
+        (shared.claim(builders.claim_job("Delete")), True),
+        (shared.claim(builders.claim_job("Retain").model_copy(update={"metadata": builders.job(uid="b").metadata})), True),
+        (shared.claim(builders.claim_job("Delete").model_copy(update={"metadata": builders.job(uid="b").metadata})), False),
+        (shared.claim(builders.claim_job().model_copy(update={"metadata": builders.job(name="b").metadata})), False),
+        (builders.stranger("PersistentVolumeClaim", "digits-checkpoints"), False),
+        (shared.service(builders.job()), True),
+        (shared.service(builders.job(uid="b")), False),
+    ],
+    ids=["own", "owned", "retained", "of-an-earlier-job", "of-another-job", "a-strangers", "service", "other-service"],
+)  # fmt: skip
+def test_a_retained_claim_belongs_to_the_next_job_of_its_name(found: Manifest, belongs: bool):
+    assert shared.is_of(found, "digits", builders.JOB_UID) is belongs

@@ -79,7 +79,7 @@ class Rules:
         that has not ended, and only the attempt that its status names already."""
         job = self.owner(manifest)
         if job is None:
-            uid = labels.controller_uid(manifest) or ""
+            uid = _made_for(manifest)
             if uid in self._unheard:  # Kubernetes collects what is made for it
                 return
             gone = self._gone[uid]
@@ -239,8 +239,8 @@ class Rules:
         self._refused.clear()
 
     def owner(self, manifest: Manifest) -> Manifest | None:
-        """The job that controls the object, where it is there."""
-        uid, jobs = labels.controller_uid(manifest), (one for (kind, _), one in self._objects.items() if kind == KIND)
+        """The job that controls the object, or a claim's, where it is there."""
+        uid, jobs = _made_for(manifest), (one for (kind, _), one in self._objects.items() if kind == KIND)
         return next((one for one in jobs if _uid(one) == uid), None)
 
     def _pods(self, job_uid: str) -> Iterable[tuple[Manifest, Facts]]:
@@ -308,6 +308,11 @@ def _but_the_evaluator(status: dict[str, Any]) -> tuple[Restarts, Attempts]:
     attempts = read.internal.attempts
     others = {name: attempt for name, attempt in attempts.exceptions.items() if name != "evaluator-0"}
     return read.restarts.but(evaluator=0), attempts.but(exceptions=others)
+
+
+def _made_for(manifest: Manifest) -> str:
+    """The uid of the job that controls the object. A claim that is retained has only its label."""
+    return labels.controller_uid(manifest) or labels.of(manifest).get(labels.JOB_UID, "")
 
 
 def _uid(manifest: Manifest) -> str:

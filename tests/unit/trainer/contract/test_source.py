@@ -39,6 +39,23 @@ def test_files_and_archives_are_there_and_can_be_written(mounted: Path) -> None:
     Path("model.keras").write_text("saved")
 
 
+def test_folders_of_a_volume_are_copied_with_what_their_links_name(mounted: Path) -> None:
+    (mounted / "lib" / "deep").mkdir(parents=True)
+    (mounted / "lib" / "deep" / "a.py").write_text("A = 1")
+    (mounted / "lib" / "link.py").symlink_to("deep/a.py")
+    (mounted / "lib" / "dangling").symlink_to("nowhere")
+    (mounted / "lost+found").mkdir(mode=0)
+    for _ in range(2):
+        source.enter({source.VARIABLE: str(mounted)})
+    assert Path("lib/link.py").read_text() == "A = 1"
+    assert sorted(one.name for one in Path().iterdir()) == ["lib", "train.py"]
+
+
+def test_a_folder_that_the_volume_lacks_is_named(mounted: Path) -> None:
+    with pytest.raises(TaskError, match=r"program.source cannot be read: .*no-such-folder"):
+        source.enter({source.VARIABLE: str(mounted / "no-such-folder")})
+
+
 def test_a_second_start_in_the_container_finds_what_the_first_wrote(mounted: Path) -> None:
     for _ in range(2):
         source.enter({source.VARIABLE: str(mounted)})

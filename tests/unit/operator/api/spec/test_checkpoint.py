@@ -5,11 +5,12 @@ import pytest
 
 from dtjob.api.block import UNSET_IN_CLUSTER
 from dtjob.api.spec.checkpoint import Checkpoint, CheckpointStorage
+from tests.unit.operator.builders import CLAIM_TEMPLATE
 
 
 def test_a_default_that_the_api_server_does_not_fill_in_is_named_in_its_description() -> None:
     fields = [one for one in CheckpointStorage.model_fields.values() if one.json_schema_extra == UNSET_IN_CLUSTER]
-    assert len(fields) == 2
+    assert len(fields) == 3
     said = CheckpointStorage.model_json_schema()["properties"]
     for field in fields:
         text = " ".join(said[field.alias]["description"].split())
@@ -21,6 +22,7 @@ def test_a_default_that_the_api_server_does_not_fill_in_is_named_in_its_descript
     [
         ({"volume": {"emptyDir": {}}}, "/checkpoints"),
         ({"volume": {"emptyDir": {}}, "mountPath": "/data"}, "/data"),
+        ({"volumeClaimTemplate": CLAIM_TEMPLATE, "mountPath": "/data"}, "/data"),
         ({"uri": "gs://bucket/digits"}, "gs://bucket/digits"),
     ],
 )

@@ -71,6 +71,17 @@ def test_explain_warns_of_checkpoints_that_end_with_the_chiefs_pod(dtjob, good):
     assert "warning" not in dtjob("explain", good)[1]
 
 
+def test_explain_shows_the_claim_that_the_operator_creates(dtjob, good):
+    claim = "volumeClaimTemplate: {spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 10Gi}}}}"
+    good.write_text(good.read_text().replace("volume: {emptyDir: {}}", f"{claim}, mountOn: All, retention: Delete"))
+    _, out, _ = dtjob("explain", good)
+    assert "  PersistentVolumeClaim digits-checkpoints\n" in out
+    assert "  claim      digits-checkpoints, 10Gi, ReadWriteOnce, mounted on All\n" in out
+    assert "  claim      is deleted when the job is deleted\n" in out
+    assert "  warning    checkpoint.storage.volumeClaimTemplate.spec.accessModes lacks ReadWriteMany" in out
+    assert "lacks ReadWriteMany" in "".join(dtjob("validate", good)[1:])
+
+
 def test_explain_json_has_each_task(dtjob, good):
     _, out, _ = dtjob("explain", good, "-o", "json")
     tasks = {task["task"]: task for task in json.loads(out)["tasks"]}

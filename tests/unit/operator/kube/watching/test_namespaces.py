@@ -78,7 +78,7 @@ def test_a_refused_namespace_is_asked_for_until_it_answers():
         looking.cancel()
         assert watched.namespaces == ["a", "b"]
         assert watched.changed.is_set()
-        assert sorted(map(str, kube.asked)) == ["b"] * 4 + ["c"]
+        assert sorted(map(str, kube.asked)) == ["b"] * 5 + ["c"]
 
     loop = SimulatedLoop()
     loop.run_until_complete(story())

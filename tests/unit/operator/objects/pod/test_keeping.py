@@ -50,7 +50,8 @@ def test_the_message_says_what_is_lost_and_what_to_write():
     assert kept is not None
     assert kept.message == (
         "checkpoint.storage.volume is an emptyDir volume, and ends with the chief's pod: when that is lost, "
-        "training begins again at step 0; use checkpoint.storage.volume with a persistentVolumeClaim"
+        "training begins again at step 0; use checkpoint.storage.volumeClaimTemplate, or a "
+        "volume with a persistentVolumeClaim"
     )
 
 

@@ -132,13 +132,21 @@ def test_a_pod_satisfies_the_restricted_profile_by_default():
     assert training(builders.job())["terminationMessagePolicy"] == "FallbackToLogsOnError"
 
 
-def test_the_files_of_a_program_are_mounted_into_every_pod() -> None:
-    program = {"entrypoint": "a.py", "source": {"configMap": {"name": "files"}}, "requirements": "more.txt"}
+@pytest.mark.parametrize(
+    ("source", "volume", "folder"),
+    [
+        ({"configMap": {"name": "files"}}, {"configMap": {"name": "files"}}, ""),
+        ({"volume": {"image": {"reference": "code:1"}}}, {"image": {"reference": "code:1"}}, ""),
+        ({"volume": {"csi": {"driver": "a"}}, "path": "b/c"}, {"csi": {"driver": "a"}}, "/b/c"),
+    ],
+)
+def test_the_files_of_a_program_are_mounted_into_every_pod(source: Any, volume: Any, folder: str) -> None:
+    program = {"entrypoint": "a.py", "source": source, "requirements": "more.txt"}
     job = builders.job(program=program)
     for task in ("chief-0", "worker-0"):
-        assert {"name": "dtjob-source", "configMap": {"name": "files"}} in spec(job, task)["volumes"]
+        assert {"name": "dtjob-source", **volume} in spec(job, task)["volumes"]
         mount = {"name": "dtjob-source", "mountPath": "/etc/dtjob-source", "readOnly": True}
         assert mount in training(job, task)["volumeMounts"]
-        assert environment(job, task)["DTJOB_SOURCE"] == "/etc/dtjob-source"
+        assert environment(job, task)["DTJOB_SOURCE"] == f"/etc/dtjob-source{folder}"
         assert environment(job, task)["DTJOB_REQUIREMENTS"] == "more.txt"
     assert "dtjob-source" not in str(spec(builders.job()))

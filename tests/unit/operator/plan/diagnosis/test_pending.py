@@ -165,3 +165,38 @@ def test_a_scheduler_that_says_why_is_heard():
 def test_a_job_whose_pods_run_has_nothing_read():
     children = Children(tuple(builders.all_pods(JOB).values()))
     assert planned(children, 600)[1].events_of == ""
+
+
+def with_claim(phase: str, storage_class: str | None, **event: Any) -> Children:
+    """The job whose chief has no node, and whose claim is in this phase."""
+    job = builders.claim_job()
+    pods = builders.all_pods(job)
+    pods["chief-0"]["status"] = builders.unschedulable("pod has unbound immediate PersistentVolumeClaims")
+    del pods["chief-0"]["spec"]["nodeName"]
+    objects = [builders.stored(one) for one in shared_objects(job)]
+    (claim,) = [one for one in objects if one["kind"] == "PersistentVolumeClaim"]
+    claim["status"] = {"phase": phase}
+    claim["metadata"]["uid"] = "of-the-claim"
+    claim["spec"] |= {"storageClassName": storage_class} if storage_class else {}
+    return Children((*pods.values(), *objects), **event)
+
+
+UNBOUND = "chief-0 waits: Unschedulable: pod has unbound immediate PersistentVolumeClaims"
+NO_CLASS = 'ProvisioningFailed: storageclass.storage.k8s.io "fast" not found'
+
+
+def test_a_claim_without_a_volume_is_named_with_its_event() -> None:
+    job = builders.claim_job()
+    message, made = planned(with_claim("Pending", "fast"), 15, job)
+    assert (message, made.events_of) == (UNBOUND, "of-the-claim")
+    read = with_claim("Pending", "fast", pod_event=PodEvent("of-the-claim", at(15), NO_CLASS))
+    message, made = planned(read, 16, job)
+    assert message == f"{UNBOUND}; claim digits-checkpoints has no volume: {NO_CLASS}"
+    assert (made.events_of, made.look_again_at) == ("", at(75))
+    assert planned(with_claim("Bound", "fast"), 15, job)[1].events_of == ""
+
+
+def test_a_claim_without_a_storage_class_says_what_to_write() -> None:
+    message, _ = planned(with_claim("Pending", None), 5, builders.claim_job())
+    assert "it names no StorageClass, and the cluster has no default one" in message
+    assert "set volumeClaimTemplate.spec.storageClassName" in message

@@ -173,3 +173,20 @@ def test_an_earlier_attempt_does_not_get_its_host_name_back():
     del old["metadata"]["labels"][labels.INDEX]
     (action,) = restored(job, old)
     assert action.labels == {labels.INDEX: "0"}
+
+
+def test_a_claim_is_created_once_and_a_retained_one_is_used() -> None:
+    job = builders.claim_job()
+    service, config_map, claim, policy = map(builders.stored, shared.shared_objects(job))
+
+    def made(*there: Manifest) -> list[str]:
+        seen = replace(builders.situation(job), children=Children(there))
+        return [action.kind for action in keep_shared(seen)]
+
+    assert made(service, config_map, policy) == ["PersistentVolumeClaim"]
+    earlier = deepcopy(claim)
+    earlier["metadata"]["labels"][labels.JOB_UID] = "of-an-earlier-job"
+    earlier["spec"]["resources"]["requests"]["storage"] = "20Gi"
+    assert made(service, config_map, earlier, policy) == []
+    strange = builders.stranger("PersistentVolumeClaim", "digits-checkpoints")
+    assert made(service, config_map, strange, policy) == ["PersistentVolumeClaim"]

@@ -28,6 +28,9 @@ MAY_FAIL_ALONE = ("create Workload", "patch ", "repair ", "relabel ", "delete Po
 """Calls, by what their names begin with, for which no pod has to wait."""
 STRATEGIES = ("Default", "MultiWorkerMirrored", "MultiWorkerMirrored", "ParameterServer")
 
+RETENTIONS = ("Retain", "Delete")
+"""Of claims that the operator makes."""
+
 
 @st.composite
 def jobs(draw: st.DrawFn, name: str = "digits", uid: str = builders.JOB_UID, **wanted: Any) -> Job:
@@ -35,8 +38,10 @@ def jobs(draw: st.DrawFn, name: str = "digits", uid: str = builders.JOB_UID, **w
     strategy = wanted.get("strategy") or draw(st.sampled_from(STRATEGIES))
     claim = {"persistentVolumeClaim": {"claimName": name}}
     backoff = {"initialSeconds": draw(st.sampled_from((0, 10, 600))), "maxSeconds": draw(st.sampled_from((300, 900)))}
-    volume: Any = wanted.get("volume") or draw(st.sampled_from((None, claim, claim, {"emptyDir": {}})))
-    more: dict[str, Any] = {"checkpoint": {"storage": {"volume": volume}}} if volume else {}
+    volume: Any = wanted.get("volume") or draw(st.sampled_from((None, claim, *RETENTIONS, {"emptyDir": {}})))
+    storage = {"volumeClaimTemplate": builders.CLAIM_TEMPLATE, "retention": volume}
+    storage = storage if volume in RETENTIONS else {"volume": volume}
+    more: dict[str, Any] = {"checkpoint": {"storage": storage}} if volume else {}
     program = draw(st.booleans()) if "program" not in wanted else wanted["program"]
     may_lack_a_chief = strategy == "MultiWorkerMirrored" or (strategy == "ParameterServer" and not program)
     evaluator = wanted.get("evaluator") or draw(st.booleans())
