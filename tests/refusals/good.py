@@ -58,7 +58,7 @@ EVERYTHING = job(
         "requirements": "requirements.txt",
         "entrypoint": "train.main",
         "args": ["--epochs=20"],
-        "modelFit": "Keras",
+        "integration": "None",
         "env": [{"name": "A", "value": "1"}],
     },
     replicaSpecs={
@@ -102,11 +102,11 @@ EVERYTHING = job(
         "everySeconds": 60,
         "maxToKeep": 5,
         "keepEverySteps": 1000,
-        "keepBest": {"metric": "accuracy", "mode": "Max", "count": 2},
+        "keepBest": 2,
         "writeMode": "Sync",
         "saveTimeoutSeconds": 120,
     },
-    evaluation={"checkpoints": "Every", "best": {"metric": "accuracy", "mode": "Max"}},
+    evaluation={"checkpoints": "Every", "best": {"metric": "accuracy", "mode": "Max", "keepModel": False}},
     tensorBoard={"everySteps": 50, "profile": {"firstStep": 100, "steps": 3}},
     successPolicy="AllWorkers",
     failurePolicy={
@@ -159,7 +159,8 @@ GOOD: dict[str, Manifest] = {
     "keep-by-steps-what-the-clock-saves": checkpoint(keepEverySteps=1),
     "keep-the-best": job(
         replicaSpecs={"chief": {}, "evaluator": {}},
-        checkpoint={**CHECKPOINT, "keepBest": {"metric": "loss", "mode": "Min"}},
+        checkpoint={**CHECKPOINT, "keepBest": 1},
+        evaluation={"best": {"metric": "loss", "mode": "Min"}},
     ),
     "defaults-without-program": job(
         program=..., checkpoint={**CHECKPOINT, "everySeconds": 300, "maxToKeep": 3, "writeMode": "Async"}

@@ -136,7 +136,7 @@ TRAINER = [
         )
         for field, value in (
             *(("everyEpochs", 1), ("everySteps", 10), ("everySeconds", 10), ("maxToKeep", 5), ("writeMode", "Sync")),
-            *(("keepEverySteps", 10), ("keepBest", {"metric": "loss", "mode": "Min"})),
+            *(("keepEverySteps", 10), ("keepBest", 2)),
         )
     ),
     bad(
@@ -147,10 +147,14 @@ TRAINER = [
     ),
     bad_in(
         "spec.checkpoint",
-        "keep-the-best-without-an-evaluator",
-        job(checkpoint={**CHECKPOINT, "keepBest": {"metric": "loss", "mode": "Min"}}),
+        "keep-the-best-without-a-metric",
+        job(
+            replicaSpecs={"chief": {}, "evaluator": {}},
+            checkpoint={**CHECKPOINT, "keepBest": 2},
+            evaluation={"checkpoints": "Every"},
+        ),
         "keepBest",
-        "add `replicaSpecs.evaluator: {}`, or remove keepBest",
+        "add `evaluation.best`, such as {metric: accuracy, mode: Max}, or remove keepBest",
     ),
     bad(
         "strategyOptions-without-program",

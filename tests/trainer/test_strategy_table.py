@@ -16,7 +16,7 @@ OFTEN = ("Default", "MultiWorkerMirrored")
 @pytest.fixture(scope="module")
 def undistributed(tmp_path_factory: pytest.TempPathFactory) -> Row:
     """With Keras's own Model.fit."""
-    return strategy_table.run(tmp_path_factory.mktemp("undistributed"), "Default", DTJOB_MODEL_FIT="Keras")
+    return strategy_table.run(tmp_path_factory.mktemp("undistributed"), "Default", DTJOB_INTEGRATION="None")
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from tests.unit.page_commands import PAGES, ROOT, blocks
 
 DOCS = ROOT / "docs"
 RUN_BY = {
+    "training/integration.md": "tests/trainer/test_integration.py",
     "training/data.md": "tests/trainer/test_page_pieces.py",
     "training/calls.md": "tests/trainer/test_page_pieces.py",
     "training/your-script.md": "tests/trainer/test_page_pieces.py",

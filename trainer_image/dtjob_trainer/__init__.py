@@ -37,7 +37,11 @@ def is_chief() -> bool:
 
 
 def strategy() -> Any:
-    """The `tf.distribute.Strategy` that trains; it is ambient already, so that no `with strategy.scope()` is needed."""
+    """The `tf.distribute.Strategy` that trains. It is ambient, so that no `with strategy.scope()` is needed.
+
+    With `spec.program.integration: None` the first call makes it ambient. Make that call at the top of the program.
+    """
+    _runtime.current().take_strategy()
     return _runtime.current().strategy
 
 

@@ -14,7 +14,7 @@
     │   ├── VariablesError                … `variables` of `train`
     │   └── StepError                     … `step_fn` of `train`
     ├── EvaluatorError (ValueError)       replicaSpecs.evaluator
-    │   └── BestModelError                … spec.evaluation.best, spec.checkpoint.keepBest
+    │   └── BestModelError                … spec.evaluation.best
     ├── CutOffError (RuntimeError)        a call of `fit` or `train` after one that was cut off
     ├── ModelFitError (RuntimeError)      a method of keras.Model that the strategy cannot have
     ├── StateError (RuntimeError)         variables: a checkpoint is another model's, or a task has made others
@@ -87,7 +87,7 @@ class EvaluatorError(TrainerError, ValueError):
 
 
 class BestModelError(EvaluatorError):
-    """The best model or checkpoint cannot be told; the message names the field of the manifest and the mend."""
+    """The best checkpoint cannot be told; the message names the field of the manifest and the mend."""
 
 
 class CutOffError(TrainerError, RuntimeError):

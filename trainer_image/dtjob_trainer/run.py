@@ -23,7 +23,7 @@ from dtjob_trainer.contract import exit_codes, log_line, pipes, template
 from dtjob_trainer.contract.doing import SAVING
 from dtjob_trainer.contract.parent import die_with_parent
 from dtjob_trainer.contract.task import DEFAULT_GRACE_SECONDS, Task
-from dtjob_trainer.errors import TaskError
+from dtjob_trainer.errors import StrategyError, TaskError
 from dtjob_trainer.process import ending, failure, own_training, requirements, runtime
 from dtjob_trainer.process.peer_loss import is_peer_loss
 from dtjob_trainer.process.progress import Progress
@@ -120,8 +120,9 @@ def _run(here: runtime.Runtime, arguments: Sequence[str]) -> None:
     _install_requirements(here)
     if task is not None and task.computes_nothing:
         os.environ["CUDA_VISIBLE_DEVICES"] = "-1"  # before TensorFlow looks
-    imports.of_a_training_process(serves_only=task is not None and task.serves_only)  # overlaps with the rendezvous
-    template.leave_behind(os.environ, lambda request: main(request.arguments))
+    if task is None or task.integrated or task.serves_only:
+        imports.of_a_training_process(serves_only=task is not None and task.serves_only)  # during the rendezvous
+        template.leave_behind(os.environ, lambda request: main(request.arguments))
     _end_if_done(here)
     _wait_for_go(here)
     if task is not None and task.stall_seconds is not None:
@@ -159,28 +160,51 @@ def _enter_strategy(here: runtime.Runtime, task: Task) -> None:
         from dtjob_trainer.process import server
 
         server.serve(here, task)
+    if task.integrated:
+        _make_strategy(here, task)
+        _give_to_the_program(here, task)
+        own_training.watch(here)
+        return
+    if config is None:
+        os.environ["TF_CONFIG"] = json.dumps(task.tf_config_of_one())
+    here.make_strategy = lambda: _make_strategy_late(here, task)
+
+
+def _make_strategy(here: runtime.Runtime, task: Task) -> None:
+    """Make the strategy of the job ambient, with all that `fit` and `train` need."""
     import keras
 
     from dtjob_trainer.data import randomness
-    from dtjob_trainer.models import initial_values
+    from dtjob_trainer.models import initial_values, keras_saving
     from dtjob_trainer.strategies import ambient, create
 
     create.see_gpus(task.gpus, here.log)
     create.configure_devices(task.strategy_options)
+    if not task.in_cluster:
+        os.environ.pop("TF_CONFIG", None)  # one of the program's own would be another cluster for TensorFlow
     ambient.make_ambient(task)
-    initial_values.watch(here.strategy, task)
-    if config is None:
+    if not task.in_cluster:
         os.environ["TF_CONFIG"] = json.dumps(task.tf_config_of_one())
-    _give_to_the_program(here, task)
-    own_training.watch(here)
+    initial_values.watch(here.strategy, task)
+    keras_saving.need_no_peers(task.traits)
     randomness.watch_interleave()
     here.shutdown.catch()
     keras.utils.set_random_seed(runtime.SEED)
 
 
+def _make_strategy_late(here: runtime.Runtime, task: Task) -> None:
+    """The same when a program asks for it, which TensorFlow may refuse by then."""
+    try:
+        _make_strategy(here, task)
+    except RuntimeError as error:
+        raise StrategyError(
+            "dtjob_trainer.strategy() comes too late: call it at the top of the program, before TensorFlow's first "
+            f"operation ({failure.in_one_line(error)})"
+        ) from error
+
+
 def _give_to_the_program(here: runtime.Runtime, task: Task) -> None:
     """Put what a program finds in a job in place of TensorFlow's and Keras's own."""
-    from dtjob_trainer.models import keras_saving
     from dtjob_trainer.program import (
         constructors,
         devices,
@@ -206,10 +230,8 @@ def _give_to_the_program(here: runtime.Runtime, task: Task) -> None:
     if task.traits.distributed:
         saved_models.load_outside_of_scopes(here)
         saved_models.call_outside_of_replicas()
-    if not task.keras_fit:
-        keras_methods.use_ours(task.traits)
+    keras_methods.use_ours(task.traits)
     refused_methods.refuse_where_wrong(task)
-    keras_saving.need_no_peers(task.traits)
     if task.traits.asynchronous:
         own_loops.iterate_in_chief(here)
     else:
@@ -227,7 +249,8 @@ def _run_entrypoint(here: runtime.Runtime, arguments: Sequence[str]) -> None:
 
         script = Path(entrypoint).absolute()
         working_directory.enter_own(here.task)
-        made_directories.make_again(here.task)
+        if here.task.integrated:
+            made_directories.make_again(here.task)
         if entrypoint.endswith(".py") and not Path(entrypoint).is_file():
             entrypoint = str(script)
     if entrypoint.endswith(".py"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The model of the best checkpoint so far, which the evaluator keeps as best.keras beside what it knows of it."""
+"""The best checkpoint so far: what the evaluator knows of it, and its model, which is kept as best.keras."""
 
 import json
 from collections.abc import Mapping
@@ -21,10 +21,10 @@ class BestModel:
         assert task.checkpoint is not None
         self._directory, self._uid, self._evaluation = task.checkpoint.directory, task.uid, task.evaluation
         self.record: dict[str, Any] | None = self._read()
-        """{"uid", "step", "metric", "value"} of the model that is kept; None where there is none yet."""
+        """{"uid", "step", "metric", "value"} of the best checkpoint. None: there is none yet."""
 
     def offer(self, model: Any, step: int, metrics: Mapping[str, float]) -> bool:
-        """Keep `model`, as it was at `step`, where it is the best; whether it is.
+        """Note `step` if it is the best, and keep its `model` if the job wants that. Returns whether it is the best.
 
         Raises BestModelError where `metrics` have no such metric.
         """
@@ -34,7 +34,8 @@ class BestModel:
         value = value_of(metric, metrics, "evaluation.best.metric")
         if not self._evaluation.is_better(value, self.record["value"] if self.record else None):
             return False
-        model_file.write(model, f"{self._directory}/{MODEL}", f"{self._directory}/{TEMPORARY}")
+        if self._evaluation.keep_model:
+            model_file.write(model, f"{self._directory}/{MODEL}", f"{self._directory}/{TEMPORARY}")
         self.record = {"uid": self._uid, "step": step, "metric": metric, "value": value}
         write_text(f"{self._directory}/{RECORD}", json.dumps(self.record))
         return True

@@ -59,7 +59,7 @@ class BestCheckpoints:
         """
         if self._asked is None:
             return False
-        value = value_of(self._asked.metric, metrics, "checkpoint.keepBest.metric")
+        value = value_of(self._asked.metric, metrics, "evaluation.best.metric")
         there = set(steps_in(self._directory))  # one that somebody has removed takes no place
         values = {each: known for each, known in {**self._best, step: value}.items() if each in there}
         self._best = self._asked.best_of(values)

@@ -24,7 +24,7 @@ WriteMode = Literal["Async", "Sync"]
 
 @dataclass(frozen=True)
 class KeepBest:
-    """`spec.checkpoint.keepBest`: how many checkpoints are kept for their metric."""
+    """`spec.checkpoint.keepBest` and `spec.evaluation.best`: how many checkpoints are kept for which metric."""
 
     metric: str
     is_highest: bool
@@ -94,15 +94,17 @@ class Evaluation:
     every: bool = False
     """Whether to evaluate every checkpoint. Otherwise only the latest is evaluated."""
     best_metric: str | None = None
-    """The metric that decides which model is the best. None: no best model is kept."""
+    """The metric that decides which checkpoint is the best. None: they are not compared."""
     best_is_highest: bool = True
+    keep_model: bool = True
+    """Whether the model of the best checkpoint is kept."""
 
     @classmethod
     def from_json(cls, text: str) -> "Evaluation":
         """Read the value of DTJOB_EVALUATION. Raises TaskError if `best` is incomplete."""
         value = json_object("DTJOB_EVALUATION", text)
         best = value.get("best")
-        asked = _metric_and_mode("DTJOB_EVALUATION's 'best'", best) if best else ()
+        asked = (*_metric_and_mode("DTJOB_EVALUATION's 'best'", best), best.get("keepModel", True)) if best else ()
         return cls(value.get("checkpoints") == "Every", *asked)
 
     def is_better(self, value: float, best: float | None) -> bool:

@@ -50,8 +50,8 @@ class Task:
     """Training has stalled after so many seconds without a new step. None: never."""
     restart_signals: frozenset[int] = frozenset()
     """If one of these signals ends a training process that has done new steps, it is started again in its container."""
-    keras_fit: bool = False
-    """Whether Model.fit and Model.evaluate are Keras's own: spec.program.modelFit is Keras."""
+    integrated: bool = True
+    """Whether the program finds TensorFlow, Keras and Python as dtjob makes them: spec.program.integration is Full."""
     gpus: int = 0
     """How many of nvidia.com/gpu the container has."""
     termination_log: str = ""
@@ -94,7 +94,7 @@ class Task:
             parent=_whole_number(environ, "DTJOB_PARENT", 0) or None,
             stall_seconds=float(_whole_number(environ, "DTJOB_STALL_TIMEOUT_SECONDS", 0)) or None,
             restart_signals=_signals(environ, "DTJOB_RESTART_SIGNALS"),
-            keras_fit=environ.get("DTJOB_MODEL_FIT") == "Keras",
+            integrated=environ.get("DTJOB_INTEGRATION") != "None",
             gpus=_whole_number(environ, "DTJOB_GPUS", 0),
             termination_log=environ.get("DTJOB_TERMINATION_LOG", ""),
         )

@@ -39,7 +39,7 @@ def evaluate(
     Returns a number, or a list of them if the model has metrics; with return_dict a dict by name. Raises FitError,
     DataError or CallbackError, before any batch, for what cannot be right.
     """
-    here = runtime.current()
+    here = runtime.under_strategy()
     initial_values.agree_on_new()
     group = Group(here.strategy, here.task)
     trained = choose.of(model, here.traits)

@@ -154,7 +154,8 @@ def _keep(
     events.scalars(step, metrics)
     told: dict[str, Any] = {"step": step, "metrics": metrics}
     if best.offer(model, step, metrics):
-        here.log(f"the best so far, kept as {MODEL}: step {step}")
+        kept_as = f", kept as {MODEL}" if here.task is not None and here.task.evaluation.keep_model else ""
+        here.log(f"the best so far{kept_as}: step {step}")
     if best.record is not None:
         told["best"] = {"step": best.record["step"], "value": best.record["value"]}
     here.progress.report(evaluation=told)

@@ -114,7 +114,7 @@ def fit(
     In the evaluator this call follows the checkpoints and ends the process with them. Raises FitError, DataError or
     CallbackError, before any step, for what cannot be right.
     """
-    here = runtime.current()
+    here = runtime.under_strategy()
     _begin(here)
     group = Group(here.strategy, here.task)
     trained = choose.of(model, here.traits)

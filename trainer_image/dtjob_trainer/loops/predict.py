@@ -27,7 +27,7 @@ def predict(model: Any, x: Any, batch_size: int | None = None, verbose: Any = "a
 
     Raises DataError if the tasks' numbers of rows differ, or if a result does not have one entry for each row.
     """
-    here = runtime.current()
+    here = runtime.under_strategy()
     group = Group(here.strategy, here.task)
     rows = rows_of(x)
     if not here.is_chief and verbose == "auto":

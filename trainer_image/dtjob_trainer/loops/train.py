@@ -53,7 +53,7 @@ def train(
     synchronous strategies on CPU, unless the log says why not. Raises TrainError, DataError, VariablesError or
     StepError, before any step, for what cannot be right.
     """
-    here = runtime.current()
+    here = runtime.under_strategy()
     traits = here.traits
     _check(here, step_fn, data, total_steps)
     here.begin_stage()

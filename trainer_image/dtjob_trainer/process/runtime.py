@@ -13,7 +13,7 @@ from dtjob_trainer.contract import exit_codes, log_line
 from dtjob_trainer.contract.settings import Checkpoint
 from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.contract.task import DEFAULT_GRACE_SECONDS, Task
-from dtjob_trainer.errors import CutOffError
+from dtjob_trainer.errors import CutOffError, StrategyError
 from dtjob_trainer.process import failure
 from dtjob_trainer.process.peer_loss import is_peer_loss
 from dtjob_trainer.process.progress import MOST_METRICS, Progress
@@ -47,6 +47,8 @@ class Runtime:
     """Returns the shapes of the model and of its data, for an error about shapes."""
     joined_server: bool = False
     """Whether the program has called `tf.distribute.Server.join`, which never returns in a server."""
+    make_strategy: Callable[[], None] | None = None
+    """Makes the strategy of the job ambient. None: it is ambient already, or the program runs by hand."""
     before_the_end: Callable[[], None] = lambda: None
     """Called before this process ends by a failure. It waits for what must not be cut off."""
 
@@ -110,6 +112,12 @@ class Runtime:
         """How many tasks train together."""
         return len(self.task.members) if self.task is not None else 1
 
+    def take_strategy(self) -> None:
+        """Make the strategy of the job ambient, if it is not yet so (spec.program.integration: None)."""
+        make, self.make_strategy = self.make_strategy, None
+        if make is not None:
+            make()
+
     @property
     def strategy(self) -> Any:
         """The ambient `tf.distribute.Strategy`."""
@@ -161,6 +169,20 @@ _current = Runtime()
 
 def current() -> Runtime:
     """The runtime of this process."""
+    return _current
+
+
+def under_strategy() -> Runtime:
+    """The runtime of this process, for what needs the strategy of the job: training, evaluation and prediction.
+
+    Raises StrategyError if the program should have called `strategy()` before it made its model.
+    """
+    if _current.make_strategy is not None and _current.traits.distributed:
+        raise StrategyError(
+            "with spec.program.integration: None, call dtjob_trainer.strategy() at the top of the program: it makes "
+            f"the strategy of the job ({_current.traits.name}), under which the model must be made"
+        )
+    _current.take_strategy()
     return _current
 
 

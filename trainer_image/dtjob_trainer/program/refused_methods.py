@@ -8,26 +8,16 @@ from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.contract.task import Task
 from dtjob_trainer.errors import ModelFitError
 
-_BY_KERAS = "set program.modelFit to Distributed, or leave it out"
 INSTEAD = {
     "train_on_batch": "train with Model.fit, or a step of your own with dtjob_trainer.train(…)",
     "test_on_batch": "call Model.evaluate with all of the data",
-    "fit": _BY_KERAS,
-    "evaluate": _BY_KERAS,
-    "predict": _BY_KERAS,
 }
 """What to use instead of each method."""
 
 
-def refused(traits: Traits, keras_fit: bool) -> tuple[str, ...]:
-    """Methods of Keras 3 that fail inside TensorFlow (2.21, with Keras 3.15) under a strategy like that.
-
-    - keras_fit: whether those that dtjob has too are Keras's own.
-    """
-    if not (traits.asynchronous or traits.collective):
-        return ()
-    of_keras = ("fit", "evaluate", "predict") if traits.asynchronous else ("fit", "evaluate")
-    return ("train_on_batch", "test_on_batch", *(of_keras if keras_fit else ()))
+def refused(traits: Traits) -> tuple[str, ...]:
+    """Methods of Keras 3 that fail inside TensorFlow (2.21, with Keras 3.15) under a strategy like that."""
+    return tuple(INSTEAD) if traits.asynchronous or traits.collective else ()
 
 
 def refuse_where_wrong(task: Task) -> None:
@@ -38,7 +28,7 @@ def refuse_where_wrong(task: Task) -> None:
     import keras
     import tensorflow as tf
 
-    for method in refused(task.traits, task.keras_fit):
+    for method in refused(task.traits):
         where, why = f"under {task.traits.name}", "Keras 3 fails inside TensorFlow there"
         original = getattr(keras.Model, method)
         setattr(keras.Model, method, _refusal(method, where, why, original, tf.distribute.get_strategy()))

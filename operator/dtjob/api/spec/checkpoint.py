@@ -60,17 +60,6 @@ class BestMode(StrEnum):
     MIN = "Min"
 
 
-class KeepBest(Block):
-    """The best checkpoints by a metric of the evaluator."""
-
-    metric: Annotated[str, Field(min_length=1, max_length=253)]
-    """Name of the metric that decides, as the evaluator reports it. Example: accuracy."""
-    mode: BestMode
-    """Max: the highest values are the best. Example: accuracy. Min: the lowest values are the best. Example: loss."""
-    count: Annotated[int, Field(ge=1, le=1000)] = 1
-    """Number of checkpoints that are kept for their metric. Defaults to 1."""
-
-
 class Checkpoint(Block):
     """Where and how often training is saved."""
 
@@ -89,8 +78,8 @@ class Checkpoint(Block):
     keep_every_steps: Annotated[int, Field(ge=1)] | None = None
     """Also keeps one checkpoint for each multiple of this many steps: the first one at or after it. None is kept for
     its step if left out. Example: 10000."""
-    keep_best: KeepBest | None = None
-    """Also keeps the best checkpoints of those that the evaluator has evaluated. None is kept for its metric if left
+    keep_best: Annotated[int, Field(ge=1, le=1000)] | None = None
+    """Also keeps this many checkpoints: the best by the metric of evaluation.best. None is kept for its metric if left
     out."""
     write_mode: WriteMode = WriteMode.ASYNC
     """Async (the default): training continues while a checkpoint is written. Sync: training waits for it."""
@@ -111,13 +100,15 @@ class EvaluatedCheckpoints(StrEnum):
     EVERY = "Every"
 
 
-class BestModel(Block):
-    """The best model so far. It is kept beside the checkpoints as best.keras."""
+class Best(Block):
+    """Which evaluated checkpoints are the best. The status shows the best one."""
 
     metric: Annotated[str, Field(min_length=1, max_length=253)]
     """Name of the metric that decides, as the evaluator reports it. Example: accuracy."""
     mode: BestMode
     """Max: the highest value is the best. Example: accuracy. Min: the lowest value is the best. Example: loss."""
+    keep_model: bool = True
+    """Whether the model of the best checkpoint is kept as best.keras in the checkpoint directory. Defaults to true."""
 
 
 class Evaluation(Block):
@@ -126,8 +117,9 @@ class Evaluation(Block):
     checkpoints: EvaluatedCheckpoints = EvaluatedCheckpoints.LATEST
     """Checkpoints that are evaluated. Latest (the default): the newest one whenever the evaluator is idle. Every: each
     one in order, unless checkpoint.maxToKeep deletes it first."""
-    best: BestModel | None = None
-    """Keeps the best model. No model is kept if left out."""
+    best: Best | None = None
+    """Which checkpoints are the best: for status.evaluation.best, best.keras and checkpoint.keepBest. No checkpoint is
+    compared if left out."""
 
 
 class Profile(Block):

@@ -11,11 +11,11 @@ from dtjob.api.spec.pod_template import EnvFromSource, Environment
 from dtjob.api.spec.volume_sources import AnyVolumeSource
 
 
-class ModelFit(StrEnum):
-    """Whose loop Model.fit is."""
+class Integration(StrEnum):
+    """What dtjob changes in the process of the program."""
 
-    DISTRIBUTED = "Distributed"
-    KERAS = "Keras"
+    FULL = "Full"
+    NONE = "None"
 
 
 class ConfigMapSource(Block):
@@ -59,6 +59,6 @@ class Program(Block):
     env_from: Annotated[list[EnvFromSource], Field(max_length=64)] = Field(default_factory=list)
     """Secrets and ConfigMaps whose keys become environment variables of every task. A variable of env replaces one of
     the same name. Example: [{secretRef: {name: wandb}}]."""
-    model_fit: ModelFit = ModelFit.DISTRIBUTED
-    """What Model.fit and Model.evaluate of Keras do. Distributed (the default): they train and evaluate under the job's
-    strategy, with checkpoints and resume. Keras: they are Keras's own, which fail under some strategies."""
+    integration: Integration = Integration.FULL
+    """Full (the default): Model.fit, strategies and saving work under the strategy of the job, with checkpoints and
+    resume. None: dtjob changes nothing of TensorFlow, Keras or Python in the program, which reads TF_CONFIG itself."""

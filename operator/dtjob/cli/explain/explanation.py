@@ -145,9 +145,13 @@ def _checkpoints(job: Job, defaults: Defaults) -> list[str]:
     lines.append(f"  kept       the newest {checkpoint.max_to_keep}")
     if checkpoint.keep_every_steps:
         lines.append(f"  kept       the first at or after each multiple of {checkpoint.keep_every_steps} steps")
-    if best := checkpoint.keep_best:
-        which = "highest" if best.mode is BestMode.MAX else "lowest"
-        lines.append(f"  kept       the {best.count} with the {which} {best.metric} of those that are evaluated")
+    best = job.spec.evaluation.best if job.spec.evaluation else None
+    if best and (best.keep_model or checkpoint.keep_best):
+        which = f"with the {'highest' if best.mode is BestMode.MAX else 'lowest'} {best.metric}"
+        lines += [f"  kept       the {checkpoint.keep_best} {which} of those that are evaluated"] * bool(
+            checkpoint.keep_best
+        )
+        lines += [f"  kept       the model {which}, as best.keras"] * best.keep_model
     if board := job.spec.tensor_board:
         lines.append(
             f"  events     {checkpoint.directory}/events/train, for TensorBoard, every {board.every_steps} steps"

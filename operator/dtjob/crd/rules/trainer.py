@@ -84,8 +84,9 @@ TRAINER_RULES = (
     ),
     Rule(
         "spec",
-        "!has(b.keepBest) || has(self.replicaSpecs.evaluator)",
-        "keepBest needs metrics, and this job has no evaluator: add `replicaSpecs.evaluator: {}`, or remove keepBest",
+        "!has(b.keepBest) || (has(self.evaluation) && has(self.evaluation.best))",
+        "keepBest needs a metric of the evaluator: add `evaluation.best`, such as {metric: accuracy, mode: Max}, or "
+        "remove keepBest",
         "checkpoint.keepBest",
         Reason.FORBIDDEN,
         frame=_if_there("checkpoint"),

@@ -10,6 +10,7 @@ from typing import Protocol
 from dtjob.local.processes.command import Command
 from dtjob.local.processes.inherited import read_by_imports
 from dtjob.local.processes.launcher import REPLY_SECONDS, Launcher, Start
+from dtjob.objects.pod.environment import INTEGRATION
 
 SUPERVISOR = "dtjob_trainer"
 LOOK_AGAIN_SECONDS = 1.0
@@ -45,7 +46,7 @@ class Starter:
 
     def prepare(self, commands: Iterable[Command]) -> None:
         """Have a launcher for each environment of these that is another, and let it begin with its imports."""
-        wanted = [read_by_imports(command.environment) for command in commands if is_supervisor(command)]
+        wanted = [read_by_imports(command.environment) for command in commands if is_forked(command)]
         ahead, self._ahead = self._ahead, None
         if ahead is not None:
             if ahead.environment in wanted:
@@ -78,7 +79,7 @@ class Starter:
 
     async def _fork(self, command: Command, output: int) -> Process | None:
         """The process from the launcher of its environment; None if there is none, or it does not answer."""
-        if not is_supervisor(command):
+        if not is_forked(command):
             return None
         launcher = self._launchers.get(frozenset(read_by_imports(command.environment).items()))
         if launcher is None or not await self._answers(launcher):
@@ -102,9 +103,9 @@ class Starter:
         return await asyncio.shield(self._answering[launcher])
 
 
-def is_supervisor(command: Command) -> bool:
-    """Whether it is what a launcher can fork."""
-    return command.argv[1:3] == ["-m", SUPERVISOR]
+def is_forked(command: Command) -> bool:
+    """Whether a launcher forks it: a supervisor, unless its program is to import TensorFlow by itself."""
+    return command.argv[1:3] == ["-m", SUPERVISOR] and INTEGRATION not in command.environment
 
 
 async def _answers(launcher: Launcher) -> bool:

@@ -5,7 +5,8 @@ import json
 from typing import Any
 
 from dtjob.api.job import Job
-from dtjob.api.spec.program import ModelFit
+from dtjob.api.spec.checkpoint import Checkpoint, Evaluation
+from dtjob.api.spec.program import Integration
 from dtjob.api.spec.replica_specs import Role
 from dtjob.objects import shared, topology
 from dtjob.objects.pod import grace
@@ -20,6 +21,8 @@ TERMINATION_LOG = "/dev/termination-log"
 """Kubernetes' default terminationMessagePath."""
 TF_CONFIG = "TF_CONFIG"
 """The variable in which TensorFlow finds the cluster spec and the task's place in it."""
+INTEGRATION = "DTJOB_INTEGRATION"
+"""`None` if dtjob changes nothing in the process of the program. Absent otherwise."""
 HASH_SEED = "PYTHONHASHSEED"
 """Python's seed of hashes of texts. It decides the order of sets, so that all tasks need the same."""
 
@@ -78,8 +81,8 @@ def _blocks(job: Job, task: Task) -> dict[str, str]:
         )
     if spec.failure_policy.stall_timeout_seconds is not None and not evaluates:
         values["DTJOB_STALL_TIMEOUT_SECONDS"] = str(spec.failure_policy.stall_timeout_seconds)
-    if spec.program is not None and spec.program.model_fit is ModelFit.KERAS:
-        values["DTJOB_MODEL_FIT"] = spec.program.model_fit.value
+    if spec.program is not None and spec.program.integration is Integration.NONE:
+        values[INTEGRATION] = spec.program.integration.value
     if spec.program is not None and spec.program.source is not None:
         below = spec.program.source.path
         values["DTJOB_SOURCE"] = f"{SOURCE_DIRECTORY}/{below}" if below else SOURCE_DIRECTORY
@@ -88,13 +91,21 @@ def _blocks(job: Job, task: Task) -> dict[str, str]:
     if signals := restart_signals(job, task):
         values["DTJOB_RESTART_SIGNALS"] = ",".join(signals)
     if spec.checkpoint:
-        settings = spec.checkpoint.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"storage"})
-        values["DTJOB_CHECKPOINT"] = json.dumps({"directory": spec.checkpoint.directory, **settings})
+        values["DTJOB_CHECKPOINT"] = json.dumps(_checkpoint(spec.checkpoint, spec.evaluation))
     if spec.evaluation and evaluates:
         values["DTJOB_EVALUATION"] = spec.evaluation.model_dump_json(by_alias=True, exclude_none=True)
     if spec.tensor_board and not evaluates:
         values["DTJOB_TENSORBOARD"] = spec.tensor_board.model_dump_json(by_alias=True, exclude_none=True)
     return values
+
+
+def _checkpoint(checkpoint: Checkpoint, evaluation: Evaluation | None) -> dict[str, Any]:
+    """What the trainer reads of `checkpoint`. The chief knows the metric of `keepBest` from here."""
+    settings = checkpoint.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"storage"})
+    if checkpoint.keep_best is not None and evaluation is not None and evaluation.best is not None:
+        best = evaluation.best
+        settings["keepBest"] = {"metric": best.metric, "mode": best.mode.value, "count": checkpoint.keep_best}
+    return {"directory": checkpoint.directory, **settings}
 
 
 def _literal(values: dict[str, str]) -> list[Variable]:

@@ -18,8 +18,8 @@ class Model:
         Path(path).write_text("a model")
 
 
-def best_in(directory: Path) -> BestModel:
-    evaluation = Evaluation(best_metric="accuracy", best_is_highest=True)
+def best_in(directory: Path, *, keep_model: bool = True) -> BestModel:
+    evaluation = Evaluation(best_metric="accuracy", best_is_highest=True, keep_model=keep_model)
     checkpoint = Checkpoint(str(directory))
     return BestModel(Task("test", "default", "uid", "evaluator", 0, checkpoint=checkpoint, evaluation=evaluation))
 
@@ -40,3 +40,10 @@ def test_a_record_that_is_not_of_this_run_is_replaced(tmp_path: Path, content: s
     assert best.offer(Model(), 5, {"accuracy": 0.5})
     assert (tmp_path / MODEL).read_text() == "a model"
     assert json.loads((tmp_path / RECORD).read_text())["step"] == 5
+
+
+def test_the_best_is_known_without_a_model_that_is_kept(tmp_path: Path) -> None:
+    best = best_in(tmp_path, keep_model=False)
+    assert best.offer(Model(), 5, {"accuracy": 0.5})
+    assert (best.record or {})["step"] == 5
+    assert not (tmp_path / MODEL).exists()

@@ -126,5 +126,5 @@ def test_a_job_that_keeps_none_for_its_metric_writes_no_record(tmp_path: Path) -
 
 def test_a_metric_that_the_model_has_not_is_named(tmp_path: Path) -> None:
     evaluator = best_of(task(tmp_path, keep_best=KeepBest("recall", is_highest=True)))
-    with pytest.raises(BestModelError, match=r"checkpoint.keepBest.metric 'recall' is none .*; give one of loss"):
+    with pytest.raises(BestModelError, match=r"evaluation.best.metric 'recall' is none .*; give one of loss"):
         evaluator.offer(5, {"loss": 0.5})

@@ -51,6 +51,8 @@ def test_a_checkpoint_needs_a_directory(text: str) -> None:
 def test_evaluation_says_what_to_evaluate_and_what_is_best() -> None:
     found = Evaluation.from_json('{"checkpoints": "Every", "best": {"metric": "loss", "mode": "Min"}}')
     assert found == Evaluation(every=True, best_metric="loss", best_is_highest=False)
+    without = Evaluation.from_json('{"best": {"metric": "loss", "mode": "Min", "keepModel": false}}')
+    assert without == Evaluation(best_metric="loss", best_is_highest=False, keep_model=False)
     assert found.is_better(0.1, 0.2)
     assert found.is_better(0.1, None)
     assert not found.is_better(0.2, 0.2)

@@ -13,17 +13,7 @@ ON_BATCHES = ("train_on_batch", "test_on_batch")
 @pytest.mark.parametrize("name", TRAITS)
 def test_methods_are_refused_where_keras_fails_and_left_alone_elsewhere(name: str) -> None:
     expected = {"MultiWorkerMirrored": ON_BATCHES, "ParameterServer": ON_BATCHES}
-    assert refused_methods.refused(TRAITS[name], keras_fit=False) == expected.get(name, ())
-
-
-def test_keras_own_methods_are_refused_where_they_fail() -> None:
-    for name, more in (("MultiWorkerMirrored", ()), ("ParameterServer", ("predict",)), ("Mirrored", None)):
-        expected = () if more is None else (*ON_BATCHES, "fit", "evaluate", *more)
-        assert refused_methods.refused(TRAITS[name], keras_fit=True) == expected
-
-
-def test_every_refused_method_says_what_to_use_instead() -> None:
-    assert set(refused_methods.refused(TRAITS["ParameterServer"], keras_fit=True)) == set(refused_methods.INSTEAD)
+    assert refused_methods.refused(TRAITS[name]) == expected.get(name, ())
 
 
 def test_models_of_another_strategy_are_left_alone() -> None:

@@ -55,13 +55,15 @@ def test_explain_says_when_checkpoints_are_saved(dtjob, good, fields: str, said:
 
 
 def test_explain_says_which_checkpoints_are_kept(dtjob, good):
-    keeps = "keepEverySteps: 1000, keepBest: {metric: loss, mode: Min, count: 2}"
+    keeps = "keepEverySteps: 1000, keepBest: 2"
     assert dtjob("explain", good)[1].count("  kept ") == 1
-    good.write_text(good.read_text().replace("everySteps: 100", f"everySteps: 100, maxToKeep: 5, {keeps}"))
+    text = good.read_text().replace("everySteps: 100", f"everySteps: 100, maxToKeep: 5, {keeps}")
+    good.write_text(f"{text}  evaluation: {{best: {{metric: loss, mode: Min}}}}\n")
     _, out, _ = dtjob("explain", good)
     assert "  kept       the newest 5\n" in out
     assert "  kept       the first at or after each multiple of 1000 steps\n" in out
     assert "  kept       the 2 with the lowest loss of those that are evaluated\n" in out
+    assert "  kept       the model with the lowest loss, as best.keras\n" in out
 
 
 def test_explain_warns_of_checkpoints_that_end_with_the_chiefs_pod(dtjob, good):

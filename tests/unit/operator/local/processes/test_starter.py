@@ -9,7 +9,7 @@ import pytest
 from dtjob.local.processes import launcher
 from dtjob.local.processes.adopted import Adopted
 from dtjob.local.processes.command import Command
-from dtjob.local.processes.starter import Starter, is_supervisor, read_by_imports
+from dtjob.local.processes.starter import Starter, is_forked, read_by_imports
 
 
 def command(*arguments: str, **environment: str) -> Command:
@@ -29,9 +29,9 @@ def test_tasks_differ_for_imports_in_their_own_variables_only():
 
 
 def test_only_a_supervisor_can_be_forked():
-    assert is_supervisor(command("a.py"))
-    assert not is_supervisor(Command(["python", "-c", "pass"], {}))
-    assert not is_supervisor(Command(["sleep", "1"], {}))
+    assert is_forked(command("a.py"))
+    assert not is_forked(Command(["python", "-c", "pass"], {}))
+    assert not is_forked(Command(["sleep", "1"], {}))
 
 
 async def test_tasks_of_one_environment_share_a_launcher(starter, tmp_path: Path):

@@ -72,7 +72,7 @@ def test_every_task_hashes_texts_alike_unless_the_program_sets_a_seed_of_its_own
 
 
 def test_only_the_evaluator_has_the_variable_for_evaluation():
-    evaluation = {"checkpoints": "Every", "best": {"metric": "loss", "mode": "Min"}}
+    evaluation = {"checkpoints": "Every", "best": {"metric": "loss", "mode": "Min", "keepModel": True}}
     job = builders.job(evaluator=True, checkpoint=CHECKPOINT, evaluation=evaluation)
     assert json.loads(told(job, "evaluator-0")["DTJOB_EVALUATION"]) == evaluation
     assert "DTJOB_EVALUATION" not in told(job, "chief-0")
@@ -97,7 +97,9 @@ def test_the_trainer_reads_all_checkpoint_settings_from_the_environment():
         "writeMode": "Sync",
         "saveTimeoutSeconds": 90,
     }
-    text = told(builders.job(evaluator=True, checkpoint={**CHECKPOINT, **settings}))["DTJOB_CHECKPOINT"]
+    evaluation = {"best": {"metric": "loss", "mode": "Min"}}
+    checkpoint = {**CHECKPOINT, **settings, "keepBest": 2}
+    text = told(builders.job(evaluator=True, checkpoint=checkpoint, evaluation=evaluation))["DTJOB_CHECKPOINT"]
     assert json.loads(text) == {"directory": "/checkpoints", **settings}
     best = TrainersKeepBest("loss", is_highest=False, count=2)
     assert TrainersCheckpoint.from_json(text) == TrainersCheckpoint(
