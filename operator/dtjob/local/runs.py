@@ -78,7 +78,7 @@ class Run:
     @property
     def logs(self) -> Path:
         """Where each pod's log is."""
-        return self.directory / "logs"
+        return logs_of(self.directory)
 
     @property
     def cluster_file(self) -> Path:
@@ -188,6 +188,29 @@ def latest_run(home: Path) -> Path | None:
     """The newest run directory of a job, None before the first."""
     runs = [path for path in home.glob("run-*") if path.is_dir() and _number(path)]
     return max(runs, key=_number, default=None)
+
+
+def logs_of(run: Path) -> Path:
+    """Where each pod's log of a run is."""
+    return run / "logs"
+
+
+def phase_of(run: Path) -> str:
+    """The phase in a run's record; UNFINISHED if it has none."""
+    record = _read(run)
+    return record.phase if record else UNFINISHED
+
+
+def is_at_work(home: Path) -> bool:
+    """Whether a `dtjob run` works on a job, whose runs are in `home`."""
+    try:
+        with (home / LOCK).open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def is_done(directory: Path, uid: str) -> bool:

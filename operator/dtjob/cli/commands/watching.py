@@ -4,12 +4,14 @@
 import json
 import sys
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from dtjob.cli.bad_input import BadInput
 from dtjob.cli.commands.options import Context, JobName, Kubeconfig, Namespace, Task, connected
+from dtjob.cli.work_directory import WORK_DIRECTORY
 
 
 class Output(StrEnum):
@@ -70,6 +72,9 @@ def logs(
     previous: Annotated[bool, typer.Option("--previous", help="Only of pods that were replaced.")] = False,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the job ends.")] = False,
     tail: Annotated[int | None, typer.Option(min=0, help="Only so many of the last lines of each pod.")] = None,
+    work_dir: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Directory of local runs. Default: .dtjob.")
+    ] = None,
     namespace: Namespace = None,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
@@ -77,6 +82,9 @@ def logs(
     """Print the logs of all tasks, in the order of time. worker-1.2 is the third pod of worker-1.
 
     The log of a pod is deleted with it, and a failed pod is replaced. To see all attempts, follow from the start.
+
+    If .dtjob in this directory has a local run of JOB, its logs are printed, one task after the other. With
+    --namespace, --kubeconfig or --context, the logs of the cluster's job are printed.
 
     Example: dtjob logs digits --task worker-1 -f
     """
@@ -88,14 +96,51 @@ def logs(
     in_order([], task)
     if follow and (previous or tail is not None):
         raise BadInput("--follow: it prints everything, so it goes without --previous and --tail")
+    if (run := _local_run(job, work_dir, namespace or kubeconfig or context)) is not None:
+        raise typer.Exit(_local_logs(run, job, task, follow=follow, previous=previous, tail=tail))
     cluster = connected(kubeconfig, context, namespace)
     cluster.get(KIND, job)
     if follow:
         raise typer.Exit(follow_job(cluster, job, task))
     printer = reading.standard_output()
     if not reading.print_logs(cluster, job, printer, task, previous=previous, tail=tail):
-        what = "pod that was replaced" if previous else "pod"
-        typer.echo(f"no {what} of {task or job} has a log", err=True)
+        _say_that_there_are_none(task or job, previous=previous)
+
+
+def _local_run(job: str, work_dir: Path | None, cluster: object) -> Path | None:
+    """The directory of the local run whose logs are meant. None: those of a job of a cluster are.
+
+    `cluster`: an option that names one. Raises BadInput if --work-dir has no such run.
+    """
+    from dtjob.cli.watching.local_logs import run_here
+
+    if cluster:
+        if work_dir is not None:
+            raise BadInput("--work-dir: it is for local runs, so it goes without --namespace, --kubeconfig, --context")
+        return None
+    found = run_here(work_dir or WORK_DIRECTORY, job)
+    if found is None and work_dir is not None:
+        raise BadInput(f"--work-dir: {work_dir} has no run of {job}")
+    if found is not None and work_dir is None:
+        typer.echo(f"logs of the local run {found}; with -n NAMESPACE, of the job in a cluster", err=True)
+    return found
+
+
+def _local_logs(run: Path, job: str, task: str | None, *, follow: bool, previous: bool, tail: int | None) -> int:
+    """Print the logs of a local run. Returns the exit code."""
+    from dtjob.cli.watching import local_logs
+    from dtjob.cli.watching.logs import standard_output
+
+    if follow:
+        return local_logs.follow(run, job, standard_output(), task)
+    if not local_logs.print_logs(run, job, standard_output(), task, previous=previous, tail=tail):
+        _say_that_there_are_none(task or job, previous=previous)
+    return 0
+
+
+def _say_that_there_are_none(what: str, *, previous: bool) -> None:
+    pod = "pod that was replaced" if previous else "pod"
+    typer.echo(f"no {pod} of {what} has a log", err=True)
 
 
 def wait(

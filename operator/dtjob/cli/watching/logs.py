@@ -12,6 +12,7 @@ from dtjob.api.names import TRAINING_CONTAINER
 from dtjob.cli.watching.pods import attempt_of, container_state, in_order, newest, selector, task_of
 from dtjob.client.cluster import Cluster
 from dtjob.client.errors import ApiError, ClientError, NotFound, Unreachable
+from dtjob.local.display.terminal_line import plain, seen
 
 Object = Mapping[str, Any]
 COLOURS = ("36", "32", "33", "35", "34", "96", "92", "93", "95", "94")
@@ -42,6 +43,7 @@ class Printer:
         with self._lock:
             colour = self._colour.setdefault(task, COLOURS[len(self._colour) % len(COLOURS)])
             head = f"{task:<{_TAIL_WIDTH}} | "
+            text = seen(text) if self._coloured else plain(seen(text))
             try:
                 self._out.write(f"\x1b[{colour}m{head}\x1b[0m{text}\n" if self._coloured else f"{head}{text}\n")
                 self._out.flush()
@@ -86,7 +88,7 @@ def _log(cluster: Cluster, pod: Object, tail: int | None) -> bytes | None:
 def _stamped(text: bytes) -> Iterator[tuple[str, str]]:
     """Each line with its time. Times of one log never go back."""
     last = ""
-    for line in text.decode(errors="replace").splitlines():
+    for line in text.decode(errors="replace").removesuffix("\n").split("\n"):  # a progress bar has \r in its line
         time, _, rest = line.partition(" ")
         last = max(last, time)
         yield last, rest

@@ -28,6 +28,12 @@ def plain(text: str) -> str:
     return _STYLE.sub("", text).rstrip()
 
 
+def seen(line: str) -> str:
+    """A whole line as a terminal shows it, with its colours."""
+    terminal = TerminalLine()
+    return "".join(terminal.write(line)) + terminal.end()
+
+
 class TerminalLine:
     """The last line of a terminal. Carriage returns, backspaces, erasing and colours have their effect.
 

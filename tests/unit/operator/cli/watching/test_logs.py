@@ -56,6 +56,15 @@ def test_colours_are_for_terminals() -> None:
     assert out.getvalue() == "\x1b[36mworker-0     | \x1b[0ma\n"
 
 
+def test_a_progress_bar_is_one_line_with_its_task(logs: ApiServer, cluster: Cluster) -> None:
+    bar = "\b\b\r 1/52 \x1b[32m━\x1b[0m" + "\b" * 8 + "\r52/52 \x1b[32m━━\x1b[0m"
+    logs.answer(f"GET {PODS}/digits-worker-0-0/log", stamped((1, bar), (3, "c")))
+    assert printed(cluster, "worker-0") == ["worker-0 | 52/52 ━━", "worker-0 | c", "worker-0.1 | e"]
+    out = io.StringIO()
+    Printer(out, coloured=True).line("worker-0", bar)
+    assert out.getvalue() == "\x1b[36mworker-0     | \x1b[0m52/52 \x1b[32m━━\x1b[0m\n"
+
+
 def test_followed_logs_come_once_also_of_pods_that_begin_later(logs: ApiServer, cluster: Cluster) -> None:
     later = pod("worker-2")
     logs.answer(f"GET {PODS}/digits-worker-2-0/log", stamped((6, "f")))

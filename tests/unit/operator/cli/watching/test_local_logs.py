@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`dtjob logs` of a run on this machine."""
+
+import fcntl
+import json
+import threading
+from pathlib import Path
+
+import pytest
+
+from dtjob.cli.watching.local_logs import follow
+from dtjob.local.runs import LOCK
+
+NOTE = "logs of the local run .dtjob/first/run-2; with -n NAMESPACE, of the job in a cluster"
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A run of `first` on this machine, whose worker-0 was started twice."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
+    run = tmp_path / ".dtjob" / "first" / "run-2"
+    (run / "logs").mkdir(parents=True)
+    (run.parent / "run-1").mkdir()
+    (run / "run.json").write_text(json.dumps({"uid": "u", "job": "first", "spec_hash": "h", "phase": "Succeeded"}))
+    for pod, text in (
+        ("worker-0-0", "a\nb\n"),
+        ("worker-0-1", " 1/9\r 9/9\nc\n"),
+        ("worker-1-0", "d\n\x1b[31me\x1b[0m"),
+        ("evaluator-0-0", "f\n"),
+    ):
+        (run / "logs" / f"first-{pod}.log").write_text(text)
+    (run / "logs" / "dtjob.log").write_text("not of a task\n")
+    return run
+
+
+@pytest.mark.parametrize(
+    ("options", "seen"),
+    [
+        ((), "worker-0 a, worker-0 b, worker-0.1 9/9, worker-0.1 c, worker-1 d, worker-1 e, evaluator-0 f"),
+        (("-f",), "worker-0 a, worker-0 b, worker-0.1 9/9, worker-0.1 c, worker-1 d, evaluator-0 f, worker-1 e"),
+        (("--tail", "1"), "worker-0 b, worker-0.1 c, worker-1 e, evaluator-0 f"),
+        (("--task", "worker-1"), "worker-1 d, worker-1 e"),
+        (("--task", "evaluator", "--work-dir", ".dtjob"), "evaluator-0 f"),
+        (("--previous",), "worker-0 a, worker-0 b"),
+    ],
+)
+def test_logs_of_a_local_run_need_no_cluster(dtjob, run: Path, options: tuple[str, ...], seen: str) -> None:
+    code, out, err = dtjob("logs", "first", *options)
+    assert code == 0
+    assert err == ("" if "--work-dir" in options else f"{NOTE}\n")
+    assert ", ".join(" ".join(line.replace("|", "").split()) for line in out.splitlines()) == seen
+
+
+def test_a_job_of_a_cluster_is_meant_where_an_option_names_one_or_no_run_is_here(dtjob, run: Path) -> None:
+    for job, *options in (("first", "-n", "team"), ("first", "--context", "big"), ("second",)):
+        code, _, err = dtjob("logs", job, *options)
+        assert (code, err) == (2, "dtjob: no cluster is configured; give --kubeconfig FILE, or set KUBECONFIG\n")
+
+
+def test_a_work_directory_without_the_run_is_refused(dtjob, run: Path) -> None:
+    assert "--work-dir: .dtjob has no run of second" in dtjob("logs", "second", "--work-dir", ".dtjob")[2]
+    assert "--work-dir: it is for local runs" in dtjob("logs", "first", "--work-dir", ".dtjob", "-n", "team")[2]
+
+
+def test_following_ends_when_no_run_is_at_work(run: Path) -> None:
+    lines: list[tuple[str, str]] = []
+    came = threading.Event()
+
+    class Sink:
+        def line(self, task: str, text: str) -> None:
+            lines.append((task, text))
+            if text in ("f", "late"):
+                came.set()
+
+    with (run.parent / LOCK).open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        thread = threading.Thread(target=follow, args=(run, "first", Sink(), None))
+        thread.start()
+        assert came.wait(10)
+        came.clear()
+        (run / "logs" / "first-worker-1-1.log").write_text("late\n")
+        assert came.wait(10)
+        assert thread.is_alive()
+    thread.join(10)
+    assert not thread.is_alive()
+    assert lines[-1] == ("worker-1", "\x1b[31me\x1b[0m")
