@@ -22,7 +22,7 @@ def test_a_group_killed_after_an_epoch_goes_on_from_its_end_with_the_same_bits(t
     """The undisturbed group saves every second epoch. In the other the chief's clock decides for all tasks."""
     ends = []
     by_two = {"everyEpochs": 2, "everySeconds": 0, "maxToKeep": EPOCHS}
-    by_default = {"everySeconds": 0, "maxToKeep": EPOCHS, "writeMode": "Sync"}
+    by_default = {"everyEpochs": None, "everySeconds": 0, "maxToKeep": EPOCHS, "writeMode": "Sync"}
     for program, checkpoint in (("train.py", by_two), ("epochs_by_default.py", by_default)):
         killed = program != "train.py"
         gate = tmp_path / f"{program}.gate"

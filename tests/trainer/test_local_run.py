@@ -94,7 +94,7 @@ def test_the_chief_is_killed_in_its_last_save(tmp_path):
     """Workers whose training is done by then are needed again: the group trains on from the checkpoint before."""
     file = tmp_path / "job.yaml"
     program = {"entrypoint": "tests/trainer/programs/train.py", "args": ["--epochs=2", "--slow-write=3"]}
-    checkpoint = {"storage": {"volume": {"emptyDir": {}}}, "everySteps": 20}
+    checkpoint = {"storage": {"volume": {"emptyDir": {}}}, "everyEpochs": 0, "everySteps": 20}
     manifest(
         "digits.yaml",
         file,

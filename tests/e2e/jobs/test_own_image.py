@@ -16,7 +16,8 @@ def plain(image: str) -> Object:
     chief: worker 0 has the volume, and writes."""
     manifest = digits(image, "plain")
     spec = manifest["spec"]
-    del spec["program"], spec["checkpoint"]["everySteps"], spec["checkpoint"]["everySeconds"]
+    del spec["program"]
+    spec["checkpoint"] = {"storage": spec["checkpoint"]["storage"]}
     command = ["python3", "examples/plain.py", "--epochs=8", "--checkpoints=/checkpoints"]
     template = {"spec": {"containers": [{"name": "tensorflow", "command": command}]}}
     spec["replicaSpecs"] = {"worker": {"replicas": 3, "template": template}}

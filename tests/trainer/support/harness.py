@@ -128,9 +128,10 @@ class Cluster:
         runner: Sequence[str] = templates.RUNNER,
         fresh: bool = False,
     ) -> None:
-        """`fresh`: start an interpreter for each process; others are forked from one that has imported TensorFlow.
+        """`checkpoint`: None for a key leaves it out. Without everyEpochs no time of a slow machine adds a checkpoint.
 
-        A `runner` of a test's own is always started so.
+        `fresh`: start an interpreter for each process; others are forked from one that has imported TensorFlow. A
+        `runner` of a test's own is always started so.
         """
         self.directory, self.checkpoints, self.strategy = directory, directory / "checkpoints", strategy
         directory.mkdir(parents=True, exist_ok=True)
@@ -161,7 +162,8 @@ class Cluster:
         if options:
             self._env["DTJOB_STRATEGY_OPTIONS"] = json.dumps(options)
         if checkpoint is not None:
-            self._env["DTJOB_CHECKPOINT"] = json.dumps({"directory": str(self.checkpoints), **checkpoint})
+            settings = {"directory": str(self.checkpoints), "everyEpochs": 0, **checkpoint}
+            self._env["DTJOB_CHECKPOINT"] = json.dumps({name: v for name, v in settings.items() if v is not None})
         self._starts = 0
 
     def __enter__(self) -> "Cluster":

@@ -54,6 +54,7 @@ def digits(
             "replicaSpecs": {"chief": {}, "worker": {"replicas": 2}},
             "checkpoint": {
                 "storage": {"volume": {"persistentVolumeClaim": {"claimName": name}}},
+                "everyEpochs": 0,
                 "everySteps": every_steps,
                 "everySeconds": 0,
             },
