@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program that fails twice alike before its first step, with pods' statuses as kubelets write them: the log's last
-lines where the supervisor saw it fail, and what it had left where the kernel killed it with its container."""
+"""A program that fails twice in the same way, with pods' statuses as kubelets write them: the log's last lines where
+the supervisor saw it fail, and what it had left where the kernel killed it with its container."""
 
 import json
 from typing import Any
@@ -77,21 +77,27 @@ def test_a_program_out_of_memory_twice_before_its_first_step_fails_the_job(
 def test_a_disruption_is_not_counted_as_a_second_failure_and_steps_are_remembered(
     shared_operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
 ) -> None:
+    """After a step an exit code without an exception uses the budget; an exception counts, as it did before a step."""
     apply(api, namespace, "drained")
     apply(api, namespace, "stepped")
-    fail(api, namespace, auto_kubelet, "drained-chief-0-0", message=last_line(exception=MISSING))
+    missing = last_line(exception=MISSING, location="train.py:1")
+    fail(api, namespace, auto_kubelet, "drained-chief-0-0", message=missing)
     fail(api, namespace, auto_kubelet, "stepped-chief-0-0", message=last_line(exception=MISSING, stepped=True))
     # A pod that has gone before the operator saw it run is no attempt that ended: it is made again under its name.
     api.wait_for("dtjobs", namespace, "drained", lambda found: found and runs_again(found["status"]))
     auto_kubelet.drain("drained-chief-0-1")
-    fail(api, namespace, auto_kubelet, "drained-chief-0-2", message=last_line(exception=MISSING))
     for attempt in (1, 2, 3):
-        fail(api, namespace, auto_kubelet, f"stepped-chief-0-{attempt}", message=last_line(exception=MISSING))
-    for name, last in (("drained", 3), ("stepped", 4)):
+        fail(api, namespace, auto_kubelet, f"stepped-chief-0-{attempt}", 3, message=last_line(3))
+    for name, last in (("drained", 2), ("stepped", 4)):
         pod = f"{name}-chief-0-{last}"
         api.wait_for("pods", namespace, pod, lambda found: found and found["status"].get("phase") == "Running")
         status = wait_phase(api, namespace, "Running", name)["status"]
         assert ("firstStepTime" in status) is (name == "stepped")
     assert status["restarts"] == {"total": 4, "causes": {"Error": 4}}
-    fail(api, namespace, auto_kubelet, "drained-chief-0-3", message=last_line(exception=MISSING))
-    assert wait_phase(api, namespace, "Failed", "drained")["status"]["reason"] == "ProgramFailed"
+    typo = last_line(exception=MISSING, location="train.py:8", stepped=True, step=64)
+    for attempt in (4, 5):
+        fail(api, namespace, auto_kubelet, f"stepped-chief-0-{attempt}", message=typo)
+    fail(api, namespace, auto_kubelet, "drained-chief-0-2", message=missing)
+    for name in ("drained", "stepped"):
+        assert wait_phase(api, namespace, "Failed", name)["status"]["reason"] == "ProgramFailed"
+    assert ": train.py:8: ModuleNotFoundError: " in api.get("dtjobs", namespace, "stepped")["status"]["message"]

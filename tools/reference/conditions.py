@@ -56,7 +56,7 @@ REASONS_OF_PHASES: Mapping[Phase | None, Mapping[str, str]] = {
     Phase.FAILED: {
         "MaxRestartsExceeded": "The job needed more restarts than `failurePolicy` allows.",
         "MaxDisruptionsExceeded": "There were more than `failurePolicy.maxDisruptionsWithoutProgress` disruptions.",
-        "ProgramFailed": "The program failed twice in the same way before its first step.",
+        "ProgramFailed": "The program failed twice in the same way, or after all its training was done.",
         "PodFailurePolicy": "A rule of `failurePolicy.rules` has failed the job.",
         "DeadlineExceeded": "The job was active for more than `spec.activeDeadlineSeconds`.",
         "StartDeadlineExceeded": "Not all tasks that train ran within `spec.startDeadlineSeconds`.",

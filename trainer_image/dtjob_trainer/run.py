@@ -24,7 +24,7 @@ from dtjob_trainer.contract.doing import SAVING
 from dtjob_trainer.contract.parent import die_with_parent
 from dtjob_trainer.contract.task import DEFAULT_GRACE_SECONDS, Task
 from dtjob_trainer.errors import StrategyError, TaskError
-from dtjob_trainer.process import ending, failure, own_training, requirements, runtime
+from dtjob_trainer.process import ending, failure, origin, own_training, requirements, runtime
 from dtjob_trainer.process.peer_loss import is_peer_loss
 from dtjob_trainer.process.progress import Progress
 from dtjob_trainer.process.shutdown import Shutdown, stops_training
@@ -95,7 +95,7 @@ def _code_after(error: BaseException, here: runtime.Runtime, *, tells: bool) -> 
     """The exit code after `error`, which is printed as Python does; the supervisor hears of it where this `tells`."""
     if isinstance(error, SystemExit):
         code = code_of_exit(error)
-        message = error.code if isinstance(error.code, str) else None
+        tells &= isinstance(error.code, str) or bool(origin.line_of_argparse(error))
     else:
         failure.note_shapes(error, here.shapes)
         failure.note_own_steps(error)
@@ -103,13 +103,13 @@ def _code_after(error: BaseException, here: runtime.Runtime, *, tells: bool) -> 
         if here.members > 1:
             failure.note_shared_gpus(error)
         with contextlib.suppress(OSError):  # a log that cannot be written is no other error
-            traceback.print_exception(error)
+            traceback.print_exception(error.with_traceback(origin.without_our_frames(error)))
         code = exit_codes.PEER_LOST if is_peer_loss(error, here.members) else exit_codes.FAILED
-        message = failure.in_one_line(error)
     if code == exit_codes.FAILED and here.cut_off is not None:
         code = here.cut_off  # whatever the program has made of it
-    if tells and code == exit_codes.FAILED and message is not None:
-        here.progress.report(state="failed", message=message, exception=failure.described(error))
+    if tells and code in (exit_codes.FAILED, exit_codes.USAGE):
+        exception = failure.described(error, here.begun_in, trained=here.trained)
+        here.progress.report(state="failed", message=failure.in_one_line(error), exception=exception)
     return code
 
 
@@ -243,7 +243,7 @@ def _give_to_the_program(here: runtime.Runtime, task: Task) -> None:
 
 def _run_entrypoint(here: runtime.Runtime, arguments: Sequence[str]) -> None:
     entrypoint, begun_in = arguments[0], Path.cwd()
-    sys.argv = list(arguments)
+    sys.argv, here.begun_in = list(arguments), begun_in
     if here.task is not None:
         from dtjob_trainer.program import made_directories, working_directory
 

@@ -110,6 +110,8 @@ class Defaults:
     directories_stay: bool = False
     """Whether a checkpoint directory outlives its pod without a volume: under `dtjob run`, where it is one of this
     machine's."""
+    again: str = "create the job again"
+    """What a user does after the mistake in a failed job is corrected."""
 
 
 NO_DEFAULTS = Defaults()

@@ -75,10 +75,38 @@ def nan_data() -> None:
     dt.fit(_model(), x, Y, batch_size=16)
 
 
+def typo_in_a_callback() -> None:
+    class Tells(keras.callbacks.Callback):  # type: ignore[misc]
+        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+            print(logs["los"])
+
+    _model().fit(X, Y, batch_size=16, epochs=3, callbacks=[Tells()], verbose=0)
+
+
+def save_into_a_missing_folder() -> None:
+    model = _model()
+    model.fit(X, Y, batch_size=16, verbose=0)
+    model.save("no/such/model.keras")
+
+
 def own_loop() -> None:
-    """Trains without dtjob, and fails then."""
-    _model().fit(X, Y, batch_size=16, verbose=0)
-    raise ValueError("after four steps that nobody has counted")
+    """A loop by hand, whose database is away after three steps. Its client has an error with a name of TensorFlow's."""
+    strategy = tf.distribute.get_strategy()
+    with strategy.scope():
+        level = tf.Variable(0.0)
+
+    @tf.function  # type: ignore[untyped-decorator]
+    def step(x: Any) -> None:
+        def replica(x: Any) -> None:
+            mean = tf.distribute.get_replica_context().all_reduce("mean", tf.reduce_mean(x))
+            level.assign_add(mean)
+
+        strategy.run(replica, (x,))
+
+    for number in range(9):
+        if number == 3:
+            raise tf.errors.UnavailableError(None, None, "my database is away")
+        step(X)
 
 
 def own_step() -> None:

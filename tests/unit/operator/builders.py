@@ -149,20 +149,21 @@ def last_line(
     exception: str = "",
     *,
     stepped: bool | None = False,
-    transient: bool = False,
-    permanent: bool = False,
+    step: int | None = None,
+    location: str = "",
+    **flags: bool,
 ) -> str:
-    """A container's last log lines, the supervisor's own at their end (contract.md)."""
-    facts: dict[str, Any] = {"exitCode": code}
+    """A container's last log lines, the supervisor's own at their end. `flags`: what is true of the exception, such as
+    `transient` (contract.md)."""
+    facts: dict[str, Any] = {} if step is None else {"step": step}
+    facts |= {"message": f"the training process ended with exit code {code}: ending with {code}", "exitCode": code}
     facts |= {} if stepped is None else {"stepped": stepped}
     facts |= {"exception": exception} if exception else {}
-    facts |= {"transient": True} if transient else {}
-    facts |= {"permanent": True} if permanent else {}
+    facts |= {"location": location} if location else {}
+    facts |= {name: True for name, is_so in flags.items() if is_so}
     pairs = " ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in facts.items())
-    return (
-        f"Traceback (most recent call last):\n{exception}\ntime=2026-11-21T10:00:00.000Z level=error task=chief-0 "
-        f'message="the training process ended with exit code {code}: ending with {code}" {pairs}'
-    )
+    line = f"time=2026-11-21T10:00:00.000Z level=error task=chief-0 {pairs}"
+    return f"Traceback (most recent call last):\n{exception}\n{line}"
 
 
 def failed(code: int = 1, exception: str = "", when: datetime = NOW, **told: Any) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from dtjob_trainer.run import code_of_exit
+from tests.unit.trainer.raised import AS_TENSORFLOW
 
 RUNS = """
 import sys, types
@@ -144,7 +145,9 @@ def test_threads_processes_and_exit_functions_of_the_program_are_waited_for(
     assert (sorted(end.said[:done]), end.said[done:]) == (["at exit", "pool", "process", "thread"], mark)
 
 
-@pytest.mark.parametrize("leaves", ["sys.exit(75)", "sys.exit(143)", "raise UnavailableError('a peer')"])
+@pytest.mark.parametrize(
+    "leaves", ["sys.exit(75)", "sys.exit(143)", AS_TENSORFLOW.format(error="UnavailableError('a peer')")]
+)
 def test_threads_are_not_waited_for_after_a_lost_peer_or_a_stop(tmp_path: Path, leaves: str) -> None:
     program = f"""
         import sys, threading, time
@@ -299,7 +302,7 @@ SWALLOWS = """
     def fit(how):
         here.begin_stage()
         if how == "peer":
-            raise UnavailableError("Collective ops is aborted")
+            RAISES
         if how == "own":
             raise ValueError("mine")
         if how == "peer preempted":
@@ -317,7 +320,7 @@ SWALLOWS = """
             fit(how)
         except BaseException as error:
             print("swallowed", error, file=sys.stderr)
-    """
+    """.replace("RAISES", AS_TENSORFLOW.format(error="UnavailableError('Collective ops is aborted')"))
 
 
 @pytest.mark.parametrize("role", ["chief", "worker"])

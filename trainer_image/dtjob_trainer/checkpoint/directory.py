@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is in a checkpoint directory: which checkpoints are whole, what they hold, what a killed save left."""
 
+import errno
 import json
 import os
 import re
@@ -95,7 +96,7 @@ def _names_in(directory: str) -> set[str]:
     try:
         return {entry.rstrip("/") for entry in gfile.listdir(directory)}
     except tf.errors.NotFoundError as error:  # so listdir calls whatever went wrong as it looked for the directory
-        lost = tf.errors.UnavailableError(None, None, str(error))  # may pass, and is no lost peer
+        lost = OSError(errno.EIO, str(error))  # as of any file system that is away: it may pass
         raise CheckpointError(f"checkpoint.storage {directory} is there, but cannot be listed") from lost
 
 

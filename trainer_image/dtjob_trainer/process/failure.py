@@ -6,13 +6,18 @@ import errno
 import re
 import socket
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
-from dtjob_trainer.errors import MissingDeviceError, TrainerError
+from dtjob_trainer.errors import CheckpointError, MissingDeviceError, TrainerError
+from dtjob_trainer.process.origin import is_raised_by_tensorflow, line_of_argparse, location_of
 from dtjob_trainer.process.peer_loss import NCCL_ERRORS, SHARED_GPU
 
-LONGEST_LINE = 400
-"""Characters. The line goes into a job's status, and into the last 2 KiB of a log, which the kubelet keeps."""
+LONGEST_LINE = 200
+"""Characters. The line goes into a job's status, and into the last 2 KiB of a log, which the kubelet keeps. The log has
+the whole message."""
+LONGEST_OF_OURS = 400
+"""The same for errors of the trainer's own. What to write instead is at their end."""
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _NO_NEWS = re.compile(
@@ -30,11 +35,10 @@ _SHAPES = re.compile(r"\b([Ss]hapes?|[Dd]imensions?|[Rr]ank|axis|incompatible)\b
 ABOUT_SHAPES = ("ValueError", "InvalidArgumentError")
 
 PASSING_KINDS = (ConnectionError, TimeoutError, socket.gaierror, MissingDeviceError)
-PASSING_NAMES = frozenset({
-    *("UnavailableError", "DeadlineExceededError", "AbortedError", "CancelledError"),
-    *("URLError", "ConnectTimeout", "ReadTimeout", "ConnectionError"),
-})  # fmt: skip
-"""Such errors of TensorFlow and of HTTP clients. They are known by name, because nothing here imports those."""
+PASSING_IN_TENSORFLOW = frozenset({"UnavailableError", "DeadlineExceededError", "AbortedError", "CancelledError"})
+"""Such errors of TensorFlow, if its own code raises them. A program may raise one over its own database."""
+PASSING_NAMES = frozenset({"URLError", "ConnectTimeout", "ReadTimeout", "ConnectionError"})
+"""Such errors of HTTP clients. They are known by name, because nothing here imports those."""
 PASSING_IN_PYTHON = PASSING_NAMES | {
     *("ConnectionResetError", "ConnectionRefusedError", "ConnectionAbortedError", "BrokenPipeError", "TimeoutError"),
     "gaierror",
@@ -45,6 +49,8 @@ PASSING_ERRNOS = frozenset({
     *(errno.ETIMEDOUT, errno.EREMOTEIO),
 })  # fmt: skip
 """Errors of a network file system while its server is away."""
+FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT)
+"""Errors of a file system that is full."""
 _OF_A_GPU = re.compile(r"\bCUDA_ERROR_|\bcuda[A-Z]\w*\(\)|\buncorrectable ECC\b")
 """Texts of TensorFlow for a GPU that is broken or in use. Another GPU, or the same one later, may work."""
 _OUTSIDE_STEPS = re.compile(
@@ -110,20 +116,47 @@ def line_of(error: BaseException) -> str:
     """The first line of the message that says more than the place. Empty if the message is empty."""
     if is_of_own_steps(error):
         return OWN_STEPS
+    if isinstance(error, SystemExit) and (of_argparse := line_of_argparse(error)):
+        return _cut(of_argparse, LONGEST_LINE)
     text = _CONVERTED.sub("", _COLOUR.sub("", str(error)))
     lines = [line for each in text.splitlines() if (line := _AROUND.sub("", each.strip()))]
     said = next((line for line in lines if not _NO_NEWS.match(line)), lines[0] if lines else "")
     notes = "; ".join(getattr(error, "__notes__", ()))
-    return _cut(said + (f" ({notes})" if notes and "\n" not in notes else ""))
+    longest = LONGEST_OF_OURS if isinstance(error, TrainerError) else LONGEST_LINE
+    return _cut(said + (f" ({notes})" if notes and "\n" not in notes else ""), longest)
 
 
-def described(error: BaseException) -> dict[str, Any]:
-    """The key `exception` of a report (contract.md)."""
+def described(error: BaseException, begun_in: Path, *, trained: bool = False) -> dict[str, Any]:
+    """The key `exception` of a report (contract.md).
+
+    - begun_in: the directory in which the program was started
+    - trained: whether all training that the program has begun was done
+    """
     told: dict[str, Any] = {"type": kind_of(error), "message": line_of(error)}
-    if may_pass(error):
-        return {**told, "transient": True}
+    if location := location_of(error, begun_in):
+        told["location"] = location
     permanent = is_of_own_steps(error) or (isinstance(error, TrainerError) and error.permanent)
-    return {**told, "permanent": True} if permanent else told
+    passes = may_pass(error)
+    flags = {
+        "trained": trained,
+        "transient": passes,
+        "exhausted": is_exhausted(error),
+        "permanent": permanent and not passes,
+    }
+    return told | {name: True for name, is_so in flags.items() if is_so}
+
+
+def is_exhausted(error: BaseException) -> bool:
+    """Whether `error`, or an error that led to it, says that memory or storage is used up, or cannot be used."""
+    return any(_is_exhausted(one) for one in _chain(error))
+
+
+def _is_exhausted(error: BaseException) -> bool:
+    if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno in FULL_ERRNOS):
+        return True
+    if isinstance(error, CheckpointError):
+        return not error.permanent
+    return type(error).__name__ == "ResourceExhaustedError" and is_raised_by_tensorflow(error)
 
 
 def may_pass(error: BaseException) -> bool:
@@ -135,9 +168,12 @@ def _passes(error: BaseException) -> bool:
     if type(error).__name__ in ("InternalError", "UnknownError") and _OF_A_GPU.search(str(error)):
         return True
     python = _IN_PYTHON.match(line_of(error)) if type(error).__name__ == "UnknownError" else None
-    if python is not None:
+    if python is not None and python[1] not in PASSING_IN_TENSORFLOW:
         return python[1] in PASSING_IN_PYTHON or int(python[2] or 0) in PASSING_ERRNOS
-    if isinstance(error, PASSING_KINDS) or type(error).__name__ in PASSING_NAMES:
+    name = type(error).__name__ if python is None else python[1]
+    if name in PASSING_IN_TENSORFLOW:
+        return is_raised_by_tensorflow(error)
+    if isinstance(error, PASSING_KINDS) or name in PASSING_NAMES:
         return True
     if type(error).__name__ == "HTTPError":
         return getattr(error, "code", 0) in PASSING_ANSWERS
@@ -154,5 +190,5 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
         one = one.__cause__ or (None if one.__suppress_context__ else one.__context__)
 
 
-def _cut(line: str) -> str:
-    return line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE - 1]}…"
+def _cut(line: str, longest: int) -> str:
+    return line if len(line) <= longest else f"{line[: longest - 1]}…"

@@ -1,5 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which errors of TensorFlow mean that a peer was lost. They are known by name: no TensorFlow here."""
+"""Which errors of TensorFlow mean that a peer was lost. They are known by name: no TensorFlow here.
+
+The name of a class is not enough: a program, or a client of its database, may raise an `UnavailableError` of its own.
+TensorFlow alone notices a lost peer, in an operation or in its coordination service. So TensorFlow's code must have
+raised the error. An error that TensorFlow raises over something else, such as a service of its data, looks the same.
+The supervisor counts such restarts: three of them without a new step end the container (supervisor/restart.py).
+"""
+
+from dtjob_trainer.process.origin import is_raised_by_tensorflow
 
 PEER_ERRORS = ("UnavailableError", "DeadlineExceededError", "AbortedError", "CancelledError")
 """TensorFlow's errors that mean a lost peer if several tasks train together."""
@@ -21,7 +29,7 @@ def is_peer_loss(error: BaseException, members: int) -> bool:
     If so, this process must start again in place.
     """
     kind = type(error).__name__
-    if members == 1:
+    if members == 1 or not is_raised_by_tensorflow(error):
         return False
     if kind == "InternalError" and any(phrase in str(error) for phrase in CONNECTING_PHRASES):
         return True

@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
+from pathlib import Path
 from typing import Any, NoReturn, ParamSpec, TypeVar
 
 from dtjob_trainer.contract import exit_codes, log_line
@@ -49,6 +50,8 @@ class Runtime:
     """Whether the program has called `tf.distribute.Server.join`, which never returns in a server."""
     make_strategy: Callable[[], None] | None = None
     """Makes the strategy of the job ambient. None: it is ambient already, or the program runs by hand."""
+    begun_in: Path = Path()
+    """The directory in which the program was started. Its working directory may be another."""
     before_the_end: Callable[[], None] = lambda: None
     """Called before this process ends by a failure. It waits for what must not be cut off."""
 

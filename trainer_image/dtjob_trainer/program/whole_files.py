@@ -83,10 +83,15 @@ def _whole(
         try:
             returned = original(self, str(beside), True, *args, **kwargs)
             beside.replace(path)
+        except OSError:
+            if beside.parent.is_dir():
+                raise
+        else:
+            report(Path(path))
+            return returned
         finally:
             beside.unlink(missing_ok=True)
-        report(Path(path))
-        return returned
+        return original(self, filepath, True, *args, **kwargs)  # fails again, with the name that the program knows
 
     return method
 

@@ -43,6 +43,9 @@ LONGEST_LAST_WORDS = 4096
 
 LONGEST_EXCEPTION = 480
 """Characters. The kubelet keeps the last 2,048 bytes of a log, and the supervisor's line is the last one."""
+LONGEST_LOCATION = 128
+FLAGS = ("trained", "transient", "exhausted", "permanent")
+"""What may be true of an exception."""
 
 
 class TaskStatus:
@@ -151,7 +154,8 @@ class TaskStatus:
         if isinstance(told, dict):
             line = ": ".join(str(told[part]) for part in ("type", "message") if told.get(part))
             facts["exception"] = line[:LONGEST_EXCEPTION]
-            facts |= {name: True for name in ("transient", "permanent") if told.get(name) is True}
+            facts |= {"location": str(told["location"])[:LONGEST_LOCATION]} if told.get("location") else {}
+            facts |= {name: True for name in FLAGS if told.get(name) is True}
         return facts
 
     def _stepped(self) -> dict[str, bool]:

@@ -25,12 +25,17 @@ class Errors(StatusBlock):
 
 
 class Mistake(StatusBlock):
-    """What a program failed with before its job's first step, as far as a second failure alike has the same."""
+    """A failure that may be the program's own fault, as a second failure is compared with it."""
 
     exit_code: Int32 = 0
     """The exit code."""
     exception: str = ""
     """The exception without numbers and the like. Of an abort in a job of several tasks, the last line of the log."""
+    location: str = ""
+    """The line of the program that the exception came through; empty if that is not known."""
+    step: Int64 = -1
+    """How far training had come: the step at which it failed, or the newest checkpoint if that is newer; -1 if neither
+    is known."""
 
 
 class Incident(StatusBlock):
@@ -61,7 +66,7 @@ class Incident(StatusBlock):
     errors: Errors | None = None
     """The repeated errors that end with it. None if its cause is another or has no peer to blame."""
     mistake: Mistake | None = None
-    """What may be the program's own fault, where it failed before the job's first step."""
+    """Its first failure, if that may be the program's own fault. A disruption keeps that of the incident before it."""
 
 
 class Doing(StrEnum):

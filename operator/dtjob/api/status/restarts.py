@@ -25,7 +25,10 @@ class ProgramException(StatusBlock):
     type: Name
     """The class of the exception, such as ModuleNotFoundError."""
     message: Message = ""
-    """The last line of the exception."""
+    """The line of the exception's message that says what is wrong."""
+    location: Name = ""
+    """The last line of the program's own files that the exception came through, such as train.py:12. The field is
+    absent if that is not known."""
 
 
 class LastFailure(StatusBlock):

@@ -134,6 +134,7 @@ def with_another_failure(incident: Incident, more: Failure, charges: int = 1) ->
         uncharged=max(0, incident.uncharged - moved),
         action=more.of_a_rule,
         errors=None,
+        mistake=None,
     )
 
 

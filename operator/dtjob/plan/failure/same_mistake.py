@@ -1,15 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program that fails twice in the same way before its first step has a mistake. A restart does not help.
+"""A program that fails twice in the same way has a mistake. A restart does not help.
 
-An error of the trainer's own that only another program corrects ends the job at once, whenever it comes: its supervisor
-says so (`ProgramEnd.permanent`). Examples are an argument of `fit` or a call that is refused after training.
+A job fails at the first failure in two cases, and its supervisor says so (`ProgramEnd`):
 
-A pod's supervisor says whether it failed before its first step (`ProgramEnd`). If the image is the user's own, nobody
-knows. If the job has ever done a step, none of this counts against the program. What it restores or reads may be away
-for a while. Disruptions, lost peers, kills from outside, and errors of connections or of storage that is away do not
-count either. All tasks run one program, so it may be another task that fails the second time. A suspension between the
-two makes the second a first: memory, volumes and nodes may have been changed meanwhile. A first step may be made while
-no operator looks, in a pod that is gone by now. Only the checkpoint that later pods go on from shows it.
+- An error of the trainer's own is `permanent`: only another program corrects it. Examples are an argument of `fit` or a
+  call that is refused after training.
+- A Python exception comes when all training is done (`trained`): a restart has nothing left to train.
+
+A job fails at the second failure if that is the same Python exception at the same line of the program, and no
+checkpoint is newer than what the first one had reached. Steps need not be known, so loops of the program's own count.
+Before the job's first step, equal exit codes and signals count like exceptions, because nothing has ever worked.
+
+Disruptions, lost peers, kills from outside, and errors of connections or of storage that is away do not count. After
+the first step, memory or storage that is used up does not count either. All tasks run one program, so it may be another
+task that fails the second time. A disruption between two exceptions changes nothing. A suspension between the two makes
+the second a first: memory, volumes and nodes may have been changed meanwhile. If the image is the user's own, no
+supervisor tells how it failed.
+
+A first step may be made while no operator looks, in a pod that is gone by now. Only the checkpoint that later pods go
+on from shows it.
 """
 
 import signal
@@ -46,43 +55,81 @@ def failed_for_good(situation: Situation, failed: Iterable[Failure]) -> GiveUp |
     """The end of a job over one of these failures, if no restart can help, whatever else has failed; else None. The
     user's own rules come first."""
     for failure in failed:
-        if failure.cause is not Cause.ERROR or not failure.end.permanent:
-            continue
-        if ruled(situation, failure).of_a_rule is None:
-            return wait_for_late_reports(situation, failure) or GiveUp(
-                failure, _why(failure, ", and a restart does not help"), REASON
-            )
+        how = _how_for_good(failure)
+        if how and ruled(situation, failure).of_a_rule is None:
+            return wait_for_late_reports(situation, failure) or GiveUp(failure, _why(situation, failure, how), REASON)
     return None
 
 
+def _how_for_good(failure: Failure) -> str:
+    """Why no restart can help after this failure, in words; empty if one may help."""
+    if failure.cause is not Cause.ERROR:
+        return ""
+    if failure.end.permanent:
+        return ", and a restart does not help"
+    if failure.end.trained and _is_an_exception(failure):
+        return " after all its training was done"
+    return ""
+
+
 def program_failed(situation: Situation, first: Failure) -> GiveUp | None:
-    """The end of a job over the failure `first`; else None. The incident before must be an equal failure, and both must
-    come before the job's first step.
+    """The end of a job over the failure `first`; else None. The incident before must be an equal failure, without a
+    newer checkpoint since.
 
     The user's own rules come first: the caller has asked them.
     """
-    mistake, previous = mistake_of(situation, first), situation.status.internal.incident
-    if mistake is None or previous is None or previous.cause != first.cause or previous.mistake != mistake:
+    mistake, before = mistake_of(situation, first), _mistake_before(situation)
+    if mistake is None or before is None or mistake != before.but(step=mistake.step):
         return None
-    if situation.status.went_on_after(previous.started_at):
-        return None
-    return GiveUp(first, _why(first, " twice before its first step"), REASON)
+    how = " twice before its first step" if _is_before_the_first_step(situation, first) else " twice in the same way"
+    return GiveUp(first, _why(situation, first, how), REASON)
 
 
 def mistake_of(situation: Situation, first: Failure) -> Mistake | None:
-    """What the failure of the next incident is compared with, if the program may have caused `first`; else None."""
-    if situation.status.first_step_time or first.end.stepped is not False or first.exit_code is None:
+    """What the failure of the next incident is compared with, if the program may have caused `first`; else None. After
+    a disruption that is an exception of the incident before. A crash may have come from the same disruption."""
+    if not first.cause.charged:
+        before = _mistake_before(situation)
+        return before if before and before.location else None
+    if first.exit_code is None:
         return None
-    if not _may_be_the_programs(situation, first):
+    if _is_before_the_first_step(situation, first):
+        if not _may_be_the_programs(situation, first):
+            return None
+    elif not _is_an_exception(first):
         return None
     aborted = first.cause is Cause.SIGNAL and signal_of(first.exit_code) == ABORTED and len(situation.training) > 1
-    return Mistake(exit_code=first.exit_code, exception=first.end.abort if aborted else first.end.alike)
+    return Mistake(
+        exit_code=first.exit_code,
+        exception=first.end.abort if aborted else first.end.alike,
+        location=first.end.location,
+        step=max(situation.status.checkpoint_step, -1 if first.end.step is None else first.end.step),
+    )
+
+
+def _mistake_before(situation: Situation) -> Mistake | None:
+    """The mistake of the incident before, if nothing has changed since: no newer checkpoint, and no suspension."""
+    previous = situation.status.internal.incident
+    mistake = previous.mistake if previous else None
+    if previous is None or mistake is None or situation.status.went_on_after(previous.started_at):
+        return None
+    return mistake if situation.status.checkpoint_step <= mistake.step else None
 
 
 def note_first_step(draft: Draft) -> None:
     """Write the time of the job's first step into the status. It stays there."""
     if not draft.status.first_step_time and _has_stepped(draft.situation):
         draft.status = draft.status.but(first_step_time=whole(draft.now))
+
+
+def _is_before_the_first_step(situation: Situation, first: Failure) -> bool:
+    return not situation.status.first_step_time and first.end.stepped is False
+
+
+def _is_an_exception(first: Failure) -> bool:
+    """Whether a Python exception of the program ended it, which is not over something that the machine lacks."""
+    end = first.end
+    return first.cause is Cause.ERROR and bool(end.exception) and not (end.transient or end.exhausted)
 
 
 def _may_be_the_programs(situation: Situation, first: Failure) -> bool:
@@ -119,14 +166,14 @@ def _went_on_from_more(situation: Situation, report: Mapping[str, Any]) -> bool:
     return not is_known and report.get("restoredStep", 0) > (earlier.step if earlier else 0)
 
 
-def _why(first: Failure, how: str) -> str:
+def _why(situation: Situation, first: Failure, how: str) -> str:
     """That the program failed, `how`, over what, where, and what to do."""
-    number = signal_of(first.exit_code or 0)
-    what, where = first.end.exception, f"{first.task.id}, exit code {first.exit_code}"
-    advice = "correct the program and create the job again"
+    number, again = signal_of(first.exit_code or 0), situation.defaults.again
+    what, where = first.end.located, f"{first.task.id}, exit code {first.exit_code}"
+    advice = f"correct the program and {again}"
     if first.cause is Cause.OOM_KILLED:
         what, where = "out of memory", f"OOMKilled; {where}"
-        advice = "give its container more memory (resources.limits.memory) or use less, and create the job again"
+        advice = f"give its container more memory (resources.limits.memory) or use less, and {again}"
     elif not what and first.cause is Cause.SIGNAL and number:
         what = signal.Signals(number).name
     elif not what:

@@ -53,8 +53,14 @@ class ProgramEnd:
     """The step that it went on from, where it told of one and had done none."""
     exception: str = ""
     """The exception's kind and last line, empty if none ended it."""
+    location: str = ""
+    """The last line of the program that the exception came through, such as train.py:12; empty if that is not known."""
+    trained: bool = False
+    """All training that the program had begun was done before the exception."""
     transient: bool = False
     """The exception is one of connections or of storage that is away, which may pass by itself."""
+    exhausted: bool = False
+    """The exception says that memory or storage is used up."""
     permanent: bool = False
     """The exception is one of the trainer's own that only another program or manifest corrects."""
     straggler: str = ""
@@ -77,7 +83,10 @@ class ProgramEnd:
                     step=step if stepped and isinstance(step, int) else None,
                     restored=step if stepped is False and isinstance(step, int) else None,
                     exception=_one_line(facts.get("exception")),
+                    location=_one_line(facts.get("location")),
+                    trained=_flag(facts.get("trained")) is True,
                     transient=_flag(facts.get("transient")) is True,
+                    exhausted=_flag(facts.get("exhausted")) is True,
                     permanent=_flag(facts.get("permanent")) is True,
                     straggler=_one_line(facts.get("straggler")),
                     behind=_one_line(facts.get("behind")),
@@ -107,7 +116,12 @@ class ProgramEnd:
     def words(self) -> str:
         """That it failed, when and with what, as far as its supervisor has told."""
         when = "" if self.step is None else f" after step {self.step}"
-        return f"failed{when}: {self.exception}" if self.exception else f"failed{when}"
+        return f"failed{when}: {self.located}" if self.exception else f"failed{when}"
+
+    @property
+    def located(self) -> str:
+        """The exception with the line of the program before it: `train.py:12: KeyError: 'label'`."""
+        return f"{self.location}: {self.exception}" if self.location else self.exception
 
     def stalled_words(self, task_id: str) -> str:
         """That this task has stalled, when, and how the task that is behind is so."""
@@ -239,7 +253,7 @@ class Failure:
             rule=self.rule,
             time=whole(self.time),
             exit_code=self.exit_code,
-            exception=ProgramException(type=kind, message=message) if kind else None,
+            exception=ProgramException(type=kind, message=message, location=self.end.location) if kind else None,
             before_first_step=None if self.end.stepped is None else not self.end.stepped,
         )
 

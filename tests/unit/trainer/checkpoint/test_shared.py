@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from dtjob_trainer.checkpoint.directory import SEEN, clear_half_written
 from dtjob_trainer.checkpoint.shared import is_shared
+from tests.unit.trainer.raised import raise_as_tensorflow
 
 HERE = "CPU:0"
 
@@ -41,7 +42,7 @@ def test_a_server_whose_answers_go_elsewhere_has_it_not(tmp_path: Path, monkeypa
 
 def test_a_lost_parameter_server_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def lost(*_: Any) -> None:
-        raise tf.errors.UnavailableError(None, None, "Socket closed")
+        raise_as_tensorflow(tf.errors.UnavailableError(None, None, "Socket closed"))
 
     monkeypatch.setattr(tf.io, "read_file", lost)
     with pytest.raises(tf.errors.UnavailableError):

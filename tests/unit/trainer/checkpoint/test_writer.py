@@ -20,6 +20,7 @@ from dtjob_trainer.models.variables import State
 from dtjob_trainer.process.failure import may_pass
 from dtjob_trainer.process.runtime import Runtime
 from dtjob_trainer.strategies.collective import Group
+from tests.unit.trainer.raised import raise_as_tensorflow
 
 BOTH = pytest.mark.parametrize("write_mode", ["Async", "Sync"])
 MANY = 100
@@ -164,7 +165,7 @@ def test_a_directory_that_is_away_is_not_called_unwritable(tmp_path: Path, monke
     storage = Storage(tmp_path, monkeypatch, write_mode="Async")
 
     def away(path: str) -> None:
-        raise tf.errors.UnavailableError(None, None, path)
+        raise_as_tensorflow(tf.errors.UnavailableError(None, None, path))
 
     with monkeypatch.context() as patch:
         patch.setattr(directory.gfile, "remove", away)
@@ -197,7 +198,7 @@ def test_a_lost_server_is_no_fault_of_the_storage(
     """Its error is raised itself, so that the chief starts again. A write is not tried once more."""
     storage = Storage(tmp_path, monkeypatch, write_mode)
     lost = tf.errors.UnavailableError(None, None, "Socket closed, from remote target /job:ps/replica:0/task:1")
-    monkeypatch.setattr(writer, "write", lambda *_: (_ for _ in ()).throw(lost))
+    monkeypatch.setattr(writer, "write", lambda *_: raise_as_tensorflow(lost))
 
     def save_and_wait() -> None:
         storage.save(5)

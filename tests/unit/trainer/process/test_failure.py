@@ -5,11 +5,14 @@ import errno
 import socket
 import urllib.error
 from email.message import Message
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from dtjob_trainer.errors import (
     CheckpointError,
+    CheckpointInUseError,
     DataError,
     FitError,
     MissingDeviceError,
@@ -28,6 +31,7 @@ from dtjob_trainer.process.failure import (
     note_shared_gpus,
     note_stateful,
 )
+from tests.unit.trainer.raised import of_a_program, of_tensorflow
 
 KERAS = (
     "Exception encountered when calling Sequential.call().\n\n"
@@ -66,6 +70,11 @@ NUMERICS = (
 """Of tf.debugging.enable_check_numerics(), on a GPU."""
 
 
+def told(error: BaseException, **more: bool) -> dict[str, Any]:
+    """What is reported of an error of a program that was started in /app."""
+    return described(error, Path("/app"), **more)
+
+
 class _ArrayMemoryError(MemoryError):
     """Named as NumPy's."""
 
@@ -79,6 +88,14 @@ class InternalError(Exception):
 
 
 class UnavailableError(Exception):
+    """Named as TensorFlow's."""
+
+
+class AbortedError(Exception):
+    """Named as TensorFlow's."""
+
+
+class ResourceExhaustedError(Exception):
     """Named as TensorFlow's."""
 
 
@@ -126,6 +143,34 @@ def test_an_error_is_described_in_one_line(error: BaseException, text: str) -> N
     assert in_one_line(error) == text
 
 
+def test_an_error_of_the_trainers_own_keeps_its_advice() -> None:
+    """What to write instead is at its end."""
+    text = f"{'x' * 300}; write another"
+    assert in_one_line(FitError(text)) == f"FitError: {text}"
+
+
+def test_the_end_by_argparse_has_its_line() -> None:
+    code = (
+        "import argparse\nparser = argparse.ArgumentParser('train.py')\nparser.add_argument('--data', required=True)\n"
+    )
+    error = of_a_program(Path("/app/train.py"), f"{code}parser.parse_args([])\n")
+    assert told(error) == {
+        "type": "SystemExit",
+        "message": "train.py: error: the following arguments are required: --data",
+        "location": "train.py:4",
+    }
+
+
+def test_an_error_after_all_training_is_told_so() -> None:
+    error = of_a_program(Path("/app/train.py"), "open('/no/file')\n")
+    assert told(error, trained=True) == {
+        "type": "FileNotFoundError",
+        "message": "[Errno 2] No such file or directory: '/no/file'",
+        "location": "train.py:1",
+        "trained": True,
+    }
+
+
 def test_the_error_of_two_tasks_on_one_gpu_says_what_to_do() -> None:
     error = InternalError("Collective ops is aborted by: NCCL: invalid usage (run with NCCL_DEBUG=WARN for details).")
     note_shared_gpus(error)
@@ -149,13 +194,13 @@ def test_the_error_of_two_tasks_on_one_gpu_says_what_to_do() -> None:
     ],
 )
 def test_a_training_step_outside_of_strategy_run_says_what_to_call(error: Exception) -> None:
-    assert described(error) == {"type": type(error).__name__, "message": OWN_STEPS, "permanent": True}
+    assert told(error) == {"type": type(error).__name__, "message": OWN_STEPS, "permanent": True}
     note_own_steps(error)
     assert error.__notes__ == [OWN_STEPS]
     other = type(error)("something else")
     note_own_steps(other)
     assert not hasattr(other, "__notes__")
-    assert "permanent" not in described(other)
+    assert "permanent" not in told(other)
 
 
 def test_the_refusal_of_a_stateful_layer_says_what_to_write() -> None:
@@ -202,7 +247,9 @@ def _http(code: int) -> urllib.error.HTTPError:
         (urllib.error.URLError("no route"), True),
         (_http(503), True),
         (_http(404), False),
-        (UnavailableError("failed to connect to all addresses"), True),
+        (of_tensorflow(UnavailableError("failed to connect to all addresses")), True),
+        (UnavailableError("failed to connect to my database"), False),
+        (of_tensorflow(AbortedError("Stale file handle")), True),
         (OSError(errno.ESTALE, "Stale file handle"), True),
         (UnknownError(PIPELINE.format(error="OSError: [Errno 5] Input/output error")), True),
         (UnknownError(PIPELINE.format(error="ConnectionResetError: [Errno 104] Connection reset by peer")), True),
@@ -227,9 +274,9 @@ def test_only_errors_of_connections_and_storage_are_transient(error: BaseExcepti
 def test_an_error_is_transient_if_the_error_that_it_comes_from_is() -> None:
     error = ValueError("URL fetch failure")
     error.__context__ = ConnectionResetError("reset")
-    assert described(error) == {"type": "ValueError", "message": "URL fetch failure", "transient": True}
+    assert told(error) == {"type": "ValueError", "message": "URL fetch failure", "transient": True}
     error.__suppress_context__ = True  # raise … from None
-    assert described(error) == {"type": "ValueError", "message": "URL fetch failure"}
+    assert told(error) == {"type": "ValueError", "message": "URL fetch failure"}
     error.__context__ = error
     assert not may_pass(error)
 
@@ -247,10 +294,27 @@ def test_an_error_is_transient_if_the_error_that_it_comes_from_is() -> None:
     ],
 )
 def test_only_errors_that_the_program_must_correct_are_permanent(error: BaseException, permanent: bool) -> None:
-    assert described(error).get("permanent", False) is permanent
+    assert told(error).get("permanent", False) is permanent
 
 
 def test_a_refusal_because_of_what_may_pass_is_not_permanent() -> None:
     error = DataError("x: its files cannot be read")
     error.__cause__ = ConnectionResetError("reset")
-    assert described(error) == {"type": "DataError", "message": "x: its files cannot be read", "transient": True}
+    assert told(error) == {"type": "DataError", "message": "x: its files cannot be read", "transient": True}
+
+
+@pytest.mark.parametrize(
+    ("error", "exhausted"),
+    [
+        (MemoryError(), True),
+        (_ArrayMemoryError("Unable to allocate 8.00 PiB"), True),
+        (of_tensorflow(ResourceExhaustedError("OOM when allocating tensor")), True),
+        (ResourceExhaustedError("of the program's own"), False),
+        (OSError(errno.ENOSPC, "No space left on device"), True),
+        (CheckpointError("the disk is full"), True),
+        (CheckpointInUseError("another job writes there"), False),
+        (FileNotFoundError(errno.ENOENT, "No such file"), False),
+    ],
+)
+def test_an_error_over_memory_or_storage_that_is_used_up_is_told_so(error: BaseException, exhausted: bool) -> None:
+    assert told(error).get("exhausted", False) is exhausted

@@ -4,6 +4,7 @@
 import pytest
 
 from dtjob_trainer.process.peer_loss import is_peer_loss
+from tests.unit.trainer.raised import of_tensorflow
 
 
 @pytest.mark.parametrize(
@@ -26,6 +27,14 @@ from dtjob_trainer.process.peer_loss import is_peer_loss
     ],
 )
 def test_each_error_is_a_peer_loss_only_in_a_group(kind: str, message: str, lost: bool) -> None:
-    error = type(kind, (Exception,), {})(message)
+    error = of_tensorflow(type(kind, (Exception,), {})(message))
     assert is_peer_loss(error, members=3) is lost
     assert not is_peer_loss(error, members=1)
+
+
+def test_an_error_of_the_programs_own_is_no_peer_loss_whatever_its_class_is_called() -> None:
+    """A class of TensorFlow is no evidence either: a program may raise one over its database."""
+    for own in (type("UnavailableError", (Exception,), {}), type("AbortedError", (OSError,), {})):
+        with pytest.raises(own) as raised:
+            raise own("my database is away, says the coordination service")
+        assert not is_peer_loss(raised.value, members=3)

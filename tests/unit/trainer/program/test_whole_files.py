@@ -95,3 +95,16 @@ def test_other_tasks_report_no_model(said: Any, tmp_path: Path) -> None:
     said(chief=False, report=lambda model: reported.append(model))
     save(tmp_path / "a.keras")
     assert reported == []
+
+
+@pytest.mark.parametrize(("method", "name"), [("save", "model.keras"), ("save_weights", "model.weights.h5")])
+def test_an_error_over_a_missing_folder_names_the_path_of_the_program(
+    said: Any, tmp_path: Path, method: str, name: str
+) -> None:
+    said()
+    path = tmp_path / "no" / name
+    with pytest.raises(OSError, match=name) as raised:
+        getattr(keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)]), method)(path)
+    assert f"'{path}'" in str(raised.value)
+    assert ".chief-0-" not in str(raised.value)
+    assert raised.value.__context__ is None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program that fails twice alike before its first step fails its job; one that ever stepped does not for that."""
+"""A program that fails twice in the same way, without a newer checkpoint in between, fails its job."""
 
 import json
 from copy import deepcopy
@@ -127,7 +127,9 @@ def test_the_message_of_the_failed_job_has_the_programs_exception_or_exit_code(e
     "end",
     [
         builders.ended(1, message=f"Traceback\n{MISSING}"),  # no supervisor has told
-        builders.failed(exception=MISSING, stepped=None),
+        builders.failed(3, stepped=None),
+        builders.failed(3, stepped=True),
+        builders.failed(139, stepped=True),
         builders.failed(exception="ConnectionRefusedError: [Errno 111] refused", transient=True),
         builders.failed(76),
         builders.failed(71),
@@ -148,14 +150,105 @@ def test_a_failure_that_need_not_be_the_programs_fault_uses_the_ordinary_budget(
     assert run.status["restarts"]["total"] == 3
 
 
+TYPO = "KeyError: 'los'"
+
+
+def typo(location: str = "train.py:8", exception: str = TYPO, step: int | None = 64, **more: Any) -> dict[str, Any]:
+    """The end of a container whose program has a mistake in a callback, as long as training has come to this step."""
+    return builders.failed(
+        exception=exception, stepped=None if step is None else True, step=step, location=location, **more
+    )
+
+
+@pytest.mark.parametrize("step", [64, None])
+def test_the_same_exception_at_the_same_line_after_steps_fails_the_job_at_the_second_time(step: int | None):
+    """Nobody knows the steps of a loop of the program's own: `step` is None then."""
+    run = of("MultiWorkerMirrored")
+    assert run.fails("worker-0", typo(step=step))["phase"] != "Failed"
+    status = run.fails("chief-0", typo(step=step))
+    assert (status["phase"], status["reason"]) == ("Failed", REASON)
+    assert status["restarts"]["total"] == 1
+    assert status["message"] == (
+        "the program failed twice in the same way: train.py:8: KeyError: 'los' (chief-0, exit code 1); correct the "
+        "program and create the job again"
+    )
+    exception = status["lastFailure"]["exception"]
+    assert exception == {"type": "KeyError", "message": "'los'", "location": "train.py:8"}
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        typo(location="train.py:9"),
+        typo(exception="KeyError: 'accuracy'"),
+        typo(exception="ValueError: 'los'"),
+        builders.failed(139, stepped=True),
+        builders.failed(3, stepped=True),
+    ],
+)
+def test_another_failure_between_two_equal_ones_makes_the_second_a_first(other: dict[str, Any]):
+    run = single()
+    for end in (typo(), other, typo()):
+        assert run.fails(status=end)["phase"] != "Failed"
+    assert run.fails(status=typo())["reason"] == REASON
+
+
+def test_a_disruption_between_two_equal_failures_changes_nothing():
+    run = single()
+    for end in (typo(), builders.disrupted(), builders.evicted()):
+        assert run.fails(status=end)["phase"] != "Failed"
+    assert run.fails(status=typo())["reason"] == REASON
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "failed"), [(48, True), (64, True), (80, False)], ids=["older", "as new", "newer"]
+)
+def test_a_checkpoint_beyond_the_first_failure_makes_the_second_a_first(checkpoint: int, failed: bool):
+    """A checkpoint that is not beyond it may be reported only after it: the first failure has seen its step."""
+    run = single()
+    run.fails(status=typo(), **{"chief-0": {"attempt": 0, "step": 60, "checkpoint": {"step": 32}}})
+    report = {"attempt": 1, "step": 81, "restoredStep": 48, "checkpoint": {"step": checkpoint}}
+    status = run.fails(status=typo(), **{"chief-0": report})
+    assert (status["phase"] == "Failed") is failed
+
+
+def test_the_program_fails_before_its_first_step_and_after_one_in_the_same_way():
+    """Its second process has restored a checkpoint, and fails before a step of its own."""
+    run = single()
+    run.fails(status=typo())
+    status = run.fails(status=builders.failed(exception=TYPO, location="train.py:8"))
+    assert status["reason"] == REASON
+    assert " twice in the same way: " in status["message"]
+
+
+@pytest.mark.parametrize("flag", ["transient", "exhausted"])
+def test_an_exception_over_something_that_the_machine_lacks_uses_the_ordinary_budget(flag: str):
+    run = single()
+    for _ in range(3):
+        run.fails(status=typo(**{flag: True}))
+    assert run.status["restarts"]["total"] == 3
+
+
+def test_an_exception_after_all_training_fails_the_job_at_once():
+    run = of("MultiWorkerMirrored")
+    status = run.fails("worker-0", typo(exception="FileNotFoundError: 'out/model.keras'", trained=True))
+    assert (status["phase"], status["reason"]) == ("Failed", REASON)
+    assert status["message"].startswith("the program failed after all its training was done: train.py:8: FileNotFound")
+    assert status["restarts"]["total"] == 0
+
+
+@pytest.mark.parametrize("flag", ["transient", "exhausted"])
+def test_after_all_training_a_restart_may_help_against_what_the_machine_lacks(flag: str):
+    run = single()
+    assert run.fails(status=typo(trained=True, **{flag: True}))["phase"] != "Failed"
+
+
 def test_failures_with_another_one_between_them_are_not_alike():
     run = single()
     ends = [
         builders.failed(exception=MISSING),
         builders.failed(exception="ModuleNotFoundError: No module named 'bar'"),
         builders.failed(2, exception=MISSING),
-        builders.failed(exception=MISSING),
-        builders.disrupted(),
         builders.failed(exception=MISSING),
         OOM,
     ]
@@ -172,11 +265,11 @@ def test_failures_with_another_one_between_them_are_not_alike():
         {"status": builders.disrupted(), "chief-0": {"attempt": 0, "step": 81, "restoredStep": 80}},
     ],
 )
-def test_a_job_that_ever_stepped_keeps_its_budget(stepped: dict[str, Any]):
+def test_a_job_that_ever_stepped_keeps_its_budget_for_what_is_no_exception(stepped: dict[str, Any]):
     run = single()
     since = run.fails(**stepped)["firstStepTime"]
     for _ in range(4):
-        run.fails()
+        run.fails(status=builders.failed(3))
     assert run.status["restarts"]["total"] == 5
     assert run.status["firstStepTime"] == since
 
@@ -343,9 +436,9 @@ def test_a_pod_that_is_being_ended_is_waited_for():
     assert made.status["restarts"]["causes"] == {"Disruption": 1, "Error": 1}
 
 
-def test_an_equal_failure_gives_up_only_before_the_first_step():
+def test_an_equal_exit_code_gives_up_only_before_the_first_step():
     job = builders.job("Mirrored")
-    pod = builders.pod(job, "chief-0", builders.failed(exception=MISSING))
+    pod = builders.pod(job, "chief-0", builders.failed(3))
     situation = builders.situation(job, pod)
     (first,) = failures(situation)
     mistake = mistake_of(situation, first)
@@ -371,18 +464,17 @@ def test_steps_that_were_not_observed_count_if_the_next_pod_restores_them():
     """The operator was away, and the pod that made them is gone."""
     run = single()
     run.fails(status=builders.evicted())
-    run.fails(**{"chief-0": restored(40)})
+    run.fails(status=builders.failed(3), **{"chief-0": restored(40)})
     assert run.status["firstStepTime"]
-    assert run.fails()["phase"] != "Failed"
+    assert run.fails(status=builders.failed(3))["phase"] != "Failed"
 
 
 def test_a_step_in_the_last_line_of_a_failed_pod_counts_as_completed():
     """Nobody has read its status; its last line tells."""
-    line = builders.last_line(1, MISSING).replace("level=error task=chief-0", "level=error task=chief-0 step=40")
     run = single()
     run.fails(status=builders.evicted())
     for _ in range(3):
-        assert run.fails(status=builders.ended(1, message=line))["phase"] != "Failed"
+        assert run.fails(status=builders.failed(3, step=40))["phase"] != "Failed"
 
 
 def test_a_checkpoint_that_was_there_before_the_job_is_no_step_of_its():

@@ -29,7 +29,7 @@ class Programs(Budgets, Supervisors):
         code=st.sampled_from((1, 1, 3, 76)),
         exception=st.sampled_from(EXCEPTIONS),
         stepped=st.sampled_from((False, False, False, True, None)),
-        kind=st.sampled_from(("", "", "", "transient", "transient", "permanent")),
+        kind=st.sampled_from(("", "", "", "transient", "exhausted", "permanent", "trained")),
     )
     def program_fails(self, data: st.DataObject, code: int, exception: str, stepped: bool | None, kind: str) -> None:
         name = data.draw(st.sampled_from(self.supervised()))
@@ -78,13 +78,14 @@ class Programs(Budgets, Supervisors):
                 accounts.unseen.discard(facts.job_uid)
 
     def let_fail(self, name: str, code: int, exception: str, *, stepped: bool | None = False, kind: str = "") -> None:
-        """The training process in this pod fails, and its supervisor tells so: of a transient failure, of a permanent
-        one, or of any other."""
+        """The training process in this pod fails, and its supervisor tells so, and what is true of the failure: `kind`
+        is one of the flags of contract.md, or empty."""
         self.blame(name, "Error")
         accounts, uid = self.world.cluster.rules.accounts, self.facts(name).job_uid
-        if kind == "permanent":
+        if kind == "permanent" or (kind == "trained" and exception):
             accounts.permanent.add((uid, name))
-        if stepped is False and kind != "transient" and code != 76:
+        may_be_the_programs = exception and kind != "exhausted" if stepped is not False else code != 76
+        if kind != "transient" and may_be_the_programs:
             accounts.mistakes.setdefault(uid, {})[name] = f"{code} {exception}"
         more = {kind: True} if kind else {}
         self.set_status(name, builders.failed(code, exception, self.world.node_time(), stepped=stepped, **more))
@@ -105,12 +106,13 @@ class Programs(Budgets, Supervisors):
             assert (status.get("phase"), status.get("reason")) == ("Failed", "ProgramFailed")
 
     def fail_alike(self, name: str) -> None:
-        """Its chief fails before its first step, and then twice in another way: no more is needed, but where the job
-        had done a step before. A supervisor tells of it."""
+        """Its chief fails, and then twice in another way: no more is needed. Where the job had done a step before, it
+        fails without an exception, and that does not count. A supervisor tells of it."""
         if self.world.job_named(name).spec.program is None:
             return
         stepped = "firstStepTime" in self.status(name)
-        for code, exception in ((2, EXCEPTIONS[1]), (3, EXCEPTIONS[0]), (3, EXCEPTIONS[0])):
+        last = "" if stepped else EXCEPTIONS[0]
+        for code, exception in ((2, EXCEPTIONS[1]), (3, last), (3, last)):
             status = self.status(name)
             assert status.get("reason") != "ProgramFailed", "no two failures were alike"
             if (chief := self.chief_of(name)) and self.goes_on(name):
@@ -121,7 +123,7 @@ class Programs(Budgets, Supervisors):
             self.world.run(1)
         status = self.status(name)
         if stepped:
-            assert status.get("reason") != "ProgramFailed", "it had done a step, and that failed it"
+            assert status.get("reason") != "ProgramFailed", "it had done a step, and an exit code failed it"
         else:
             assert status.get("phase") in ENDED, f"{status.get('phase')} after two failures alike before a first step"
 
