@@ -50,8 +50,7 @@ def run(tmp_path: Path, mistake: str, **spec: Any) -> tuple[dict[str, Any], str]
         "digits-default.yaml",
         tmp_path / "job.yaml",
         1,
-        **spec,
-        checkpoint=None,
+        **{"checkpoint": None, **spec},
         program={"entrypoint": PROGRAM, "args": [mistake]},
         failurePolicy={"maxRestartsWithoutProgress": RESTARTS, "backoff": {"initialSeconds": 0}},
     )
@@ -67,7 +66,7 @@ def test_a_mistake_before_the_first_step_is_not_tried_again(tmp_path: Path, mist
     result, told = run(tmp_path, mistake)
     assert result["reason"] == "ProgramFailed", told
     assert result["restarts"]["total"] == 1
-    assert result["message"].startswith("the program failed twice before its first step: ")
+    assert result["message"].startswith("the program failed twice in the same way: ")
     assert words in result["message"]
     assert "\n" not in result["message"]
     assert result["message"] in told

@@ -108,6 +108,7 @@ def _code_after(error: BaseException, here: runtime.Runtime, *, tells: bool) -> 
     if code == exit_codes.FAILED and here.cut_off is not None:
         code = here.cut_off  # whatever the program has made of it
     if tells and code in (exit_codes.FAILED, exit_codes.USAGE):
+        here.pulse.report_steps()  # the operator compares the step with the checkpoints of the next start
         exception = failure.described(error, here.begun_in, trained=here.trained)
         here.progress.report(state="failed", message=failure.in_one_line(error), exception=exception)
     return code

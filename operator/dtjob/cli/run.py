@@ -13,6 +13,7 @@ from pathlib import Path
 
 from dtjob.api.job import Job
 from dtjob.api.phase import Phase
+from dtjob.api.spec.strategy import LOCAL_TPU, Strategy
 from dtjob.cli.bad_input import BadInput
 from dtjob.cli.run_script import job_of, words
 from dtjob.cli.script import Script
@@ -25,7 +26,7 @@ from dtjob.local.here import left_aside, rules_left_aside
 from dtjob.local.outcome import Outcome
 from dtjob.local.processes import command
 from dtjob.local.processes.addresses import NoFreePorts
-from dtjob.local.processes.devices import devices_here, wanted
+from dtjob.local.processes.devices import devices_here, has_tpu, wanted
 from dtjob.local.processes.launcher import Launcher
 from dtjob.local.processes.starter import Starter
 from dtjob.local.runs import Run, RunStateError, open_run
@@ -107,6 +108,13 @@ def check_runs_here(job: Job) -> None:
     if sys.platform != "linux":
         raise BadInput(
             f"`dtjob run` needs Linux (this is {sys.platform}); `kubectl apply` the manifest to a cluster instead"
+        )
+    tpu = job.spec.strategy_options.tpu if job.spec.strategy_options else None
+    address = tpu.address if tpu else LOCAL_TPU
+    if job.spec.strategy is Strategy.TPU and address == LOCAL_TPU and not has_tpu():
+        raise BadInput(
+            "spec.strategy: TPU needs a TPU, and this machine has none; `kubectl apply` the manifest to a cluster with "
+            "TPUs, or choose another strategy"
         )
     for module, distribution in (("dtjob_trainer", "dtjob-trainer"), ("tensorflow", "dtjob-trainer[cpu]")):
         if importlib.util.find_spec(module) is None:

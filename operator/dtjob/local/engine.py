@@ -84,11 +84,9 @@ class Engine:
         self._cluster.prepare(self._first_pods())
         # A dtjob that was killed leaves supervisors that still save: two writers must not meet in one directory.
         await leftovers.kill({"DTJOB_UID": self.job.metadata.uid})
-        reconciling = asyncio.create_task(
-            Reconciler(self._cluster, self._store, self._queue, defaults=DEFAULTS, status_delay=StatusDelay(0)).run(
-                workers=1
-            )
-        )
+        defaults = replace(DEFAULTS, checkpoints=str(self._run.checkpoints))
+        reconciler = Reconciler(self._cluster, self._store, self._queue, defaults=defaults, status_delay=StatusDelay(0))
+        reconciling = asyncio.create_task(reconciler.run(workers=1))
         polling = asyncio.create_task(self._poll_forever())
         waits = [asyncio.create_task(self._over.wait()), asyncio.create_task(self._stop.wait())]
         try:

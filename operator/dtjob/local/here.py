@@ -15,7 +15,12 @@ from dtjob.plan.record.failure import Cause
 _OF_NO_PROCESS = "OfNoProcess"
 """A reason and a condition that nothing here has."""
 
-DEFAULTS = Defaults(image=sys.executable, directories_stay=True, again="run the command again")
+DEFAULTS = Defaults(
+    image=sys.executable,
+    directories_stay=True,
+    again="run the command again",
+    anew="run the command with --fresh",
+)
 """A job needs no image here: this Python stands for it; and no volume for its checkpoints."""
 
 

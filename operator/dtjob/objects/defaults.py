@@ -112,6 +112,10 @@ class Defaults:
     machine's."""
     again: str = "create the job again"
     """What a user does after the mistake in a failed job is corrected."""
+    anew: str = "use another checkpoint.storage"
+    """What a user does to train without the checkpoints that are there."""
+    checkpoints: str | None = None
+    """Where the checkpoints of a volume are under `dtjob run`; None: where the volume is mounted."""
 
 
 NO_DEFAULTS = Defaults()

@@ -182,6 +182,8 @@ class Owner:
 
     @property
     def _mend(self) -> str:
+        if self._task.parent is not None:
+            return "end the other run, or name another --checkpoint"
         field = "uri" if "://" in self._directory else "subPath or volume"
         return f"write another checkpoint.storage.{field} in one of the two jobs"
 

@@ -142,6 +142,11 @@ class Task:
         return self.role == "ps" or (self.traits.asynchronous and self.role == "chief")
 
     @property
+    def anew(self) -> str:
+        """What a user does to train without the checkpoints that are there, in words: of a job, or of `dtjob run`."""
+        return "choose another checkpoint.storage" if self.parent is None else "run it again with --fresh"
+
+    @property
     def members(self) -> tuple[str, ...]:
         """Ids of all tasks that the strategy connects, with this one. Only its own id if it is not connected."""
         if not self.in_cluster:

@@ -101,11 +101,11 @@ class TrainingRun(ABC):
             self._here.progress.report(**self._in_state("training"), step=self._step, **self._known_total())
             self._here.warn(
                 f"call {self._here.stage} of fit or train trains on, although a later one has begun before and goes on "
-                "from its own checkpoints; choose another checkpoint.storage to train from the beginning"
+                f"from its own checkpoints; {self._group.anew} to train from the beginning"
             )
         elif checkpoint and self._step and why and not self._here.progress.passes_over:
             found = f"the checkpoint of step {self._step} in {checkpoint.directory} {why}"
-            anew = "choose another checkpoint.storage to train from the beginning"
+            anew = f"{self._group.anew} to train from the beginning"
             self._here.log(f"nothing is left to train: {found}, or {anew}", level="warning", step=self._step)
 
     def _refuse_another_call(self) -> None:
@@ -116,8 +116,8 @@ class TrainingRun(ABC):
         if other is not None and (self._here.progress.passes_over or self._before["uid"] == self._call["uid"]):
             raise StateError(
                 f"call {self._here.stage} of fit or train has {other} as in the checkpoint of its end: make the same "
-                "calls in the same order in every start, without leaving out those of an earlier start, or choose "
-                "another checkpoint.storage to train from the beginning"
+                "calls in the same order in every start, without leaving out those of an earlier start, or "
+                f"{self._group.anew} to train from the beginning"
             )
 
     def _unusable(self) -> dict[str, str]:

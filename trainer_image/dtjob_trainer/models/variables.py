@@ -150,7 +150,7 @@ class State:
                 raise StateError(
                     f"the checkpoint is of another model: variable {name} is {_words(here)} here and "
                     f"{_words(there) if there else 'missing'} there; "
-                    "restore the model of that run, or choose another checkpoint.storage"
+                    f"restore the model of that run, or {self._group.anew}"
                 )
 
     def _rows_of_others(self, values: Values, old: Array, row_size: int) -> Array:

@@ -48,6 +48,12 @@ class Pulse:
         self._begun = True
         threading.Thread(target=self._beat, name="pulse", daemon=True).start()
 
+    def report_steps(self) -> None:
+        """Report the steps that are done, if not all are reported yet."""
+        step = self.steps_done()
+        if step > (self._progress.status.get("step") or 0) - self._progress.steps_before:
+            self._progress.report(step=step)
+
     @contextmanager
     def resting(self, doing: str) -> Iterator[None]:
         """In this context no step is expected. Reported at once: this thread may block the one that reports."""
@@ -66,9 +72,7 @@ class Pulse:
         while True:
             time.sleep(SECONDS)
             self._progress.flush()
-            step = self.steps_done()
-            if step > (self._progress.status.get("step") or 0) - self._progress.steps_before:
-                self._progress.report(step=step)
+            self.report_steps()
             lasts, seen = seen == self.moves, self.moves
             if lasts and not self._resting:
                 self._tell(where(self.doing))

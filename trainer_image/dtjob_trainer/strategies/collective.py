@@ -33,6 +33,8 @@ class Group:
 
     def __init__(self, strategy: Any, task: Task | None) -> None:
         self.strategy = strategy
+        self.anew = task.anew if task is not None else "choose another directory"
+        """What a user does to train without the checkpoints that are there, in words."""
         self.replicas: int = strategy.num_replicas_in_sync
         """Replicas of all tasks together."""
         self.tasks = 1

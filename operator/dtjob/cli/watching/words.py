@@ -142,7 +142,8 @@ def _failure(failure: Object, now: datetime) -> str:
     parts += [f"node {failure['node']}"] if failure.get("node") else []
     ago = since(failure.get("time"), now)
     parts += [f"{ago} ago"] if ago else []
-    lines = str(failure.get("logTail") or "").strip().splitlines()
+    # An exception is in the message already.
+    lines = [] if failure.get("exception") else str(failure.get("logTail") or "").strip().splitlines()
     return ", ".join(parts) + (f": {lines[-1]}" if lines else "")
 
 

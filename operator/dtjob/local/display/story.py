@@ -11,7 +11,7 @@ from dtjob.plan.actions import Event
 from dtjob.plan.diagnosis.restored import RESUMED, STARTED_OVER
 from dtjob.times import duration
 
-BY_PLAN_ONLY = (Phase.SUCCEEDED.value, CREATED, DELETED, REFUSED, RESUMED, STARTED_OVER)
+BY_PLAN_ONLY = (Phase.SUCCEEDED.value, Phase.FAILED.value, CREATED, DELETED, REFUSED, RESUMED, STARTED_OVER)
 """Events that say no more than the summary does, the lines about processes, those made from the chief's report, or the
 event that the job is blocked."""
 

@@ -112,7 +112,7 @@ def summary_text(result: dict[str, Any], logs: Path, command: str) -> list[str]:
         lines.append(_row("resume", f"approximate: a restart can change the numbers; logs in {logs} say why"))
     if (text := _goodput(result.get("goodput") or {})) is not None:
         lines.append(_row("goodput", text))
-    lines += _failure(result, logs) if result["phase"] == Phase.FAILED else _written(result)
+    lines += (result["phase"] in (Phase.FAILED, INTERRUPTED) and _failure(result, logs)) or _written(result)
     if result["phase"] == INTERRUPTED:
         saved = result["checkpoint"]
         where = f"from the checkpoint at step {saved['step']}" if saved else "from the start: no checkpoint was saved"
@@ -153,12 +153,16 @@ def words(name: str) -> str:
 
 
 def _failure(result: dict[str, Any], logs: Path) -> list[str]:
+    """The log of the task that failed last. The first line of a failed run tells the exception, so the end of the log
+    is shown only if there was none. An interrupted run may have had a failure before."""
     failure = result.get("lastFailure")
     if not failure:
         return []
-    lines = [_row("log", str(logs / f"{failure['pod']}.log"))]
-    last = str(failure.get("logTail", "")).splitlines()[-8:]
-    return lines + [f"  | {line}" for line in last]
+    log = _row("log", str(logs / f"{failure['pod']}.log"))
+    if result["phase"] == INTERRUPTED:
+        return [_row("failure", f"{failure['task']} {failure['message']}"), log]
+    last = [] if failure.get("exception") else str(failure.get("logTail", "")).splitlines()[-8:]
+    return [log, *(f"  | {line}" for line in last)]
 
 
 def _written(result: dict[str, Any]) -> list[str]:

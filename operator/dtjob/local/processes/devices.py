@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which GPUs of this machine each task of a run sees. Pure but for the look at the driver's directory."""
+"""Which GPUs of this machine each task of a run sees, and whether it has a TPU. Pure but for looks at directories."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -12,6 +12,15 @@ from dtjob.objects.pod.accelerators import gpus_of
 VARIABLE = "CUDA_VISIBLE_DEVICES"
 GPUS = Path("/proc/driver/nvidia/gpus")
 """The kernel's driver has a directory there for each GPU."""
+
+
+TPUS = ("accel[0-9]*", "vfio/[0-9]*")
+"""Files below /dev of the chips of a TPU."""
+
+
+def has_tpu(directory: Path = Path("/dev")) -> bool:
+    """Whether this machine has chips of a TPU."""
+    return any(True for pattern in TPUS for _ in directory.glob(pattern))
 
 
 def devices_here(environ: Mapping[str, str], directory: Path = GPUS) -> list[str]:

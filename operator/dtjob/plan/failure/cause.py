@@ -54,7 +54,7 @@ def failure_of(view: TaskView, now: datetime) -> Failure | None:
     if cause is Cause.ERROR and program_end.straggler and end.get("exitCode") == STALLED:
         cause, message = Cause.STALLED, f"{program_end.stalled_words(view.task.id)} (exit code {STALLED})"
     message = message.replace("failed (exit code", f"{program_end.words} (exit code", 1)
-    failure = of_pod(view.task, pod, cause, _time(pod, status) or now, message, program_end.said)
+    failure = of_pod(view.task, pod, cause, _time(pod, status) or now, message, program_end.log_tail)
     return replace(failure, exit_code=end.get("exitCode"), end=program_end)
 
 

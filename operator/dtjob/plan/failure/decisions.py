@@ -137,7 +137,11 @@ def _counted(draft: Draft, status: Status, decision: Restart) -> Status:
         status = status.but(checkpoint=None)
     if tasks and incident.cause == decision.counted_as:
         of = f"the failure of {before.task}" if before is not None else "the failure before it"
-        text = f"{first.with_rule()}; it is replaced, and not counted apart from {of}"
+        is_told = (
+            before is not None and before.exception is not None and first.in_status().exception == before.exception
+        )
+        what = f"{first.task.id} failed in the same way" if is_told else first.with_rule()
+        text = f"{what}; it is replaced, and not counted apart from {of}"
         draft.add_event("Normal", Phase.RESTARTING.value, text)
         return status
     if tasks:

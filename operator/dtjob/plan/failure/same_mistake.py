@@ -81,8 +81,7 @@ def program_failed(situation: Situation, first: Failure) -> GiveUp | None:
     mistake, before = mistake_of(situation, first), _mistake_before(situation)
     if mistake is None or before is None or mistake != before.but(step=mistake.step):
         return None
-    how = " twice before its first step" if _is_before_the_first_step(situation, first) else " twice in the same way"
-    return GiveUp(first, _why(situation, first, how), REASON)
+    return GiveUp(first, _why(situation, first, " twice in the same way"), REASON)
 
 
 def mistake_of(situation: Situation, first: Failure) -> Mistake | None:
@@ -178,4 +177,5 @@ def _why(situation: Situation, first: Failure, how: str) -> str:
         what = signal.Signals(number).name
     elif not what:
         what, where = f"exit code {first.exit_code}", first.task.id
-    return f"the program failed{how}: {what} ({where}); {advice}"
+    mend = "" if first.end.permanent else f"; {advice}"  # such an exception says itself what to write instead
+    return f"the program failed{how}: {what} ({where}){mend}"

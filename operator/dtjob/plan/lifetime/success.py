@@ -35,8 +35,8 @@ def succeed(draft: Draft) -> None:
     draft.add_event("Normal", Phase.SUCCEEDED.value, "Training has ended")
     if (step := _trained_before(report)) is not None:
         words = f"nothing was left to train: the job found a checkpoint of step {step} in {_storage(draft.situation)}"
-        words += ", of a run that has ended; raise the number of epochs or steps to train on, or use another"
-        words += " checkpoint.storage to train again"
+        words += ", of a run that has ended; raise the number of epochs or steps to train on, or"
+        words += f" {draft.situation.defaults.anew} to train again"
         message = f"training has ended: {words}"
         draft.add_event("Warning", NOTHING_TO_TRAIN, f"{words[0].upper()}{words[1:]}")
     elif (found := report.get("weights")) is not None:
@@ -61,4 +61,6 @@ def _storage(situation: Situation) -> str:
     """Where the job's checkpoints are."""
     checkpoint = situation.group_job.spec.checkpoint
     storage = checkpoint.storage if checkpoint else None
-    return (storage.uri or storage.mount_path) if storage else "its storage"
+    if storage is None:
+        return situation.defaults.checkpoints or "its storage"
+    return storage.uri or situation.defaults.checkpoints or storage.mount_path

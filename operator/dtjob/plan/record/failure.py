@@ -18,6 +18,7 @@ from dtjob.api.spec.failure_rules import RuleAction
 from dtjob.api.status.block import whole
 from dtjob.api.status.restarts import LastFailure, ProgramException
 from dtjob.objects.topology import Task
+from dtjob.plan.record.log_tail import readable
 
 LONGEST = 512
 """Characters of an exception that are taken."""
@@ -111,6 +112,12 @@ class ProgramEnd:
         if not lines or any(word in line.lower() for line in lines for word in _OF_PEERS):
             return ""
         return _without_what_varies(_one_line(lines[-1]))
+
+    @property
+    def log_tail(self) -> str:
+        """The log's last lines as a user reads them."""
+        lines = self.said.splitlines()
+        return readable(line for line in lines if _facts(line) is None)
 
     @property
     def words(self) -> str:

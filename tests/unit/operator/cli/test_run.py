@@ -11,6 +11,7 @@ from dtjob.cli.script import Script
 from dtjob.local.outcome import Outcome
 from tests.unit.operator.cli.manifest import GOOD
 from tests.unit.operator.local.display.snapshots import snapshot
+from tests.unit.page_commands import ROOT
 
 
 def test_run_says_what_a_machine_without_a_cluster_cannot(dtjob, good, tmp_path, monkeypatch):
@@ -24,6 +25,15 @@ def test_run_says_what_a_machine_without_a_cluster_cannot(dtjob, good, tmp_path,
     code, _, err = dtjob("run", image_only)
     assert code == 2
     assert "spec.program: needed by `dtjob run`" in err
+
+
+def test_run_refuses_strategy_tpu_before_the_start_on_a_machine_without_one(dtjob, tmp_path, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr("dtjob.cli.run.has_tpu", lambda: False)
+    code, _, err = dtjob("run", "examples/digits-tpu.yaml", "--work-dir", tmp_path / "runs")
+    assert code == 2
+    assert "spec.strategy: TPU needs a TPU, and this machine has none" in err
+    assert not (tmp_path / "runs").exists()
 
 
 def test_run_says_where_the_work_directory_cannot_be(dtjob, good, tmp_path, monkeypatch):

@@ -97,6 +97,11 @@ def told_of_a_chief_that_moves() -> list[Event]:
     return history.events
 
 
+def typo(second: int) -> dict[str, Any]:
+    """The end of a container whose program has a mistake in a callback."""
+    return builders.failed(exception="KeyError: 'los'", when=at(second), stepped=True, step=64, location="train.py:8")
+
+
 def told_of_two_failures(first: dict[str, Any], second: dict[str, Any]) -> list[Event]:
     """The Events of a job of which worker 1 fails, and then worker 0, which ran until then."""
     history = History(builders.job())
@@ -178,6 +183,12 @@ EVENTS: list[tuple[str, Events, str, str]] = [
         lambda: told_of_two_failures(builders.ended(137, at(1), signal=9), builders.ended(137, at(2), signal=9)),
         "Restarting",
         "worker-0 was killed (SIGKILL); it is replaced, and not counted apart from the failure of worker-1",
+    ),
+    (
+        "another worker fails with the same exception",
+        lambda: told_of_two_failures(typo(1), typo(2)),
+        "Restarting",
+        "worker-0 failed in the same way; it is replaced, and not counted apart from the failure of worker-1",
     ),
     (
         "the cause shows in a pod that was replaced",

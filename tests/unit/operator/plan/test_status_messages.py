@@ -6,11 +6,13 @@ A sentence that is in the status of a job is a row of `STATUSES`, and one of `st
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from dtjob.api.job import Job
+from dtjob.local.here import DEFAULTS
 from dtjob.objects import kueue
 from dtjob.objects.shared import shared_objects
 from dtjob.plan.actions import Plan
@@ -95,6 +97,14 @@ def succeeds(report: str = "") -> dict[str, Any]:
     """The status of a job whose chief ends well with this report."""
     job = builders.job("Default", checkpoint=CLAIM)
     return looked_at(job, builders.all_pods(job, builders.ended(0, message=report)), at(5)).status or {}
+
+
+def succeeds_here(report: str) -> dict[str, Any]:
+    """The same under `dtjob run`."""
+    job, defaults = builders.job("Default", checkpoint=CLAIM), replace(DEFAULTS, checkpoints="/work/.dtjob/checkpoints")
+    pods = builders.all_pods(job, builders.ended(0, message=report))
+    objects = (*pods.values(), *map(builders.stored, shared_objects(job)))
+    return plan(job, Children(objects), at(5), defaults).status or {}
 
 
 def late(seconds: float, *, runs: bool = False, **deadlines: int) -> dict[str, Any]:
@@ -313,15 +323,14 @@ STATUSES: list[tuple[str, Statuses, str, str]] = [
         "a program fails twice alike before its first step",
         lambda: after_the_end_of("chief-0", builders.failed(exception=MISSING), twice=True, strategy="Mirrored"),
         "ProgramFailed",
-        "the program failed twice before its first step: ModuleNotFoundError: No module named 'foo' (chief-0, exit "
+        "the program failed twice in the same way: ModuleNotFoundError: No module named 'foo' (chief-0, exit "
         "code 1); correct the program and create the job again",
     ),
     (
         "a program fails with what no restart helps",
         lambda: after_the_end_of("worker-0", builders.failed(exception="ModelFitError: refused", permanent=True)),
         "ProgramFailed",
-        "the program failed, and a restart does not help: ModelFitError: refused (worker-0, exit code 1); correct the "
-        "program and create the job again",
+        "the program failed, and a restart does not help: ModelFitError: refused (worker-0, exit code 1)",
     ),
     (
         "not all tasks run in time",
@@ -361,6 +370,14 @@ STATUSES: list[tuple[str, Statuses, str, str]] = [
         "Completed",
         "training has ended: nothing was left to train: the job found a checkpoint of step 690 in /kept, of a run that "
         "has ended; raise the number of epochs or steps to train on, or use another checkpoint.storage to train again",
+    ),
+    (
+        "another run on this machine has left nothing to train",
+        lambda: succeeds_here(json.dumps(LEFT)),
+        "Completed",
+        "training has ended: nothing was left to train: the job found a checkpoint of step 690 in "
+        "/work/.dtjob/checkpoints, of a run that has ended; raise the number of epochs or steps to train on, or run "
+        "the command with --fresh to train again",
     ),
 ]
 

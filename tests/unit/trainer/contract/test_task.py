@@ -115,3 +115,8 @@ def test_bad_values_are_named(tmp_path: Path, changes: dict[str, str], words: li
     with pytest.raises(TaskError) as refused:
         task(tmp_path, **changes)
     assert all(word in str(refused.value) for word in words)
+
+
+def test_a_user_of_dtjob_run_trains_without_old_checkpoints_by_an_option() -> None:
+    assert Task("a", "b", "c", "chief", 0).anew == "choose another checkpoint.storage"
+    assert Task("a", "b", "c", "chief", 0, parent=41).anew == "run it again with --fresh"

@@ -7,7 +7,7 @@ from tests.unit.operator.local.display.snapshots import report, snapshot
 def test_events_are_printed_but_for_those_about_pods():
     story = Story()
     assert story.event(Event("Warning", "Blocked", "no room")) == ["no room"]
-    for reason in ("SuccessfulCreate", "SuccessfulDelete", "FailedCreate", "Succeeded"):
+    for reason in ("SuccessfulCreate", "SuccessfulDelete", "FailedCreate", "Succeeded", "Failed"):
         assert story.event(Event("Normal", reason, "Created 3 pods")) == []
 
 

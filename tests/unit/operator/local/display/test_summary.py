@@ -3,6 +3,8 @@ import json
 import signal
 from pathlib import Path
 
+import pytest
+
 from dtjob.local.display.summary import accuracy, finite, summary, summary_text
 from tests.unit.operator.local.display.snapshots import report, snapshot
 
@@ -89,6 +91,32 @@ def test_failure_shows_the_first_cause_and_its_log():
     assert "has failed after 0s: worker-1 failed (exit code 1)" in text
     assert "/runs/run-1/logs/digits-worker-1-3.log" in text
     assert "| ValueError: no data" in text
+
+
+TYPO = {
+    "task": "worker-1",
+    "pod": "digits-worker-1-3",
+    "message": "failed after step 64: train.py:8: KeyError: 'los' (exit code 1)",
+    "exception": {"type": "KeyError", "message": "'los'", "location": "train.py:8"},
+    "logTail": "Traceback\nKeyError: 'los'",
+}
+
+
+def test_an_exception_is_told_once_and_the_log_is_named():
+    message = "the program failed twice in the same way: train.py:8: KeyError: 'los' (worker-1, exit code 1)"
+    status = {"phase": "Failed", "message": message, "lastFailure": TYPO}
+    text = text_of(summary(snapshot(status=status), RUN, False, None))
+    assert text.count("KeyError") == 1
+    assert "/runs/run-1/logs/digits-worker-1-3.log" in text
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_shows_the_failure_that_came_before_and_its_log(number: signal.Signals):
+    text = text_of(summary(snapshot([CHIEF], status={"phase": "Running", "lastFailure": TYPO}), RUN, False, number))
+    rows = dict(line.strip().split("  ", 1) for line in text.splitlines()[1:])
+    assert rows["failure"].strip() == "worker-1 failed after step 64: train.py:8: KeyError: 'los' (exit code 1)"
+    assert rows["log"].strip() == "/runs/run-1/logs/digits-worker-1-3.log"
+    assert "dtjob run digits.yaml" in rows["go on"]
 
 
 def test_interruption_says_how_to_go_on():

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which GPUs the tasks of a run see."""
 
-from dtjob.local.processes.devices import devices_here, shares, wanted
+from dtjob.local.processes.devices import devices_here, has_tpu, shares, wanted
 from dtjob.objects import topology
 from dtjob.objects.pod.pod import pod
 from tests.unit.operator.builders import job
@@ -36,3 +36,12 @@ def test_the_gpus_of_this_machine_are_those_of_the_driver_or_of_the_users_choice
     assert devices_here({}, tmp_path / "none") == []
     for chosen, seen in {"2": ["2"], "2, 0": ["2", "0"], "": [], "-1": [], "1,-1,2": ["1"]}.items():
         assert devices_here({"CUDA_VISIBLE_DEVICES": chosen}, tmp_path) == seen
+
+
+def test_a_machine_has_a_tpu_if_one_of_its_drivers_shows_a_chip(tmp_path):
+    assert not has_tpu(tmp_path)
+    (tmp_path / "vfio").mkdir()
+    (tmp_path / "vfio" / "vfio").touch()
+    assert not has_tpu(tmp_path)
+    (tmp_path / "accel0").touch()
+    assert has_tpu(tmp_path)

@@ -120,7 +120,7 @@ def test_the_message_of_the_failed_job_has_the_programs_exception_or_exit_code(e
     run.fails(status=end)
     assert run.status["phase"] != "Failed"
     assert run.fails(status=end)["reason"] == REASON
-    assert f"the program failed twice before its first step: {words}" in run.status["message"]
+    assert f"the program failed twice in the same way: {words}" in run.status["message"]
 
 
 @pytest.mark.parametrize(
