@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test lint unit simulate cluster-tests cluster-slow trainer trainer-slow table fit-table chaos benchmarks bench e2e e2e-slow e2e-parts integrations worker-kills cluster cluster-down binaries images crd chart manifest lock release headers docs reference pod-fields mutations setup clean
+.PHONY: help run test lint unit simulate cluster-tests cluster-slow trainer trainer-slow table fit-table chaos benchmarks bench e2e e2e-slow e2e-parts integrations worker-kills cluster cluster-down binaries images crd chart manifest lock release headers docs picture reference pod-fields mutations setup clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -150,6 +150,9 @@ headers: $(STAMP)  ## Write the licence line into each source file that lacks it
 
 docs: $(STAMP)  ## Build the documentation site into build/site, strictly (DOCS=serve: show it on this machine)
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs $(or $(DOCS),build) --strict $(if $(DOCS),,--quiet)
+
+picture: $(STAMP)  ## Draw docs/images/run.svg: the terminal of `make run` while a worker is killed (a minute)
+	@$(BIN)/python -m tools.picture
 
 reference: $(STAMP)  ## Write the pages of docs/reference/ that are made from the code
 	@$(BIN)/python -m tools.reference

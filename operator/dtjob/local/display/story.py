@@ -67,10 +67,7 @@ class Story:
                 cause = (report.get("lastRestart") or {}).get("cause", "a peer was lost")
                 again.setdefault(cause, []).append(task)
             self._restarts[task] = seen
-        return [
-            f"{', '.join(sorted(tasks))}: training process started again in the same supervisor ({cause})"
-            for cause, tasks in again.items()
-        ]
+        return [f"{', '.join(sorted(tasks))}: started again in place ({cause})" for cause, tasks in again.items()]
 
     def _start(self, snapshot: Snapshot) -> list[str]:
         chief = snapshot.chief

@@ -61,16 +61,18 @@ def live_view(snapshot: Snapshot, unfinished: str = "", stopping: bool = False) 
 
 def above(at: float, line: str) -> Text:
     """A line of dtjob's own above the view. `at`: seconds since the run began."""
-    return Text.assemble((f"[{at:.1f} s] ", "dim"), (line, "bold"))
+    return Text.assemble((f"[{at:.1f} s] ", "dim"), (line, "bold cyan"))
 
 
 def program_line(printed: OfTask, by_task: bool, at: float) -> Text:
     """A line of the program above the view. `by_task`: say which task it is of."""
+    if printed.line.ours:
+        return above(at, (task_head(printed.task) if by_task else "") + printed.line.text)
     line = Text.from_ansi(printed.line.text)
     if by_task:
         colour = HEADS[sum(map(ord, printed.task)) % len(HEADS)]
         line = Text.assemble((task_head(printed.task), colour), line)
-    return Text.assemble((f"[{at:.1f} s] ", "dim"), line) if printed.line.ours else line
+    return line
 
 
 def _one_line(text: Text) -> Text:

@@ -39,7 +39,7 @@ def test_restarts_of_survivors_are_printed_in_one_line_once_their_cause_is_known
     cause = {"cause": "worker-1 was lost"}
     going = [report(task, "starting", restartsInPlace=1, lastRestart=cause) for task in ("chief-0", "worker-0")]
     (line,) = story.observe(snapshot(going))
-    assert line == "chief-0, worker-0: training process started again in the same supervisor (worker-1 was lost)"
+    assert line == "chief-0, worker-0: started again in place (worker-1 was lost)"
     assert story.observe(snapshot(going)) == []
 
 
