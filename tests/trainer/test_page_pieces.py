@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pieces of programs in docs/training/, run in a program that has what they name."""
+"""The pieces of programs in docs/training/, in a program that has what they name; the first scripts of the pages."""
 
 import subprocess
 import sys
@@ -9,7 +9,8 @@ import pytest
 
 from tests.unit.page_commands import ROOT, blocks
 
-TRAINING = ROOT / "docs" / "training"
+DOCS = ROOT / "docs"
+PAGES = (DOCS / "training" / "data.md", DOCS / "training" / "calls.md", DOCS / "training" / "your-script.md")
 BEFORE = """
 import keras
 import numpy as np
@@ -38,8 +39,7 @@ print("rows of a batch", len(next(iter(data))))
 
 @pytest.mark.slow
 def test_the_custom_loop_the_dataset_and_the_first_script_of_the_pages_run_in_a_group(tmp_path: Path) -> None:
-    pages = ("data.md", "calls.md", "your-script.md")
-    pieces = [code for name in pages for kind, code in blocks(TRAINING / name) if kind == "python"]
+    pieces = [code for page in PAGES for kind, code in blocks(page) if kind == "python"]
     assert len(pieces) == 4
     (tmp_path / "train.py").write_text(BEFORE + "\n".join(pieces) + AFTER)
     run = [sys.executable, "-m", "dtjob", "run", "train.py", "--strategy", "MultiWorkerMirrored", "--workers", "2"]
@@ -49,3 +49,17 @@ def test_the_custom_loop_the_dataset_and_the_first_script_of_the_pages_run_in_a_
     assert any("step=1000" in log and "loss=" in log for log in logs.values())
     assert ["rows of a batch 256" in log for log in logs.values()] == [True, True]
     assert sum("this line is printed once" in log for log in logs.values()) == 1
+
+
+def test_the_first_page_of_the_site_has_the_script_of_the_guide() -> None:
+    first, *_ = [code for kind, code in blocks(DOCS / "training" / "your-script.md") if kind == "python"]
+    assert [code for kind, code in blocks(DOCS / "README.md") if kind == "python"] == [first]
+
+
+def test_the_script_of_the_readme_trains(tmp_path: Path) -> None:
+    (script,) = [code for kind, code in blocks(ROOT / "README.md") if kind == "python"]
+    file = tmp_path / "train.py"
+    file.write_text(script.replace("epochs=30", "epochs=2"))
+    done = subprocess.run([sys.executable, str(file)], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "Epoch 2/2" in done.stdout

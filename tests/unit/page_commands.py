@@ -22,7 +22,7 @@ COMMANDS, SESSION, NO_COMMANDS = (
     ("text", "yaml", "python", "json", "mermaid", "dockerfile", "diff"),
 )
 """Languages of blocks: each line is a command; lines that begin with `$` are commands; no line is one."""
-PLAIN_SHELL = ("for", "done", "echo", "cat", "tail")
+PLAIN_SHELL = ("for", "done", "echo", "cat", "tail", "pip")
 """Words that may begin a part of a command line beside PROGRAMS."""
 UNFINISHED = ("…", "...", "[", "<", "{")
 """Where these stand in a command of the text, it is a form of commands and not a command."""
