@@ -43,7 +43,7 @@ class Shown(NamedTuple):
 def shown(line: str, *, live: bool) -> list[Shown]:
     """What to show of a line of the log. `live`: a view beside it shows steps and epochs.
 
-    A line of dtjob (docs/contract.md, "Log lines") may begin in the middle: after a progress bar that was killed.
+    A line of dtjob (contract.md, "Log lines") may begin in the middle: after a progress bar that was killed.
     """
     if "level" not in line:
         return [Shown(line, ours=False)]
