@@ -120,8 +120,8 @@ cluster-down: $(STAMP)  ## Remove that cluster
 	@$(BIN)/python -m tools.cluster.developer down
 
 # Kubernetes programs that cannot be had skip their tier; they do not fail the others.
-binaries: $(STAMP)  ## Find or build etcd, kube-apiserver, kube-controller-manager, kubectl, helm, kwok and kube-scheduler
-	@$(BIN)/python tools/binaries.py control-plane helm kwok kube-scheduler >/dev/null || echo "make: without them the cluster tests are skipped" >&2
+binaries: $(STAMP)  ## Find or build etcd, kube-apiserver, kube-controller-manager, kubectl, helm 4 and 3, kwok and kube-scheduler
+	@$(BIN)/python tools/binaries.py control-plane helm helm-3 kwok kube-scheduler >/dev/null || echo "make: without them the cluster tests are skipped" >&2
 
 images:  ## Build the operator's and the trainer's image into ~/.cache/dtjob/images
 	@$(PYTHON) tools/images.py

@@ -23,15 +23,51 @@ README = CHART / "README.md"
 NAMESPACE = "dtjob-system"
 HEAD = """# The chart `dtjob`
 
-It installs the operator of dtjob and the CustomResourceDefinition `DistributedTrainingJob`. Helm 4 and Kubernetes 1.30
-or newer are needed.
+It installs the operator of dtjob and the CustomResourceDefinition `DistributedTrainingJob`. You need helm 3.17 or
+newer, or helm 4, and Kubernetes 1.30 or newer. We ran helm 3.22.0 and 4.3.1.
 
 ```sh
 helm install dtjob helm/dtjob --namespace dtjob-system --create-namespace \\
   --set image.repository=REGISTRY/dtjob-operator,image.tag=TAG,jobs.image=REGISTRY/dtjob-trainer:TAG
 ```
 
-[Installing](../../docs/operate/installing.md) describes upgrades, removal and registries.
+[Installing](../../docs/operate/installing.md) also describes GitOps, private registries and proxies.
+
+## Values for production
+
+```yaml
+image: {registry: registry.example/ml, tag: 0.1.0, pullSecrets: [{name: registry}]}
+operator:
+  replicas: 2                        # one works, the other stands by
+  priorityClassName: platform
+jobs:
+  image: registry.example/ml/dtjob-trainer:0.1.0
+  imagePullSecrets: [{name: registry}]
+  priorityClassName: training
+  resources: {requests: {cpu: 1, memory: 4Gi}}
+  env:
+    - {name: PIP_INDEX_URL, valueFrom: {secretKeyRef: {name: pip, key: url, optional: true}}}
+  scrapers:
+    - namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: monitoring}}
+kueue: {enabled: true}
+metrics:
+  serviceMonitor: {enabled: true, labels: {release: prometheus}}
+```
+
+The PriorityClasses have to exist, and so do the Secrets in the namespaces of the jobs. Without `optional: true`, a pod
+whose namespace lacks the Secret does not start. On OpenShift, which chooses the users of pods, add
+`jobs.podSecurityContext: {runAsNonRoot: true}`.
+
+## Upgrade and removal
+
+```sh
+helm upgrade dtjob helm/dtjob --namespace dtjob-system --reset-then-reuse-values --set image.tag=TAG
+helm uninstall dtjob --namespace dtjob-system
+```
+
+An upgrade also upgrades the definition. Jobs continue, and no running pod is replaced. `helm uninstall` keeps the
+definition and all jobs. [Upgrade](../../docs/operate/installing.md#upgrade) and
+[remove](../../docs/operate/installing.md#remove) say more.
 
 ## Values
 

@@ -11,6 +11,7 @@ MODULES = Path(__file__).resolve().parent / "go"
 PEERS = Path(__file__).resolve().parents[1] / "benchmarks" / "peers"
 """Where the modules of programs are that dtjob is measured beside."""
 _VERSION_PACKAGE = "k8s.io/component-base/version"
+_HELM_3 = "helm.sh/helm/v3"
 
 
 @dataclass(frozen=True)
@@ -51,12 +52,19 @@ class Tool:
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """Arguments of `go build`: without the version flags, Kubernetes' programs call themselves v0.0.0."""
+        """Arguments of `go build`. Without the version flags, Kubernetes' programs call themselves v0.0.0, and helm 3
+        takes every cluster that it cannot ask for Kubernetes 1.20."""
         linker = "-s -w"
         found = re.match(r"v(\d+)\.(\d+)", self.version)
         if found and self.module.startswith("kubernetes"):
             version = {"gitVersion": self.version, "gitMajor": found[1], "gitMinor": found[2]}
             linker += "".join(f" -X {_VERSION_PACKAGE}.{key}={value}" for key, value in version.items())
+        if self.package.startswith(_HELM_3):
+            (minor,) = re.findall(r"k8s.io/client-go v0\.(\d+)", (self.directory / "go.mod").read_text())
+            linker += f" -X {_HELM_3}/internal/version.version={self.version}"
+            linker += (
+                f" -X {_HELM_3}/pkg/chartutil.k8sVersionMajor=1 -X {_HELM_3}/pkg/chartutil.k8sVersionMinor={minor}"
+            )
         return ("-trimpath", "-ldflags", linker)
 
     @property
@@ -97,6 +105,7 @@ TOOLS = {
         ),
         Tool("coredns", "coredns", "github.com/coredns/coredns", "4 minutes"),
         Tool("helm", "helm", "helm.sh/helm/v4/cmd/helm", "3 minutes"),
+        Tool("helm-3", "helm-3", "helm.sh/helm/v3/cmd/helm", "1 minute"),
         Tool("kind", "kind", "sigs.k8s.io/kind", "1 minute"),
         Tool("conditions", "conditions", ".", "10 seconds"),
         Tool("kueue", "kueue", "sigs.k8s.io/kueue/cmd/kueue", "4 minutes"),

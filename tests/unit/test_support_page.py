@@ -16,6 +16,7 @@ ROWS = [
 MODULES = {
     "Kubernetes": "k8s.io/kubernetes",
     "helm": "helm.sh/helm/v4",
+    "helm 3": "helm.sh/helm/v3",
     "Kueue": "sigs.k8s.io/kueue",
     "Volcano": "volcano.sh/volcano",
     "scheduler-plugins": "sigs.k8s.io/scheduler-plugins",
@@ -30,7 +31,7 @@ def run_versions(what: str) -> set[str]:
 
 @pytest.mark.parametrize(("what", "module"), MODULES.items())
 def test_go_programs_are_those_that_the_tests_build(what: str, module: str) -> None:
-    folder = what.lower() if what != "Kubernetes" else "kubernetes*"
+    folder = what.lower().replace(" ", "-") if what != "Kubernetes" else "kubernetes*"
     files = (ROOT / "tools" / "go").glob(f"{folder}/go.mod")
     built = {version for file in files for version in re.findall(rf"^\t{module} v(\S+)", file.read_text(), re.M)}
     assert run_versions(what) == built

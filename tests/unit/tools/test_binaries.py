@@ -45,7 +45,7 @@ def test_only_what_is_asked_for_is_looked_for() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "version"), [("etcd", "v3."), ("kubelet", "v1."), ("coredns", "v1."), ("helm", "v4.")]
+    ("name", "version"), [("etcd", "v3."), ("kubelet", "v1."), ("coredns", "v1."), ("helm", "v4."), ("helm-3", "v3.")]
 )
 def test_a_programs_place_is_its_own_modules_version(name: str, version: str, monkeypatch: pytest.MonkeyPatch) -> None:
     tool = TOOLS[name]
@@ -58,6 +58,13 @@ def test_a_programs_place_is_its_own_modules_version(name: str, version: str, mo
 def test_a_program_knows_the_module_that_it_comes_from() -> None:
     roots = {name: TOOLS[name].required[0] for name in ("kueue", "helm", "kubelet")}
     assert roots == {"kueue": "sigs.k8s.io/kueue", "helm": "helm.sh/helm/v4", "kubelet": "k8s.io/kubernetes"}
+
+
+def test_helm_3_knows_its_version_and_a_version_of_kubernetes() -> None:
+    linker = TOOLS["helm-3"].flags[-1]
+    assert f"internal/version.version={TOOLS['helm-3'].version}" in linker
+    assert "k8sVersionMajor=1 " in linker
+    assert int(linker.rpartition("k8sVersionMinor=")[2]) >= 30
 
 
 def test_programs_carry_their_version_and_other_flags_are_another_place(monkeypatch: pytest.MonkeyPatch) -> None:
