@@ -63,6 +63,8 @@ CONTENT: dict[str, tuple[Any, str]] = {
     "jobs.tolerations": ([{"key": "taint-of-job"}], r"\"tolerations\":[{\"key\":\"taint-of-job\"}]"),
     "jobs.priorityClassName": ("high-job", r"\"priorityClassName\":\"high-job\""),
     "jobs.env": ([{"name": "OF_JOB", "value": "a"}], r"\"name\":\"OF_JOB\""),
+    "jobs.resources": ({"requests": {"memory": "17Gi"}}, r"\"resources\":{\"requests\":{\"memory\":\"17Gi\"}}"),
+    "jobs.podSecurityContext": ({"fsGroup": 17}, r"\"securityContext\":{\"fsGroup\":17}"),
     "jobs.log.level": ("warning", r"{\"name\":\"DTJOB_LOG_LEVEL\",\"value\":\"warning\"}"),
     "jobs.log.format": ("json", r"{\"name\":\"DTJOB_LOG_FORMAT\",\"value\":\"json\"}"),
     "jobs.gangProvider": ("Volcano", "--default-gang-provider=Volcano"),
@@ -154,7 +156,7 @@ def test_the_content_of_each_value_is_in_what_helm_makes(helm_program: Path, tmp
     assert {path: text for path, (_, text) in CONTENT.items() if text not in made} == {}
     before = rendered(helm_program, tmp_path, without)
     there = {path for path, (_, text) in CONTENT.items() if text in before}
-    assert there == {"gangs.providers"}  # test_rights_to_pod_groups_are_those_of_the_providers
+    assert there == set()
 
 
 @pytest.mark.parametrize("path", SWITCHES)

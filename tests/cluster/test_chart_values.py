@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The chart's values, by real helm without a cluster: what is refused, and what depends on what."""
 
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -82,6 +83,10 @@ def expression(*fields: str) -> str:
         ("jobs.image=two words", "/jobs/image"),
         ("jobs.podLabels.team=two words", "/jobs/podLabels/team"),
         ("jobs.podLabels.two words=a", "'two words'"),
+        ("jobs.env[0].name=A,jobs.env[0].valueFrom.secretKeyRef.name=a", "missing property 'key'"),
+        ("jobs.env[0].name=A,jobs.env[0].value=b,jobs.env[0].valueFrom.fieldRef.fieldPath=a", "/jobs/env/0"),
+        ("jobs.resources.requests.memory=lots", "/jobs/resources/requests/memory"),
+        ("jobs.resources.request.memory=1Gi", "'request'"),
         ("jobs.gangProvider=volcano", "/jobs/gangProvider"),
         ("gangs.providers={Volcano,Volcano}", "/gangs/providers"),
         ("gangs.providers={Kueue}", "/gangs/providers/0"),
@@ -168,7 +173,8 @@ def test_defaults_become_options(helm_program: Path) -> None:
         "--default-pod-label=team=vision",
         "--default-pod-label=example.com/cost-centre=cc-7",
     }
-    volcano = arguments(rendered(helm_program, "jobs.gangProvider=Volcano", "gangs.coschedulingScheduler=mine"))
+    values = ("gangs.providers={Volcano}", "jobs.gangProvider=Volcano", "gangs.coschedulingScheduler=mine")
+    volcano = arguments(rendered(helm_program, *values))
     assert {"--default-gang-provider=Volcano", "--coscheduling-scheduler=mine"} <= set(volcano)
 
 
@@ -180,6 +186,9 @@ def test_parts_of_pod_templates_become_one_option(helm_program: Path) -> None:
         "jobs.tolerations[0].key=gpu,jobs.tolerations[0].operator=Exists",
         "jobs.nodeSelector.pool=training,jobs.priorityClassName=batch",
         "jobs.env[0].name=A,jobs.env[0].value=<b> & c",
+        "jobs.env[1].name=B,jobs.env[1].valueFrom.secretKeyRef.name=pip,jobs.env[1].valueFrom.secretKeyRef.key=url",
+        "jobs.resources.requests.cpu=1,jobs.resources.limits.memory=4Gi",
+        "jobs.podSecurityContext.runAsNonRoot=true",
     )
     (option,) = [one for one in arguments(made) if one.startswith("--default-pod=")]
     found = PodDefaults.parse(option.partition("=")[2])
@@ -187,7 +196,24 @@ def test_parts_of_pod_templates_become_one_option(helm_program: Path) -> None:
     assert [one.name for one in found.image_pull_secrets] == ["registry"]
     assert found.tolerations == ({"key": "gpu", "operator": "Exists"},)
     assert (found.node_selector, found.priority_class_name) == ({"pool": "training"}, "batch")
-    assert [one.model_dump() for one in found.env] == [{"name": "A", "value": "<b> & c"}]
+    secret = {"secretKeyRef": {"name": "pip", "key": "url"}}
+    assert found.variables([]) == [{"name": "A", "value": "<b> & c"}, {"name": "B", "valueFrom": secret}]
+    assert (found.resources.requests, found.resources.limits) == ({"cpu": 1}, {"memory": "4Gi"})
+    assert found.security_context == {"runAsNonRoot": True}
+
+
+def test_the_values_for_production_of_the_readme_are_taken(helm_program: Path, tmp_path: Path) -> None:
+    (block,) = re.findall(r"^```yaml\n(.*?)^```", (CHART / "README.md").read_text(), re.M | re.S)
+    file = tmp_path / "values.yaml"
+    file.write_text(block)
+    command = [helm_program, "template", RELEASE, CHART, f"--values={file}"]
+    command += ["--api-versions=monitoring.coreos.com/v1/ServiceMonitor"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    made = {one["kind"]: one for one in yaml.safe_load_all(done.stdout) if one}
+    assert {"PodDisruptionBudget", "ServiceMonitor"} <= made.keys()
+    (option,) = [one for one in arguments(made) if one.startswith("--default-pod=")]
+    assert PodDefaults.parse(option.partition("=")[2]).resources.requests == {"cpu": 1, "memory": "4Gi"}
 
 
 def test_the_log_has_a_level_and_a_format(helm_program: Path) -> None:
@@ -282,7 +308,7 @@ def test_the_plain_manifest_has_the_namespace_first_and_no_hook(helm_program: Pa
 @pytest.mark.parametrize(
     ("named", "groups"),
     [
-        ("", ["scheduling.k8s.io", "scheduling.volcano.sh", "scheduling.x-k8s.io"]),
+        ("", ["scheduling.k8s.io"]),
         ("gangs.providers={Volcano}", ["scheduling.volcano.sh"]),
         ("gangs.providers={Kubernetes,Coscheduling}", ["scheduling.k8s.io", "scheduling.x-k8s.io"]),
         ("gangs.providers=null", []),

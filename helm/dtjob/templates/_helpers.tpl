@@ -46,7 +46,7 @@ annotations: {{- toYaml . | nindent 2 }}
 {{- if ne .Values.jobs.log.level "info" }}{{ $env = append $env (dict "name" "DTJOB_LOG_LEVEL" "value" .Values.jobs.log.level) }}{{ end }}
 {{- if ne .Values.jobs.log.format "logfmt" }}{{ $env = append $env (dict "name" "DTJOB_LOG_FORMAT" "value" .Values.jobs.log.format) }}{{ end }}
 {{- with $env }}{{ $_ := set $found "env" . }}{{ end }}
-{{- $fields := dict "podAnnotations" "annotations" "imagePullSecrets" "imagePullSecrets" "nodeSelector" "nodeSelector" "tolerations" "tolerations" "priorityClassName" "priorityClassName" }}
+{{- $fields := dict "podAnnotations" "annotations" "imagePullSecrets" "imagePullSecrets" "nodeSelector" "nodeSelector" "tolerations" "tolerations" "priorityClassName" "priorityClassName" "resources" "resources" "podSecurityContext" "securityContext" }}
 {{- range $value, $field := $fields }}
 {{- with get $.Values.jobs $value }}{{ $_ := set $found $field . }}{{ end }}
 {{- end }}

@@ -30,10 +30,18 @@ class _Given(BaseModel):
 
 
 class Variable(_Given):
-    """An environment variable with a literal value."""
+    """An environment variable: a literal value, or where it comes from, such as a Secret."""
 
     name: Name
-    value: str = ""
+    value: str | None = None
+    value_from: Mapping[str, Mapping[str, Any]] | None = None
+
+
+class Resources(_Given):
+    """Requests and limits of the training container, by resource."""
+
+    limits: Mapping[str, str | int | float] = Field(default_factory=dict)
+    requests: Mapping[str, str | int | float] = Field(default_factory=dict)
 
 
 class Secret(_Given):
@@ -51,6 +59,9 @@ class PodDefaults(_Given):
     node_selector: Mapping[str, str] = Field(default_factory=dict)
     tolerations: tuple[Mapping[str, str | int], ...] = ()
     priority_class_name: Name | None = None
+    security_context: Mapping[str, Any] | None = None
+    """In place of dtjob's own (`objects/pod/security.py`)."""
+    resources: Resources = Field(default_factory=Resources.model_construct)
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -77,10 +88,19 @@ class PodDefaults(_Given):
             spec["priorityClassName"] = self.priority_class_name
         return {**template, "metadata": metadata, "spec": spec}
 
-    def variables(self, others: Iterable[Mapping[str, Any]]) -> list[dict[str, str]]:
+    def variables(self, others: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """The variables that are not among these others."""
         names = {one["name"] for one in others}
-        return [one.model_dump() for one in self.env if one.name not in names]
+        return [one.model_dump(by_alias=True, exclude_none=True) for one in self.env if one.name not in names]
+
+    def with_resources(self, container: Mapping[str, Any]) -> dict[str, Any]:
+        """The training container with requests and limits of the resources that it does not name."""
+        theirs = dict(container.get("resources") or {})
+        named = {name for kind in ("limits", "requests") for name in theirs.get(kind) or ()}
+        for kind, amounts in (("limits", self.resources.limits), ("requests", self.resources.requests)):
+            if more := {name: amount for name, amount in amounts.items() if name not in named}:
+                theirs[kind] = {**more, **(theirs.get(kind) or {})}
+        return {**container, "resources": theirs} if theirs else dict(container)
 
 
 IMAGE_MISSING = "ImageMissing"

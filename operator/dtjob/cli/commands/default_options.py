@@ -19,6 +19,6 @@ DefaultPod = Annotated[
     typer.Option(
         metavar="JSON",
         help="For pods whose template leaves it out: annotations, env, imagePullSecrets, nodeSelector, tolerations, "
-        "priorityClassName.",
+        "priorityClassName, securityContext, resources.",
     ),
 ]

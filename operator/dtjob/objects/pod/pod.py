@@ -38,7 +38,7 @@ def pod(
     metadata["labels"] = {**defaults.pod_labels, **(user_metadata.get("labels") or {}), **metadata["labels"]}
     if user_metadata.get("annotations"):
         metadata["annotations"] = user_metadata["annotations"]
-    spec = _spec(job, task, attempt, replica, template, image_of(job, defaults))
+    spec = _spec(job, task, attempt, replica, template, defaults)
     variables = spec["containers"][0]["env"]
     variables += defaults.pods.variables(variables)
     if affinity := brought_near(job, task, spec.get("affinity") or {}):
@@ -63,28 +63,28 @@ def labels_of(job: Job, task: Task, attempt: int) -> dict[str, str]:
 
 
 def _spec(
-    job: Job, task: Task, attempt: int, replica: AnyReplicaSpec, template: dict[str, Any], image: str | None
+    job: Job, task: Task, attempt: int, replica: AnyReplicaSpec, template: dict[str, Any], defaults: Defaults
 ) -> dict[str, Any]:
+    image = image_of(job, defaults)
     user: dict[str, Any] = template.get("spec") or {}
     containers = user.pop("containers", None) or []
     training: dict[str, Any] = {"image": image} if image else {}
     training |= next((c for c in containers if c["name"] == TRAINING_CONTAINER), {})
     sidecars = [c for c in containers if c["name"] != TRAINING_CONTAINER]
+    ours = defaults.pods.with_resources(_training_container(job, task, attempt, replica, training))
     spec: dict[str, Any] = {
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
         # What Kubernetes takes by itself asks the node's resolver there, which knows no Service.
         **({"dnsPolicy": "ClusterFirstWithHostNet"} if user.get("hostNetwork") else {}),
         **user,
-        "securityContext": pod_security(user.get("securityContext")),
+        "securityContext": pod_security(user.get("securityContext"), defaults.pods.security_context),
         "terminationGracePeriodSeconds": grace.pod_seconds(job, task),
         "tolerations": with_node_loss(user.get("tolerations") or []),
         "hostname": topology.hostname(job, task),
         "subdomain": job.metadata.name,
         "restartPolicy": "Never",
-        "containers": [
-            with_security(one) for one in (_training_container(job, task, attempt, replica, training), *sidecars)
-        ],
+        "containers": [with_security(one) for one in (ours, *sidecars)],
     }
     if user.get("initContainers"):
         spec["initContainers"] = [with_security(one) for one in user["initContainers"]]

@@ -27,12 +27,13 @@ SYS_ADMIN = "CAP_SYS_ADMIN"
 """The capability that the API server refuses beside allowPrivilegeEscalation: false, and only in this spelling."""
 
 
-def pod_security(user: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The pod's securityContext, from the template's (None: it has none)."""
+def pod_security(user: Mapping[str, Any] | None, default: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The pod's securityContext, from the template's (None: it has none). `default` is the operator's in place of
+    ours."""
     user = user or {}
-    ours = dict(POD_SECURITY)
+    ours = dict(POD_SECURITY if default is None else default)
     if _is_root(user):
-        del ours["runAsNonRoot"]
+        ours.pop("runAsNonRoot", None)
     return _merged(ours, user)
 
 

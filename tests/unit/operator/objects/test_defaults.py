@@ -211,6 +211,62 @@ def test_values_of_the_template_apply() -> None:
     assert variables(made) == {"A": "own", "B": "default"}
 
 
+def container(own: dict[str, Any] | None, **given: Any) -> dict[str, Any]:
+    """The training container of the chief, whose role has these resources, under these defaults."""
+    role = {"resources": own} if own else {}
+    one = builders.job(replicaSpecs={"chief": role, "worker": {"replicas": 1}})
+    made = pod(one, chief_task(one), 0, Defaults(pods=PodDefaults.parse(json.dumps(given))))
+    found: dict[str, Any] = made["spec"]["containers"][0]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("own", "whole"),
+    [
+        (None, {"requests": {"cpu": 1, "memory": "4Gi"}, "limits": {"ephemeral-storage": "9Gi"}}),
+        (
+            {"limits": {"memory": "2Gi"}},
+            {"requests": {"cpu": 1}, "limits": {"ephemeral-storage": "9Gi", "memory": "2Gi"}},
+        ),
+        (
+            {"requests": {"cpu": "3", "ephemeral-storage": "1Gi"}},
+            {"requests": {"cpu": "3", "ephemeral-storage": "1Gi", "memory": "4Gi"}},
+        ),
+    ],
+)
+def test_default_resources_are_for_those_that_the_job_does_not_name(own: Any, whole: dict[str, Any]) -> None:
+    """A default request above the limit of a job would be refused."""
+    default = {"requests": {"cpu": 1, "memory": "4Gi"}, "limits": {"ephemeral-storage": "9Gi"}}
+    assert container(own, resources=default)["resources"] == whole
+
+
+def test_resources_that_no_amount_has_are_kept() -> None:
+    claims = {"claims": [{"name": "gpu"}]}
+    template = {"spec": {"containers": [{"name": "tensorflow", "resources": claims}]}}
+    one = builders.job(replicaSpecs={"chief": {"template": template}, "worker": {"replicas": 1}})
+    given = Defaults(pods=PodDefaults.parse('{"resources": {"requests": {"cpu": 1}}}'))
+    found = pod(one, chief_task(one), 0, given)["spec"]["containers"][0]["resources"]
+    assert found == {**claims, "requests": {"cpu": 1}}
+    assert "resources" not in container(None)
+
+
+def test_a_variable_may_come_from_a_secret() -> None:
+    secret = {"secretKeyRef": {"name": "pip", "key": "url", "optional": True}}
+    found = container(None, env=[{"name": "PIP_INDEX_URL", "valueFrom": secret}, {"name": "A", "value": ""}])
+    assert {"name": "PIP_INDEX_URL", "valueFrom": secret} in found["env"]
+    assert {"name": "A", "value": ""} in found["env"]
+
+
+def test_the_operators_security_context_stands_in_place_of_dtjobs_and_below_the_templates() -> None:
+    one = builders.job(
+        replicaSpecs={"chief": {"template": {"spec": {"securityContext": {"fsGroup": 7}}}}, "worker": {}}
+    )
+    given = Defaults(pods=PodDefaults.parse('{"securityContext": {"runAsNonRoot": true}}'))
+    chief, worker = (pod(one, builders.task(id_), 0, given)["spec"] for id_ in ("chief-0", "worker-0"))
+    assert worker["securityContext"] == {"runAsNonRoot": True}
+    assert chief["securityContext"] == {"runAsNonRoot": True, "fsGroup": 7}
+
+
 def test_a_gang_and_a_workload_have_the_priority_of_their_pods() -> None:
     one = builders.job(scheduling={"gang": {}})
     group = pod_group(one, DEFAULTS)
