@@ -9,6 +9,7 @@ from typing import Any
 
 from dtjob.cli.bad_input import BadInput
 from dtjob.cli.convert.findings import CannotConvert
+from dtjob.cli.convert.others import of_helm, of_kind
 from dtjob.cli.convert.tfjob import Converted, convert, is_tfjob
 from dtjob.cli.manifest_yaml import written
 from dtjob.cli.reading.stream import Document, read_documents
@@ -27,6 +28,9 @@ def answer(files: Sequence[Path], *, program: bool, as_json: bool) -> Answer:
     """Convert every TFJob in these files. Raises BadInput if one cannot be converted, and then prints none."""
     found = read_documents(files)
     if not any(is_tfjob(one.content) for one in found):
+        advised = [f"{one.where}: {_kind(one.content)}{advice}" for one in found if (advice := of_kind(one.content))]
+        if advised:
+            raise BadInput(*advised)
         names = ", ".join("standard input" if str(file) == "-" else str(file) for file in files)
         raise BadInput(f"{names}: has no TFJob of kubeflow.org/v1; give a manifest with one")
     made: list[Any] = []
@@ -36,12 +40,13 @@ def answer(files: Sequence[Path], *, program: bool, as_json: bool) -> Answer:
     for document in found:
         if not is_tfjob(document.content):
             made.append(document.content)
-            lines.append(f"note: {document.where}: {_kind(document.content)} is no TFJob; it stays as it is")
+            advice = of_kind(document.content) or " is no TFJob"
+            lines.append(f"note: {document.where}: {_kind(document.content)}{advice}; it stays as it is")
             continue
         try:
             result = convert(document.content, program=program)
         except CannotConvert as error:
-            wrong.append(f"{_where(document)}: cannot be converted: {error}")
+            wrong.append(f"{_where(document)}: cannot be converted: {error}{of_helm(str(error))}")
             continue
         made.append(result.manifest)
         lines += [finding.said_of(_where(document)) for finding in result.findings]

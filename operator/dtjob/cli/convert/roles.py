@@ -55,6 +55,19 @@ def replicas_of(spec: Fields, said: Findings) -> Replicas:
     return {role: found[role] for role in Role if role in found}
 
 
+def warn_of_empty_roles(manifest: Fields, said: Findings) -> None:
+    """A warning for each role without a block, such as `Chief:` with nothing below it, which an API server drops."""
+    spec = manifest.get("spec")
+    roles = spec.get("tfReplicaSpecs") if isinstance(spec, dict) else None
+    for name, block in roles.items() if isinstance(roles, dict) else ():
+        if block is None:
+            role = _ROLES.get(str(name).lower(), name)
+            said.warn(
+                f"{PATH}.{name}",
+                f"is empty, so the TFJob has no such task; if it was meant, write `{role}: {{}}` in the result",
+            )
+
+
 def strategy_of(replicas: Replicas) -> Strategy:
     """The strategy that has these roles. Raises CannotConvert."""
     if Role.PS in replicas:

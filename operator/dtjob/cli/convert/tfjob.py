@@ -11,8 +11,16 @@ from dtjob.cli.convert.containers import command, port_of, sets_tf_config, witho
 from dtjob.cli.convert.fields import Fields, mapping, warn_of_others, without_nulls
 from dtjob.cli.convert.findings import CannotConvert, Finding, Findings
 from dtjob.cli.convert.names import warn_of_hosts
+from dtjob.cli.convert.others import of_version
 from dtjob.cli.convert.program import Command, common_program
-from dtjob.cli.convert.roles import Replicas, is_distributed, replicas_of, stands_alone, strategy_of
+from dtjob.cli.convert.roles import (
+    Replicas,
+    is_distributed,
+    replicas_of,
+    stands_alone,
+    strategy_of,
+    warn_of_empty_roles,
+)
 from dtjob.cli.convert.run_policy import Written, life_of, success_policy
 from dtjob.cli.convert.scheduling import scheduling
 from dtjob.cli.convert.template import Template, read_template
@@ -56,7 +64,12 @@ def convert(manifest: Fields, *, program: bool = False) -> Converted:
 
 def _converted(manifest: Fields, program: Command | None, said: Findings) -> Converted:
     if manifest.get("apiVersion") != TFJOB_VERSION:
-        raise CannotConvert(f"apiVersion: must be {TFJOB_VERSION}, not {manifest.get('apiVersion')!r}")
+        version = manifest.get("apiVersion")
+        why = of_version(version)
+        raise CannotConvert(
+            f"apiVersion: {version} {why}" if why else f"apiVersion: must be {TFJOB_VERSION}, not {version!r}"
+        )
+    warn_of_empty_roles(manifest, said)
     whole = without_nulls(manifest)
     warn_of_others(whole, "", _TOP, said)
     if "status" in whole:

@@ -59,6 +59,8 @@ def parsed(text: str, name: str) -> list[Any]:
     try:
         return list(documents(text))
     except yaml.YAMLError as error:
+        if "{{" in text:
+            raise BadInput(f"{name}: is a template of helm; render it first: helm template CHART > FILE") from None
         raise BadInput(f"{name}: is not YAML: {_one_line(error)}") from None
     except ValueError as error:  # a tag such as !!timestamp before what is none
         raise BadInput(f"{name}: is not YAML: {error}") from None
