@@ -79,6 +79,9 @@ def test_logs_files_and_reports_are_read(
     assert sorted(lines)[0] == "chief-0      | chief-0 says bye"
     assert len(lines) == 6
     assert dtjob("logs", "digits", "--task", "worker-1").stdout.count("worker-1 says") == 2
+    program = "import sys; print('out'); print('error', file=sys.stderr); sys.exit(3)"
+    ran = dtjob("exec", "digits", "--task", "worker-1", "--", "python3", "-c", program)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (3, "out\n", "error\n")
     assert dtjob("fetch", "digits", "--list").stdout.split()[1::2] == sorted(FILES)
     assert dtjob("fetch", "digits", "-o", "out").stdout == "out/model.keras\n"
     assert (tmp_path / "out" / "model.keras").read_text() == "a model"

@@ -27,7 +27,6 @@ NAMES = {
     "NAME": "digits",
     "FILE": "job.yaml",
     "DIR": "first",
-    "WORKERS": "3",
     "POD": "digits-chief-0-0",
     "N": "5",
     "REVISION": "1",
@@ -50,6 +49,8 @@ NOT_RUN = {
     "crds/json-schema/{{.ResourceKind}}_{{.ResourceAPIVersion}}.json job.yaml": "a program that no package here has; "
     "tests/unit/tools/test_json_schema.py checks manifests with that schema",
     "dtjob operator": _RUNS + "each test of tests/cluster/ with an operator runs it",
+    "dtjob exec digits -- nvidia-smi": "it needs a GPU; tests/cluster/test_streams_of_pods.py runs another command",
+    "dtjob exec digits --task worker-1 -it -- bash": "it needs a terminal: tests/unit/operator/client/test_exec.py",
     "dtjob tensorboard JOB": _RUNS + "tests/cluster/test_streams_of_pods.py runs it and ends it",
     "helm test dtjob -n dtjob-system": "its pod must run: tests/cluster/test_chart.py and tests/e2e/ run it",
     "kubectl cp look:/checkpoints/model.keras model.keras": "it runs tar in a container. " + _NO_NODE,

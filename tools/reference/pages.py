@@ -9,6 +9,7 @@ from typing import Any
 
 import typer
 
+from dtjob.cli.commands.shown import meanings
 from dtjob.cli.main import app
 from tools.reference.api_page import page as api
 from tools.reference.events import EVENTS
@@ -87,11 +88,13 @@ def command_line() -> str:
 
 
 def _command(command: Any, context: Any) -> Iterator[str]:
-    yield f"## `{context.command_path}`"
-    yield ""
-    yield " ".join((command.help or "").split())
-    records = [parameter.get_help_record(context) for parameter in command.params if parameter.name != "help"]
-    if found := [record for record in records if record]:
+    text, _, examples = (command.help or "").partition("\n\nExample")
+    lines = [line.strip() for line in examples.lstrip("s").removeprefix(":").strip().splitlines()]
+    yield from (f"## `{context.command_path}`", "", " ".join(text.split()), "")
+    usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
+    yield from ("```text", f"Usage: {usage}", "", *lines, "```")
+    found = [row for kind in ("argument", "option") for row in meanings(command, context, kind)]
+    if found := [row for row in found if not row[0].endswith("--help")]:
         yield from ("", "| argument | meaning |", "|---|---|")
         yield from (f"| `{_cell(name)}` | {_cell(said)} |" for name, said in found)
 

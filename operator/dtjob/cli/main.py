@@ -11,24 +11,35 @@ import typer
 
 from dtjob import __version__
 from dtjob.cli.bad_input import BadInput
+from dtjob.cli.commands.shown import Command, Group
 from dtjob.client.errors import ClientError
 
-COMMANDS = {
-    "run": "running.run",
-    "explain": "explaining.explain",
-    "operator": "operating.operator",
-    "submit": "submitting.submit",
-    "list": "watching.list_jobs",
-    **{name: f"watching.{name}" for name in ("status", "logs", "wait", "events", "top")},
-    **{
-        name: f"steering.{name}" for name in ("suspend", "resume", "scale", "restart", "delete", "fetch", "tensorboard")
+GROUPS = {
+    "This machine": {
+        **{name: f"{module}.{name}" for name, module in (("init", "manifests"), ("run", "running"))},
+        **{name: f"manifests.{name}" for name in ("validate", "convert")},
+        "explain": "explaining.explain",
     },
-    "debug-bundle": "steering.debug_bundle",
-    **{name: f"manifests.{name}" for name in ("validate", "convert", "init")},
-    **{name: f"cluster.{name}" for name in ("doctor", "check", "version")},
+    "Jobs": {
+        "submit": "submitting.submit",
+        "list": "watching.list_jobs",
+        **{name: f"watching.{name}" for name in ("status", "logs", "events", "top", "wait")},
+        **{name: f"steering.{name}" for name in ("suspend", "resume", "scale", "restart", "delete")},
+        **{name: f"bringing.{name}" for name in ("fetch", "tensorboard")},
+        "exec": "bringing.run_in_pod",
+        "debug-bundle": "bringing.debug_bundle",
+    },
+    "Cluster": {
+        "doctor": "cluster.doctor",
+        "operator": "operating.operator",
+        **{name: f"cluster.{name}" for name in ("check", "version")},
+    },
 }
-"""Each command with its module in `commands/` and its function, in the order of the help."""
-HIDDEN = ("check",)
+"""Each command with its module in `commands/` and its function, under its title in the help."""
+COMMANDS = {name: place for group in GROUPS.values() for name, place in group.items()}
+ALIASES = {"get": "list", "ls": "list", "describe": "status"}
+"""Names that users of kubectl and of a shell type."""
+HIDDEN = ("check", *ALIASES)
 BAD_INPUT, INTERRUPTED = 2, 130
 PLUGIN = "kubectl-dtjob"
 """The name of this program as a plugin of kubectl."""
@@ -38,16 +49,20 @@ def app(*names: str) -> typer.Typer:
     """The command line with these commands, by default with all. One command is ready sooner than all."""
     made = typer.Typer(
         name="dtjob",
+        cls=Group,
+        suggest_commands=False,  # `usage.py` does, and leaves hidden ones out
         help="Distributed TensorFlow training: one manifest, on this machine or on Kubernetes.",
         pretty_exceptions_enable=False,
         rich_markup_mode=None,  # without it, --help imports rich, which takes longer than all the rest
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     made.callback()(_options)
-    for name in names or COMMANDS:
-        module, function = COMMANDS[name].split(".")
+    for name in names or (*COMMANDS, *ALIASES):
+        command = ALIASES.get(name, name)
+        module, function = COMMANDS[command].split(".")
         found = getattr(import_module(f"dtjob.cli.commands.{module}"), function)
-        made.command(name, hidden=name in HIDDEN)(found)
+        title = next(title for title, group in GROUPS.items() if command in group)
+        made.command(name, cls=Command, hidden=name in HIDDEN, rich_help_panel=title)(found)
     return made
 
 
@@ -78,7 +93,7 @@ def main() -> None:
     if sys.argv[1:2] not in (["run"], ["operator"]):  # the programs of a user inherit the environment of these two
         os.environ["PYDANTIC_DISABLE_PLUGINS"] = "1"  # to look for plugins, pydantic reads all installed packages
     try:
-        command_line = app(*(name for name in sys.argv[1:2] if name in COMMANDS))
+        command_line = app(*(name for name in sys.argv[1:2] if name in (*COMMANDS, *ALIASES)))
         program = "kubectl dtjob" if Path(sys.argv[0]).name == PLUGIN else "dtjob"
         sys.exit(command_line(sys.argv[1:] or ["--help"], prog_name=program, standalone_mode=False))
     except typer.TyperException as error:  # of the parser

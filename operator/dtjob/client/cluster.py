@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The objects of one namespace: read, made, changed, watched, and the logs of pods."""
 
+import builtins
 import json
 import re
 from collections.abc import Iterator
@@ -45,14 +46,20 @@ class Cluster:
 
     def list(self, kind: str, selector: str = "", fields: str = "", *, everywhere: bool = False) -> list[Object]:
         """The objects with these labels and fields, of this namespace or of all."""
+        return self.listed(kind, selector, fields, everywhere=everywhere)[0]
+
+    def listed(
+        self, kind: str, selector: str = "", fields: str = "", *, everywhere: bool = False
+    ) -> tuple[builtins.list[Object], str]:
+        """The same, and the version from which to watch them."""
         query: dict[str, str | int | bool] = {"limit": PAGE, "labelSelector": selector, "fieldSelector": fields}
-        found: list[Object] = []
+        found: builtins.list[Object] = []
         while True:
             page = self.connection.call("GET", self.path(kind, everywhere=everywhere), query=query)
             found += page.get("items") or []
             query["continue"] = page["metadata"].get("continue") or ""
             if not query["continue"]:
-                return found
+                return found, str(page["metadata"].get("resourceVersion", ""))
 
     def create(self, manifest: Object, *, dry_run: bool = False) -> Object:
         """The object as it is stored. Raises Conflict if there is one of this name."""
@@ -72,7 +79,14 @@ class Cluster:
         self.connection.call("DELETE", self.path_of(kind, name), body)
 
     def watch(
-        self, kind: str, version: str, selector: str = "", fields: str = "", seconds: int = WATCH_SECONDS
+        self,
+        kind: str,
+        version: str,
+        selector: str = "",
+        fields: str = "",
+        seconds: int = WATCH_SECONDS,
+        *,
+        everywhere: bool = False,
     ) -> Iterator[tuple[str, Object]]:
         """What happens to objects after this version, for some seconds: ADDED, MODIFIED or DELETED, and the object."""
         query: Query = {
@@ -82,7 +96,7 @@ class Cluster:
             "fieldSelector": fields,
             "timeoutSeconds": seconds,
         }
-        with self.connection.stream(self.path(kind), query, seconds + 30) as lines:
+        with self.connection.stream(self.path(kind, everywhere=everywhere), query, seconds + 30) as lines:
             for line in lines:
                 event = json.loads(line)
                 if event["type"] == "ERROR":

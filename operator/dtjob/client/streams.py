@@ -17,7 +17,7 @@ from dtjob.client.errors import ClientError, Unreachable, error_of
 
 STDOUT, STDERR, STATUS = 1, 2, 3
 """Channels of a command."""
-_PROTOCOL = "v4.channel.k8s.io"
+PROTOCOL = "v4.channel.k8s.io"
 _LARGEST_MESSAGE = 64 * 1024 * 1024
 _DATA = b"\x00"
 """Begins a message with data of a forwarded port."""
@@ -49,7 +49,7 @@ async def _run(
 ) -> None:
     query = [("container", container), ("stdout", "true"), ("stderr", "true"), *(("command", one) for one in command)]
     said, status = b"", b""
-    async with _opened(cluster, f"{cluster.path('Pod')}/{pod}/exec?{urlencode(query)}") as socket:
+    async with opened(cluster, f"{cluster.path('Pod')}/{pod}/exec?{urlencode(query)}") as socket:
         async for message in socket:
             data = message.data
             if not isinstance(data, bytes) or not data:
@@ -137,7 +137,7 @@ def _is_whole(text: bytes) -> bool:
 
 
 def _forwarded(cluster: Cluster, pod: str, port: int) -> _Opened:
-    return _opened(cluster, f"{cluster.path('Pod')}/{pod}/portforward?{urlencode({'ports': port})}")
+    return opened(cluster, f"{cluster.path('Pod')}/{pod}/portforward?{urlencode({'ports': port})}")
 
 
 async def _received(socket: aiohttp.ClientWebSocketResponse) -> AsyncIterator[bytes]:
@@ -161,8 +161,11 @@ async def _received(socket: aiohttp.ClientWebSocketResponse) -> AsyncIterator[by
 
 
 @contextlib.asynccontextmanager
-async def _opened(cluster: Cluster, path: str) -> AsyncIterator[aiohttp.ClientWebSocketResponse]:
-    """A WebSocket to the API server. Raises ClientError if it refuses."""
+async def opened(
+    cluster: Cluster, path: str, protocols: Sequence[str] = (PROTOCOL,)
+) -> AsyncIterator[aiohttp.ClientWebSocketResponse]:
+    """A WebSocket to the API server, with the first of these protocols that it knows. Raises ClientError if it
+    refuses."""
     access = cluster.connection.access
     headers = {"User-Agent": USER_AGENT}
     if authorization := access.authorization():
@@ -172,7 +175,7 @@ async def _opened(cluster: Cluster, path: str) -> AsyncIterator[aiohttp.ClientWe
         try:
             async with session.ws_connect(
                 URL(access.server + path, encoded=True),
-                protocols=(_PROTOCOL,),
+                protocols=protocols,
                 max_msg_size=_LARGEST_MESSAGE,
                 proxy=cluster.connection.proxy,
                 server_hostname=access.server_name,

@@ -79,7 +79,7 @@ class Client:
         settings: Mapping[str, Any] | None = None,
         image: str | None = None,
         claim: str | None = None,
-        storage: str | None = None,
+        checkpoint: str | None = None,
         requirements: str | None = None,
         name: str | None = None,
         queue: str | None = None,
@@ -99,7 +99,7 @@ class Client:
         script = Script(
             file,
             (),
-            *(strategy, workers, ps, evaluator, storage, gpus, name),
+            *(strategy, workers, ps, evaluator, checkpoint, gpus, name),
             cpu=None if cpu is None else str(cpu),
             memory=memory,
             env=tuple(f"{variable}={value}" for variable, value in (env or {}).items()),

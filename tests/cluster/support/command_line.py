@@ -18,7 +18,8 @@ def command_line(cluster: ControlPlane, api: Api, namespace: str, directory: Pat
     kubeconfig = editor(cluster, api, namespace, directory)
 
     def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "dtjob", *map(str, arguments), "--kubeconfig", str(kubeconfig)]
+        name, *others = map(str, arguments)
+        command = [sys.executable, "-m", "dtjob", name, "--kubeconfig", str(kubeconfig), *others]
         return subprocess.run(command, capture_output=True, text=True, check=False, cwd=directory, timeout=240)
 
     return run

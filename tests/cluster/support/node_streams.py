@@ -10,7 +10,7 @@ import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from aiohttp import web
 
@@ -85,7 +85,10 @@ class NodeStreams:
         pipe = asyncio.subprocess.PIPE
         process = await asyncio.create_subprocess_exec(sys.executable, *words, stdout=pipe, stderr=pipe)
         out, err = await process.communicate()
-        status = {"status": "Failure" if process.returncode else "Success"}
+        status: dict[str, Any] = {"status": "Success"}
+        if process.returncode:
+            causes = [{"reason": "ExitCode", "message": str(process.returncode)}]
+            status = {"status": "Failure", "reason": "NonZeroExitCode", "details": {"causes": causes}}
         for channel, data in ((b"\x01", out), (b"\x02", err), (b"\x03", json.dumps(status).encode())):
             await socket.send_bytes(channel + data)
         await socket.close()

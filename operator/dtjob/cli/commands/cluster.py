@@ -35,9 +35,16 @@ def check(namespace: Namespace = None, kubeconfig: Kubeconfig = None) -> None:
     typer.echo(run(str(kubeconfig) if kubeconfig else None, namespace))
 
 
-def version() -> None:
-    """Show the version.
+def version(namespace: Namespace = None, kubeconfig: Kubeconfig = None, context: Context = None) -> None:
+    """Show the versions of dtjob and of the operator in the cluster.
 
     Example: dtjob version
     """
+    from dtjob.cli.doctor.version import of_operator
+    from dtjob.client.errors import ClientError
+
     typer.echo(f"dtjob {__version__}")
+    try:
+        typer.echo(of_operator(connected(kubeconfig, context, namespace)))
+    except ClientError as error:
+        typer.echo(f"operator: {error}", err=True)

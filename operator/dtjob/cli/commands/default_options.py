@@ -5,20 +5,20 @@ from typing import Annotated
 
 import typer
 
-DefaultImage = Annotated[str | None, typer.Option(metavar="IMAGE", help="The image of jobs that leave out spec.image.")]
+DefaultImage = Annotated[str | None, typer.Option(metavar="IMAGE", help="Image of jobs without spec.image.")]
 DefaultPodLabels = Annotated[
     list[str] | None,
-    typer.Option("--default-pod-label", metavar="KEY=VALUE", help="A label for every pod; may be repeated."),
+    typer.Option("--default-pod-label", metavar="KEY=VALUE", help="Label of every pod; may be repeated."),
 ]
 DefaultGangProvider = Annotated[
     str | None,
-    typer.Option(metavar="PROVIDER", help="For gangs that name none: Kubernetes (so where left out), Volcano, …"),
+    typer.Option(metavar="PROVIDER", help="Provider of gangs that name none, such as Volcano. Default: Kubernetes."),
 ]
 DefaultPod = Annotated[
     str | None,
     typer.Option(
         metavar="JSON",
-        help="For pods whose template leaves it out: annotations, env, imagePullSecrets, nodeSelector, tolerations, "
+        help="Parts of pods whose template lacks them: annotations, env, imagePullSecrets, nodeSelector, tolerations, "
         "priorityClassName, securityContext, resources.",
     ),
 ]

@@ -11,7 +11,7 @@ import typer
 from dtjob.cli.commands.default_options import DefaultGangProvider, DefaultImage, DefaultPod, DefaultPodLabels
 from dtjob.cli.commands.options import Context, Kubeconfig, Namespace, connected
 
-ManifestFile = Annotated[Path, typer.Argument(metavar="FILE", help="A DistributedTrainingJob as YAML or JSON.")]
+ManifestFile = Annotated[Path, typer.Argument(metavar="FILE", help="The manifest of a job.")]
 
 
 class ExplainOutput(StrEnum):
@@ -25,14 +25,15 @@ class ExplainOutput(StrEnum):
 def explain(
     file: ManifestFile,
     output: Annotated[
-        ExplainOutput, typer.Option("--output", "-o", help="yaml: the objects in full; json: all of it.")
+        ExplainOutput,
+        typer.Option("--output", "-o", help="Form of the output. yaml: the objects in full. json: everything."),
     ] = ExplainOutput.TEXT,
     default_image: DefaultImage = None,
     default_pod_label: DefaultPodLabels = None,
     default_pod: DefaultPod = None,
     default_gang_provider: DefaultGangProvider = None,
     of_cluster: Annotated[
-        bool, typer.Option("--cluster", help="With the namespace and the operator's defaults of the cluster.")
+        bool, typer.Option("--cluster", help="Use the namespace and the operator's defaults of the cluster.")
     ] = False,
     namespace: Namespace = None,
     kubeconfig: Kubeconfig = None,
@@ -40,7 +41,9 @@ def explain(
 ) -> None:
     """Show what a job becomes in a cluster. It shows tasks, hosts, TF_CONFIG, failure rules and objects.
 
-    Example: dtjob explain job.yaml; dtjob explain job.yaml --cluster -n team
+    Examples:
+        dtjob explain job.yaml
+        dtjob explain job.yaml --cluster -n team
     """
     from dtjob.cli.default_options import defaults
     from dtjob.cli.explain import explanation as explaining

@@ -24,14 +24,18 @@ class Verdicts(StrEnum):
 
 
 def validate(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Manifests: files, folders, or - for stdin.")],
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE…", help="Manifests: files, folders, or - for standard input.")
+    ],
     output: Annotated[
-        Verdicts, typer.Option("--output", "-o", help="json: every verdict as an object.")
+        Verdicts, typer.Option("--output", "-o", help="Form of the output. json: each verdict as an object.")
     ] = Verdicts.TEXT,
 ) -> None:
     """Check manifests as the API server would, without one. A file may hold several jobs, and objects of other kinds.
 
-    Example: dtjob validate jobs/ && cat job.yaml | dtjob validate -
+    Examples:
+        dtjob validate jobs/
+        cat job.yaml | dtjob validate -
     """
     from dtjob.cli.validate import as_json, verdicts
 
@@ -46,8 +50,10 @@ def validate(
 
 
 def init(
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="Where the files go.")] = Path(),
-    name: Annotated[str, typer.Option(help="Of the job.")] = "first",
+    directory: Annotated[
+        Path, typer.Argument(metavar="DIR", help="Folder for the files.", show_default="this folder")
+    ] = Path(),
+    name: Annotated[str, typer.Option(metavar="NAME", help="Name of the job.")] = "first",
 ) -> None:
     """Write a first script and the manifest of its job.
 
@@ -60,14 +66,16 @@ def init(
 
 
 def convert(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="TFJobs: files, folders, or - for stdin.")],
-    output: Annotated[ManifestOutput, typer.Option("--output", "-o", help="yaml, or json.")] = ManifestOutput.YAML,
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE…", help="TFJobs: files, folders, or - for standard input.")
+    ],
+    output: Annotated[ManifestOutput, typer.Option("--output", "-o", help="Form of the output.")] = ManifestOutput.YAML,
     program: Annotated[
         bool,
         typer.Option("--program", help="Run `python script.py` with dtjob's trainer, which saves and resumes."),
     ] = False,
 ) -> None:
-    """Convert TFJobs of kubeflow.org/v1 to dtjobs.
+    """Convert TFJobs to dtjobs.
 
     Standard error has a line for each field that is dropped or changes its meaning. Exit code 0: nothing of meaning is
     lost. 1: there are warnings. 2: a TFJob cannot be converted, and nothing is printed.

@@ -12,38 +12,60 @@ from dtjob.cli.bad_input import BadInput
 from dtjob.cli.commands.default_options import DefaultGangProvider, DefaultImage, DefaultPod, DefaultPodLabels
 from dtjob.cli.commands.log_format import LogFormat, LogLevel, configure
 
-CoschedulingScheduler = Annotated[str, typer.Option(help="The schedulerName of pods in gangs of Coscheduling.")]
+Namespaces = Annotated[
+    list[str] | None,
+    typer.Option("--namespace", "-n", metavar="NAME", help="Namespace to watch; may be repeated. Default: all."),
+]
+OwnKubeconfig = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Kubeconfig. Default: the one that kubectl uses, or the pod's own."),
+]
+Liveness = Annotated[str | None, typer.Option(metavar="[HOST]:PORT", help="Address for /healthz. Default: none.")]
+Metrics = Annotated[
+    str | None, typer.Option(metavar="[HOST]:PORT", help="Address for Prometheus' /metrics. Default: none.")
+]
+ResyncSeconds = Annotated[
+    float, typer.Option(min=0.1, metavar="SECONDS", help="Time after which everything is listed again.")
+]
+ReportSeconds = Annotated[
+    float, typer.Option(min=0.1, metavar="SECONDS", help="Time after which chiefs are asked for their progress again.")
+]
+LeaderElection = Annotated[
+    bool, typer.Option("--leader-election/--no-leader-election", help="Work only while holding a Lease.")
+]
+LeaseNamespace = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Namespace of the Lease. Default: the pod's own.")
+]
+LeaseName = Annotated[str, typer.Option(metavar="NAME", help="Name of the Lease.")]
+LeaseSeconds = Annotated[
+    int, typer.Option(min=1, metavar="SECONDS", help="Time that the others wait for a leader that died.")
+]
+Concurrency = Annotated[int, typer.Option(min=1, max=1000, metavar="N", help="Most jobs that are worked on at once.")]
+Level = Annotated[LogLevel, typer.Option(help="Least severe lines that are written. debug: also each decision.")]
+Format = Annotated[LogFormat, typer.Option(help="Form of a line of the log.")]
+CoschedulingScheduler = Annotated[
+    str, typer.Option(metavar="NAME", help="schedulerName of pods in gangs of Coscheduling.")
+]
 OperatorNamespace = Annotated[
-    str | None, typer.Option(help="Where the operator's pods are, for jobs' NetworkPolicies; in a pod, its own.")
+    str | None,
+    typer.Option(metavar="NAME", help="Namespace of the operator's pods, for NetworkPolicies. Default: the pod's own."),
 ]
 StatusScrapers = Annotated[
-    str, typer.Option(help="Who else may read /status and /metrics of jobs' pods: peers of a NetworkPolicy, JSON.")
+    str, typer.Option(metavar="JSON", help="Peers of a NetworkPolicy that may read /status and /metrics of jobs' pods.")
 ]
 
 
 def operator(
-    namespace: Annotated[
-        list[str] | None, typer.Option("--namespace", "-n", help="Watch only this one; may be repeated.")
-    ] = None,
-    kubeconfig: Annotated[Path | None, typer.Option(help="Left out: as kubectl finds it, or the pod's own.")] = None,
-    liveness: Annotated[
-        str | None, typer.Option(help="host:port on which to answer /healthz; :port for every address.")
-    ] = None,
-    metrics: Annotated[
-        str | None, typer.Option(help="host:port on which to answer /metrics for Prometheus; :port for every address.")
-    ] = None,
-    resync_seconds: Annotated[float, typer.Option(min=0.1, help="How often everything is listed again.")] = 180.0,
-    report_seconds: Annotated[
-        float, typer.Option(min=0.1, help="How often chiefs are asked for their progress.")
-    ] = 5.0,
-    leader_election: Annotated[
-        bool, typer.Option("--leader-election/--no-leader-election", help="Work only while holding a Lease.")
-    ] = False,
-    lease_namespace: Annotated[str | None, typer.Option(help="The Lease's namespace; in a pod, its own.")] = None,
-    lease_name: Annotated[str, typer.Option(help="The Lease's name.")] = "dtjob",
-    lease_seconds: Annotated[
-        int, typer.Option(min=1, help="How long a leader that died keeps the others waiting.")
-    ] = 15,
+    namespace: Namespaces = None,
+    kubeconfig: OwnKubeconfig = None,
+    liveness: Liveness = None,
+    metrics: Metrics = None,
+    resync_seconds: ResyncSeconds = 180.0,
+    report_seconds: ReportSeconds = 5.0,
+    leader_election: LeaderElection = False,
+    lease_namespace: LeaseNamespace = None,
+    lease_name: LeaseName = "dtjob",
+    lease_seconds: LeaseSeconds = 15,
     default_image: DefaultImage = None,
     default_pod_label: DefaultPodLabels = None,
     default_pod: DefaultPod = None,
@@ -51,11 +73,11 @@ def operator(
     coscheduling_scheduler: CoschedulingScheduler = "scheduler-plugins-scheduler",
     operator_namespace: OperatorNamespace = None,
     status_scrapers: StatusScrapers = "[]",
-    concurrency: Annotated[int, typer.Option(min=1, max=1000, help="How many jobs are worked on at once.")] = 20,
-    log_level: Annotated[LogLevel, typer.Option(help="debug: also each decision.")] = LogLevel.INFO,
-    log_format: Annotated[LogFormat, typer.Option(help="How a line of the log is written.")] = LogFormat.TEXT,
+    concurrency: Concurrency = 20,
+    log_level: Level = LogLevel.INFO,
+    log_format: Format = LogFormat.TEXT,
 ) -> None:
-    """Run the operator on kubectl's cluster, until a signal ends it.
+    """Run the operator until a signal ends it.
 
     Example: dtjob operator -n team-a
     """

@@ -10,22 +10,29 @@ if TYPE_CHECKING:
     from dtjob.client.cluster import Cluster
 
 Namespace = Annotated[
-    str | None, typer.Option("--namespace", "-n", help="Left out: the namespace of the kubeconfig's context.")
+    str | None,
+    typer.Option("--namespace", "-n", metavar="NAME", help="Namespace. Default: that of the kubeconfig's context."),
 ]
-Kubeconfig = Annotated[Path | None, typer.Option(metavar="FILE", help="Left out: as kubectl finds it.")]
-Context = Annotated[str | None, typer.Option(metavar="NAME", help="A context of the kubeconfig.")]
+Kubeconfig = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Kubeconfig. Default: the one that kubectl uses.")
+]
+Context = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Context of the kubeconfig. Default: its current context.")
+]
 ScriptStrategy = Annotated[
     str | None,
     typer.Option(
         "--strategy",
         metavar="STRATEGY",
-        help="Of a script's job: Mirrored, ParameterServer, … Left out: what fits the other options and the GPUs.",
+        help="Strategy of a script's job, such as Mirrored. Default: what fits the other options and the GPUs.",
     ),
 ]
-Workers = Annotated[int | None, typer.Option(min=1, help="Workers of a script's job.")]
-ParameterServers = Annotated[int | None, typer.Option("--ps", min=1, help="Parameter servers of a script's job.")]
-Evaluator = Annotated[bool, typer.Option("--evaluator", help="Give a script's job an evaluator.")]
-Gpus = Annotated[int | None, typer.Option(min=1, help="GPUs of each task that computes.")]
+Workers = Annotated[int | None, typer.Option(min=1, metavar="N", help="Workers of a script's job.")]
+ParameterServers = Annotated[
+    int | None, typer.Option("--ps", min=1, metavar="N", help="Parameter servers of a script's job.")
+]
+Evaluator = Annotated[bool, typer.Option("--evaluator", help="Add an evaluator to a script's job.")]
+Gpus = Annotated[int | None, typer.Option(min=1, metavar="N", help="GPUs of each task that computes.")]
 Cpu = Annotated[str | None, typer.Option("--cpu", metavar="AMOUNT", help="CPUs of each task, such as 4 or 500m.")]
 Memory = Annotated[str | None, typer.Option("--memory", metavar="AMOUNT", help="Memory of each task, such as 16Gi.")]
 Variables = Annotated[
@@ -57,13 +64,16 @@ Settings = Annotated[
     ),
 ]
 Name = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Of a script's job. Left out: made of the name of the file.")
+    str | None, typer.Option(metavar="NAME", help="Name of a script's job. Default: the name of the file.")
 ]
 Arguments = Annotated[
-    list[str] | None, typer.Argument(metavar="[-- ARGS]...", help="The arguments of a script.", show_default=False)
+    list[str] | None, typer.Argument(metavar="-- ARGS…", help="Arguments of the script.", show_default=False)
 ]
-JobName = Annotated[str, typer.Argument(metavar="JOB", help="Name of a job.")]
-Task = Annotated[str | None, typer.Option(metavar="TASK", help="Only this one, such as worker-1, or a role.")]
+JobName = Annotated[str, typer.Argument(metavar="JOB", help="Name of the job.")]
+Task = Annotated[
+    str | None,
+    typer.Option(metavar="TASK", help="One task, such as worker-1, or a role, such as worker. Default: all tasks."),
+]
 
 
 def connected(kubeconfig: Path | None, context: str | None, namespace: str | None) -> "Cluster":

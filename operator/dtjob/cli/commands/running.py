@@ -46,20 +46,29 @@ class RunOutput(StrEnum):
     YAML = "yaml"
 
 
+Checkpoints = Annotated[
+    str | None,
+    typer.Option(
+        metavar="DIR|URI", help="Folder or bucket for the checkpoints of a script's job. Default: a folder of the run."
+    ),
+]
+
+
 def run(
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="A DistributedTrainingJob as YAML or JSON, or a Python script.")
-    ],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A Python script, or the manifest of a job.")],
     arguments: Arguments = None,
     output: Annotated[
-        RunOutput, typer.Option("--output", "-o", help="json: the summary as one object. yaml: with --dry-run.")
+        RunOutput,
+        typer.Option(
+            "--output", "-o", help="Form of the output. json: the summary as one object. yaml: only with --dry-run."
+        ),
     ] = RunOutput.TEXT,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show nothing that the program prints.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Hide what the program prints.")] = False,
     all_tasks: Annotated[
-        bool, typer.Option("--all-tasks", help="Show what the program prints in all tasks, not in the chief task only.")
+        bool, typer.Option("--all-tasks", help="Show what the program prints in each task. Default: in the chief task.")
     ] = False,
-    work_dir: Annotated[Path, typer.Option("--work-dir", help="Where runs are kept.")] = WORK_DIRECTORY,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Begin a new run, also where one could be resumed.")] = False,
+    work_dir: Annotated[Path, typer.Option("--work-dir", metavar="DIR", help="Folder of the runs.")] = WORK_DIRECTORY,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Begin a new run instead of resuming the last one.")] = False,
     strategy: ScriptStrategy = None,
     workers: Workers = None,
     ps: ParameterServers = None,
@@ -68,20 +77,16 @@ def run(
     env: Variables = None,
     name: Name = None,
     settings: Settings = None,
-    checkpoint: Annotated[
-        str | None,
-        typer.Option(
-            "--checkpoint",
-            "--storage",
-            metavar="DIR|URI",
-            help="Where a script's job keeps its checkpoints. Left out: in the run.",
-        ),
-    ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print a script's manifest, and train nothing.")] = False,
+    checkpoint: Checkpoints = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the manifest of a script's job, and train nothing.")
+    ] = False,
 ) -> None:
     """Train on this machine, with processes for pods. Ctrl-C saves and ends the job; running it again resumes.
 
-    Examples: dtjob run job.yaml; dtjob run train.py --strategy MultiWorkerMirrored --workers 2 -- --epochs 5
+    Examples:
+        dtjob run job.yaml
+        dtjob run train.py --workers 2 -- --epochs 5
     """
     from dtjob.cli.script import Script
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 def submit(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A Python script, or a manifest.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A Python script, or the manifest of a job.")],
     arguments: Arguments = None,
     strategy: ScriptStrategy = None,
     workers: Workers = None,
@@ -50,26 +50,25 @@ def submit(
     mount: Mounts = None,
     image: Annotated[
         str | None,
-        typer.Option(metavar="IMAGE", help="dtjob's trainer image, or one built on it. Left out: the default."),
+        typer.Option(metavar="IMAGE", help="dtjob's trainer image, or one built on it. Default: that of the operator."),
     ] = None,
     claim: Annotated[
         str | None, typer.Option(metavar="NAME", help="PersistentVolumeClaim for the checkpoints.")
     ] = None,
-    storage: Annotated[
-        str | None, typer.Option("--storage", "--checkpoint", metavar="URI", help="Bucket for the checkpoints: gs://…")
-    ] = None,
+    checkpoint: Annotated[str | None, typer.Option(metavar="URI", help="Bucket for the checkpoints: gs://…")] = None,
     source: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Send this folder, without the files of its .dtjobignore.")
+        Path | None,
+        typer.Option(metavar="DIR", help="Folder to send, without what its .dtjobignore names. Default: only FILE."),
     ] = None,
     requirements: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Packages that pip installs before the program starts.")
+        Path | None, typer.Option(metavar="FILE", help="Requirements that pip installs before the program starts.")
     ] = None,
     name: Name = None,
     settings: Settings = None,
-    queue: Annotated[str | None, typer.Option(metavar="QUEUE", help="A LocalQueue of Kueue.")] = None,
+    queue: Annotated[str | None, typer.Option(metavar="NAME", help="LocalQueue of Kueue.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the objects, and create nothing.")] = False,
     output: Annotated[
-        ManifestOutput, typer.Option("--output", "-o", help="With --dry-run: yaml, or json.")
+        ManifestOutput, typer.Option("--output", "-o", help="Form of the objects, with --dry-run.")
     ] = ManifestOutput.YAML,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Show the logs until the job ends.")] = False,
     namespace: Namespace = None,
@@ -85,7 +84,7 @@ def submit(
     script = Script(
         file,
         tuple(arguments or ()),
-        *(strategy, workers, ps, evaluator, storage, gpus, name),
+        *(strategy, workers, ps, evaluator, checkpoint, gpus, name),
         cpu=cpu,
         memory=memory,
         env=tuple(env or ()),

@@ -18,12 +18,25 @@ def said_of(error: TyperException, words: Sequence[str]) -> str:
     path = context.command_path if context is not None else " ".join(["dtjob", *words[:1]])
     if (option := getattr(error, "option_name", None)) and hasattr(error, "possibilities"):
         return _of_option(str(option), context, words)
+    if option == "--dry-run":
+        return (
+            f"{option}: takes no value; it prints the objects and asks no cluster, as kubectl's --dry-run=client does"
+        )
+    if context is not None and (commands := getattr(context.command, "commands", {})):
+        return _of_command(words, commands, path)
     said = error.message.strip().rstrip(".").removeprefix("Value error, ").replace("Input should be", "must be")
     said = said.partition(", unable to parse")[0]
     if (parameter := getattr(error, "param", None)) is not None:
         name = parameter.opts[0] if parameter.param_type_name == "option" else parameter.metavar
         said = f"{name}: {said or 'is missing'}"
     return f"{said}; see {path} --help"
+
+
+def _of_command(words: Sequence[str], commands: Any, path: str) -> str:
+    """What is said of a word that is no command."""
+    word = next((one for one in words if not one.startswith("-")), "")
+    close = get_close_matches(word, [name for name, one in commands.items() if not one.hidden], 1)
+    return f"{word!r} is no command; {f'did you mean {close[0]}?' if close else f'see {path} --help'}"
 
 
 def _of_option(option: str, context: Any, words: Sequence[str]) -> str:

@@ -5,7 +5,7 @@ import json
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -15,47 +15,82 @@ from dtjob.cli.work_directory import WORK_DIRECTORY
 
 
 class Output(StrEnum):
-    """How objects are printed."""
+    """How one job is printed."""
 
     TEXT = "text"
     JSON = "json"
+    YAML = "yaml"
 
 
-Printed = Annotated[Output, typer.Option("--output", "-o", help="json: the objects in full.")]
+class ListOutput(StrEnum):
+    """How jobs are printed."""
+
+    TEXT = "text"
+    WIDE = "wide"
+    NAME = "name"
+    JSON = "json"
+    YAML = "yaml"
 
 
 def list_jobs(
-    everywhere: Annotated[bool, typer.Option("--all-namespaces", "-A", help="The jobs of all namespaces.")] = False,
-    output: Printed = Output.TEXT,
+    jobs: Annotated[list[str] | None, typer.Argument(metavar="JOB…", help="Names of jobs. Default: all jobs.")] = None,
+    everywhere: Annotated[
+        bool, typer.Option("--all-namespaces", "-A", help="List the jobs of all namespaces.")
+    ] = False,
+    selector: Annotated[
+        str, typer.Option("--selector", "-l", metavar="LABELS", help="Labels of the jobs, such as team=vision.")
+    ] = "",
+    output: Annotated[
+        ListOutput, typer.Option("--output", "-o", help="Form of the output. wide: more columns. name: names only.")
+    ] = ListOutput.TEXT,
+    watch: Annotated[bool, typer.Option("--watch", "-w", help="Print a line for each change, until Ctrl-C.")] = False,
     namespace: Namespace = None,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
-    """List jobs with phase, step and time left.
+    """List jobs with phase, step and time left. Aliases: get, ls.
 
-    Example: dtjob list -A
+    Examples:
+        dtjob list -A -o wide
+        dtjob list -l team=vision --watch
     """
     from dtjob.api.names import KIND
-    from dtjob.cli.watching.listing import table
+    from dtjob.cli.watching.listing import Form, name_of, table, watched
 
-    cluster = connected(kubeconfig, context, namespace)
-    jobs = cluster.list(KIND, everywhere=everywhere)
-    if output is Output.JSON:
-        typer.echo(json.dumps(jobs, indent=2))
-    elif not jobs:
+    as_table = output in (ListOutput.TEXT, ListOutput.WIDE)
+    if jobs and (everywhere or selector or watch):
+        raise BadInput("list: names of jobs go without --all-namespaces, --selector and --watch")
+    if watch and not as_table:
+        raise BadInput(f"--watch: it prints a table, so it goes without -o {output.value}")
+    cluster, form = connected(kubeconfig, context, namespace), Form(everywhere, output is ListOutput.WIDE)
+    if watch:
+        try:
+            for line in watched(cluster, form, selector, everywhere=everywhere):
+                typer.echo(line)
+        except KeyboardInterrupt:
+            raise typer.Exit(130) from None
+    found = [cluster.get(KIND, name) for name in jobs] if jobs else cluster.list(KIND, selector, everywhere=everywhere)
+    if not as_table and output is not ListOutput.NAME:
+        one = found[0] if jobs and len(jobs) == 1 else {"apiVersion": "v1", "kind": "List", "items": found}
+        _print(one, as_json=output is ListOutput.JSON)
+    elif not found:
         typer.echo(f"no jobs in {'any namespace' if everywhere else f'namespace {cluster.namespace}'}", err=True)
     else:
-        typer.echo("\n".join(table(jobs, with_namespace=everywhere)))
+        typer.echo("\n".join(map(name_of, found) if output is ListOutput.NAME else table(found, form)))
 
 
 def status(
     job: JobName,
-    output: Printed = Output.TEXT,
+    output: Annotated[
+        Output, typer.Option("--output", "-o", help="Form of the output. json, yaml: the object in full.")
+    ] = Output.TEXT,
     namespace: Namespace = None,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
-    """Show the state of a job and the reason for it. Step, time left, checkpoint and last failure are shown too.
+    """Show the state of a job and the reason for it. Alias: describe.
+
+    Step, time left, checkpoint and last failure are shown too.
 
     Example: dtjob status digits
     """
@@ -63,18 +98,33 @@ def status(
     from dtjob.cli.watching.words import status_lines
 
     found = connected(kubeconfig, context, namespace).get(KIND, job)
-    typer.echo(json.dumps(found, indent=2) if output is Output.JSON else "\n".join(status_lines(found)))
+    if output is Output.TEXT:
+        typer.echo("\n".join(status_lines(found)))
+    else:
+        _print(found, as_json=output is Output.JSON)
+
+
+def _print(value: Any, *, as_json: bool) -> None:
+    """Print an object in full."""
+    if as_json:
+        typer.echo(json.dumps(value, indent=2))
+    else:
+        from dtjob.cli.manifest_yaml import written
+
+        typer.echo(written([value]), nl=False)
 
 
 def logs(
     job: JobName,
     task: Task = None,
-    previous: Annotated[bool, typer.Option("--previous", help="Only of pods that were replaced.")] = False,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the job ends.")] = False,
-    tail: Annotated[int | None, typer.Option(min=0, help="Only so many of the last lines of each pod.")] = None,
-    work_dir: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Directory of local runs. Default: .dtjob.")
+    previous: Annotated[bool, typer.Option("--previous", "-p", help="Only pods that were replaced.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Follow the logs until the job ends.")] = False,
+    tail: Annotated[int | None, typer.Option(min=0, metavar="N", help="Last lines of each pod. Default: all.")] = None,
+    since: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Only lines of this last time, such as 90s, 15m or 1h30m.")
     ] = None,
+    timestamps: Annotated[bool, typer.Option("--timestamps", help="Begin each line with its time.")] = False,
+    work_dir: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder of local runs. Default: .dtjob.")] = None,
     namespace: Namespace = None,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
@@ -86,24 +136,29 @@ def logs(
     If .dtjob in this directory has a local run of JOB, its logs are printed, one task after the other. With
     --namespace, --kubeconfig or --context, the logs of the cluster's job are printed.
 
-    Example: dtjob logs digits --task worker-1 -f
+    Examples:
+        dtjob logs digits --task worker-1 -f
+        dtjob logs digits --since 15m --timestamps
     """
     from dtjob.api.names import KIND
     from dtjob.cli.watching import logs as reading
     from dtjob.cli.watching.follow import follow_job
     from dtjob.cli.watching.pods import in_order
+    from dtjob.cli.watching.wait import seconds_of
 
     in_order([], task)
+    how = reading.How(previous, tail, None if since is None else seconds_of(since, "--since"), timestamps)
     if follow and (previous or tail is not None):
         raise BadInput("--follow: it prints everything, so it goes without --previous and --tail")
     if (run := _local_run(job, work_dir, namespace or kubeconfig or context)) is not None:
+        if since is not None or timestamps:
+            raise BadInput("logs: lines of a local run have no times; leave out --since and --timestamps")
         raise typer.Exit(_local_logs(run, job, task, follow=follow, previous=previous, tail=tail))
     cluster = connected(kubeconfig, context, namespace)
     cluster.get(KIND, job)
     if follow:
-        raise typer.Exit(follow_job(cluster, job, task))
-    printer = reading.standard_output()
-    if not reading.print_logs(cluster, job, printer, task, previous=previous, tail=tail):
+        raise typer.Exit(follow_job(cluster, job, task, how))
+    if not reading.print_logs(cluster, job, reading.standard_output(), task, how):
         _say_that_there_are_none(task or job, previous=previous)
 
 
@@ -150,10 +205,12 @@ def wait(
         typer.Option(
             "--for",
             metavar="STATE",
-            help="End (a good one), Running, Suspended, Complete, Failed, FirstStep, Checkpoint or Deleted.",
+            help="State: End (success), Running, Suspended, Complete, Failed, FirstStep, Checkpoint or Deleted.",
         ),
     ] = "End",
-    timeout: Annotated[str | None, typer.Option(metavar="TIME", help="90s, 15m or 1h30m. Left out: no limit.")] = None,
+    timeout: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Longest time, such as 90s, 15m or 1h30m. Default: no limit.")
+    ] = None,
     namespace: Namespace = None,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
@@ -164,7 +221,7 @@ def wait(
     """
     from dtjob.cli.watching import wait as waiting
 
-    word, seconds = waiting.check_wanted(wanted), None if timeout is None else waiting.seconds_of(timeout)
+    word, seconds = waiting.check_wanted(wanted), None if timeout is None else waiting.seconds_of(timeout, "--timeout")
     code, phase = waiting.wait(connected(kubeconfig, context, namespace), job, word, seconds)
     typer.echo(f"{job}: {phase}", err=bool(code))
     raise typer.Exit(code)

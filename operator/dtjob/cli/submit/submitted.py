@@ -15,7 +15,7 @@ from dtjob.crd.answers.problems import problems, to_job
 
 TEMPORARY = (
     "checkpoints end with the pod of the chief: a new pod begins at step 0, and nothing can be fetched. Give --claim "
-    "NAME or --storage URI"
+    "NAME or --checkpoint URI"
 )
 
 
@@ -83,11 +83,13 @@ def _check_words(submission: Submission) -> None:
 def _check_storage(submission: Submission) -> None:
     checkpoint = submission.script.checkpoint
     if checkpoint is not None and "://" not in checkpoint:
-        raise BadInput(f"--storage: {checkpoint} is no URI such as gs://BUCKET/PATH; for a volume, give --claim NAME")
+        raise BadInput(
+            f"--checkpoint: {checkpoint} is no URI such as gs://BUCKET/PATH; for a volume, give --claim NAME"
+        )
     if checkpoint is not None and submission.claim is not None:
-        raise BadInput("--claim: give either --claim or --storage")
+        raise BadInput("--claim: give either --claim or --checkpoint")
     if submission.script.evaluator and not _keeps(submission):
-        raise BadInput("--evaluator: it reads the checkpoints of the chief; give --claim NAME or --storage URI")
+        raise BadInput("--evaluator: it reads the checkpoints of the chief; give --claim NAME or --checkpoint URI")
 
 
 def _manifest(submission: Submission, files: Package) -> dict[str, Any]:

@@ -5,7 +5,7 @@ import sys
 
 from dtjob.api.names import KIND
 from dtjob.api.phase import ENDED, Phase
-from dtjob.cli.watching.logs import Tails, standard_output
+from dtjob.cli.watching.logs import ALL, How, Tails, standard_output
 from dtjob.cli.watching.words import phase_of, summary
 from dtjob.client.changes import changes
 from dtjob.client.cluster import Cluster
@@ -13,12 +13,12 @@ from dtjob.client.cluster import Cluster
 SUCCEEDED, FAILED = 0, 1
 
 
-def follow_job(cluster: Cluster, name: str, task: str | None = None) -> int:
+def follow_job(cluster: Cluster, name: str, task: str | None = None, how: How = ALL) -> int:
     """Print logs to standard output and phases to standard error until the job has ended.
 
     Returns 0 if it has succeeded and 1 if it has failed or was deleted.
     """
-    tails, said = Tails(cluster, name, standard_output(), task), ""
+    tails, said = Tails(cluster, name, standard_output(), task, how), ""
     tails.start()
     for job in changes(cluster, KIND, name):
         if job is None:

@@ -1,42 +1,121 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`dtjob list`: the jobs of a namespace, or of all. Pure but for the call."""
+"""`dtjob list`: the jobs of a namespace, or of all, as a table. Pure but for the calls."""
 
+import contextlib
+import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from dtjob.api.names import GROUP, KIND
 from dtjob.cli.watching.words import phase_of, since, step_text
+from dtjob.client.cluster import Cluster
+from dtjob.client.errors import ApiError, Unreachable
 from dtjob.times import duration
 
 Object = Mapping[str, Any]
 COLUMNS = ("NAME", "PHASE", "READY", "STEP", "ETA", "RESTARTS", "REASON", "AGE")
+MORE_COLUMNS = ("STRATEGY", "WORKERS", "CHECKPOINT", "GOODPUT")
+"""Those of `-o wide`."""
+_EXPIRED, _RETRY_SECONDS = 410, 1.0
 
 
-def table(jobs: Sequence[Object], *, with_namespace: bool, now: datetime | None = None) -> Iterator[str]:
+@dataclass(frozen=True)
+class Form:
+    """Which columns a table has."""
+
+    with_namespace: bool = False
+    wide: bool = False
+
+    @property
+    def head(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return (*(("NAMESPACE",) if self.with_namespace else ()), *COLUMNS, *(MORE_COLUMNS if self.wide else ()))
+
+    def row(self, job: Object, now: datetime) -> tuple[str, ...]:
+        """The cells of one job."""
+        namespace = (str(job["metadata"]["namespace"]),) if self.with_namespace else ()
+        return (*namespace, *_cells(job, now), *(_more_cells(job) if self.wide else ()))
+
+
+def table(jobs: Sequence[Object], form: Form, now: datetime | None = None) -> Iterator[str]:
     """The head and a line for each job, in columns."""
     now = now or datetime.now(UTC)
-    head = (*(("NAMESPACE",) if with_namespace else ()), *COLUMNS)
-    rows = [(*((job["metadata"]["namespace"],) if with_namespace else ()), *_row(job, now)) for job in jobs]
-    yield from aligned([head, *rows])
+    yield from aligned([form.head, *(form.row(job, now) for job in jobs)])
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
     """The rows in columns as wide as their longest cell."""
     widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
     for row in rows:
-        yield "   ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        yield _line(row, widths)
 
 
-def _row(job: Object, now: datetime) -> tuple[str, ...]:
+def watched(cluster: Cluster, form: Form, labels: str = "", *, everywhere: bool = False) -> Iterator[str]:
+    """The table, and then a line for each change of a job, without an end. Raises ClientError."""
+    jobs, version = cluster.listed(KIND, labels, everywhere=everywhere)
+    rows = [form.head, *(form.row(job, datetime.now(UTC)) for job in jobs)]
+    yield from aligned(rows)
+    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
+    for job in _changed(cluster, jobs, version, labels, everywhere=everywhere):
+        row = form.row(job, datetime.now(UTC))
+        widths = [max(width, len(cell)) for width, cell in zip(widths, row, strict=True)]
+        yield _line(row, widths)
+
+
+def _changed(
+    cluster: Cluster, jobs: Sequence[Object], version: str, labels: str, *, everywhere: bool
+) -> Iterator[Object]:
+    """Each job after each of its changes. A connection that breaks is made again."""
+    seen = {_version(job) for job in jobs}
+    while True:
+        try:
+            for _, job in cluster.watch(KIND, version, labels, everywhere=everywhere):
+                version = str(job["metadata"]["resourceVersion"])
+                seen.add(_version(job))
+                yield job
+        except Unreachable:
+            time.sleep(_RETRY_SECONDS)
+        except ApiError as error:
+            if error.code != _EXPIRED:
+                raise
+            with contextlib.suppress(Unreachable):
+                jobs, version = cluster.listed(KIND, labels, everywhere=everywhere)
+                yield from (job for job in jobs if _version(job) not in seen)
+                seen = {_version(job) for job in jobs}
+
+
+def _version(job: Object) -> tuple[str, str]:
+    return str(job["metadata"]["uid"]), str(job["metadata"]["resourceVersion"])
+
+
+def _line(row: Sequence[str], widths: Sequence[int]) -> str:
+    return "   ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
+def name_of(job: Object) -> str:
+    """The job as kubectl names an object, so that its commands take the line."""
+    return f"{KIND.lower()}.{GROUP}/{job['metadata']['name']}"
+
+
+def _cells(job: Object, now: datetime) -> Iterator[str]:
     status = job.get("status") or {}
     left = (status.get("progress") or {}).get("estimatedRemainingSeconds")
-    return (
-        str(job["metadata"]["name"]),
-        phase_of(job),
-        str(status.get("ready") or ""),
-        step_text(status),
-        duration(left) if left is not None and status.get("phase") == "Running" else "",
-        str((status.get("restarts") or {}).get("total") or 0),
-        str(status.get("reason") or ""),
-        since(job["metadata"].get("creationTimestamp"), now),
-    )
+    yield str(job["metadata"]["name"])
+    yield phase_of(job)
+    yield str(status.get("ready") or "")
+    yield step_text(status)
+    yield duration(left) if left is not None and status.get("phase") == "Running" else ""
+    yield str((status.get("restarts") or {}).get("total") or 0)
+    yield str(status.get("reason") or "")
+    yield since(job["metadata"].get("creationTimestamp"), now)
+
+
+def _more_cells(job: Object) -> Iterator[str]:
+    status = job.get("status") or {}
+    goodput = (status.get("goodput") or {}).get("percentage")
+    yield str(job["spec"].get("strategy") or "")
+    yield str((status.get("workers") or {}).get("replicas") or "")
+    yield str((status.get("checkpoint") or {}).get("step", ""))
+    yield "" if goodput is None else f"{goodput}%"

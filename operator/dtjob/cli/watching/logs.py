@@ -6,6 +6,7 @@ import os
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, TextIO
 
 from dtjob.api.names import TRAINING_CONTAINER
@@ -20,6 +21,29 @@ _QUERY: dict[str, Any] = {"container": TRAINING_CONTAINER, "timestamps": True}
 _TOO_OLD = 410
 READER_GONE = 1
 _TAIL_WIDTH = 12
+
+
+@dataclass(frozen=True)
+class How:
+    """Which lines are printed, and how. `tail`: only the last ones of each pod. `since`: seconds before now."""
+
+    previous: bool = False
+    tail: int | None = None
+    since: float | None = None
+    timestamps: bool = False
+
+    @property
+    def query(self) -> dict[str, Any]:
+        """What the API server is asked for."""
+        lines = {} if self.tail is None else {"tailLines": self.tail}
+        return {**_QUERY, **lines, **({} if self.since is None else {"sinceSeconds": max(1, round(self.since))})}
+
+    def line(self, time: str, text: str) -> str:
+        """A line as it is printed."""
+        return f"{time} {text}" if self.timestamps else text
+
+
+ALL = How()
 
 
 class Sink(Protocol):
@@ -57,24 +81,21 @@ def name_of(pod: Object) -> str:
     return f"{task_of(pod)}.{attempt}" if attempt else task_of(pod)
 
 
-def print_logs(
-    cluster: Cluster, job: str, printer: Sink, task: str | None, *, previous: bool = False, tail: int | None = None
-) -> int:
+def print_logs(cluster: Cluster, job: str, printer: Sink, task: str | None, how: How = ALL) -> int:
     """Print the logs so far, in the order of time. Returns how many pods have one."""
     pods = in_order(cluster.list("Pod", selector(job)), task)
-    if previous:
+    if how.previous:
         current = {pod["metadata"]["uid"] for pod in newest(pods)}
         pods = [pod for pod in pods if pod["metadata"]["uid"] not in current]
-    logs = [(pod, text) for pod in pods if (text := _log(cluster, pod, tail)) is not None]
+    logs = [(pod, text) for pod in pods if (text := _log(cluster, pod, how.query)) is not None]
     entries = [[(time, at, name_of(pod), line) for time, line in _stamped(text)] for at, (pod, text) in enumerate(logs)]
-    for _, _, name, line in heapq.merge(*entries):
-        printer.line(name, line)
+    for time, _, name, line in heapq.merge(*entries):
+        printer.line(name, how.line(time, line))
     return len(logs)
 
 
-def _log(cluster: Cluster, pod: Object, tail: int | None) -> bytes | None:
+def _log(cluster: Cluster, pod: Object, query: dict[str, Any]) -> bytes | None:
     """The log of the pod, None while it has none."""
-    query = {**_QUERY, **({"tailLines": tail} if tail is not None else {})}
     try:
         return cluster.log(pod["metadata"]["name"], **query)
     except NotFound:
@@ -97,8 +118,8 @@ def _stamped(text: bytes) -> Iterator[tuple[str, str]]:
 class Tails:
     """Follows the logs of the pods of a job, also of those that come later, each in a thread of its own."""
 
-    def __init__(self, cluster: Cluster, job: str, printer: Sink, task: str | None = None) -> None:
-        self._cluster, self._job, self._printer, self._task = cluster, job, printer, task
+    def __init__(self, cluster: Cluster, job: str, printer: Sink, task: str | None = None, how: How = ALL) -> None:
+        self._cluster, self._job, self._printer, self._task, self._how = cluster, job, printer, task, how
         self._threads: dict[str, threading.Thread] = {}
         self._stopping = threading.Event()
         self._lock = threading.Lock()
@@ -158,14 +179,14 @@ class Tails:
         """Print each line once. A stream that breaks goes on after the last line."""
         path, last = f"{self._cluster.path('Pod')}/{pod['metadata']['name']}/log", ""
         while True:
-            since, printed = {"sinceTime": last} if last else {}, last
+            query, printed = ({**_QUERY, "sinceTime": last} if last else self._how.query), last
             try:
-                with self._cluster.connection.stream(path, {**_QUERY, "follow": True, **since}) as lines:
+                with self._cluster.connection.stream(path, {**query, "follow": True}) as lines:
                     for line in lines:
                         time, _, text = line.decode(errors="replace").partition(" ")
                         if time > printed:  # the API server answers from the whole second on
                             last = max(last, time)
-                            self._printer.line(name_of(pod), text)
+                            self._printer.line(name_of(pod), self._how.line(time, text))
                 return
             except Unreachable:
                 if self._stopping.wait(1.0):

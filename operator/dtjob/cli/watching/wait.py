@@ -21,10 +21,10 @@ _STATES = ("Running", "Suspended", "Complete", "Failed")
 WANTED = (END, *_STATES, "FirstStep", "Checkpoint", "Deleted")
 
 
-def seconds_of(text: str) -> float:
-    """The seconds of `90`, `15m` or `1h30m`. Raises BadInput."""
+def seconds_of(text: str, option: str) -> float:
+    """The seconds of `90`, `15m` or `1h30m`, which were given with this option. Raises BadInput."""
     if not _DURATION.fullmatch(text):
-        raise BadInput(f"--timeout: {text} is no duration; write for example 90s, 15m or 1h30m")
+        raise BadInput(f"{option}: {text} is no duration; write for example 90s, 15m or 1h30m")
     if text.isdecimal():
         return float(text)
     return float(sum(int(count) * _UNITS[unit] for count, unit in re.findall(r"(\d+)([smhd])", text)))

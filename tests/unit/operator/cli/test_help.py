@@ -1,20 +1,47 @@
 # SPDX-License-Identifier: Apache-2.0
 """The help has whole sentences, and says what a command cannot do alone."""
 
+import re
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner
 
-from dtjob.cli.main import app
+from dtjob.cli.main import ALIASES, COMMANDS, GROUPS, HIDDEN, app
 
 DOCS = Path(__file__).parents[4] / "docs"
 
 
 def test_the_sentence_of_each_command_fits_into_80_columns() -> None:
     shown = CliRunner().invoke(app(), ["--help"], env={"COLUMNS": "80"}).stdout
-    commands = [line for line in shown.partition("Commands:")[2].splitlines() if line.strip()]
+    commands = [line for line in shown.partition("This machine:")[2].splitlines() if line.startswith("  ")]
     assert len(commands) > 20
     assert [line for line in commands if not line.endswith(".") or line.endswith("...")] == []
+
+
+def test_commands_stand_once_in_groups() -> None:
+    shown = CliRunner().invoke(app(), ["--help"]).stdout
+    titles = [line for line in shown.splitlines() if line.endswith(":") and not line.startswith(" ")]
+    assert titles == ["Options:", *(f"{title}:" for title in GROUPS)]
+    for name in COMMANDS:
+        assert len(re.findall(rf"^  {name}  ", shown, re.MULTILINE)) == (name not in HIDDEN), name
+    assert not [name for name in ALIASES if f"  {name} " in shown]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_values_and_defaults_are_named_in_plain_words(command: str) -> None:
+    shown = CliRunner().invoke(app(), [command, "--help"], env={"COLUMNS": "200"}).stdout
+    usage, _, rest = shown.partition("\n")
+    assert re.fullmatch(r"Usage: \w+ [\w-]+ \[OPTIONS\]( [A-Z]+…?| \[(-- )?[A-Z]+…?\]| -- [A-Z]+…)*", usage), usage
+    assert not re.search(r"<\w+|\[default|range|\[required|Left out|Default: (\.$|\()", rest)
+
+
+@pytest.mark.parametrize(("alias", "command"), ALIASES.items())
+def test_an_alias_is_its_command_and_is_named_in_the_help(alias: str, command: str) -> None:
+    shown = CliRunner().invoke(app(), [command, "--help"]).stdout
+    assert alias in shown.partition("Alias")[2].partition(".")[0]
+    same = CliRunner().invoke(app(), [alias, "--help"]).stdout
+    assert same.replace(f"Usage: dtjob {alias}", f"Usage: dtjob {command}") == shown
 
 
 def test_the_help_and_the_guides_say_which_package_shows_a_profile() -> None:

@@ -97,13 +97,7 @@ def test_unknown_command_and_option_are_exit_code_2(dtjob, good):
     assert dtjob("run", good, "--output=xml")[0] == 2
 
 
-COMMANDS = [
-    str(command.name or getattr(command.callback, "__name__", "")).replace("_", "-")
-    for command in main.app().registered_commands
-]
-
-
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", main.COMMANDS)
 def test_the_help_of_every_command_has_an_example(dtjob, command: str):
     code, out, _ = dtjob(command, "-h")
     assert code == 0
@@ -118,7 +112,8 @@ def test_the_usage_of_the_plugin_has_the_plugins_name(dtjob, monkeypatch, capsys
 
 
 @pytest.mark.parametrize(
-    ("words", "at", "completed"), [("dtjob su", "1", ["submit", "suspend"]), ("dtjob submit --cl", "2", ["--claim"])]
+    ("words", "at", "completed"),
+    [("dtjob su", "1", ["submit", "suspend"]), ("dtjob ge", "1", []), ("dtjob submit --cl", "2", ["--claim"])],
 )
 def test_a_shell_completes_commands_and_options(words: str, at: str, completed: list[str]) -> None:
     environ = {**os.environ, "COMP_WORDS": words, "COMP_CWORD": at, "_DTJOB_COMPLETE": "complete_bash"}
@@ -134,7 +129,7 @@ def test_commands_that_watch_import_no_models_of_the_manifest():
         assert f" {slow}\n" not in answer.stderr, f"{slow} is imported before it is needed"
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", main.COMMANDS)
 def test_a_page_describes_every_command(command: str):
     docs = Path(__file__).parents[4] / "docs"
     pages = [page for page in docs.rglob("*.md") if f"dtjob {command}" in page.read_text().replace("\n", " ")]

@@ -30,8 +30,13 @@ import pytest
             "dtjob run train.py -- --worker 2",
         ),
         ("list --al", "--al: is no option of dtjob list; see dtjob list --help"),
-        ("fly", "No such command 'fly'; see dtjob --help"),
-        ("lst", "No such command 'lst'. Did you mean 'list'?; see dtjob --help"),
+        ("fly", "'fly' is no command; see dtjob --help"),
+        ("lst", "'lst' is no command; did you mean list?"),
+        ("chek", "'chek' is no command; see dtjob --help"),
+        (
+            "submit train.py --dry-run=client",
+            "--dry-run: takes no value; it prints the objects and asks no cluster, as kubectl's --dry-run=client does",
+        ),
         ("status a b", "Got unexpected extra argument(s) (b); see dtjob status --help"),
     ],
 )

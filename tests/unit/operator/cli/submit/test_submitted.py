@@ -66,8 +66,8 @@ def test_queue_image_and_name(script: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "of_script", "said"),
     [
-        ({}, {"checkpoint": "here"}, "--storage: here is no URI"),
-        ({"claim": "a"}, {"checkpoint": "gs://a/b"}, "either --claim or --storage"),
+        ({}, {"checkpoint": "here"}, "--checkpoint: here is no URI"),
+        ({"claim": "a"}, {"checkpoint": "gs://a/b"}, "either --claim or --checkpoint"),
         ({}, {"evaluator": True}, "--evaluator: it reads the checkpoints"),
         ({"claim": ""}, {}, "--claim: '' is no name"),
         ({"claim": "a b"}, {}, "--claim: 'a b' is no name"),

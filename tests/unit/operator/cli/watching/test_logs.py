@@ -5,10 +5,11 @@ import io
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from dtjob.cli.watching.logs import READER_GONE, Printer, Tails, print_logs
+from dtjob.cli.watching.logs import READER_GONE, How, Printer, Tails, print_logs
 from dtjob.client.cluster import Cluster
 from tests.unit.operator.cli.watching.jobs import RUNNING, job, pod
 from tests.unit.operator.client.api_server import ApiServer
@@ -30,9 +31,9 @@ def logs(server: ApiServer) -> ApiServer:
     return server
 
 
-def printed(cluster: Cluster, task: str | None = None, **options: bool) -> list[str]:
+def printed(cluster: Cluster, task: str | None = None, **how: Any) -> list[str]:
     out = io.StringIO()
-    print_logs(cluster, "digits", Printer(out), task, **options)
+    print_logs(cluster, "digits", Printer(out), task, How(**how))
     return [" ".join(line.split()) for line in out.getvalue().splitlines()]
 
 
@@ -43,6 +44,14 @@ def test_lines_of_all_tasks_are_in_the_order_of_time(logs: ApiServer, cluster: C
 def test_logs_are_limited_to_a_task_or_to_previous_attempts(logs: ApiServer, cluster: Cluster) -> None:
     assert printed(cluster, "worker-1") == ["worker-1 | b", "worker-1 | d"]
     assert printed(cluster, previous=True) == ["worker-0 | a", "worker-0 | c"]
+
+
+def test_logs_are_limited_to_the_last_time_and_show_it(logs: ApiServer, cluster: Cluster) -> None:
+    assert printed(cluster, "worker-1", since=900.0, timestamps=True) == [
+        "worker-1 | 2026-11-23T12:00:02Z b",
+        "worker-1 | 2026-11-23T12:00:04Z d",
+    ]
+    assert "sinceSeconds=900" in logs.asked[-1][1]
 
 
 def test_a_pod_without_a_log_is_left_out(logs: ApiServer, cluster: Cluster) -> None:

@@ -10,13 +10,13 @@ from tests.unit.operator.cli.watching.jobs import RUNNING, job
 
 @pytest.mark.parametrize(("text", "seconds"), [("90", 90), ("90s", 90), ("15m", 900), ("1h30m", 5400), ("2d", 172800)])
 def test_durations_are_read_in_seconds(text: str, seconds: float) -> None:
-    assert seconds_of(text) == seconds
+    assert seconds_of(text, "--since") == seconds
 
 
 @pytest.mark.parametrize("text", ["", "soon", "-1s", "1.5h", "5 m"])
 def test_a_text_that_is_no_duration_is_refused(text: str) -> None:
-    with pytest.raises(BadInput, match="--timeout"):
-        seconds_of(text)
+    with pytest.raises(BadInput, match="--since"):
+        seconds_of(text, "--since")
 
 
 def test_states_to_wait_for_are_known_in_any_case() -> None:

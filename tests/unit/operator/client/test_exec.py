@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A command in a container with our streams, against a stand-in that speaks the protocols of an API server."""
+
+import asyncio
+import json
+import os
+import pty
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+from aiohttp import web
+
+from dtjob.client.errors import Unreachable
+from dtjob.client.exec import exit_code
+from dtjob.client.streams import CommandFailed
+
+PROTOCOLS = ("v5.channel.k8s.io", "v4.channel.k8s.io")
+STARTED = """
+import sys
+from dtjob.client import exec
+from dtjob.client.cluster import Cluster
+from dtjob.client.connection import Connection
+from dtjob.client.kubeconfig import Access
+cluster = Cluster(Connection(Access(sys.argv[1], None, lambda: None, "team")), "team")
+how = {"stdin": "i" in sys.argv[2], "tty": "t" in sys.argv[2]}
+sys.exit(exec.run(cluster, "digits-worker-0-0", "tensorflow", sys.argv[3:], **how))
+"""
+
+
+def ended(code: int) -> bytes:
+    causes = [{"reason": "ExitCode", "message": str(code)}]
+    failure = {"status": "Failure", "reason": "NonZeroExitCode", "details": {"causes": causes}}
+    return json.dumps(failure if code else {"status": "Success"}).encode()
+
+
+async def _exec(request: web.Request) -> web.StreamResponse:
+    """Says what was asked for, and then what comes in, in capital letters, until the input is closed or says end."""
+    socket = web.WebSocketResponse(protocols=PROTOCOLS)
+    await socket.prepare(request)
+    asked = [name for name in ("stdin", "stdout", "stderr", "tty") if request.query.get(name) == "true"]
+    await socket.send_bytes(b"\x01" + " ".join([*asked, *request.query.getall("command")]).encode() + b"\n")
+    if "stderr" in asked:
+        await socket.send_bytes(b"\x02a warning\n")
+    if "stdin" in asked:
+        async for message in socket:
+            if message.data == b"\xff\x00":
+                break
+            if message.data[:1] == b"\x04":
+                await socket.send_bytes(b"\x01size " + message.data[1:] + b"\n")
+            else:
+                await socket.send_bytes(b"\x01" + message.data[1:].upper())
+            if b"end" in message.data:
+                break
+    await socket.send_bytes(b"\x03" + ended(int(request.query.getall("command")[-1])))
+    await socket.close()
+    return socket
+
+
+@pytest.fixture
+def server() -> Iterator[str]:
+    """The URL of the stand-in."""
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, daemon=True).start()
+
+    async def serve() -> web.AppRunner:
+        app = web.Application()
+        app.add_routes([web.get("/api/v1/namespaces/team/pods/digits-worker-0-0/exec", _exec)])
+        runner = web.AppRunner(app, shutdown_timeout=1.0)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        return runner
+
+    runner = asyncio.run_coroutine_threadsafe(serve(), loop).result()
+    yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+    asyncio.run_coroutine_threadsafe(runner.cleanup(), loop).result()
+    loop.call_soon_threadsafe(loop.stop)
+
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def run(server: str) -> Run:
+    def call(how: str, *command: str, given: str | None = None) -> "subprocess.CompletedProcess[str]":
+        words = [sys.executable, "-c", STARTED, server, how, *command]
+        return subprocess.run(words, input=given, capture_output=True, text=True, check=False, timeout=60)
+
+    return call
+
+
+@pytest.mark.parametrize("code", [0, 3])
+def test_output_and_exit_code_of_a_command_are_ours(run: Run, code: int) -> None:
+    done = run("", "check", str(code))
+    assert (done.returncode, done.stdout, done.stderr) == (code, f"stdout stderr check {code}\n", "a warning\n")
+
+
+def test_a_command_sees_our_input_and_its_end(run: Run) -> None:
+    done = run("i", "cat", "0", given="one\ntwo\n")
+    assert (done.returncode, done.stdout) == (0, "stdin stdout stderr cat 0\nONE\nTWO\n")
+
+
+def test_a_terminal_passes_on_keys_and_its_size(server: str) -> None:
+    ours, theirs = pty.openpty()
+    words = [sys.executable, "-c", STARTED, server, "it", "bash", "0"]
+    with subprocess.Popen(words, stdin=theirs, stdout=theirs, stderr=theirs) as process:
+        os.close(theirs)
+        seen = b""
+        while b"size" not in seen:
+            seen += os.read(ours, 1024)
+        os.write(ours, b"\x03end")  # Ctrl-C is a key for the command
+        while b"\x03END" not in seen:
+            seen += os.read(ours, 1024)
+        assert process.wait(60) == 0
+    os.close(ours)
+    assert b"stdin stdout tty bash 0" in seen
+    assert b'"Width"' in seen
+
+
+def test_a_command_that_cannot_be_run_is_an_error() -> None:
+    with pytest.raises(CommandFailed, match="no such file"):
+        exit_code(json.dumps({"status": "Failure", "message": "bash:\nno such file"}).encode())
+    with pytest.raises(Unreachable, match="the connection to the pod broke"):
+        exit_code(b"")
