@@ -68,8 +68,8 @@ def as_lines(job: Job) -> Iterator[str]:
         yield from _restarted_in_place(job)
         yield f"  A program that has lost its peers starts again in its container, which ends with {RESTARTED_IN_VAIN}"
         yield "  where that does not help; any other exit code of a program is its container's too."
-        yield "  One that fails twice alike before its first step ends the job (ProgramFailed), where no rule of"
-        yield "  failurePolicy.rules matches."
+        yield "  One that fails twice in the same way, or after all its training, ends the job (ProgramFailed),"
+        yield "  where no rule of failurePolicy.rules matches."
 
 
 def _restarted_in_place(job: Job) -> Iterator[str]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from dtjob.local.display.log_lines import Shown
 from dtjob.local.display.terminal_line import plain
+from dtjob.plan.record.log_tail import without_frames_of_packages
 
 HOLD_SECONDS = 5.0
 """So long after an error of one process its supervisor says at the latest whether a peer was lost."""
@@ -15,7 +16,10 @@ _ERROR = re.compile(r"Traceback \(most recent call last\):|[EF]\d{4} \d\d:\d\d:\
 
 
 class ErrorsHeld:
-    """Holds back what one task prints from an error on, until its supervisor says what has become of the process."""
+    """Holds back what one task prints from an error on, until its supervisor says what has become of the process.
+
+    If the error has ended the process, it is shown without frames of packages. The log has all of it.
+    """
 
     def __init__(self) -> None:
         self._held: list[Shown] = []
@@ -33,7 +37,7 @@ class ErrorsHeld:
                     ]
                 found += self.release()
             elif line.ends:
-                found += self.release()
+                found += without_frames_of_packages(self.release(), lambda held: plain(held.text))
             elif self._held:
                 self._held.append(line)
             elif not line.ours and _ERROR.match(plain(line.text)):

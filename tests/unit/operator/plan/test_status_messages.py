@@ -320,7 +320,7 @@ STATUSES: list[tuple[str, Statuses, str, str]] = [
         "restarts in a row that a rule does not count (failurePolicy.maxDisruptionsWithoutProgress) were tried",
     ),
     (
-        "a program fails twice alike before its first step",
+        "a program fails twice alike",
         lambda: after_the_end_of("chief-0", builders.failed(exception=MISSING), twice=True, strategy="Mirrored"),
         "ProgramFailed",
         "the program failed twice in the same way: ModuleNotFoundError: No module named 'foo' (chief-0, exit "

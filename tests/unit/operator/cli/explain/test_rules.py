@@ -60,7 +60,7 @@ def test_the_text_says_what_each_rule_does(dtjob, good):
     _, out, _ = dtjob("explain", good)
     assert "built-in               RestartAndIgnoreMaxRestarts chief, worker: evictions, preemptions, drains" in out
     assert "at most 100 in a row without a newer checkpoint or a long run (maxDisruptionsWithoutProgress)" in out
-    assert "fails twice alike before its first step ends the job (ProgramFailed)" in out
+    assert "fails twice in the same way, or after all its training, ends the job (ProgramFailed)" in out
     good.write_text(good.read_text().rstrip() + RULES)
     _, out, _ = dtjob("explain", good)
     assert "1  failurePolicy.rules[0] FailJob          chief: exit code 1, 42" in out
