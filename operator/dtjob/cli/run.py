@@ -32,6 +32,7 @@ from dtjob.local.processes.starter import Starter
 from dtjob.local.runs import Run, RunStateError, open_run
 from dtjob.objects import topology
 from dtjob.objects.exit_codes import of_signal
+from dtjob.objects.pod.keeping import nothing_saved
 from dtjob.objects.pod.pod import pod
 
 
@@ -155,10 +156,11 @@ def _stop(engine: Engine, screen: Screen, number: signal.Signals) -> None:
 
 
 def _differences(job: Job) -> list[str]:
-    """What is not here as it would be in a cluster, in words."""
+    """What is not here as it would be in a cluster, and what the job may not be meant to do, in words."""
     missing = sorted({part for task in topology.tasks(job) for part in command.only_in_a_cluster(pod(job, task, 0))})
     missing += rules_left_aside(job)
     if lack := lacking_gpus(job):
         missing.append(f"nvidia.com/gpu ({lack})")
     only = [f"only in a cluster, left out here: {', '.join(missing)}"] if missing else []
-    return [*only, *(f"left aside here: {field}" for field in left_aside(job))]
+    unsaved = [f"warning: {warning}"] if (warning := nothing_saved(job)) else []
+    return [*unsaved, *only, *(f"left aside here: {field}" for field in left_aside(job))]

@@ -7,6 +7,7 @@ from typing import Any
 
 from dtjob.api.names import API_VERSION, KIND
 from dtjob.api.spec.strategy import Strategy
+from dtjob.api.words import meant
 from dtjob.cli.bad_input import BadInput
 from dtjob.cli.script import Script
 from dtjob.cli.script_options.pods import of_role, variables
@@ -42,7 +43,10 @@ def _strategy(script: Script, gpus: int) -> Strategy:
     """The strategy that was named, or what fits."""
     if script.strategy is not None:
         if script.strategy not in list(Strategy):
-            raise BadInput(f"--strategy: {script.strategy} is none of {', '.join(Strategy)}")
+            word = meant(script.strategy, Strategy)
+            raise BadInput(
+                f"--strategy: {script.strategy} is none of {', '.join(Strategy)}{f'; write {word}' if word else ''}"
+            )
         return Strategy(script.strategy)
     if script.ps:
         return Strategy.PARAMETER_SERVER

@@ -7,14 +7,14 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dtjob.api.job import KIND
+from dtjob.api.job import KIND, Job
 from dtjob.cli.bad_input import BadInput
 from dtjob.cli.generated_name import hint, of_the_begin, with_a_name
 from dtjob.cli.reading.stream import read_documents, read_file
 from dtjob.crd.answers.hints import of_managed_by
 from dtjob.crd.answers.problems import problems, to_job
 from dtjob.objects.defaults import NO_DEFAULTS, lacks_image
-from dtjob.objects.pod.keeping import keeping
+from dtjob.objects.pod.keeping import keeping, nothing_saved
 from dtjob.objects.pod.mounting import mounting_problem
 
 
@@ -94,6 +94,11 @@ def verdict(manifest: Any, where: str) -> Verdict:
     needs = "it leaves out spec.image, so the operator must have a default image"
     said = [needs] if lacks_image(job, NO_DEFAULTS) else []
     said += [text for text in (of_managed_by(job.spec.managed_by), hint(job.metadata)) if text]
+    return Verdict(where, job.metadata.name, [], said, warnings_of(job))
+
+
+def warnings_of(job: Job) -> list[str]:
+    """What the job may not be meant to do in a cluster."""
     kept = keeping(job, NO_DEFAULTS)
-    warnings = (kept.message if kept else "", mounting_problem(job))
-    return Verdict(where, job.metadata.name, [], said, [warning for warning in warnings if warning])
+    warnings = (nothing_saved(job), kept.message if kept else "", mounting_problem(job))
+    return [warning for warning in warnings if warning]

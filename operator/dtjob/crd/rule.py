@@ -28,14 +28,21 @@ _READ = re.compile(r"(has\()?\bself\b((?:\.\w+)*)")
 _ROLES = frozenset(role.value for role in Role)
 
 
+Path = tuple[str, ...]
+
+
 def is_settled(at: str, cel: str) -> bool:
     """Whether nothing that this CEL reads of the value at the path `at` can change once the job exists."""
+    return all(_cannot_change(path, only_there) for path, only_there in _reads(at, cel))
+
+
+def _reads(at: str, cel: str) -> Iterator[tuple[Path, bool]]:
+    """Each path that this CEL about the value at `at` reads, and whether only for its being there."""
     base = tuple(at.split(".")) if at else ()
-    reads = (((*base, *path.split(".")[1:]), bool(has)) for has, path in _READ.findall(cel))
-    return all(_cannot_change(path, only_there) for path, only_there in reads)
+    return (((*base, *path.split(".")[1:]), bool(has)) for has, path in _READ.findall(cel))
 
 
-def _cannot_change(path: tuple[str, ...], only_there: bool) -> bool:
+def _cannot_change(path: Path, only_there: bool) -> bool:
     """Whether what is at this path cannot change; `only_there`: whether it is read only for its being there."""
     match path:
         case ("metadata", "name", *_):
@@ -111,6 +118,11 @@ class Rule:
     def whole(self) -> str:
         """The rule in CEL, with its frame."""
         return self.frame.replace("{}", self.cel)
+
+    @property
+    def reads(self) -> list[Path]:
+        """The paths of a manifest that the rule reads. `*` is any name, and a name with `[]` is a list."""
+        return [path for path, _ in _reads(self.at, self.whole)]
 
     @property
     def is_for_creation(self) -> bool:

@@ -109,7 +109,8 @@ def _submit(
         from dtjob.cli.submit.command import submit_manifest
 
         cluster = connect()
-        job = submit_manifest(cluster, file)
+        job, warnings = submit_manifest(cluster, file)
+        _warn(warnings)
     else:
         from dtjob.cli.submit import submitted
 

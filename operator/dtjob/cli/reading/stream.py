@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads Kubernetes manifests from files, folders and standard input: streams of documents and lists of kind List."""
 
+import os
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -69,13 +70,21 @@ def parsed(text: str, name: str) -> list[Any]:
 
 
 def _files(path: Path) -> list[Path]:
-    """The file itself, or those of the folder and its sub-folders. Raises BadInput for a folder without any."""
+    """The file itself, or those of the folder and its sub-folders. Raises BadInput for a folder without any.
+
+    Hidden files and folders, such as .dtjob and .git, and links are left out: they lead to what is no manifest.
+    """
     if not path.is_dir():
         return [path]
-    found = sorted(file for file in path.rglob("*") if file.suffix in SUFFIXES and file.is_file())
+    found: list[Path] = []
+    for folder, folders, files in os.walk(path):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        there = (Path(folder) / name for name in files if not name.startswith("."))
+        found += [file for file in there if file.suffix in SUFFIXES and file.is_file() and not file.is_symlink()]
     if not found:
-        raise BadInput(f"{path}: the folder has no file that ends with {', '.join(SUFFIXES)}")
-    return found
+        ends = ", ".join(SUFFIXES)
+        raise BadInput(f"{path}: the folder has no file that ends with {ends} (hidden files and links are left out)")
+    return sorted(found)
 
 
 def _items(content: Any) -> Iterator[Any]:

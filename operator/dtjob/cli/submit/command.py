@@ -40,10 +40,11 @@ def submit(cluster: Cluster, one: Made) -> Object:
     return job
 
 
-def submit_manifest(cluster: Cluster, file: Path) -> Object:
-    """Create the one job of a manifest's file, with the objects before and after it. Raises BadInput."""
-    from dtjob.cli.job_file import checked  # with this one, 0.05 s that a script does not need
+def submit_manifest(cluster: Cluster, file: Path) -> tuple[Object, list[str]]:
+    """Create the one job of a manifest's file. Returns it, and what it may not be meant to do. Raises BadInput."""
+    from dtjob.cli.job_file import checked  # with these, 0.05 s that a script does not need
     from dtjob.cli.reading.stream import read_file
+    from dtjob.cli.validate import warnings_of
 
     found = read_file(file)
     jobs = [one for one in found if isinstance(one.content, dict) and one.content.get("kind") == KIND]
@@ -52,9 +53,9 @@ def submit_manifest(cluster: Cluster, file: Path) -> Object:
     others = len(found) - 1
     if others:
         raise BadInput(f"{file}: has {others} objects of other kinds; apply the file with kubectl apply -f {file}")
-    checked(jobs[0].content, str(file))
+    warnings = warnings_of(checked(jobs[0].content, str(file)))
     try:
-        return cluster.create(jobs[0].content)
+        return cluster.create(jobs[0].content), warnings
     except Conflict:
         raise BadInput(_exists(str(jobs[0].content["metadata"].get("name")), cluster.namespace)) from None
 

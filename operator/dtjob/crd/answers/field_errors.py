@@ -3,6 +3,7 @@
 list with the keys of an earlier entry, by which server-side apply merges them."""
 
 import difflib
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import reduce
@@ -11,9 +12,13 @@ from typing import Any
 from pydantic import ValidationError
 
 from dtjob.api.quantity import is_quantity
+from dtjob.api.words import meant
 from dtjob.crd.answers import hints
 from dtjob.crd.answers.manifest_schema import manifest_schema
 from dtjob.crd.schema import INT_OR_STRING, LIST_KEYS, LIST_TYPE, PRESERVE, Schema
+
+UNKNOWN = "is an unknown field"
+"""How the message about a field begins that the kind does not have."""
 
 
 @dataclass(frozen=True)
@@ -47,16 +52,26 @@ def _sentences(error: Mapping[str, Any]) -> Iterator[Problem]:
     kind, location = str(error["type"]), error["loc"]
     if kind == "extra_forbidden":
         found = dict(hints.answers(dotted(location), error.get("input"))) or {dotted(location): _instead(location)}
-        yield from (Problem(path, f"is an unknown field; {advice}") for path, advice in found.items())
+        yield from (Problem(path, f"{UNKNOWN}; {advice}") for path, advice in found.items())
         return
     if location and location[-1] in QUANTITY_HALVES:
         location, kind = location[:-1], QUANTITY
     message = str(error["msg"])
     if kind in _MESSAGES:
         message = _MESSAGES[kind](error.get("input"), error.get("ctx") or {})
-        advice = hints.of_value(dotted(location), error.get("input")) if kind == "enum" else None
+        advice = _other_value(dotted(location), error) if kind == "enum" else None
         message += f": {advice}" if advice else ""
     yield Problem(dotted(location), message)
+
+
+def _other_value(path: str, error: Mapping[str, Any]) -> str | None:
+    """What to write for a value that the field does not take. None: nobody knows what was meant."""
+    given = error.get("input")
+    if advice := hints.of_value(path, given):
+        return advice
+    taken = re.findall(r"'([^']*)'", str((error.get("ctx") or {}).get("expected", "")))
+    word = meant(given, taken) if isinstance(given, str) else None
+    return f"write {word}" if word else None
 
 
 def open_block_errors(value: Any, schema: Schema, path: str = "") -> Iterator[Problem]:
@@ -75,7 +90,7 @@ def open_block_errors(value: Any, schema: Schema, path: str = "") -> Iterator[Pr
             if name in known or isinstance(further, dict):
                 yield from open_block_errors(item, known.get(name, further), where)
             elif known and PRESERVE not in schema and not (item is None and schema.get("nullable")):
-                yield Problem(where, f"is an unknown field; {_meant(name, known)}")
+                yield Problem(where, f"{UNKNOWN}; {_meant(name, known)}")
 
 
 def _of_another_type(value: Any, schema: Schema) -> str:

@@ -81,6 +81,7 @@ _ADVICE: Mapping[str, str] = {
     "spec.runtimeRef": "write strategy and replicaSpecs",
     # Job, HorizontalPodAutoscaler
     "spec.backoffLimit": "write failurePolicy.maxRestarts",
+    "spec.restartPolicy": "remove it: dtjob replaces pods by itself, and failurePolicy says how often",
     "spec.podFailurePolicy": _RULES,
     "spec.parallelism": _WORKERS,
     "spec.completions": _WORKERS,

@@ -24,15 +24,16 @@ KUBERNETES_PARTS = (
 """Kubernetes' own parts of the manifest."""
 
 
-def pod_problems(manifest: Value) -> list[Problem]:
-    """All of a manifest that the definition takes. What pods have of each type comes first."""
-    found = [
-        problem
-        for at, name in KUBERNETES_PARTS
-        for path, value in values_at(manifest, at)
-        for problem in open_block_errors(value, schema_of(name), path)
-    ]
-    return found or [*_of_resources(manifest), *_of_mounts(manifest)]
+def types_in_pods(manifest: Value) -> Iterator[Problem]:
+    """Fields that pods do not have, or have with another type."""
+    for at, name in KUBERNETES_PARTS:
+        for path, value in values_at(manifest, at):
+            yield from open_block_errors(value, schema_of(name), path)
+
+
+def rules_of_pods(manifest: Value) -> list[Problem]:
+    """Rules that pods break, of a manifest in which nothing else is wrong."""
+    return [*_of_resources(manifest), *_of_mounts(manifest)]
 
 
 def _of_resources(manifest: Value) -> Iterator[Problem]:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is wrong with a manifest: all that an API server would refuse, in the job and then in its pods, without one.
+"""What is wrong with a manifest: all that an API server would refuse, in the job and in its pods, without one.
+
+An API server looks at rules between fields once each field by itself is right. Here a rule that reads no wrong field is
+looked at too, so that one run names all faults.
 
 The test of refusals sends every manifest of its table both ways and wants the same verdict. Random changes of them are
 sent too (tests/cluster/test_mutations.py).
@@ -10,7 +13,7 @@ import json
 from pydantic import ValidationError
 
 from dtjob.api.job import API_VERSION, KIND, Job
-from dtjob.crd.answers import hints
+from dtjob.crd.answers import faults, hints
 from dtjob.crd.answers.field_errors import (
     Problem,
     in_words,
@@ -21,36 +24,36 @@ from dtjob.crd.answers.field_errors import (
 )
 from dtjob.crd.answers.manifest_schema import manifest_schema
 from dtjob.crd.answers.metadata import metadata_problems
-from dtjob.crd.answers.pod_problems import pod_problems
+from dtjob.crd.answers.pod_problems import rules_of_pods, types_in_pods
 from dtjob.crd.rule import Value, values_at
 from dtjob.crd.rules.registry import RULES
 
 
 def problems(manifest: Value) -> list[Problem]:
-    """Everything that an API server would refuse in this manifest or in its pods; empty if it is fine.
-
-    Rules between fields are looked at once each field by itself is right.
-    """
+    """Everything that an API server would refuse in this manifest or in its pods; empty if it is fine."""
     try:
         text = json.dumps(manifest, default=str)  # as kubectl reads YAML: a bare date is text
     except (TypeError, ValueError) as error:
         return [Problem("", f"is not a manifest: {error}")]
     manifest = without_empty_fields(json.loads(text), manifest_schema())
-    return _kind_problems(manifest) or _of_definition(manifest) or pod_problems(manifest)
+    return _kind_problems(manifest) or _of_job(manifest)
 
 
-def _of_definition(manifest: Value) -> list[Problem]:
+def _of_job(manifest: Value) -> list[Problem]:
     found = metadata_problems(manifest.get("metadata"))
     try:
         Job.model_validate_json(json.dumps(manifest), strict=True)
     except ValidationError as error:
         found += in_words(error)
-    if found:  # the types of a name and a namespace are looked at in both
-        return list(dict.fromkeys(found))
+    found = list(dict.fromkeys(found))  # the types of a name and a namespace are looked at in both
     schema = manifest_schema()["properties"]["spec"]
-    if found := list(open_block_errors(manifest["spec"], schema, "spec")):
-        return found
-    return [*repeated_entries(manifest["spec"], schema, "spec"), *broken_rules(manifest)]
+    right = faults.without(manifest, found)
+    found += faults.others(open_block_errors(right.get("spec", {}), schema, "spec"), found)
+    right = faults.without(right, found)
+    right = faults.without(right, found)
+    found += [*repeated_entries(right.get("spec", {}), schema, "spec"), *broken_rules(right, faults.Faults(found))]
+    found += faults.others(types_in_pods(right), found)
+    return found or rules_of_pods(manifest)
 
 
 def to_job(manifest: Value) -> Job:
@@ -59,12 +62,13 @@ def to_job(manifest: Value) -> Job:
     return Job.model_validate(without_empty_fields(manifest, manifest_schema()))
 
 
-def broken_rules(manifest: Value) -> list[Problem]:
-    """The rules between fields that a manifest breaks, whose fields are right each by itself."""
+def broken_rules(manifest: Value, wrong: faults.Faults = faults.NONE) -> list[Problem]:
+    """The rules between fields that a manifest breaks, but those that `wrong` fields spoil."""
     stored = with_defaults(manifest, manifest_schema())
     return [
         Problem(".".join(filter(None, (path, rule.field))), rule.said_of(value))
         for rule in RULES
+        if not wrong.spoil(rule.reads)
         for path, value in values_at(stored, rule.at)
         if not rule.holds(value)
     ]

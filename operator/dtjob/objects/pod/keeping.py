@@ -4,6 +4,7 @@
 from dataclasses import dataclass
 
 from dtjob.api.job import Job
+from dtjob.api.spec.program import Integration
 from dtjob.objects.defaults import Defaults
 
 ENDS_WITH_POD = ("emptyDir", "ephemeral")
@@ -22,6 +23,14 @@ class Keeping:
     kept: bool | None
     reason: str
     message: str = ""
+
+
+def nothing_saved(job: Job) -> str:
+    """The warning about a program that dtjob trains and does not save; empty for any other job."""
+    spec = job.spec
+    if spec.checkpoint is not None or spec.program is None or spec.program.integration is Integration.NONE:
+        return ""
+    return "no checkpoint: every restart begins at step 0; add checkpoint.storage"
 
 
 def keeping(job: Job, defaults: Defaults) -> Keeping | None:

@@ -105,3 +105,15 @@ def test_json_has_every_verdict(dtjob, good: Path, tmp_path: Path) -> None:
     assert (right["valid"], right["name"], len(right["warnings"])) == (True, "digits", 1)
     assert (wrong["valid"], wrong["problems"][0]["field"]) == (False, "spec.strategy")
     assert "cannot be read" in missing["problems"][0]["message"]
+
+
+def test_a_program_without_a_checkpoint_is_warned_of(dtjob, tmp_path: Path) -> None:
+    file = tmp_path / "job.yaml"
+    spec = "spec: {strategy: Default, image: a, program: {entrypoint: train.py%s}, replicaSpecs: {chief: {}}}"
+    text = "apiVersion: training.dtjob.dev/v1beta1\nkind: DistributedTrainingJob\nmetadata: {name: digits}\n" + spec
+    file.write_text(text % "")
+    code, _, err = dtjob("validate", file)
+    said = f"warning: {file}: no checkpoint: every restart begins at step 0; add checkpoint.storage\n"
+    assert (code, err) == (0, said)
+    file.write_text(text % ", integration: None")  # the program saves by itself
+    assert dtjob("validate", file)[2] == ""

@@ -48,6 +48,16 @@ def test_the_error_of_a_file_that_is_no_yaml_names_the_file(tmp_path: Path, text
     assert str(refusal.value).startswith(str(file))
 
 
+def test_hidden_files_and_links_of_a_folder_are_left_out(tmp_path: Path) -> None:
+    jobs, elsewhere = tmp_path / "jobs", tmp_path / "elsewhere"
+    for file in (jobs / "a.yaml", jobs / ".dtjob" / "first" / "bad.yaml", jobs / ".tool.yaml", elsewhere / "c.yaml"):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("{kind: A}")
+    (jobs / "folder").symlink_to(elsewhere)
+    (jobs / "d.yaml").symlink_to(elsewhere / "c.yaml")
+    assert [one.where for one in read_documents([jobs])] == [str(jobs / "a.yaml")]
+
+
 def test_an_empty_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="no file that ends with"):
         found(tmp_path)

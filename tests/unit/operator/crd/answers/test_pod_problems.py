@@ -5,12 +5,18 @@ from typing import Any
 
 import pytest
 
-from dtjob.crd.answers.pod_problems import pod_problems
+from dtjob.crd.answers.field_errors import Problem
+from dtjob.crd.answers.pod_problems import rules_of_pods, types_in_pods
 from tests.refusals import GOOD
 from tests.refusals.manifests import CLAIM, Manifest, changed, job, pod, storage
 
 MOUNT = [{"name": "checkpoints", "mountPath": "/data"}]
 SIDECAR = {"name": "log", "image": "a", "volumeMounts": MOUNT}
+
+
+def pod_problems(manifest: Manifest) -> list[Problem]:
+    """What is said of the pods of a manifest in which nothing else is wrong."""
+    return list(types_in_pods(manifest)) or rules_of_pods(manifest)
 
 
 @pytest.mark.parametrize("name", GOOD)

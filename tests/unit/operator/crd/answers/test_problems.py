@@ -58,6 +58,57 @@ def test_several_problems_come_together() -> None:
     ]
 
 
+def test_wrong_fields_and_broken_rules_are_named_in_one_run() -> None:
+    manifest = job(
+        "multiworkermirrored",
+        program={"entrypoint": "train.py --epochs 5"},
+        replicaSpecs={"worker": {"replicas": 0, "template": {"spec": {"nodeSelecter": {}}}}},
+        checkpoint={"storage": {"uri": "s3//bucket"}, "maxToKep": 3},
+        restartPolicy="OnFailure",
+    )
+    manifest["metadata"]["name"] = "Bad_Name"
+    assert {problem.field for problem in problems(manifest)} == {
+        "metadata.name",
+        "spec.strategy",
+        "spec.program.entrypoint",
+        "spec.replicaSpecs.worker.replicas",
+        "spec.replicaSpecs.worker.template.spec.nodeSelecter",
+        "spec.checkpoint.storage.uri",
+        "spec.checkpoint.maxToKep",
+        "spec.restartPolicy",
+    }
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"chekpoint": {"storage": {"uri": "gs://a/b"}}, "replicaSpecs": {"chief": {}, "evaluator": {}}},
+        {"checkpoint": {"storage": {"url": "gs://a/b"}}},
+        {"replicaSpecs": {"Worker": {"replicas": 2}}},
+        {"strategy": "Mirored", "replicaSpecs": {"chief": {}, "worker": {"replicas": 2}}},
+        {"elasticPolicy": {"minReplicas": "2"}, "replicaSpecs": {"chief": {}, "worker": {"replicas": 1}}},
+    ],
+)
+def test_a_rule_that_needs_a_wrong_field_is_not_looked_at(spec: dict[str, Any]) -> None:
+    """What it would say is not so once the field is corrected."""
+    assert len(problems(job(**spec))) == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("multiworkermirrored", "write MultiWorkerMirrored"),
+        ("multi_worker_mirrored", "write MultiWorkerMirrored"),
+        ("ParameterServerStrategy", "write ParameterServer"),
+        ("TPUSTRATEGY", "write TPU"),
+        ("Horovod", "TPU, not 'Horovod'"),
+    ],
+)
+def test_a_strategy_in_another_way_of_writing_is_answered_with_its_name(given: str, said: str) -> None:
+    (found,) = problems(job(given))
+    assert str(found).endswith(said)
+
+
 @pytest.mark.parametrize("thing", [None, [], "text", 3, {}, {"apiVersion": "v1", "kind": "Pod"}])
 def test_something_else_is_no_manifest(thing: Any) -> None:
     assert problems(thing)
