@@ -23,11 +23,8 @@ class FailurePolicy(Block):
     """What happens when tasks fail."""
 
     max_restarts_without_progress: Annotated[int, Field(ge=0)] = 10
-    """Restarts in a row, without a newer checkpoint between them, before the job fails. A failure and those that follow
-    from it are one restart. Later ones count when training has resumed and saved, or all tasks have run for 40 s.
-    Disruptions do not count: evictions, drains, lost nodes, deleted pods, pods that a node refuses. An eviction for
-    exceeding the pod's own storage limits counts. Rules may decide otherwise. A crash such as SIGSEGV after new steps
-    restarts the program in its pod and does not count; with 0, the pod ends. Defaults to 10."""
+    """Restarts in a row, without a newer checkpoint between them, before the job fails. Failures that follow from one
+    another are one restart. Disruptions, such as evictions and lost nodes, do not count. Defaults to 10."""
     max_restarts: Annotated[int, Field(ge=0)] | None = None
     """Restarts in the job's whole life, of those that maxRestartsWithoutProgress counts, before the job fails. No limit
     if left out."""
@@ -37,10 +34,9 @@ class FailurePolicy(Block):
     backoff: Backoff = Backoff.model_construct()
     """Wait before a restart. Pods that fail during the wait are part of the same restart."""
     stall_timeout_seconds: Annotated[int, Field(ge=10, le=604800)] | None = None
-    """Seconds without a new step after which training has stalled. The slowest task writes its threads' stacks to its
-    log and is restarted, which maxRestartsWithoutProgress counts. Compiling, restoring, validating and saving are not
-    stalls. A change applies to pods that are created after it. Nothing is a stall if left out."""
+    """Seconds without a new step after which training has stalled. The slowest task is restarted, which
+    maxRestartsWithoutProgress counts. Compiling, restoring, validating and saving are not stalls. Nothing is a stall if
+    left out."""
     rules: FailureRules = Field(default_factory=list)
     """What happens on which failures. The first rule that matches decides, before the built-in ones; `dtjob explain`
-    lists all. If tasks fail together, the rules judge the first cause. FailJob applies to any of the failures that is
-    not caused by another."""
+    lists all. If tasks fail together, the rules judge the first cause."""

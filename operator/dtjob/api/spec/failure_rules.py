@@ -100,9 +100,8 @@ class FailureRule(Block):
     on_exit_codes: OnExitCodes | None = None
     """Exit codes that match. The container ends with the program's own exit code."""
     on_signals: Annotated[list[Signal], Field(min_length=1, max_length=22, json_schema_extra=_SET)] | None = None
-    """Signals that match. Example: [SIGSEGV]. The exit code says which signal ended the container or its program. A
-    program that SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGKILL or SIGSEGV ends after new steps restarts in its pod. If a rule
-    names that signal when the pod is created, the pod ends instead."""
+    """Signals that match. Example: [SIGSEGV]. The exit code says which signal ended the container or its program. With
+    such a rule, the pod ends at a crash that otherwise restarts the program inside it."""
     on_reasons: (
         Annotated[
             list[Annotated[str, Field(min_length=1, max_length=128)]],

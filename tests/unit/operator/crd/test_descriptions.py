@@ -16,6 +16,9 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 _NAMED_VALUE = re.compile(r"^[a-z]\w*: ")
 """A description may begin with a value of the field and a colon, such as `true: the job saves`."""
 
+MOST_OF_A_FIELD = 40
+"""Words of one description: two or three sentences. Anything more stands on the pages."""
+
 Described = tuple[str, str | None]
 
 
@@ -73,6 +76,12 @@ def test_every_field_is_described(part: str) -> None:
 
 
 @PARTS
+def test_every_description_is_short(part: str) -> None:
+    long = {path: words(text) for path, text in described(part) if text and words(text) > MOST_OF_A_FIELD}
+    assert long == {}
+
+
+@PARTS
 def test_every_sentence_is_short(part: str) -> None:
     found = ((path, sentence) for path, text in described(part) for sentence in too_long(text or ""))
     assert sorted(set(found)) == []
@@ -110,3 +119,7 @@ def test_the_checks_of_descriptions_find_each_kind_of_bad_description() -> None:
     assert [path for path, text in found.items() if begins_small(text or "")] == ["x.b[].c"]
     assert too_long(f"One. {'word ' * MOST_WORDS}more. Example: a.") == [f"{'word ' * MOST_WORDS}more."]
     assert too_long(f"{'word ' * (MOST_WORDS - 1)}last. Example: a.") == []
+
+
+def test_the_kind_says_first_that_it_is_for_tensorflow() -> None:
+    assert definition.schema()["description"].startswith("TensorFlow ")
