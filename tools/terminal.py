@@ -39,6 +39,7 @@ class Terminal:
             cwd=directory,
             env=environment,
             start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # so that Ctrl-C is a signal
         )
         os.close(theirs)
 
@@ -61,6 +62,10 @@ class Terminal:
             if time.monotonic() > deadline:
                 raise TimeoutError("\n".join(self.text()))
             self._read(0.1)
+
+    def type(self, text: str) -> None:
+        """Type the text, such as Ctrl-C (`\\x03`)."""
+        os.write(self._ours, text.encode())
 
     def end(self, seconds: float) -> int:
         """Read to the end of the command. Returns its exit code."""

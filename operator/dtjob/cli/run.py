@@ -75,7 +75,8 @@ def run(options: Options, ahead: Launcher | None = None) -> int:
     if saved is not None and outcome.interrupted is not None:
         # Saved after the last look at the chief, which does not wait for one when it is told to end.
         result["checkpoint"] = {**(result["checkpoint"] or {}), "step": saved}
-        result["steps"] = max(result["steps"] or 0, saved)
+        if saved > (result["steps"] or 0):
+            result |= {"steps": saved, "lastStepLoss": None}
     if record.events.is_dir():
         result["events"] = str(record.events)
     paths = {name: _from_here(result[name]) for name in ("runDirectory", "log", "model", "events") if result.get(name)}

@@ -10,8 +10,6 @@ from dtjob.api.spec.replica_specs import Role
 from dtjob.objects import topology
 
 SUFFIX = ".log"
-MOST_AT_ONCE = 256 * 1024
-"""Bytes of one file that one look reads."""
 _ROLES = [role.value for role in Role]
 
 
@@ -57,8 +55,8 @@ class GrowingLogs:
         if from_now:
             self._read = {file.path: _size(file.path) for file in log_files(directory, job, wanted)}
 
-    def new(self) -> list[tuple[LogFile, bytes]]:
-        """What was added since the last call, at most MOST_AT_ONCE of each file; empty if nothing was."""
+    def new(self, most: int = 1 << 20) -> list[tuple[LogFile, bytes]]:
+        """What was added since the last call, at most so many bytes of each file; empty if nothing was."""
         found = []
         for file in log_files(self._directory, self._job, self._wanted):
             at = self._read.get(file.path, 0)
@@ -66,7 +64,7 @@ class GrowingLogs:
                 continue
             with contextlib.suppress(OSError), file.path.open("rb") as log:
                 log.seek(at)
-                if added := log.read(MOST_AT_ONCE):
+                if added := log.read(most):
                     self._read[file.path] = at + len(added)
                     found.append((file, added))
         return found

@@ -15,6 +15,9 @@ from dtjob.local.display.terminal_line import TerminalLine
 from dtjob.local.log_files import GrowingLogs, LogFile
 from dtjob.objects import topology
 
+MOST_AT_ONCE, MOST_WITHOUT_A_VIEW = 1 << 16, 1 << 20
+"""Bytes of one task's log that one look reads: a terminal takes some seconds for a megabyte."""
+
 TASK_WIDTH = 12
 
 
@@ -56,7 +59,7 @@ class ProgramOutput:
     def new(self, *, live: bool) -> list[OfTask]:
         """The lines that have ended since the last call. `live`: a view beside them shows steps and epochs."""
         found = []
-        for file, added in self._logs.new():
+        for file, added in self._logs.new(MOST_AT_ONCE if live else MOST_WITHOUT_A_VIEW):
             writing = self._writing.get(file.task)
             if writing is None or writing.file != file:
                 found += self._end(file.task, live)

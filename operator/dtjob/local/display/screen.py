@@ -125,9 +125,9 @@ class Screen:
             self._last_line = time.monotonic()
         now = time.monotonic() - self._began
         if self._live is None:
-            lines = [_in_text(one, self._by_task, now) for one in printed]
-            for line in [*lines, *(_ours(now, text) for text in said)]:
-                write_line(line, self._out)
+            lines = [*(_in_text(one, self._by_task, now) for one in printed), *(_ours(now, text) for text in said)]
+            if lines:
+                write_line("\n".join(lines), self._out)
             return
         from dtjob.local.display.view import above, live_view, program_line
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dtjob.api.job import Job
-from dtjob.api.phase import Phase
+from dtjob.api.phase import ENDED, Phase
 from dtjob.api.status.status import Status
 from dtjob.objects import labels, topology
 from dtjob.objects.exit_codes import TOLD_TO_END
@@ -74,6 +74,8 @@ def task_lines(snapshot: Snapshot) -> list[TaskLine]:
         pod = pods.get(topology.pod_name(snapshot.job, task, attempt))
         report = snapshot.reports.get(task.id, {})
         lines.append(_line(task.id, attempt, pod, report, snapshot.pids))
+    if snapshot.phase in ENDED:  # a pod that only serves is deleted then
+        return [replace(line, state="ended") if line.state == "pending" else line for line in lines]
     if not snapshot.reports:  # they wait for the process from which all are forked
         lines = [replace(line, state="importing") if line.state == "pending" else line for line in lines]
     return lines

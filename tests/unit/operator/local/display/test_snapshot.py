@@ -26,6 +26,11 @@ def test_a_task_without_a_process_waits_for_the_import_of_tensorflow():
     assert {line.state for line in task_lines(nothing)} == {"importing"}
 
 
+def test_a_task_without_a_process_has_ended_with_its_job():
+    nothing = snapshot([report("chief-0")], status={"phase": "Succeeded"}, pids={}, pods=())
+    assert {line.state for line in task_lines(nothing)} == {"ended"}
+
+
 def test_a_task_in_a_loop_of_the_program_trains():
     assert lines([report("chief-0", "starting", trainsItself=True)])["chief-0"].state == "training"
 
