@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/jobs/failure-rules.md: each block is taken, and does what the page says when pods fail."""
+"""failure-rules.md and failure-policies.md in docs: each block is taken, and does what the page says when pods fail."""
 
 from typing import Any
 

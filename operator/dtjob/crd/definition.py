@@ -83,7 +83,8 @@ def schema() -> Schema:
     """The schema of a job, with its rules."""
     root: Schema = {
         "type": "object",
-        "description": "TensorFlow training in one or more pods, which continues from its last checkpoint after a failure.",
+        "description": "TensorFlow training in one or more pods, which continues from its last checkpoint after a "
+        "failure.",
         "required": ["spec"],
         "properties": {
             "apiVersion": {"type": "string", "description": f"API version of the job: {GROUP}/{VERSION}."},
