@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every manifest in examples/ is one that an API server takes, and has all that it names."""
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from dtjob.api.job import KIND
 from dtjob.api.spec.strategy import Strategy
 from dtjob.crd.answers.problems import problems
+from tests.unit.test_page_manifests import documents as page_documents
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 MANIFESTS = sorted(EXAMPLES.glob("*.yaml"))
@@ -25,7 +28,7 @@ def documents(file: Path) -> dict[str, dict[str, Any]]:
 def test_each_example_is_accepted_as_one_document_with_its_claim(file: Path) -> None:
     (job,) = documents(file).values()
     assert problems(job) == []
-    assert "volumeClaimTemplate" in job["spec"]["checkpoint"]["storage"]
+    assert set(job["spec"]["checkpoint"]["storage"]) <= {"volumeClaimTemplate", "uri"}
     assert file.stem.replace("_", "-") == job["metadata"]["name"]
 
 
@@ -39,6 +42,15 @@ def test_every_program_has_a_manifest_and_the_digits_one_of_each_strategy() -> N
     assert programs["examples/digits.py"] == {strategy.value for strategy in Strategy}
 
 
-def test_the_quick_start_lists_every_manifest() -> None:
-    page = (EXAMPLES.parent / "docs" / "start" / "quickstart.md").read_text()
-    assert [file.name for file in MANIFESTS if f"`{file.name}`" not in page] == []
+def test_the_readme_lists_every_manifest_once() -> None:
+    listed = re.findall(r"^\| `([\w-]+\.yaml)` \|", (EXAMPLES / "README.md").read_text(), re.M)
+    assert sorted(listed) == [file.name for file in MANIFESTS]
+
+
+def test_the_page_of_data_and_secrets_has_its_manifests_and_pieces_of_scripts() -> None:
+    page = EXAMPLES.parent / "docs" / "jobs" / "data-and-secrets.md"
+    jobs = [one for one in page_documents(page) if one.get("kind") == KIND]
+    names = ["secret", "data-claim", "bucket", "gpus", "openshift", "tracking"]
+    assert jobs == [documents(EXAMPLES / f"{name}.yaml")[KIND] for name in names]
+    (piece,) = re.findall(r"^```python\n(.*?)^```", page.read_text(), re.M | re.S)
+    assert piece in (EXAMPLES / "tracking.py").read_text()

@@ -18,6 +18,7 @@ RUN_BY = {
     "training/data.md": "tests/trainer/test_page_pieces.py",
     "training/calls.md": "tests/trainer/test_page_pieces.py",
     "training/your-script.md": "tests/trainer/test_page_pieces.py",
+    "jobs/data-and-secrets.md": "tests/trainer/test_tracking_example.py",
     "start/python.md": "tests/cluster/test_page_python.py",
     **{f"tutorials/{page.name}": "tests/unit/test_tutorials.py" for page in sorted((DOCS / "tutorials").glob("*.md"))},
 }
