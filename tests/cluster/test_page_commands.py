@@ -27,6 +27,8 @@ AFTER_THE_END = ("wait", "top")
 """Commands of dtjob and kubectl that wait for the end of the job."""
 OF_FILES, TRIED = ("apply", "create"), ("scale", "autoscale", "patch", "delete", "drain")
 """Verbs of kubectl that the API server only tries: those that need files of the page, and those that need jobs."""
+COPY = "look"
+"""A pod that the commands of a page make and delete. Both are done."""
 WITH_HELM = "build/dtjob.yaml"
 """`test_page_helm.py` makes this file and applies it."""
 
@@ -102,10 +104,11 @@ def _of_kubectl(words: list[str], kubectl: Kubectl, folder: Path) -> list[str]:
     """Why this command fails; empty where it works. It ends at once: `--watch` is left out."""
     kept = [word for word in filled(words) if word != "--watch"]
     made = [
-        re.sub(r"(?<==)(\w+\.(?:py|npz))$", lambda found: str((folder / found[1]).resolve()), word) for word in kept
+        re.sub(r"(?<==)(\w+\.(?:py|npz|crt|json))$", lambda found: str((folder / found[1]).resolve()), word)
+        for word in kept
     ]
     files = [str((folder / word).resolve()) if word[0] != "-" and (folder / word).exists() else word for word in made]
-    trial = ["--dry-run=server"] if words[0] in (*OF_FILES, *TRIED) else []
+    trial = ["--dry-run=server"] if words[0] in (*OF_FILES, *TRIED) and words[-1] != COPY else []
     done = kubectl(*files, *trial, check=False)
     return [] if done.returncode == 0 else [f"kubectl {text(words)}: {done.stderr}"]
 

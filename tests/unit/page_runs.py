@@ -53,6 +53,10 @@ NOT_RUN = {
     "dtjob exec digits --task worker-1 -it -- bash": "it needs a terminal: tests/unit/operator/client/test_exec.py",
     "dtjob tensorboard JOB": _RUNS + "tests/cluster/test_streams_of_pods.py runs it and ends it",
     "helm test dtjob -n dtjob-system": "its pod must run: tests/cluster/test_chart.py and tests/e2e/ run it",
+    "kubectl exec -it digits-worker-0-0 -c tensorflow -- bash": "it needs a terminal. " + _NO_NODE,
+    "kubectl exec -it look -c tensorflow -- bash": "it needs a terminal. " + _NO_NODE,
+    "kubectl debug -it POD --image=busybox --target=tensorflow --profile=restricted": "it needs a terminal. "
+    + _NO_NODE,
     "kubectl cp look:/checkpoints/model.keras model.keras": "it runs tar in a container. " + _NO_NODE,
     "kubectl top pod": "it needs a metrics server",
     "kubectl -n dtjob-system logs deployment/dtjob": "the operator's pod must run: " + _NO_NODE,
@@ -129,7 +133,8 @@ def write_files(page: Path, folder: Path) -> None:
     named = re.findall(r"^<!-- file: (\S+) -->\n```\w+\n(.*?)^```", page.read_text(), re.M | re.S)
     whole = [code for language, code in blocks(page) if language == "python" and code.startswith('"""')]
     script = whole[0] if whole else (ROOT / "examples" / "plain.py").read_text()
-    files = {"job.yaml": (ROOT / "examples" / "digits.yaml").read_text(), "tfjob.yaml": tfjob, **dict(named)}
+    secrets = {"ca.crt": "a certificate", "key.json": "{}"}
+    files = secrets | {"job.yaml": (ROOT / "examples" / "digits.yaml").read_text(), "tfjob.yaml": tfjob, **dict(named)}
     for words in of_blocks(page):
         for name in re.findall(r"(?<![/\w])\w+\.py\b", shlex.join(words)):
             files.setdefault(name, script)
