@@ -106,7 +106,7 @@ class TrainingRun(ABC):
         elif checkpoint and self._step and why and not self._here.progress.passes_over:
             found = f"the checkpoint of step {self._step} in {checkpoint.directory} {why}"
             anew = f"{self._group.anew} to train from the beginning"
-            self._here.log(f"nothing is left to train: {found}, or {anew}", level="warning", step=self._step)
+            self._here.log(f"nothing is left to train: {found}, or {anew}", step=self._step)
 
     def _refuse_another_call(self) -> None:
         """Raise StateError if an earlier process of this job ended a call of this number that was another one."""

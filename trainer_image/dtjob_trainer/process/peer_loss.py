@@ -2,9 +2,14 @@
 """Which errors of TensorFlow mean that a peer was lost. They are known by name: no TensorFlow here.
 
 The name of a class is not enough: a program, or a client of its database, may raise an `UnavailableError` of its own.
-TensorFlow alone notices a lost peer, in an operation or in its coordination service. So TensorFlow's code must have
-raised the error. An error that TensorFlow raises over something else, such as a service of its data, looks the same.
-The supervisor counts such restarts: three of them without a new step end the container (supervisor/restart.py).
+TensorFlow alone notices a lost peer, in an operation or in its coordination service. So one of these must be true:
+
+- TensorFlow's code has raised the error, as its traceback shows.
+- The error is one of TensorFlow's classes and speaks of the group. Keras leaves TensorFlow's frames out if an operation
+  fails in a layer that is called eagerly.
+
+An error that TensorFlow raises over something else, such as a service of its data, looks the same. The supervisor
+counts such restarts: three of them without a new step end the container (supervisor/restart.py).
 """
 
 from dtjob_trainer.process.origin import is_raised_by_tensorflow
@@ -13,6 +18,8 @@ PEER_ERRORS = ("UnavailableError", "DeadlineExceededError", "AbortedError", "Can
 """TensorFlow's errors that mean a lost peer if several tasks train together."""
 PEER_PHRASES = ("collective", "coordination", "/job:", "heartbeat", "cluster")
 """Words in a FailedPreconditionError from collectives or the coordinator. One from the program has none of them."""
+GROUP_PHRASES = ("collective", "coordination service", "coordinationservice", "/job:", "heartbeat")
+"""Words of TensorFlow's errors over its group."""
 CONNECTING_PHRASES = ("CoordinationService", "heartbeat timeout")
 """Words in an InternalError of tasks that connect to each other, if one of them is lost meanwhile."""
 NCCL_ERRORS = ("InternalError", "UnknownError")
@@ -29,7 +36,7 @@ def is_peer_loss(error: BaseException, members: int) -> bool:
     If so, this process must start again in place.
     """
     kind = type(error).__name__
-    if members == 1 or not is_raised_by_tensorflow(error):
+    if members == 1 or not (is_raised_by_tensorflow(error) or _speaks_of_the_group(error)):
         return False
     if kind == "InternalError" and any(phrase in str(error) for phrase in CONNECTING_PHRASES):
         return True
@@ -38,3 +45,8 @@ def is_peer_loss(error: BaseException, members: int) -> bool:
     return kind in PEER_ERRORS or (
         kind == "FailedPreconditionError" and any(phrase in str(error).lower() for phrase in PEER_PHRASES)
     )
+
+
+def _speaks_of_the_group(error: BaseException) -> bool:
+    of_tensorflow = type(error).__module__.startswith("tensorflow.")
+    return of_tensorflow and any(phrase in str(error).lower() for phrase in GROUP_PHRASES)

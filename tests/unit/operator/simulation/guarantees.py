@@ -65,8 +65,8 @@ class Must(StrEnum):
     and not before; nothing is counted for it."""
 
     PROGRAMS_FAIL_FAST = "programs-fail-fast"
-    """A program that fails alike before its first step ends within two attempts; one of a job that was ever seen to
-    step never for that. One that no restart repairs ends at once."""
+    """A program that fails alike ends within two attempts. One of a job that was ever seen to step does so only over an
+    exception. One that no restart repairs ends at once."""
 
 
 EVERYTHING = frozenset(Must)

@@ -38,3 +38,11 @@ def test_an_error_of_the_programs_own_is_no_peer_loss_whatever_its_class_is_call
         with pytest.raises(own) as raised:
             raise own("my database is away, says the coordination service")
         assert not is_peer_loss(raised.value, members=3)
+
+
+def test_an_error_of_tensorflow_that_speaks_of_the_group_needs_no_frame_of_tensorflow() -> None:
+    """Keras leaves TensorFlow's frames out, if a layer is called eagerly."""
+    kind = type("UnavailableError", (Exception,), {"__module__": "tensorflow.python.framework.errors_impl"})
+    assert is_peer_loss(kind("Collective ops is aborted by: …"), members=3)
+    assert not is_peer_loss(kind("my database is away"), members=3)
+    assert not is_peer_loss(type("UnavailableError", (Exception,), {})("Collective ops is aborted by: …"), members=3)
