@@ -23,10 +23,11 @@ ELSEWHERE = {
     "operator": "it has rights of its own: test_chart_rights.py",
     "fetch": "test_streams_of_pods.py",
     "tensorboard": "test_streams_of_pods.py",
+    "exec": "test_streams_of_pods.py",
 }
 OF_A_CLUSTER = (
     *("submit", "list", "status", "logs", "wait", "events", "top", "suspend", "resume", "scale", "restart", "delete"),
-    *("debug-bundle", "doctor"),
+    *("debug-bundle", "doctor", "get"),
 )
 Dtjob = Callable[..., str]
 
@@ -91,6 +92,8 @@ def _of_files(dtjob: Dtjob, directory: Path) -> None:
 def _of_one_job(dtjob: Dtjob, api: Api, namespace: str) -> None:
     """Commands that watch. No operator runs, so the status is written here."""
     assert "first" in dtjob("list")
+    assert dtjob("get", "-l", "no=such") == f"no jobs in namespace {namespace}\n"
+    assert yaml.safe_load(dtjob("get", "digits", "-o", "yaml"))["metadata"]["name"] == "digits"
     assert dtjob("status", "digits").startswith("digits: Pending: the operator has not written a status")
     assert json.loads(dtjob("status", "digits", "-o", "json"))["metadata"]["namespace"] == namespace
     assert dtjob("events", "digits").startswith("no events of digits")
