@@ -22,6 +22,8 @@ def said_of(error: TyperException, words: Sequence[str]) -> str:
         return (
             f"{option}: takes no value; it prints the objects and asks no cluster, as kubectl's --dry-run=client does"
         )
+    if option and context is None:
+        return f"{option}: {'takes no' if 'not take' in error.message else 'needs a'} value; see {path} --help"
     if context is not None and (commands := getattr(context.command, "commands", {})):
         return _of_command(words, commands, path)
     said = error.message.strip().rstrip(".").removeprefix("Value error, ").replace("Input should be", "must be")

@@ -148,11 +148,13 @@ def logs(
 
     in_order([], task)
     how = reading.How(previous, tail, None if since is None else seconds_of(since, "--since"), timestamps)
-    if follow and (previous or tail is not None):
-        raise BadInput("--follow: it prints everything, so it goes without --previous and --tail")
+    if follow and previous:
+        raise BadInput("--follow: pods that were replaced print nothing more, so it goes without --previous")
     if (run := _local_run(job, work_dir, namespace or kubeconfig or context)) is not None:
         if since is not None or timestamps:
             raise BadInput("logs: lines of a local run have no times; leave out --since and --timestamps")
+        if follow and tail is not None:
+            raise BadInput("--follow: it prints all lines of a local run; leave out --tail")
         raise typer.Exit(_local_logs(run, job, task, follow=follow, previous=previous, tail=tail))
     cluster = connected(kubeconfig, context, namespace)
     cluster.get(KIND, job)

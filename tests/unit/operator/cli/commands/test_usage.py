@@ -12,7 +12,8 @@ import pytest
         ("run", "FILE: is missing; see dtjob run --help"),
         ("run train.py --workers 0", "--workers: must be greater than or equal to 1; see dtjob run --help"),
         ("run train.py --workers x", "--workers: must be a valid integer; see dtjob run --help"),
-        ("run train.py --workers", "Option '--workers' requires an argument; see dtjob run --help"),
+        ("run train.py --workers", "--workers: needs a value; see dtjob run --help"),
+        ("run train.py --evaluator=yes", "--evaluator: takes no value; see dtjob run --help"),
         ("run job.yaml --worker 2", "--worker: is no option of dtjob run; did you mean --workers?"),
         (
             "run train.py --workers 2 --epochs 3 --rate=0.1",
