@@ -4,10 +4,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-_BY_HAND = " cannot be converted; docs/migrate/trainjob-jobset-job.md shows where each of its fields goes"
+_BY_HAND = " cannot be converted; the page 'From TrainJob, JobSet and Job' of the guides shows where each field goes"
 _KINDS = {
     **dict.fromkeys(("JobSet", "TrainJob", "Job"), _BY_HAND),
-    "RayJob": " cannot be converted; docs/overview/comparison.md says what a RayJob and a dtjob are for",
+    "RayJob": " cannot be converted; the page 'Comparison' of the guides says when a RayJob is the better one",
     "Template": " is filled in first: oc process -f FILE --local -o yaml | dtjob convert -",
 }
 _NOT_SERVED = "is a version that no operator serves any more"

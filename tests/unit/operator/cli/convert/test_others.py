@@ -41,10 +41,12 @@ def test_a_job_of_another_kind_is_told_which_page_is_about_it(dtjob: Any, tmp_pa
     file.write_text(f"kind: {kind}\n")
     code, _, err = dtjob("convert", file)
     assert code == 2
-    assert err.startswith(f"dtjob: {file}: {kind} cannot be converted; docs/{page} ")
-    assert kind in (DOCS / page).read_text()
+    text = (DOCS / page).read_text()
+    title = text.splitlines()[0].removeprefix("# ")
+    assert err.startswith(f"dtjob: {file}: {kind} cannot be converted; the page '{title}' of the guides ")
+    assert kind in text
     file.write_text(f"kind: {kind}\n---\n{written([tfjob({'Worker': replica(replicas=2)})])}")
-    assert f"note: {file}, document 1: {kind} cannot be converted; docs/{page} " in dtjob("convert", file)[2]
+    assert f"note: {file}, document 1: {kind} cannot be converted; the page '{title}' " in dtjob("convert", file)[2]
 
 
 def test_templates_are_told_how_they_become_manifests(dtjob: Any, tmp_path: Path) -> None:
