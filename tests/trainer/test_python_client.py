@@ -11,20 +11,22 @@ pytestmark = pytest.mark.timeout(240)
 
 
 def train(epochs: int) -> None:
+    import os
+
     import keras
     import numpy
 
     import dtjob_trainer as dt
 
     x = numpy.random.default_rng(0).normal(size=(512, 8)).astype("float32")
-    model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(1)])
+    model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(int(os.environ["UNITS"]))])
     model.compile(loss="mse", optimizer="sgd")
     dt.fit(model, x, x.sum(axis=1), batch_size=64, epochs=epochs, save="model.keras")
 
 
 def test_a_function_trains_here_and_its_model_is_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    job = dtjob.Client(here=True).train(train, {"epochs": 3})
+    job = dtjob.Client(here=True).train(train, {"epochs": 3}, env={"UNITS": "1"})
     assert isinstance(job, dtjob.LocalJob)
     with pytest.raises(dtjob.JobFailed, match="has not ended"):
         job.fetch()

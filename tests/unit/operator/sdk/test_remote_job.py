@@ -36,6 +36,33 @@ def ended(phase: str) -> dict[str, object]:
     return {"type": "MODIFIED", "object": found}
 
 
+def test_the_options_of_a_function_reach_the_manifest(client: dtjob.Client, server: ApiServer) -> None:
+    server.answer("POST /api/v1/namespaces/team/configmaps", {"metadata": {"name": "train-source"}})
+    server.answer("PATCH /api/v1/namespaces/team/configmaps/train-source", {})
+    server.answer(f"POST {JOBS}", {"metadata": {"name": "train", "uid": "u"}})
+    client.train(
+        train,
+        {"epochs": 5},
+        workers=2,
+        cpu=4,
+        memory="8Gi",
+        env={"A": "1"},
+        env_from_secrets=["wandb"],
+        mounts=["images:/data:ro"],
+        checkpoint="gs://bucket/train",
+        settings={"spec.failurePolicy.maxRestarts": 3, "spec.program.args": ["--fast"], "spec.image": "1"},
+    )
+    (made,) = [body for method, path, body in server.asked if method == "POST" and path.startswith(JOBS)]
+    spec = made["spec"]
+    assert spec["program"]["env"] == [{"name": "A", "value": "1"}]
+    assert spec["program"]["envFrom"] == [{"secretRef": {"name": "wandb"}}]
+    assert spec["replicaSpecs"]["worker"]["resources"] == {"limits": {"cpu": "4", "memory": "8Gi"}}
+    assert spec["replicaSpecs"]["worker"]["template"]["spec"]["volumes"][0]["name"] == "mount-1"
+    assert spec["checkpoint"]["storage"] == {"uri": "gs://bucket/train"}
+    assert (spec["failurePolicy"], spec["image"]) == ({"maxRestarts": 3}, "1")
+    assert spec["program"]["args"] == ["--fast"]
+
+
 def test_status_manifest_and_metrics_are_typed(client: dtjob.Client) -> None:
     job = client.get("digits")
     assert job.status.phase is Phase.RUNNING
