@@ -81,7 +81,7 @@ def test_kills_of_processes_do_not_change_the_model(digits, undisturbed, tmp_pat
     print(f"recovery: {result['recoverySeconds']} s")
     assert "held-out accuracy" in run.told, "what the program prints is beside the JSON, not in it"
     assert "worker-1 was killed (SIGKILL)" in run.told
-    assert "UnavailableError" not in run.told, "no error of TensorFlow over a task that comes back"
+    assert "Traceback" not in run.told, "no error of TensorFlow over a task that comes back"
     again = re.findall(r"\] (.*): started again in place \(worker-1 was killed", run.told)
     assert {task for tasks in again for task in tasks.split(", ")} == {"chief-0", "worker-0", "worker-1"}
     assert result["restarts"]["byCause"] == {"Signal": 3}

@@ -52,7 +52,7 @@ class LocalJob:
         return self._summary
 
     def logs(self, *, follow: bool = False) -> Iterator[str]:
-        """What `dtjob run` tells. `follow`: until the job has ended."""
+        """What the chief's program prints, and what `dtjob run` tells. `follow`: until the job has ended."""
         at = 0
         while True:
             with self._more:

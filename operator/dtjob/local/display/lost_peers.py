@@ -21,7 +21,9 @@ class ErrorsHeld:
     If the error has ended the process, it is shown without frames of packages. The log has all of it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, has_peers: bool = True) -> None:
+        """`has_peers`: whether the task can lose one. If not, nothing is held back."""
+        self._has_peers = has_peers
         self._held: list[Shown] = []
         self._until = 0.0
 
@@ -40,7 +42,7 @@ class ErrorsHeld:
                 found += without_frames_of_packages(self.release(), lambda held: plain(held.text))
             elif self._held:
                 self._held.append(line)
-            elif not line.ours and _ERROR.match(plain(line.text)):
+            elif self._has_peers and not line.ours and _ERROR.match(plain(line.text)):
                 self._held, self._until = [line], now + HOLD_SECONDS
             else:
                 found.append(line)

@@ -38,7 +38,7 @@ class _Writing:
     """A task that writes to its log."""
 
     file: LogFile
-    held: ErrorsHeld = field(default_factory=ErrorsHeld)
+    held: ErrorsHeld
     line: TerminalLine = field(default_factory=TerminalLine)
     decoder: codecs.IncrementalDecoder = field(
         default_factory=lambda: codecs.getincrementaldecoder("utf-8")(errors="replace")
@@ -55,6 +55,7 @@ class ProgramOutput:
         wanted: Callable[[str], bool] = (lambda task: True) if all_tasks else (lambda task: task == chief)
         self._logs = GrowingLogs(logs, job.metadata.name, wanted, from_now=True)
         self._writing: dict[str, _Writing] = {}
+        self._with_peers = {task.id for task in topology.tasks(job) if topology.connected(job, task)}
 
     def new(self, *, live: bool) -> list[OfTask]:
         """The lines that have ended since the last call. `live`: a view beside them shows steps and epochs."""
@@ -63,7 +64,7 @@ class ProgramOutput:
             writing = self._writing.get(file.task)
             if writing is None or writing.file != file:
                 found += self._end(file.task, live)
-                writing = self._writing[file.task] = _Writing(file)
+                writing = self._writing[file.task] = _Writing(file, ErrorsHeld(has_peers=file.task in self._with_peers))
             lines = [
                 one for line in writing.line.write(writing.decoder.decode(added)) for one in shown(line, live=live)
             ]

@@ -44,5 +44,9 @@ def test_errors_that_the_program_survives_are_shown_some_seconds_later() -> None
     assert held.take([EPOCH], HOLD_SECONDS) == [EPOCH]
 
 
+def test_errors_of_a_task_without_peers_are_shown_at_once() -> None:
+    assert ErrorsHeld(has_peers=False).take([EPOCH, *TRACEBACK, RESTARTS, NEXT], 0.0) == [EPOCH, *TRACEBACK, NEXT]
+
+
 def test_a_restart_without_errors_is_told_by_the_story_alone() -> None:
     assert ErrorsHeld().take([EPOCH, RESTARTS, NEXT], 0.0) == [EPOCH, NEXT]
