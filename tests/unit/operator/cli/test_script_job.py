@@ -83,7 +83,8 @@ def test_gpus_are_asked_for_by_the_tasks_that_compute(script, here, strategy, co
     [
         (Script(FILE, strategy="Mirrored", workers=2), "--workers: Mirrored trains in one task"),
         (Script(FILE, strategy="MultiWorkerMirrored", ps=1), "--ps: only ParameterServer has parameter servers"),
-        (Script(FILE, strategy="mirrored"), "--strategy: mirrored is none of Default, OneDevice, Mirrored"),
+        (Script(FILE, strategy="mirrored"), "--strategy: mirrored is none of Default, .*; write Mirrored$"),
+        (Script(FILE, strategy="horovod"), "--strategy: horovod is none of Default, OneDevice, Mirrored"),
     ],
 )
 def test_options_that_do_not_fit_are_refused_by_name(script, told):
