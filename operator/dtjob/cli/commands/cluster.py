@@ -36,7 +36,7 @@ def check(namespace: Namespace = None, kubeconfig: Kubeconfig = None) -> None:
 
 
 def version(namespace: Namespace = None, kubeconfig: Kubeconfig = None, context: Context = None) -> None:
-    """Show the versions of dtjob and of the operator in the cluster.
+    """Show the versions of dtjob and of the operator.
 
     Example: dtjob version
     """
