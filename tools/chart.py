@@ -61,8 +61,8 @@ whose namespace lacks the Secret does not start. On OpenShift, which chooses the
 ## Upgrade and removal
 
 ```sh
-helm upgrade dtjob helm/dtjob --namespace dtjob-system --reset-then-reuse-values --set image.tag=TAG
-helm uninstall dtjob --namespace dtjob-system
+helm upgrade dtjob helm/dtjob -n dtjob-system --reset-then-reuse-values --set image.tag=TAG
+helm uninstall dtjob -n dtjob-system
 ```
 
 An upgrade also upgrades the definition. Jobs continue, and no running pod is replaced. `helm uninstall` keeps the

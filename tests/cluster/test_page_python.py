@@ -44,7 +44,7 @@ def test_the_programs_of_the_page_work(
 
     names: dict[str, object] = {}
     in_namespace = WHOLE.replace('"team"', repr(namespace))
-    with_image = FUNCTION.replace("claim=", 'image="dtjob-trainer:dev", claim=')  # the operator here has no default
+    with_image = FUNCTION.replace("workers=", 'image="dtjob-trainer:dev", workers=')  # the operator here has no default
     for name, pod, code in (("digits", "digits-chief-0-0", in_namespace), ("train", "train-worker-0-0", with_image)):
         Path(f"{name}.py").write_text(code)
         ending = threading.Thread(target=finish, args=(name, pod), daemon=True)

@@ -24,8 +24,8 @@ model = keras.Sequential([keras.Input((16,)), keras.layers.Dense(32, activation=
 model.compile(optimizer="adam", loss="mse")
 model.fit(x, y, batch_size=64, epochs=5)
 '''
-_MANIFEST = """# dtjob run {manifest}                                here
-# dtjob submit {script} --workers 2 --claim {name}      in a cluster
+_MANIFEST = """# dtjob run {manifest}                                     here
+# dtjob submit {script} --workers 2 --claim-size 1Gi     in a cluster
 apiVersion: training.dtjob.dev/v1beta1
 kind: DistributedTrainingJob
 metadata: {{name: {name}}}

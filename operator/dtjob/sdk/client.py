@@ -79,6 +79,7 @@ class Client:
         settings: Mapping[str, Any] | None = None,
         image: str | None = None,
         claim: str | None = None,
+        claim_size: str | None = None,
         checkpoint: str | None = None,
         requirements: str | None = None,
         name: str | None = None,
@@ -107,7 +108,7 @@ class Client:
             mounts=tuple(mounts),
             settings=tuple(f"{path}={_as_text(value)}" for path, value in (settings or {}).items()),
         )
-        submission = Submission(script, None, more, image, claim, queue, self._namespace)
+        submission = Submission(script, None, more, image, claim, queue, self._namespace, claim_size)
         if self._cluster is None:
             manifest = made(submission).job
             sent = ("source", "requirements")

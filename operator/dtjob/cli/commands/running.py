@@ -28,6 +28,7 @@ ONLY_IN_A_CLUSTER = {
     "--mount": "this machine has no claims; its files are used where they are",
     "--image": "the Python that runs dtjob trains here",
     "--claim": "this machine has no claims; --checkpoint DIR keeps the checkpoints",
+    "--claim-size": "this machine has no claims; --checkpoint DIR keeps the checkpoints",
     "--source": "the files of this machine are used where they are",
     "--requirements": "the packages of this Python are used; install them with pip first",
     "--queue": "no queue admits jobs here; the job trains at once",

@@ -55,6 +55,10 @@ def submit(
     claim: Annotated[
         str | None, typer.Option(metavar="NAME", help="PersistentVolumeClaim for the checkpoints.")
     ] = None,
+    claim_size: Annotated[
+        str | None,
+        typer.Option(metavar="SIZE", help="Create a PersistentVolumeClaim of this size for the checkpoints: 10Gi."),
+    ] = None,
     checkpoint: Annotated[str | None, typer.Option(metavar="URI", help="Bucket for the checkpoints: gs://…")] = None,
     source: Annotated[
         Path | None,
@@ -77,7 +81,7 @@ def submit(
 ) -> None:
     """Train a script of this machine in a cluster. It is sent in a ConfigMap, which the job owns.
 
-    Example: dtjob submit train.py --workers 8 --gpus 1 --memory 16Gi --claim checkpoints -f -- --epochs=5
+    Example: dtjob submit train.py --workers 8 --gpus 1 --memory 16Gi --claim-size 10Gi -f -- --epochs=5
     """
     from dtjob.cli.script import Script
 
@@ -92,7 +96,7 @@ def submit(
         mounts=tuple(mount or ()),
         settings=tuple(settings or ()),
     )
-    submission = Submission(script, source, requirements, image, claim, queue, namespace)
+    submission = Submission(script, source, requirements, image, claim, queue, namespace, claim_size)
     _submit(submission, output if dry_run else None, follow, lambda: connected(kubeconfig, context, namespace))
 
 

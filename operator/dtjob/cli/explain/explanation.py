@@ -69,7 +69,8 @@ def _lines(job: Job, defaults: Defaults) -> Iterator[str]:
     yield f"{found['job']}: {found['strategy']}, {_count(found['tasks'])}; {found['chiefTask']} decides success"
     yield from ("", f"Image: {_images(found['tasks'])}")
     yield from ("", "Objects, in the order of creation:")
-    yield from (f"  {item['kind']:<14} {item['metadata']['name']}" for item in found["objects"])
+    width = max(14, *(len(item["kind"]) for item in found["objects"]))
+    yield from (f"  {item['kind']:<{width}} {item['metadata']['name']}" for item in found["objects"])
     yield from ("", "Tasks:")
     for task in found["tasks"]:
         yield f"  {task['task']}"

@@ -18,3 +18,4 @@ class Submission:
     claim: str | None = None
     queue: str | None = None
     namespace: str | None = None
+    claim_size: str | None = None

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dtjob.api.job import Job
+from dtjob.api.quantity import is_quantity
 from dtjob.cli.bad_input import BadInput
 from dtjob.cli.script_job import manifest
 from dtjob.cli.script_options.settings import said_of, with_settings
@@ -14,8 +15,8 @@ from dtjob.cli.submit.submission import Submission
 from dtjob.crd.answers.problems import problems, to_job
 
 TEMPORARY = (
-    "checkpoints end with the pod of the chief: a new pod begins at step 0, and nothing can be fetched. Give --claim "
-    "NAME or --checkpoint URI"
+    "checkpoints end with the pod of the chief: a new pod begins at step 0, and nothing can be fetched. Give "
+    "--claim-size 10Gi, --claim NAME or --checkpoint URI"
 )
 
 
@@ -69,7 +70,8 @@ def parsed(one: Made) -> Job:
 
 def _keeps(submission: Submission) -> bool:
     """Whether the files of the job outlive its pods."""
-    return submission.claim is not None or submission.script.checkpoint is not None
+    kept = (submission.claim, submission.claim_size, submission.script.checkpoint)
+    return any(one is not None for one in kept)
 
 
 def _check_words(submission: Submission) -> None:
@@ -86,10 +88,17 @@ def _check_storage(submission: Submission) -> None:
         raise BadInput(
             f"--checkpoint: {checkpoint} is no URI such as gs://BUCKET/PATH; for a volume, give --claim NAME"
         )
-    if checkpoint is not None and submission.claim is not None:
-        raise BadInput("--claim: give either --claim or --checkpoint")
+    given = {"--claim-size": submission.claim_size, "--claim": submission.claim, "--checkpoint": checkpoint}
+    options = [option for option, value in given.items() if value is not None]
+    if len(options) > 1:
+        raise BadInput(f"{options[0]}: give only one of {' and '.join(options)}")
+    if submission.claim_size is not None and not is_quantity(submission.claim_size):
+        raise BadInput(f"--claim-size: {submission.claim_size!r} is no size; write for example 10Gi")
     if submission.script.evaluator and not _keeps(submission):
-        raise BadInput("--evaluator: it reads the checkpoints of the chief; give --claim NAME or --checkpoint URI")
+        raise BadInput(
+            "--evaluator: it reads the checkpoints of the chief; give --claim-size 10Gi, --claim NAME or --checkpoint "
+            "URI"
+        )
 
 
 def _manifest(submission: Submission, files: Package) -> dict[str, Any]:
@@ -101,6 +110,9 @@ def _manifest(submission: Submission, files: Package) -> dict[str, Any]:
         program["requirements"] = files.requirements
     if submission.claim:
         spec["checkpoint"]["storage"] = {"volume": {"persistentVolumeClaim": {"claimName": submission.claim}}}
+    if submission.claim_size:
+        claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": submission.claim_size}}}
+        spec["checkpoint"]["storage"] = {"volumeClaimTemplate": {"spec": claim}}
     if not _keeps(submission):
         del spec["tensorBoard"]  # nobody could read the events
     if submission.namespace:

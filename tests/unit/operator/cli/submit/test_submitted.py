@@ -46,6 +46,12 @@ def test_a_claim_or_a_uri_becomes_the_storage_of_checkpoints(script: Path) -> No
     assert made(Submission(Script(script), claim="data")).warnings == []
 
 
+def test_a_size_becomes_a_claim_that_the_operator_creates(script: Path) -> None:
+    template = spec(script, claim_size="10Gi")["checkpoint"]["storage"]["volumeClaimTemplate"]
+    assert template == {"spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "10Gi"}}}}
+    assert made(Submission(Script(script), claim_size="10Gi")).warnings == []
+
+
 def test_a_job_writes_for_tensorboard_where_its_storage_lasts(script: Path) -> None:
     assert spec(script, claim="data")["tensorBoard"] == {}
     assert spec(script, of_script={"checkpoint": "gs://b/c"})["tensorBoard"] == {}
@@ -67,7 +73,9 @@ def test_queue_image_and_name(script: Path) -> None:
     ("options", "of_script", "said"),
     [
         ({}, {"checkpoint": "here"}, "--checkpoint: here is no URI"),
-        ({"claim": "a"}, {"checkpoint": "gs://a/b"}, "either --claim or --checkpoint"),
+        ({"claim": "a"}, {"checkpoint": "gs://a/b"}, "give only one of --claim and --checkpoint"),
+        ({"claim": "a", "claim_size": "1Gi"}, {}, "give only one of --claim-size and --claim"),
+        ({"claim_size": "10 GB"}, {}, "--claim-size: '10 GB' is no size; write for example 10Gi"),
         ({}, {"evaluator": True}, "--evaluator: it reads the checkpoints"),
         ({"claim": ""}, {}, "--claim: '' is no name"),
         ({"claim": "a b"}, {}, "--claim: 'a b' is no name"),
