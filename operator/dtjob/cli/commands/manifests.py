@@ -80,7 +80,7 @@ def convert(
     Standard error has a line for each field that is dropped or changes its meaning. Exit code 0: nothing of meaning is
     lost. 1: there are warnings. 2: a TFJob cannot be converted, and nothing is printed.
 
-    Example: dtjob convert tfjob.yaml | kubectl apply -f -
+    Example: dtjob convert tfjob.yaml | kubectl apply --server-side -f -
     """
     from dtjob.cli.convert.command import answer
 

@@ -10,8 +10,8 @@ from dtjob.objects.pod.security import CONTAINER_SECURITY, POD_SECURITY
 
 _CONTAINERS = ("containers", "initContainers")
 NOTE = (
-    "as in TFJob: null leaves a key to the image and the cluster. To run as user 1000 without privileges, remove the "
-    "nulls"
+    "as in TFJob: null leaves a key to the image and the cluster. kubectl apply drops nulls: write kubectl apply "
+    "--server-side. To run as user 1000 without privileges, remove the nulls"
 )
 
 
