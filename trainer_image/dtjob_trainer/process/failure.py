@@ -31,6 +31,8 @@ _AROUND = re.compile(r"^\{\{function_node [^}]*\}\}\s*|^\(0\) [A-Z_]+:\s*|\s*\[O
 """The place in its graphs that TensorFlow adds to a message."""
 _IN_PYTHON = re.compile(r"(\w+): (?:\[Errno (\d+)\])?")
 """How a line begins that is about an exception in Python code called by steps or data."""
+_OF_PYTHON = re.compile(r"(\w+(?:Error|Exception)): ")
+"""The same, with the class of an exception."""
 _SHAPES = re.compile(r"\b([Ss]hapes?|[Dd]imensions?|[Rr]ank|axis|incompatible)\b")
 ABOUT_SHAPES = ("ValueError", "InvalidArgumentError")
 
@@ -103,8 +105,15 @@ def is_of_own_steps(error: BaseException) -> bool:
 
 def in_one_line(error: BaseException) -> str:
     """The class of `error`, and the line of its message that says what is wrong, if there is one."""
-    kind, line = kind_of(error), line_of(error)
+    kind, line = _told(error)
     return f"{kind}: {line}" if line else kind
+
+
+def _told(error: BaseException) -> tuple[str, str]:
+    """The class and the line to tell. TensorFlow makes an UnknownError of one in a data function; that one is told."""
+    kind, line = kind_of(error), line_of(error)
+    within = _OF_PYTHON.match(line) if kind == "UnknownError" else None
+    return (within[1], line[within.end() :]) if within else (kind, line)
 
 
 def kind_of(error: BaseException) -> str:
@@ -132,7 +141,8 @@ def described(error: BaseException, begun_in: Path, *, trained: bool = False) ->
     - begun_in: the directory in which the program was started
     - trained: whether all training that the program has begun was done
     """
-    told: dict[str, Any] = {"type": kind_of(error), "message": line_of(error)}
+    kind, line = _told(error)
+    told: dict[str, Any] = {"type": kind, "message": line}
     if location := location_of(error, begun_in):
         told["location"] = location
     permanent = is_of_own_steps(error) or (isinstance(error, TrainerError) and error.permanent)

@@ -120,6 +120,8 @@ class ResourceExhaustedError(Exception):
             "RuntimeError: Received a label value of 7 which is outside the valid range of [0, 2).",
         ),
         (RuntimeError(PIPELINE.format(error="ValueError: row 40")), "RuntimeError: ValueError: row 40"),
+        (UnknownError(PIPELINE.format(error="ValueError: row 40")), "ValueError: row 40"),
+        (UnknownError("CUDNN_STATUS_FAILED: of a GPU"), "UnknownError: CUDNN_STATUS_FAILED: of a GPU"),
         (ValueError(CONVERTED.format(message="weights: of two")), "ValueError: weights: of two"),
         (
             ValueError(CONVERTED.format(message=KERAS.replace("\n", "\n    "))),
