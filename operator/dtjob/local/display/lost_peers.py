@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from dtjob.local.display.log_lines import Shown
 from dtjob.local.display.terminal_line import plain
-from dtjob.plan.record.log_tail import without_frames_of_packages
 
 HOLD_SECONDS = 5.0
 """So long after an error of one process its supervisor says at the latest whether a peer was lost."""
@@ -16,10 +15,7 @@ _ERROR = re.compile(r"Traceback \(most recent call last\):|[EF]\d{4} \d\d:\d\d:\
 
 
 class ErrorsHeld:
-    """Holds back what one task prints from an error on, until its supervisor says what has become of the process.
-
-    If the error has ended the process, it is shown without frames of packages. The log has all of it.
-    """
+    """Holds back what one task prints from an error on, until its supervisor says what has become of the process."""
 
     def __init__(self, *, has_peers: bool = True) -> None:
         """`has_peers`: whether the task can lose one. If not, nothing is held back."""
@@ -39,7 +35,7 @@ class ErrorsHeld:
                     ]
                 found += self.release()
             elif line.ends:
-                found += without_frames_of_packages(self.release(), lambda held: plain(held.text))
+                found += self.release()
             elif self._held:
                 self._held.append(line)
             elif self._has_peers and not line.ours and _ERROR.match(plain(line.text)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the program of a run prints, out of the logs of its tasks."""
+"""What the program of a run prints, out of the logs of its tasks. Frames of packages are left out of tracebacks."""
 
 import codecs
 import time
@@ -11,9 +11,10 @@ from typing import NamedTuple
 from dtjob.api.job import Job
 from dtjob.local.display.log_lines import BEGINNINGS, Shown, shown
 from dtjob.local.display.lost_peers import ErrorsHeld
-from dtjob.local.display.terminal_line import TerminalLine
+from dtjob.local.display.terminal_line import TerminalLine, plain
 from dtjob.local.log_files import GrowingLogs, LogFile
 from dtjob.objects import topology
+from dtjob.plan.record.log_tail import Frames
 
 MOST_AT_ONCE, MOST_WITHOUT_A_VIEW = 1 << 16, 1 << 20
 """Bytes of one task's log that one look reads: a terminal takes some seconds for a megabyte."""
@@ -39,6 +40,7 @@ class _Writing:
 
     file: LogFile
     held: ErrorsHeld
+    frames: Frames = field(default_factory=Frames)
     line: TerminalLine = field(default_factory=TerminalLine)
     decoder: codecs.IncrementalDecoder = field(
         default_factory=lambda: codecs.getincrementaldecoder("utf-8")(errors="replace")
@@ -65,9 +67,9 @@ class ProgramOutput:
             if writing is None or writing.file != file:
                 found += self._end(file.task, live)
                 writing = self._writing[file.task] = _Writing(file, ErrorsHeld(has_peers=file.task in self._with_peers))
-            lines = [
-                one for line in writing.line.write(writing.decoder.decode(added)) for one in shown(line, live=live)
-            ]
+            added_lines = writing.line.write(writing.decoder.decode(added))
+            kept = [line for line in added_lines if writing.frames.keeps(plain(line))]
+            lines = [one for line in kept for one in shown(line, live=live)]
             found += [OfTask(file.task, one) for one in writing.held.take(lines, time.monotonic())]
         for task, writing in self._writing.items():
             found += [OfTask(task, one) for one in writing.held.take((), time.monotonic())]

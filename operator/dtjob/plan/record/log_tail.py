@@ -5,31 +5,31 @@ The facts of that line are fields of the status (`plan/record/failure.py`).
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
-from typing import TypeVar
+from collections.abc import Iterable
 
-Line = TypeVar("Line")
-
-_FRAME = re.compile(r'\s*File "([^"]+)", line \d+')
+_FRAME = re.compile(r'\s+File "([^"]+)", line \d+')
 """How a frame of a traceback begins."""
 _PACKAGES = ("/site-packages/", "/dist-packages/", "/dtjob_trainer/", "<frozen ", "/lib/python")
 """Parts of the paths of files that are not the program's."""
 
 
+class Frames:
+    """Tells frames of packages from other lines, one line of a log after the other."""
+
+    def __init__(self) -> None:
+        self._indent: int | None = None
+        """How far the frame of a package is indented, within one. The more indented lines after its first are code."""
+
+    def keeps(self, line: str) -> bool:
+        """Whether the next line of the log is none of such a frame."""
+        depth = len(line) - len(line.lstrip())
+        if frame := _FRAME.match(line):
+            self._indent = depth if any(part in frame[1] for part in _PACKAGES) else None
+        elif self._indent is not None and line.strip() and depth <= self._indent:
+            self._indent = None
+        return self._indent is None
+
+
 def readable(lines: Iterable[str]) -> str:
     """The lines without frames of packages."""
-    return "\n".join(without_frames_of_packages(lines, str)).strip()
-
-
-def without_frames_of_packages(lines: Iterable[Line], text_of: Callable[[Line], str]) -> Iterator[Line]:
-    """The lines without those of such frames. Each frame is its line and the more indented lines after it: the code."""
-    indent: int | None = None
-    for line in lines:
-        text = text_of(line)
-        depth = len(text) - len(text.lstrip())
-        if frame := _FRAME.match(text):
-            indent = depth if any(part in frame[1] for part in _PACKAGES) else None
-        elif indent is not None and text.strip() and depth <= indent:
-            indent = None
-        if indent is None:
-            yield line
+    return "\n".join(filter(Frames().keeps, lines)).strip()

@@ -27,15 +27,6 @@ def test_errors_of_the_program_are_shown_when_its_process_ends() -> None:
     assert held.take([EPOCH, *TRACEBACK, ENDS], 0.0) == [EPOCH, *TRACEBACK]
 
 
-def test_an_error_that_ends_the_program_is_shown_without_frames_of_packages() -> None:
-    frames = ['  File "train.py", line 9, in <module>', "    model.fit(x, y)"]
-    library = ['  File "/venv/lib/python3.11/site-packages/keras/src/trainer.py", line 5, in fit', "    raise error"]
-    lines = [Shown(text, ours=False) for text in (TRACEBACK[0].text, *frames, *library, "ValueError: of shapes")]
-    held = ErrorsHeld()
-    held.take(lines, 0.0)
-    assert [one.text for one in held.take([ENDS], 0.1)] == [TRACEBACK[0].text, *frames, "ValueError: of shapes"]
-
-
 def test_errors_that_the_program_survives_are_shown_some_seconds_later() -> None:
     held = ErrorsHeld()
     assert held.take(TRACEBACK, 0.0) == []

@@ -73,3 +73,15 @@ def test_an_error_is_shown_at_the_end_of_the_run_at_the_latest(tmp_path: Path) -
         "Traceback (most recent call last):",
         "ValueError: no data",
     ]
+
+
+def test_a_traceback_is_shown_with_the_frames_of_the_programs_own_files(tmp_path: Path) -> None:
+    """Also if it comes in pieces, and in a job whose tasks lose no peer."""
+    output = ProgramOutput(tmp_path, job("Default"))
+    own = '  File "train.py", line 9, in <module>\n    model.fit(x, y)\n'
+    package = '  File "/venv/lib/python3.11/site-packages/keras/src/trainer.py", line 5, in fit\n    raise error\n'
+    add(tmp_path, "chief-0-0", f"Traceback (most recent call last):\n{own}{package[:90]}")
+    found = lines(output)
+    add(tmp_path, "chief-0-0", f"{package[90:]}ValueError: of shapes\n")
+    expected = ["Traceback (most recent call last):", *own.splitlines(), "ValueError: of shapes"]
+    assert [text for _, text in [*found, *lines(output)]] == expected
