@@ -55,5 +55,6 @@ def _of_option(option: str, context: Any, words: Sequence[str]) -> str:
     if scripts and command.name in ("run", "submit"):
         at = next((number for number, word in enumerate(words) if word.split("=")[0] == option), len(words) - 1)
         theirs = shlex.join([scripts[0], "--", *(word for word in words[at:] if word != scripts[0])])
-        advice = f"{f'{advice} ' if close else ''}arguments of the script go after --: {path} {theirs}"
+        advice = f"{advice} Arguments" if close else "arguments"
+        advice += f" of the script go after --: {path} {theirs}"
     return f"{option}: is no option of {path}; {advice}"

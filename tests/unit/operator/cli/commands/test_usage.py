@@ -27,7 +27,7 @@ import pytest
         ),
         (
             "run train.py --worker 2",
-            "--worker: is no option of dtjob run; did you mean --workers? arguments of the script go after --: "
+            "--worker: is no option of dtjob run; did you mean --workers? Arguments of the script go after --: "
             "dtjob run train.py -- --worker 2",
         ),
         ("list --al", "--al: is no option of dtjob list; see dtjob list --help"),
