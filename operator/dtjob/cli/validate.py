@@ -14,6 +14,7 @@ from dtjob.cli.reading.stream import read_documents, read_file
 from dtjob.crd.answers.hints import of_managed_by
 from dtjob.crd.answers.problems import problems, to_job
 from dtjob.objects.defaults import NO_DEFAULTS, lacks_image
+from dtjob.objects.pod.accelerators import unequal_gpus
 from dtjob.objects.pod.keeping import keeping, nothing_saved
 from dtjob.objects.pod.mounting import mounting_problem
 
@@ -100,5 +101,5 @@ def verdict(manifest: Any, where: str) -> Verdict:
 def warnings_of(job: Job) -> list[str]:
     """What the job may not be meant to do in a cluster."""
     kept = keeping(job, NO_DEFAULTS)
-    warnings = (nothing_saved(job), kept.message if kept else "", mounting_problem(job))
+    warnings = (nothing_saved(job), kept.message if kept else "", mounting_problem(job), unequal_gpus(job))
     return [warning for warning in warnings if warning]

@@ -68,10 +68,31 @@ def gpus_of(training: Mapping[str, Any]) -> int:
     return int(text) if text.isdecimal() else 0
 
 
+def unequal_gpus(job: Job) -> str:
+    """Why the GPUs of this job do not fit MultiWorkerMirrored; empty if they fit.
+
+    TensorFlow makes a replica for each GPU of a task, and assumes that each task has the same number (`TODO` in
+    `CollectiveAllReduceExtended._initialize_multi_worker`).
+    """
+    if job.spec.strategy is not Strategy.MULTI_WORKER_MIRRORED or job.spec.replica_specs.get(Role.CHIEF) is None:
+        return ""
+    chief, worker = (_gpus_of_role(job, role) for role in (Role.CHIEF, Role.WORKER))
+    if chief == worker or job.spec.replica_specs.get(Role.WORKER) is None:
+        return ""
+    return (
+        f"chief asks for {chief} {GPU_RESOURCE} and worker for {worker}, but under MultiWorkerMirrored the chief trains "
+        "too: give both the same number, or remove chief"
+    )
+
+
 def _chief_has_gpus(job: Job) -> bool:
-    replica = job.spec.replica_specs.get(topology.chief_task(job).role)
+    return _gpus_of_role(job, topology.chief_task(job).role) > 0
+
+
+def _gpus_of_role(job: Job, role: Role) -> int:
+    replica = job.spec.replica_specs.get(role)
     resources = replica and (replica.resources or replica.training.resources)
-    return bool(resources and gpus_of({"resources": resources.model_dump(by_alias=True)}))
+    return gpus_of({"resources": resources.model_dump(by_alias=True)}) if resources else 0
 
 
 def _add_shared_memory(spec: dict[str, Any], training: dict[str, Any], gibibytes: int) -> None:

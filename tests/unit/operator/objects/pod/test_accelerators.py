@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from dtjob.api.job import Job
+from dtjob.objects.pod.accelerators import unequal_gpus
 from dtjob.objects.pod.pod import pod
 from tests.unit.operator import builders
 
@@ -142,3 +143,34 @@ def test_the_users_own_shared_memory_stays() -> None:
 def test_a_task_without_gpus_has_no_shared_memory_volume() -> None:
     assert shared_memory(gpu_job(), "worker-0") == ([], [])
     assert shared_memory(gpu_job(resources={"limits": {"nvidia.com/gpu": 0}}), "worker-0") == ([], [])
+
+
+EIGHT: dict[str, Any] = {"resources": {"limits": {"nvidia.com/gpu": 8}}}
+IN_TEMPLATE: dict[str, Any] = {
+    "template": {"spec": {"containers": [{"name": "tensorflow", "resources": {"limits": {"nvidia.com/gpu": "8"}}}]}}
+}
+
+
+@pytest.mark.parametrize(
+    ("strategy", "roles", "said"),
+    [
+        (
+            "MultiWorkerMirrored",
+            {"chief": {}, "worker": {"replicas": 2, **EIGHT}},
+            "chief asks for 0 nvidia.com/gpu and worker for 8",
+        ),
+        (
+            "MultiWorkerMirrored",
+            {"chief": EIGHT, "worker": {"replicas": 2}},
+            "chief asks for 8 nvidia.com/gpu and worker for 0",
+        ),
+        ("MultiWorkerMirrored", {"chief": EIGHT, "worker": {"replicas": 2, **IN_TEMPLATE}}, ""),
+        ("MultiWorkerMirrored", {"worker": {"replicas": 2, **EIGHT}, "evaluator": {}}, ""),
+        ("MultiWorkerMirrored", {"chief": {}, "worker": {"replicas": 2}}, ""),
+        ("ParameterServer", {"chief": {}, "worker": {"replicas": 2, **EIGHT}, "ps": {"replicas": 1}}, ""),
+    ],
+)
+def test_tasks_of_a_group_need_the_same_number_of_gpus(strategy: str, roles: dict[str, Any], said: str) -> None:
+    checkpoint = {"storage": {"uri": "gs://bucket/digits"}}
+    found = unequal_gpus(builders.job(strategy, replicaSpecs=roles, checkpoint=checkpoint))
+    assert (said in found, bool(found)) == (True, bool(said))
