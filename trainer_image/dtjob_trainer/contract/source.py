@@ -33,8 +33,7 @@ def enter(environ: Mapping[str, str]) -> None:
             if file.name.startswith("..") or file.name == LOST_AND_FOUND:  # ..: how the kubelet swaps versions
                 continue
             if file.is_dir():
-                below = directory / file.name
-                shutil.copytree(file, below, ignore_dangling_symlinks=True, dirs_exist_ok=True)
+                shutil.copytree(file, directory / file.name, ignore=_dangling, dirs_exist_ok=True)
             elif not file.is_file():
                 continue
             elif file.name == ARCHIVE:
@@ -45,3 +44,8 @@ def enter(environ: Mapping[str, str]) -> None:
     except (OSError, tarfile.TarError) as error:
         raise TaskError(f"program.source cannot be read: {error}") from error
     os.chdir(directory)
+
+
+def _dangling(folder: str, names: list[str]) -> list[str]:
+    """Links to nothing. (shutil's own option takes a relative link for one from the working directory.)"""
+    return [name for name in names if not Path(folder, name).exists()]

@@ -1,4 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
+from typing import Any
+
+import pytest
+
 from dtjob.api.job import CleanPodPolicy
 from dtjob.api.spec.replica_specs import Role
 from dtjob.api.status.activity import Activity
@@ -91,10 +95,14 @@ def test_rules_on_stalls_hold_here():
     assert matched == ["reason Stalled", "reason Stalled", ""]
 
 
-def test_a_source_in_a_cluster_is_the_directory_here() -> None:
-    program = {"entrypoint": "a.py", "source": {"configMap": {"name": "files"}}, "requirements": "more.txt"}
+@pytest.mark.parametrize(
+    ("source", "instead"),
+    [({"configMap": {"name": "files"}}, "the ConfigMap's"), ({"volume": {"emptyDir": {}}}, "that of the volume")],
+)
+def test_a_source_in_a_cluster_is_the_directory_here(source: dict[str, Any], instead: str) -> None:
+    program = {"entrypoint": "a.py", "source": source, "requirements": "more.txt"}
     said = left_aside(job(program=program))
     assert said == [
-        "spec.program.source: a.py of this directory runs here, not the ConfigMap's",
+        f"spec.program.source: a.py of this directory runs here, not {instead}",
         "spec.program.requirements: nothing is installed here; the packages of this Python are used",
     ]
