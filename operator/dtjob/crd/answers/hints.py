@@ -14,6 +14,7 @@ _WORKERS = "write replicaSpecs.worker.replicas"
 _RULES = "write failurePolicy.rules"
 _OWN_RENDEZVOUS = "remove it: the trainer agrees on the start by itself"
 _ORDER = "remove it: training starts when all tasks are up, in any order"
+_CLAIM = "write checkpoint.storage.volumeClaimTemplate, one template"
 _CLEAN = "write cleanPodPolicy for pods, or ttlSecondsAfterFinished for the job"
 
 _ROLES: Mapping[str, str] = {
@@ -88,7 +89,17 @@ _ADVICE: Mapping[str, str] = {
     "spec.template": "write it in a role: replicaSpecs.worker.template",
     "spec.minReplicas": "write elasticPolicy.minReplicas",
     "spec.maxReplicas": "write elasticPolicy.maxReplicas",
+    # StatefulSet, a pod
+    "spec.volumeClaimTemplates": _CLAIM,
+    "spec.checkpoint.volumeClaimTemplate": _CLAIM,
+    "spec.checkpoint.storage.volumeClaimTemplates": _CLAIM,
+    "spec.checkpoint.storage.persistentVolumeClaim": "write it in checkpoint.storage.volume",
+    **{
+        f"spec.program.source.{volume}": "write it in program.source.volume"
+        for volume in ("persistentVolumeClaim", "image", "csi")
+    },
     # JobSet
+    "spec.volumeClaimPolicies": _CLAIM,
     "spec.replicatedJobs": _SPECS,
     "spec.startupPolicy": _ORDER,
     "spec.coordinator": "write replicaSpecs.chief",
