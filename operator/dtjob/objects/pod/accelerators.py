@@ -80,8 +80,8 @@ def unequal_gpus(job: Job) -> str:
     if chief == worker or job.spec.replica_specs.get(Role.WORKER) is None:
         return ""
     return (
-        f"chief asks for {chief} {GPU_RESOURCE} and worker for {worker}, but under MultiWorkerMirrored the chief trains "
-        "too: give both the same number, or remove chief"
+        f"chief asks for {chief} {GPU_RESOURCE} and worker for {worker}, but under MultiWorkerMirrored the chief "
+        "trains too: give both the same number, or remove chief"
     )
 
 
