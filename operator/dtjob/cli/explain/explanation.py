@@ -129,20 +129,11 @@ def _saved(checkpoint: Checkpoint) -> Iterator[str]:
         yield f"{checkpoint.every_seconds} s after the last save"
 
 
-def _checkpoints(job: Job, defaults: Defaults) -> list[str]:
-    checkpoint = job.spec.checkpoint
-    if checkpoint is None:
-        return ["  none: a restart begins again at step 0"]
-    storage = checkpoint.storage
-    lines = [f"  directory  {checkpoint.directory}"]
-    if storage.volume:
-        lines.append(f"  volume     {json.dumps(storage.volume)}, mounted on {storage.mount_on.value}")
-    if template := storage.volume_claim_template:
-        size, modes = template.spec.resources.requests["storage"], ", ".join(template.spec.access_modes)
-        lines.append(f"  claim      {shared.claim_name(job)}, {size}, {modes}, mounted on {storage.mount_on.value}")
-        then = "stays" if storage.retention is Retention.RETAIN else "is deleted"
-        lines.append(f"  claim      {then} when the job is deleted")
-    lines += [f"  saved      {when}" for when in list(_saved(checkpoint)) or ["at the end of training only"]]
+def _saves(job: Job, checkpoint: Checkpoint) -> list[str]:
+    """What is saved when, and what is kept of it."""
+    if job.spec.program is None:
+        return ["  saved      by the program itself"]
+    lines = [f"  saved      {when}" for when in list(_saved(checkpoint)) or ["at the end of training only"]]
     lines.append(f"  kept       the newest {checkpoint.max_to_keep}")
     if checkpoint.keep_every_steps:
         lines.append(f"  kept       the first at or after each multiple of {checkpoint.keep_every_steps} steps")
@@ -160,6 +151,23 @@ def _checkpoints(job: Job, defaults: Defaults) -> list[str]:
     if board and board.profile:
         last = board.profile.first_step + board.profile.steps - 1
         lines.append(f"  profile    steps {board.profile.first_step} to {last} of {topology.chief_task(job).id}")
+    return lines
+
+
+def _checkpoints(job: Job, defaults: Defaults) -> list[str]:
+    checkpoint = job.spec.checkpoint
+    if checkpoint is None:
+        return ["  none: a restart begins again at step 0"]
+    storage = checkpoint.storage
+    lines = [f"  directory  {checkpoint.directory}"]
+    if storage.volume:
+        lines.append(f"  volume     {json.dumps(storage.volume)}, mounted on {storage.mount_on.value}")
+    if template := storage.volume_claim_template:
+        size, modes = template.spec.resources.requests["storage"], ", ".join(template.spec.access_modes)
+        lines.append(f"  claim      {shared.claim_name(job)}, {size}, {modes}, mounted on {storage.mount_on.value}")
+        then = "stays" if storage.retention is Retention.RETAIN else "is deleted"
+        lines.append(f"  claim      {then} when the job is deleted")
+    lines += _saves(job, checkpoint)
     kept = keeping(job, defaults)
     warnings = (kept.message if kept else "", mounting_problem(job))
     lines += [f"  warning    {warning}" for warning in warnings if warning]

@@ -12,6 +12,7 @@ from dtjob.cli.explain.explanation import as_json, as_text, as_yaml, objects
 from dtjob.cli.manifest_yaml import documents
 from tests.unit.operator.builders import job
 from tests.unit.operator.cli.test_manifest_yaml import VALUES
+from tests.unit.test_examples import EXAMPLES
 
 
 def test_explain_shows_hosts_and_tf_config(dtjob, good):
@@ -52,6 +53,12 @@ def test_explain_says_when_checkpoints_are_saved(dtjob, good, fields: str, said:
     good.write_text(good.read_text().replace(", everySteps: 100", fields))
     lines = [line.strip() for line in dtjob("explain", good)[1].splitlines()]
     assert [line.removeprefix("saved").strip() for line in lines if line.startswith("saved ")] == said
+
+
+def test_a_job_without_program_saves_itself(dtjob) -> None:
+    out = dtjob("explain", EXAMPLES / "plain.yaml")[1]
+    assert "  saved      by the program itself\n" in out
+    assert "  kept " not in out
 
 
 def test_explain_says_which_checkpoints_are_kept(dtjob, good):
