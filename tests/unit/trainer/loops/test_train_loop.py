@@ -55,9 +55,10 @@ class FourBatches:
         return {"loss": 1.0 / float(self._value)}
 
 
-def trained(directory: Path, total_steps: int) -> tuple[dict[str, float], float, dict[str, Any]]:
-    """What a run of so many steps gave, its variable, and its last status."""
-    here = Runtime(Task("test", "default", "uid", "chief", 0, checkpoint=Checkpoint(str(directory), every_steps=3)))
+def trained(directory: Path, total_steps: int, **when: int | None) -> tuple[dict[str, float], float, dict[str, Any]]:
+    """What a run of so many steps gave, its variable, and its last status. `when`: to save."""
+    checkpoint = Checkpoint(str(directory), **{"every_steps": 3, **when})  # type: ignore[arg-type]
+    here = Runtime(Task("test", "default", "uid", "chief", 0, checkpoint=checkpoint))
     group, value = Group(tf.distribute.get_strategy(), here.task), tf.Variable(0.0)
     loop: Any = FourBatches(value)
     values = TrainLoop(here, group, loop, loop, Trackables({"value": value}, group), total_steps, []).train()
@@ -108,3 +109,13 @@ def test_a_stop_after_a_save_that_failed_saves_all_the_same(tmp_path: Path, monk
         TrainLoop(here, group, loop, loop, Trackables({"value": value}, group), 4, []).train()
     assert left.value.code == exit_codes.TERMINATED
     assert steps_in(str(tmp_path)) == [2]
+
+
+def test_a_job_that_counts_on_epochs_alone_is_told_that_there_are_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = "checkpoint.everyEpochs has no effect"
+    trained(tmp_path / "steps", 4, every_epochs=1)
+    assert said not in capsys.readouterr().out
+    trained(tmp_path / "epochs", 4, every_epochs=1, every_steps=None)
+    assert capsys.readouterr().out.count(said) == 1
