@@ -15,8 +15,16 @@ from pathlib import Path
 from types import FrameType, TracebackType
 
 _IN_TEXT = re.compile(r'File "([^"]+)", line (\d+)')
+_OF_AUTOGRAPH = "in user code:"
+"""Begins the message of an error within a `tf.function` while its graph is made."""
+_OF_PYTHON = "Traceback (most recent call last):"
+"""Before the frames of an error within a data function. A message about an operation of a graph has frames without
+this line: those in which the operation was defined. They do not say who has raised the error."""
 _TENSORFLOW = f"{os.sep}tensorflow{os.sep}python{os.sep}"
 """Part of the path of each Python file of TensorFlow."""
+_FILTER_OF_KERAS = f"keras{os.sep}src{os.sep}utils{os.sep}traceback_utils.py"
+"""The end of the path of a file of Keras 3 and tf_keras, which leaves their frames and TensorFlow's out of tracebacks.
+If its own frame is the last one, TensorFlow or Keras has raised the error."""
 _PACKAGES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 _LIBRARIES = tuple({f"{sysconfig.get_path(name)}{os.sep}" for name in ("stdlib", "platstdlib")})
 _OURS = f"{Path(__file__).resolve().parent.parent}{os.sep}"
@@ -49,8 +57,16 @@ def is_raised_by_tensorflow(error: BaseException) -> bool:
 
     A class of TensorFlow is no evidence: `raise tf.errors.UnavailableError(…)` is open to any program.
     """
-    places = list(_places(error))
-    return bool(places) and _TENSORFLOW in places[-1][0]
+    text = _text_of(error)
+    raised = text if text.startswith(_OF_AUTOGRAPH) else text.partition(_OF_PYTHON)[2]
+    files = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)]
+    files += [file for file, _ in _IN_TEXT.findall(raised)]
+    return bool(files) and (_TENSORFLOW in files[-1] or files[-1].endswith(_FILTER_OF_KERAS))
+
+
+def is_of_tensorflows_class(error: BaseException) -> bool:
+    """Whether the class of `error` is one of TensorFlow's, whoever has raised it."""
+    return type(error).__module__.startswith("tensorflow.")
 
 
 def without_our_frames(error: BaseException) -> TracebackType | None:
@@ -86,7 +102,7 @@ def _text_of(error: BaseException) -> str:
     """The message of an error that TensorFlow has made of one in Python code; empty for others, whose text may quote
     any file."""
     text = str(error)
-    return text if type(error).__module__.startswith("tensorflow.") or text.startswith("in user code:") else ""
+    return text if is_of_tensorflows_class(error) or text.startswith(_OF_AUTOGRAPH) else ""
 
 
 def _home(error: BaseException, begun_in: Path) -> Path | None:

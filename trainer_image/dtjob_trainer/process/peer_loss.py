@@ -6,13 +6,13 @@ TensorFlow alone notices a lost peer, in an operation or in its coordination ser
 
 - TensorFlow's code has raised the error, as its traceback shows.
 - The error is one of TensorFlow's classes and speaks of the group. Keras leaves TensorFlow's frames out if an operation
-  fails in a layer that is called eagerly.
+  fails in a layer of the program's own that is called eagerly.
 
 An error that TensorFlow raises over something else, such as a service of its data, looks the same. The supervisor
 counts such restarts: three of them without a new step end the container (supervisor/restart.py).
 """
 
-from dtjob_trainer.process.origin import is_raised_by_tensorflow
+from dtjob_trainer.process.origin import is_of_tensorflows_class, is_raised_by_tensorflow
 
 PEER_ERRORS = ("UnavailableError", "DeadlineExceededError", "AbortedError", "CancelledError")
 """TensorFlow's errors that mean a lost peer if several tasks train together."""
@@ -48,5 +48,4 @@ def is_peer_loss(error: BaseException, members: int) -> bool:
 
 
 def _speaks_of_the_group(error: BaseException) -> bool:
-    of_tensorflow = type(error).__module__.startswith("tensorflow.")
-    return of_tensorflow and any(phrase in str(error).lower() for phrase in GROUP_PHRASES)
+    return is_of_tensorflows_class(error) and any(phrase in str(error).lower() for phrase in GROUP_PHRASES)

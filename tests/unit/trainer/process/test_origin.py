@@ -100,6 +100,28 @@ def test_an_error_is_not_tensorflows_if_it_only_hands_it_on() -> None:
     assert is_raised_by_tensorflow(of_tensorflow(OpError(within)))
 
 
+GRAPH = (
+    "Graph execution error:\n\nDetected at node dense/MatMul defined at (most recent call last):\n"
+    '  File "/app/train.py", line 18, in <module>\n\n  File "/app/train.py", line 10, in step\n\n'
+    "OOM when allocating tensor with shape[9999,9999]\n\t [[{{node dense/MatMul}}]] [Op:__inference_step_44]"
+)
+
+
+def test_an_error_of_an_operation_is_tensorflows_whoever_has_defined_the_operation() -> None:
+    """Else a lost peer or used up memory in a step of a `tf.function` would be a mistake of the program."""
+    error = of_tensorflow(OpError(GRAPH))
+    assert is_raised_by_tensorflow(error)
+    assert location_of(error, APP) == "train.py:10"
+    in_python = f'{GRAPH}\nTraceback (most recent call last):\n\n  File "/app/train.py", line 9, in rows\n'
+    assert not is_raised_by_tensorflow(of_tensorflow(OpError(in_python)))
+
+
+def test_an_error_is_tensorflows_if_keras_has_left_its_frames_out() -> None:
+    keras = f"{INSTALLED}/keras/src/utils/traceback_utils.py"
+    assert is_raised_by_tensorflow(through("/app/train.py", keras, kind=OpError))
+    assert not is_raised_by_tensorflow(through("/app/train.py", keras, "/app/layer.py", kind=OpError))
+
+
 def test_the_frames_before_the_program_are_left_out() -> None:
     def runs() -> None:
         exec(compile("exec(compile('raise KeyError', '/app/train.py', 'exec'))", "<frozen runpy>", "exec"), runpys)
