@@ -14,7 +14,15 @@ import yaml
 from dtjob.crd.answers.problems import problems
 from dtjob.crd.definition import crd, status_schema
 from tests.unit.test_tutorials import blocks, is_whole
-from tests.unit.workflows_page import PAGE, TUTORIAL, expressions, objects, templates, trial_template
+from tests.unit.workflows_page import (
+    PAGE,
+    TUTORIAL,
+    expressions,
+    objects,
+    program_of_the_tutorials_night,
+    templates,
+    trial_template,
+)
 
 ROOT = Path(__file__).parents[2]
 (SCRIPT,) = [block for block in blocks(TUTORIAL) if is_whole(block)]
@@ -33,18 +41,14 @@ def filled(text: str, names: dict[str, str], pattern: str) -> Any:
     return yaml.safe_load(re.sub(pattern, lambda found: names[found[1]], text))
 
 
-def arguments(page: Path) -> dict[str, str]:
-    """The names that Argo fills in: those of the workflow, and its arguments."""
-    given = objects(page)["CronWorkflow"]["spec"]["workflowSpec"].get("arguments", {}).get("parameters", [])
-    return {**ARGO_NAMES, **{f"workflow.parameters.{one['name']}": one["value"] for one in given}}
-
-
 def nights_job(page: Path) -> dict[str, Any]:
-    """The job that Argo creates."""
-    manifest = templates(page)["train"]["resource"]["manifest"]
-    job: dict[str, Any] = filled(manifest, arguments(page), r"\{\{(.*?)\}\}")
+    """The job that Argo creates. The tutorial gives it another program."""
+    manifest = templates()["train"]["resource"]["manifest"]
+    job: dict[str, Any] = filled(manifest, ARGO_NAMES, r"\{\{(.*?)\}\}")
     assert "name" not in job["metadata"]
     job["metadata"]["name"] = job["metadata"].pop("generateName") + "abcde"
+    if page == TUTORIAL:
+        job["spec"]["program"] = program_of_the_tutorials_night()
     return job
 
 
@@ -77,9 +81,8 @@ def test_each_run_has_a_directory_of_its_own(page: Path, created: Created) -> No
     assert job["spec"]["checkpoint"]["storage"]["subPath"] in ("nightly-1700000000", "search-abcd1234")
 
 
-@both
-def test_the_workflow_may_create_the_job_and_read_it(page: Path) -> None:
-    kinds = objects(page)
+def test_the_workflow_may_create_the_job_and_read_it() -> None:
+    kinds = objects()
     rules = [rule for rule in kinds["Role"]["rules"] if rule["apiGroups"] == [crd()["spec"]["group"]]]
     assert [rule["resources"] for rule in rules] == [[crd()["spec"]["names"]["plural"]]]
     assert set(rules[0]["verbs"]) == {"create", "get"}
@@ -95,26 +98,24 @@ def test_argo_finds_the_resource_of_the_kind() -> None:
     assert names["plural"] == names["kind"].lower() + "s"
 
 
-@both
-def test_the_outputs_of_the_workflow_are_fields_of_the_status(page: Path) -> None:
-    for output in templates(page)["train"]["outputs"]["parameters"]:
+def test_the_outputs_of_the_workflow_are_fields_of_the_status() -> None:
+    for output in templates()["train"]["outputs"]["parameters"]:
         schema: dict[str, Any] = {"properties": {"status": status_schema()}}
         for name in output["valueFrom"]["jsonPath"].strip("{}.").split("."):
             schema = schema["properties"][name]
 
 
-@both
-def test_the_steps_name_templates_and_outputs_that_are_there(page: Path) -> None:
-    steps = [step for group in templates(page)["night"]["steps"] for step in group]
-    assert {step["template"] for step in steps} <= set(templates(page))
+def test_the_steps_name_templates_and_outputs_that_are_there() -> None:
+    steps = [step for group in templates()["night"]["steps"] for step in group]
+    assert {step["template"] for step in steps} <= set(templates())
     outputs = {
         f"steps.{step['name']}.outputs.parameters.{output['name']}"
         for step in steps
-        for output in templates(page)[step["template"]].get("outputs", {}).get("parameters", [])
+        for output in templates()[step["template"]].get("outputs", {}).get("parameters", [])
     }
-    inputs = {f"inputs.parameters.{one['name']}" for one in templates(page)["show"]["inputs"]["parameters"]}
-    named = set(re.findall(r"\{\{(.*?)\}\}", page.read_text()))
-    assert named == outputs | inputs | set(arguments(page))
+    inputs = {f"inputs.parameters.{one['name']}" for one in templates()["show"]["inputs"]["parameters"]}
+    named = set(re.findall(r"\{\{(.*?)\}\}", PAGE.read_text()))
+    assert named == outputs | inputs | set(ARGO_NAMES)
 
 
 @both
@@ -144,7 +145,6 @@ def test_katib_is_given_the_kind_as_it_names_kinds() -> None:
     assert f"`{definition['names']['kind']}.{version}.{definition['group']}`" in PAGE.read_text()
 
 
-@pytest.mark.parametrize("tool", ["Argo Workflows", "Katib"])
-def test_the_tutorial_has_the_conditions_that_the_libraries_of_both_tools_evaluate(tool: str) -> None:
+def test_the_tutorial_has_the_conditions_that_the_library_of_katib_evaluates() -> None:
     for name in ("successCondition", "failureCondition"):
-        assert expressions(tool, TUTORIAL)[name] == expressions(tool)[name]
+        assert trial_template(TUTORIAL)[name] == expressions("Katib")[name]
