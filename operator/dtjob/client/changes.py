@@ -6,44 +6,52 @@ from collections.abc import Iterator
 
 from dtjob.client.cluster import WATCH_SECONDS, Cluster
 from dtjob.client.connection import Object
-from dtjob.client.errors import ApiError, NotFound, Unreachable
+from dtjob.client.errors import TEMPORARY, ApiError, NotFound, Unavailable
+from dtjob.client.patience import Patience
 
 _EXPIRED = 410
-_RETRY_SECONDS = 1.0
 
 
 def changes(cluster: Cluster, kind: str, name: str, deadline: float | None = None) -> Iterator[Object | None]:
     """The object now and after each change, None once it is deleted. Ends at the deadline (time.monotonic).
 
-    Raises NotFound if there is none at the start. A connection that breaks is made again.
+    Raises NotFound if there is none at the start. A connection that breaks is made again. An API server that cannot
+    serve is asked again, and the user is told after a while.
     """
-    found: Object | None = cluster.get(kind, name)
-    while found is not None and not _over(deadline):
-        yield found
-        version = str(found["metadata"]["resourceVersion"])
+    trying = Patience(cluster.connection.outage, deadline)
+    is_known = False
+    while not _over(deadline):
         try:
-            for change, object_ in cluster.watch(
-                kind, version, fields=f"metadata.name={name}", seconds=_seconds_until(deadline)
-            ):
-                if change == "DELETED":
-                    yield None
+            for found in _until_the_watch_ends(cluster, kind, name, deadline):
+                is_known = True
+                yield found
+                if found is None:
                     return
-                yield object_
-                version = str(object_["metadata"]["resourceVersion"])
-        except Unreachable:
-            if _over(deadline):
-                return
-            time.sleep(_RETRY_SECONDS)
-        except ApiError as error:
-            if error.code != _EXPIRED:
-                raise
-        try:
-            found = cluster.get(kind, name)
+            trying.answered()
         except NotFound:
+            if not is_known:
+                raise
             yield None
             return
-        except Unreachable:
-            continue
+        except TEMPORARY as error:
+            # An address that has never answered may be wrong.
+            if not is_known and not isinstance(error, Unavailable):
+                raise
+            if not trying.wait(error):
+                return
+
+
+def _until_the_watch_ends(cluster: Cluster, kind: str, name: str, deadline: float | None) -> Iterator[Object | None]:
+    """The object, and each change while one watch lasts. Raises ClientError."""
+    found = cluster.get(kind, name, seconds=0)
+    yield found
+    version, fields = str(found["metadata"]["resourceVersion"]), f"metadata.name={name}"
+    try:
+        for change, object_ in cluster.watch(kind, version, fields=fields, seconds=_seconds_until(deadline)):
+            yield None if change == "DELETED" else object_
+    except ApiError as error:
+        if error.code != _EXPIRED:
+            raise
 
 
 def _over(deadline: float | None) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 from dtjob.api.names import API_VERSION, KIND, PLURAL
 from dtjob.client.connection import MERGE_PATCH, Connection, Object, Query
-from dtjob.client.errors import BadName, NotFound, error_of
+from dtjob.client.errors import BadName, NotFound, Unreachable, error_of
 from dtjob.client.kubeconfig import access, forget_files
 
 RESOURCES = {
@@ -33,9 +33,9 @@ class Cluster:
     def __init__(self, connection: Connection, namespace: str) -> None:
         self.connection, self.namespace = connection, namespace
 
-    def get(self, kind: str, name: str) -> Object:
-        """The object of this name. Raises NotFound."""
-        return self.connection.call("GET", self.path_of(kind, name))
+    def get(self, kind: str, name: str, seconds: float | None = None) -> Object:
+        """The object of this name. Raises NotFound. `seconds`: how long it is tried, if not as usual."""
+        return self.connection.call("GET", self.path_of(kind, name), seconds=seconds)
 
     def find(self, kind: str, name: str) -> Object | None:
         """The object of this name, None if there is none."""
@@ -98,7 +98,10 @@ class Cluster:
         }
         with self.connection.stream(self.path(kind, everywhere=everywhere), query, seconds + 30) as lines:
             for line in lines:
-                event = json.loads(line)
+                try:
+                    event = json.loads(line)
+                except ValueError:
+                    raise Unreachable("the connection to the cluster broke in the middle of a line") from None
                 if event["type"] == "ERROR":
                     raise error_of(int(event["object"].get("code", 500)), json.dumps(event["object"]).encode())
                 yield event["type"], event["object"]
@@ -117,7 +120,7 @@ class Cluster:
 
     def log(self, pod: str, **query: Any) -> bytes:
         """The log of the pod's training container so far."""
-        return self.connection.raw("GET", f"{self.path_of('Pod', pod)}/log", query=query)
+        return self.connection.raw("GET", f"{self.path_of('Pod', pod)}/log", query=query, seconds=0)
 
 
 def connect(kubeconfig: str | None = None, context: str | None = None, namespace: str | None = None) -> Cluster:

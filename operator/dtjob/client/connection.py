@@ -6,16 +6,19 @@ import http.client
 import json
 import socket
 import ssl
+import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from dtjob import __version__
-from dtjob.client.errors import Unreachable, error_of
+from dtjob.client import patience
+from dtjob.client.errors import NotFound, Unavailable, Unreachable, error_of
 from dtjob.client.kubeconfig import Access
+from dtjob.client.patience import Outage, Patience
 
 Object = dict[str, Any]
 Query = Mapping[str, str | int | bool]
@@ -25,6 +28,7 @@ MERGE_PATCH = "application/merge-patch+json"
 CALL_SECONDS = 30.0
 KEPT_SECONDS = 20.0
 """How long a connection is kept without a call. A server may close it later, and a call must not meet that."""
+_PIECE = 65536
 USER_AGENT = f"dtjob-client/{__version__}"
 _BROKEN = (OSError, http.client.HTTPException, ssl.SSLError)
 
@@ -34,36 +38,87 @@ class Connection:
 
     def __init__(self, access: Access) -> None:
         self.access = access
+        self.outage = Outage(lambda text: sys.stderr.write(f"dtjob: {text}\n"))
         self._open = threading.local()
 
-    def call(self, method: str, path: str, body: Any = None, query: Query | None = None, content: str = JSON) -> Object:
-        """The JSON that the API server answers. Raises ClientError."""
-        text = self.raw(method, path, body, query, content) or b"{}"
+    def call(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        query: Query | None = None,
+        content: str = JSON,
+        *,
+        seconds: float | None = None,
+    ) -> Object:
+        """The JSON that the API server answers. Raises ClientError. `seconds`: as in `raw`."""
+        text = self.raw(method, path, body, query, content, seconds=seconds) or b"{}"
         try:
             answer: Object = json.loads(text)
         except ValueError:
             raise Unreachable(f"{self.access.server} does not answer as an API server does") from None
         return answer
 
-    def raw(self, method: str, path: str, body: Any = None, query: Query | None = None, content: str = JSON) -> bytes:
-        """The body that the API server answers. Raises ClientError."""
+    def raw(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        query: Query | None = None,
+        content: str = JSON,
+        *,
+        seconds: float | None = None,
+        sink: Callable[[bytes], object] | None = None,
+    ) -> bytes:
+        """The body that the API server answers, or nothing if `sink` takes its pieces. Raises ClientError.
+
+        An API server that is overloaded or starts is asked again, for so many seconds, if nothing can happen twice.
+        """
         data = None if body is None else json.dumps(body).encode()
-        for attempt in (1, 2):
-            link = self._link()
+        trying = Patience(self.outage, time.monotonic() + (patience.CALL_SECONDS if seconds is None else seconds))
+        repeated = False
+        while True:
             try:
-                link.request(method, _url(self._prefix + path, query), data, self._headers(content))
+                text = self._answered(method, _url(self._prefix + path, query), data, content, sink)
+                trying.answered()
+                return text
+            except Unavailable as error:
+                if not _may_repeat(method, error) or not trying.wait(error):
+                    raise
+                repeated = True
+            except NotFound:
+                if method == "DELETE" and repeated:
+                    return b""  # an earlier try has deleted it
+                raise
+
+    def _answered(
+        self, method: str, url: str, data: bytes | None, content: str, sink: Callable[[bytes], object] | None
+    ) -> bytes:
+        """The body of one call: asked once more with a new credential, or on a new connection. Raises ClientError."""
+        is_new = renewed = False
+        while True:
+            link, headers = self._link(), self._headers(content)
+            try:
+                link.request(method, url, data, headers)
                 answer = link.getresponse()
-                text = answer.read()
+                text = b"" if sink is not None and answer.status == 200 else answer.read()
+                while sink is not None and (piece := answer.read(_PIECE)):
+                    sink(piece)
             except _BROKEN as error:
                 self.close()
                 # A connection that was kept may be closed by the server. Only a call without effect is repeated.
-                if attempt == 1 and method == "GET" and isinstance(error, http.client.HTTPException | ConnectionError):
+                can_repeat = method == "GET" and sink is None and not is_new
+                if can_repeat and isinstance(error, http.client.HTTPException | ConnectionError):
+                    is_new = True
                     continue
                 raise self._unreachable(error) from None
+            if answer.status == 401 and not renewed and self.access.renewed(headers.get("Authorization")):
+                renewed = True  # a refused call has had no effect
+                self.close()  # a connection keeps the certificate with which it began
+                continue
             if not 200 <= answer.status < 300:
-                raise error_of(answer.status, text)
+                raise error_of(answer.status, text, answer.headers["Retry-After"])
             return text
-        raise AssertionError("unreachable")
 
     @contextlib.contextmanager
     def stream(self, path: str, query: Query | None = None, silent: float | None = None) -> Iterator[Iterator[bytes]]:
@@ -71,12 +126,18 @@ class Connection:
 
         `silent`: seconds without a line after which the answer ends. None: no limit.
         """
-        link = self._new(silent)
+        link, headers = self._new(silent), self._headers(JSON)
         try:
-            link.request("GET", _url(self._prefix + path, query), headers=self._headers(JSON))
+            link.request("GET", _url(self._prefix + path, query), headers=headers)
             answer = link.getresponse()
+            if answer.status == 401 and self.access.renewed(headers.get("Authorization")):
+                link.close()
+                link = self._new(silent)
+                link.request("GET", _url(self._prefix + path, query), headers=self._headers(JSON))
+                answer = link.getresponse()
             if answer.status != 200:
-                raise error_of(answer.status, answer.read())
+                raise error_of(answer.status, answer.read(), answer.headers["Retry-After"])
+            self.outage.answered()
             yield _lines(answer)
         except _BROKEN as error:
             raise self._unreachable(error) from None
@@ -151,6 +212,11 @@ class _Secure(http.client.HTTPSConnection):
             return
         http.client.HTTPConnection.connect(self)
         self.sock: socket.socket = self._trusted.wrap_socket(self.sock, server_hostname=self._name)
+
+
+def _may_repeat(method: str, error: Unavailable) -> bool:
+    """Whether the call may be sent again: the server has not begun it, or twice is the same as once."""
+    return method != "POST" or error.code == 429 or (error.code == 503 and error.retry_after is not None)
 
 
 def _url(path: str, query: Query | None) -> str:

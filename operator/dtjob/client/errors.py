@@ -40,11 +40,25 @@ class Conflict(ApiError):
     """An object of this name exists, or it has changed meanwhile."""
 
 
-_OF_CODE: dict[int, type[ApiError]] = {403: Forbidden, 404: NotFound, 409: Conflict}
+class Unavailable(ApiError):
+    """The API server cannot serve this call now. A later try may succeed. `retry_after`: seconds that it asks for."""
+
+    retry_after: float | None = None
 
 
-def error_of(code: int, text: bytes) -> ApiError:
-    """The error of an answer with this HTTP status and body."""
+TEMPORARY = (Unreachable, Unavailable)
+"""What is tried again."""
+_TEMPORARY_CODES = (429, 500, 502, 503, 504)
+_OF_CODE: dict[int, type[ApiError]] = {
+    403: Forbidden,
+    404: NotFound,
+    409: Conflict,
+    **dict.fromkeys(_TEMPORARY_CODES, Unavailable),
+}
+
+
+def error_of(code: int, text: bytes, retry_after: str | None = None) -> ApiError:
+    """The error of an answer with this HTTP status, body and header Retry-After."""
     try:
         status = json.loads(text)
         reason, message = str(status.get("reason") or ""), " ".join(str(status.get("message") or "").split())
@@ -52,4 +66,7 @@ def error_of(code: int, text: bytes) -> ApiError:
         reason, message = "", text[:200].decode(errors="replace").strip()
     if code == 401:
         message = "the cluster does not accept your credentials (Unauthorized); log in again"
-    return _OF_CODE.get(code, ApiError)(code, reason, message or f"HTTP {code}")
+    error = _OF_CODE.get(code, ApiError)(code, reason, message or f"HTTP {code}")
+    if isinstance(error, Unavailable) and retry_after is not None and retry_after.isdecimal():  # else it is a date
+        error.retry_after = float(retry_after)
+    return error

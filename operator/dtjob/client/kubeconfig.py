@@ -7,19 +7,24 @@ import os
 import ssl
 import subprocess
 import tempfile
+import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import yaml
 
-from dtjob.client.errors import NoCluster
+from dtjob.client.errors import NoCluster, Unreachable
 
 USUAL_PLACE = Path("~/.kube/config")
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _EXEC_VERSION = "client.authentication.k8s.io/v1"
+_EARLY_SECONDS, _EARLY_PART = 60.0, 0.2
+"""So long before a credential expires, the plugin is asked again; at most this part of the credential's life."""
 
 
 @dataclass(frozen=True)
@@ -30,11 +35,13 @@ class Access:
     trusted: ssl.SSLContext | None
     """None for plain HTTP."""
     authorization: Callable[[], str | None]
-    """The value of the header Authorization for the next call."""
+    """The value of the header Authorization for the next call. Raises ClientError."""
     namespace: str
     server_name: str | None = None
     """The name in the certificate of the server, if it is not the host."""
     proxy: str | None = None
+    renewed: Callable[[str | None], bool] = lambda _: False
+    """Takes a value that the API server has refused with 401. Returns whether there is a new credential to try."""
 
 
 def access(kubeconfig: str | None = None, context: str | None = None) -> Access:
@@ -92,9 +99,8 @@ def _of_context(config: Mapping[str, Any], wanted: str | None) -> Access:
     cluster, user = config["clusters"][context["cluster"]], config["users"].get(context.get("user"), {})
     _check_is_url(str(cluster["server"]))
     trusted = _trusted(cluster) if str(cluster["server"]).startswith("https") else None
-    credentials = _Credentials(user)
-    if trusted is not None:
-        credentials.load_certificate(trusted)
+    credentials = _Credentials(user, trusted)
+    credentials.load_certificate()
     return Access(
         str(cluster["server"]).rstrip("/"),
         trusted,
@@ -102,6 +108,7 @@ def _of_context(config: Mapping[str, Any], wanted: str | None) -> Access:
         context.get("namespace") or "default",
         cluster.get("tls-server-name"),
         cluster.get("proxy-url"),
+        credentials.renewed,
     )
 
 
@@ -129,29 +136,31 @@ def _trusted(cluster: Mapping[str, Any]) -> ssl.SSLContext:
 
 
 class _Credentials:
-    """Who the user is: a certificate, a token, a password, or what a plugin says."""
+    """Who the user is: a certificate, a token, a password, or what a plugin says until that expires."""
 
-    def __init__(self, user: Mapping[str, Any]) -> None:
-        self._user = user
+    def __init__(self, user: Mapping[str, Any], trusted: ssl.SSLContext | None = None) -> None:
+        self._user, self._trusted = user, trusted
         self._said: Mapping[str, Any] | None = None
+        self._until: float | None = None
+        self._lock = threading.Lock()
 
-    def load_certificate(self, trusted: ssl.SSLContext) -> None:
-        """Present the certificate of the user, if there is one."""
+    def load_certificate(self) -> None:
+        """Present the certificate of the user, if there is one. New connections have it."""
+        if self._trusted is None:
+            return
         certificate = self._file("client-certificate")
         key = self._file("client-key")
         if certificate and key:
-            trusted.load_cert_chain(certificate, key)
-        elif self._user.get("exec") and (said := self._plugin()).get("clientCertificateData"):
-            trusted.load_cert_chain(
-                _kept(said["clientCertificateData"].encode()), _kept(said["clientKeyData"].encode())
-            )
+            self._trusted.load_cert_chain(certificate, key)
+        elif self._user.get("exec"):
+            self._plugin()
 
     def authorization(self) -> str | None:
-        """The header's value."""
+        """The header's value. Raises NoCluster, and Unreachable if a plugin fails that has answered before."""
+        if file := self._user.get("tokenFile"):  # before the token, as client-go reads it. The file may rotate.
+            return f"Bearer {_token_in(Path(file))}"
         if token := self._user.get("token"):
             return f"Bearer {token}"
-        if file := self._user.get("tokenFile"):
-            return f"Bearer {Path(file).read_text().strip()}"
         if self._user.get("username"):
             pair = f"{self._user['username']}:{self._user.get('password', '')}"
             return f"Basic {base64.b64encode(pair.encode()).decode()}"
@@ -159,15 +168,55 @@ class _Credentials:
             return f"Bearer {token}"
         return None
 
+    def renewed(self, refused: str | None) -> bool:
+        """Whether there is another credential than the refused one. A plugin is asked for another. Raises as above."""
+        said = self._said
+        if said is None or self.authorization() != refused:  # of a file, or of a thread that was quicker
+            return self.authorization() != refused
+        with self._lock:
+            if self._said is said:
+                self._until = 0.0
+        return self._plugin() is not said
+
     def _file(self, name: str) -> str | None:
         data = self._user.get(f"{name}-data")
         return _kept(base64.b64decode(data)) if data else self._user.get(name)
 
     def _plugin(self) -> Mapping[str, Any]:
-        """What the credential plugin says, asked once. Raises NoCluster."""
-        if self._said is None:
-            self._said = _asked(self._user["exec"])
-        return self._said
+        """What the credential plugin says, asked again before that expires. Raises NoCluster, Unreachable."""
+        with self._lock:
+            now = time.time()
+            if self._said is not None and (self._until is None or now < self._until):
+                return self._said
+            try:
+                said = _asked(self._user["exec"])
+            except NoCluster as error:
+                if self._said is None:
+                    raise
+                raise Unreachable(str(error)) from None  # such as a network that is away: a later try may succeed
+            self._said, self._until = said, _renewal(said, now)
+            if self._trusted is not None and said.get("clientCertificateData"):
+                certificate, key = (said[name].encode() for name in ("clientCertificateData", "clientKeyData"))
+                self._trusted.load_cert_chain(_kept(certificate), _kept(key))
+                forget_files()
+            return said
+
+
+def _renewal(said: Mapping[str, Any], now: float) -> float | None:
+    """When the plugin is asked again, in seconds of time.time(). None: its answer does not expire."""
+    try:
+        expires = datetime.fromisoformat(said["expirationTimestamp"]).timestamp()
+    except (KeyError, TypeError, ValueError):
+        return None
+    return expires - min(_EARLY_SECONDS, _EARLY_PART * (expires - now))
+
+
+def _token_in(file: Path) -> str:
+    """The token of a file, as it is now. Raises NoCluster."""
+    try:
+        return file.read_text().strip()
+    except OSError as error:
+        raise NoCluster(f"the file {file} with the token cannot be read: {error.strerror}") from None
 
 
 def _asked(plugin: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -209,9 +258,11 @@ def _of_this_pod() -> Access:
     trusted = ssl.create_default_context(cafile=str(SERVICE_ACCOUNT / "ca.crt"))
     trusted.verify_flags &= ~ssl.VERIFY_X509_STRICT
     address = f"[{host}]" if ":" in host else host
+    credentials = _Credentials({"tokenFile": str(SERVICE_ACCOUNT / "token")})
     return Access(
         f"https://{address}:{port}",
         trusted,
-        lambda: f"Bearer {(SERVICE_ACCOUNT / 'token').read_text().strip()}",
+        credentials.authorization,
         (SERVICE_ACCOUNT / "namespace").read_text().strip(),
+        renewed=credentials.renewed,
     )

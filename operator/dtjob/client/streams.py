@@ -5,7 +5,7 @@ import asyncio
 import contextlib
 import json
 import re
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from urllib.parse import urlencode
 
 import aiohttp
@@ -14,6 +14,7 @@ from yarl import URL
 from dtjob.client.cluster import Cluster
 from dtjob.client.connection import USER_AGENT
 from dtjob.client.errors import ClientError, Unreachable, error_of
+from dtjob.client.kubeconfig import Access
 
 STDOUT, STDERR, STATUS = 1, 2, 3
 """Channels of a command."""
@@ -160,6 +161,19 @@ async def _received(socket: aiohttp.ClientWebSocketResponse) -> AsyncIterator[by
             raise Unreachable(f"the connection to the pod broke: {' '.join(rest.decode(errors='replace').split())}")
 
 
+async def _with_new_credential(
+    connected: Callable[[], Awaitable[aiohttp.ClientWebSocketResponse]], access: Access
+) -> aiohttp.ClientWebSocketResponse:
+    """What `connected` opens, with another credential if the API server refuses the first one."""
+    refused = await asyncio.to_thread(access.authorization)
+    try:
+        return await connected()
+    except aiohttp.WSServerHandshakeError as error:
+        if error.status != 401 or not await asyncio.to_thread(access.renewed, refused):
+            raise
+    return await connected()
+
+
 @contextlib.asynccontextmanager
 async def opened(
     cluster: Cluster, path: str, protocols: Sequence[str] = (PROTOCOL,)
@@ -167,19 +181,22 @@ async def opened(
     """A WebSocket to the API server, with the first of these protocols that it knows. Raises ClientError if it
     refuses."""
     access = cluster.connection.access
-    headers = {"User-Agent": USER_AGENT}
-    if authorization := access.authorization():
-        headers["Authorization"] = authorization
     connector = aiohttp.TCPConnector(ssl=access.trusted if access.trusted is not None else False)
-    async with aiohttp.ClientSession(connector=connector, headers=headers) as session:
-        try:
-            async with session.ws_connect(
+    async with aiohttp.ClientSession(connector=connector, headers={"User-Agent": USER_AGENT}) as session:
+
+        async def connected() -> aiohttp.ClientWebSocketResponse:
+            authorization = await asyncio.to_thread(access.authorization)  # a plugin may take seconds
+            return await session.ws_connect(
                 URL(access.server + path, encoded=True),
                 protocols=protocols,
                 max_msg_size=_LARGEST_MESSAGE,
                 proxy=cluster.connection.proxy,
                 server_hostname=access.server_name,
-            ) as socket:
+                headers={"Authorization": authorization} if authorization else None,
+            )
+
+        try:
+            async with await _with_new_credential(connected, access) as socket:
                 yield socket
         except aiohttp.WSServerHandshakeError as error:
             said = _REFUSED.get(error.status, f"the API server answers HTTP {error.status}")

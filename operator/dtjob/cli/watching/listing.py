@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`dtjob list`: the jobs of a namespace, or of all, as a table. Pure but for the calls."""
 
-import contextlib
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -11,14 +9,15 @@ from typing import Any
 from dtjob.api.names import GROUP, KIND
 from dtjob.cli.watching.words import phase_of, since, step_text
 from dtjob.client.cluster import Cluster
-from dtjob.client.errors import ApiError, Unreachable
+from dtjob.client.errors import TEMPORARY, ApiError
+from dtjob.client.patience import Patience
 from dtjob.times import duration
 
 Object = Mapping[str, Any]
 COLUMNS = ("NAME", "PHASE", "READY", "STEP", "ETA", "RESTARTS", "REASON", "AGE")
 MORE_COLUMNS = ("STRATEGY", "WORKERS", "CHECKPOINT", "GOODPUT")
 """Those of `-o wide`."""
-_EXPIRED, _RETRY_SECONDS = 410, 1.0
+_EXPIRED = 410
 
 
 @dataclass(frozen=True)
@@ -68,22 +67,25 @@ def _changed(
     cluster: Cluster, jobs: Sequence[Object], version: str, labels: str, *, everywhere: bool
 ) -> Iterator[Object]:
     """Each job after each of its changes. A connection that breaks is made again."""
-    seen = {_version(job) for job in jobs}
+    seen, is_expired = {_version(job) for job in jobs}, False
+    trying = Patience(cluster.connection.outage)
     while True:
         try:
+            if is_expired:
+                jobs, version = cluster.listed(KIND, labels, everywhere=everywhere)
+                yield from (job for job in jobs if _version(job) not in seen)
+                seen, is_expired = {_version(job) for job in jobs}, False
             for _, job in cluster.watch(KIND, version, labels, everywhere=everywhere):
                 version = str(job["metadata"]["resourceVersion"])
                 seen.add(_version(job))
                 yield job
-        except Unreachable:
-            time.sleep(_RETRY_SECONDS)
+            trying.answered()
+        except TEMPORARY as error:
+            trying.wait(error)
         except ApiError as error:
             if error.code != _EXPIRED:
                 raise
-            with contextlib.suppress(Unreachable):
-                jobs, version = cluster.listed(KIND, labels, everywhere=everywhere)
-                yield from (job for job in jobs if _version(job) not in seen)
-                seen = {_version(job) for job in jobs}
+            is_expired = True
 
 
 def _version(job: Object) -> tuple[str, str]:

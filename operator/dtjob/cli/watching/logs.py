@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """`dtjob logs`: the logs of all tasks at once, each line with its task."""
 
+import contextlib
 import heapq
 import os
 import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TextIO
@@ -12,13 +14,16 @@ from typing import Any, Protocol, TextIO
 from dtjob.api.names import TRAINING_CONTAINER
 from dtjob.cli.watching.pods import attempt_of, container_state, in_order, newest, selector, task_of
 from dtjob.client.cluster import Cluster
-from dtjob.client.errors import ApiError, ClientError, NotFound, Unreachable
+from dtjob.client.errors import TEMPORARY, ApiError, ClientError, NotFound, Unavailable, Unreachable
+from dtjob.client.patience import Patience
 from dtjob.local.display.terminal_line import plain, seen
 
 Object = Mapping[str, Any]
 COLOURS = ("36", "32", "33", "35", "34", "96", "92", "93", "95", "94")
 _QUERY: dict[str, Any] = {"container": TRAINING_CONTAINER, "timestamps": True}
 _TOO_OLD = 410
+MOST_TAILS = 50
+"""Logs that are followed at the same time, each with a connection of its own."""
 READER_GONE = 1
 _TAIL_WIDTH = 12
 
@@ -38,9 +43,9 @@ class How:
         lines = {} if self.tail is None else {"tailLines": self.tail}
         return {**_QUERY, **lines, **({} if self.since is None else {"sinceSeconds": max(1, round(self.since))})}
 
-    def line(self, time: str, text: str) -> str:
+    def line(self, when: str, text: str) -> str:
         """A line as it is printed."""
-        return f"{time} {text}" if self.timestamps else text
+        return f"{when} {text}" if self.timestamps else text
 
 
 ALL = How()
@@ -88,9 +93,9 @@ def print_logs(cluster: Cluster, job: str, printer: Sink, task: str | None, how:
         current = {pod["metadata"]["uid"] for pod in newest(pods)}
         pods = [pod for pod in pods if pod["metadata"]["uid"] not in current]
     logs = [(pod, text) for pod in pods if (text := _log(cluster, pod, how.query)) is not None]
-    entries = [[(time, at, name_of(pod), line) for time, line in _stamped(text)] for at, (pod, text) in enumerate(logs)]
-    for time, _, name, line in heapq.merge(*entries):
-        printer.line(name, how.line(time, line))
+    entries = [[(when, at, name_of(pod), line) for when, line in _stamped(text)] for at, (pod, text) in enumerate(logs)]
+    for when, _, name, line in heapq.merge(*entries):
+        printer.line(name, how.line(when, line))
     return len(logs)
 
 
@@ -110,31 +115,43 @@ def _stamped(text: bytes) -> Iterator[tuple[str, str]]:
     """Each line with its time. Times of one log never go back."""
     last = ""
     for line in text.decode(errors="replace").removesuffix("\n").split("\n"):  # a progress bar has \r in its line
-        time, _, rest = line.partition(" ")
-        last = max(last, time)
+        when, _, rest = line.partition(" ")
+        last = max(last, when)
         yield last, rest
 
 
 class Tails:
-    """Follows the logs of the pods of a job, also of those that come later, each in a thread of its own."""
+    """Follows the logs of the pods of a job, also of those that come later, each in a thread of its own. The first
+    MOST_TAILS are followed; another takes the place of one that has ended."""
 
     def __init__(self, cluster: Cluster, job: str, printer: Sink, task: str | None = None, how: How = ALL) -> None:
         self._cluster, self._job, self._printer, self._task, self._how = cluster, job, printer, task, how
         self._threads: dict[str, threading.Thread] = {}
+        self._waiting: dict[str, Object] = {}
+        self._running = 0
+        self._has_said = False
         self._stopping = threading.Event()
         self._lock = threading.Lock()
 
     def start(self) -> None:
-        """Begin, in the background."""
-        self._version = self._look()
+        """Begin, in the background. Raises ClientError if the pods may not be listed."""
+        trying = self._patience()
+        while True:
+            try:
+                self._version = self._look()
+                break
+            except Unavailable as error:
+                trying.wait(error)
         threading.Thread(target=self._watch, daemon=True, name="pods").start()
 
     def finish(self, seconds: float = 10.0) -> None:
         """Look for pods once more, and wait until all logs have ended, for so long."""
-        self._look()
+        with contextlib.suppress(*TEMPORARY):
+            self._look()
         self._stopping.set()
+        until = time.monotonic() + seconds
         for thread in self.threads():
-            thread.join(seconds)
+            thread.join(max(0.0, until - time.monotonic()))
 
     def threads(self) -> Sequence[threading.Thread]:
         """Those that read a log."""
@@ -142,57 +159,100 @@ class Tails:
             return list(self._threads.values())
 
     def _look(self) -> str:
-        page = self._cluster.connection.call(
-            "GET", self._cluster.path("Pod"), query={"labelSelector": selector(self._job)}
-        )
-        for pod in page.get("items") or []:
+        pods, version = self._cluster.listed("Pod", selector(self._job))
+        for pod in pods:
             self._take(pod)
-        return str(page["metadata"]["resourceVersion"])
+        return version
 
     def _watch(self) -> None:
+        trying = self._patience()
         while not self._stopping.is_set():
             try:
                 for _, pod in self._cluster.watch("Pod", self._version, selector(self._job)):
                     self._version = str(pod["metadata"]["resourceVersion"])
                     self._take(pod)
                 self._version = self._look()
-            except (ClientError, ValueError) as error:
-                if isinstance(error, ApiError) and error.code != _TOO_OLD:
+                trying.answered()
+            except ApiError as error:
+                if not isinstance(error, Unavailable) and error.code != _TOO_OLD:
+                    self._say(f"logs of new pods are not followed any more: {error}")
                     return
-                if self._stopping.wait(1.0):
-                    return
+                trying.wait(error)
+                self._version = "0"
+            except ClientError as error:
+                trying.wait(error)
                 self._version = "0"
 
     def _take(self, pod: Object) -> None:
-        """Follow the pod once its container has started."""
+        """Follow the pod once its container has started and there is a place."""
         uid = pod["metadata"]["uid"]
         if not in_order([pod], self._task) or container_state(pod)[0] == "waiting":
             return
         with self._lock:
             if uid in self._threads:
                 return
+            self._waiting[uid] = pod
+            self._begin_waiting()
+
+    def _begin_waiting(self) -> None:
+        """Follow pods that wait, as many as there are places. The caller has the lock."""
+        while self._waiting and self._running < MOST_TAILS:
+            uid, pod = next(iter(self._waiting.items()))
+            del self._waiting[uid]
+            self._running += 1
             thread = threading.Thread(target=self._follow, args=(pod,), daemon=True, name=pod["metadata"]["name"])
             self._threads[uid] = thread
-        thread.start()
+            thread.start()
+        if self._waiting and not self._has_said:
+            self._has_said = True
+            self._say(f"the logs of {MOST_TAILS} pods are followed; for another task, give --task, such as worker-7")
 
     def _follow(self, pod: Object) -> None:
+        try:
+            self._print_all(pod)
+        finally:
+            with self._lock:
+                self._running -= 1
+                self._begin_waiting()
+
+    def _print_all(self, pod: Object) -> None:
         """Print each line once. A stream that breaks goes on after the last line."""
         path, last = f"{self._cluster.path('Pod')}/{pod['metadata']['name']}/log", ""
+        trying = self._patience()
         while True:
             query, printed = ({**_QUERY, "sinceTime": last} if last else self._how.query), last
             try:
                 with self._cluster.connection.stream(path, {**query, "follow": True}) as lines:
                     for line in lines:
-                        time, _, text = line.decode(errors="replace").partition(" ")
-                        if time > printed:  # the API server answers from the whole second on
-                            last = max(last, time)
-                            self._printer.line(name_of(pod), self._how.line(time, text))
-                return
-            except Unreachable:
-                if self._stopping.wait(1.0):
+                        trying.answered()
+                        at, _, text = line.decode(errors="replace").partition(" ")
+                        if at > printed:  # the API server answers from the whole second on
+                            last = max(last, at)
+                            self._printer.line(name_of(pod), self._how.line(at, text))
+                if self._stopping.is_set() or not self._runs(pod):
                     return
-            except ApiError:  # the pod is gone, or its node does not answer
+                trying.wait(Unreachable(f"the log of {name_of(pod)} broke off"))
+            except TEMPORARY as error:
+                trying.wait(error)
+                if self._stopping.is_set():
+                    return
+            except NotFound:
                 return
+            except ClientError as error:
+                self._say(f"the log of {name_of(pod)} is not followed any more: {error}")
+                return
+
+    def _runs(self, pod: Object) -> bool:
+        """Whether more lines may come. A log that breaks off looks like one that ends."""
+        found = self._cluster.find("Pod", pod["metadata"]["name"])
+        is_same = found is not None and found["metadata"]["uid"] == pod["metadata"]["uid"]
+        return found is not None and is_same and container_state(found)[0] == "running"
+
+    def _patience(self) -> Patience:
+        return Patience(self._cluster.connection.outage, sleep=self._stopping.wait)
+
+    def _say(self, text: str) -> None:
+        self._cluster.connection.outage.say(text)
 
 
 def standard_output() -> Printer:

@@ -18,6 +18,7 @@ from dtjob.cli.watching.words import phase_of, since, status_lines, step_text, s
 from dtjob.client.changes import changes
 from dtjob.client.cluster import Cluster
 from dtjob.client.errors import ClientError
+from dtjob.client.patience import Patience
 
 Object = Mapping[str, Any]
 HEAD = ("TASK", "STATE", "STEP", "STEPS/S", "LOSS", "ATTEMPT", "NODE", "AGE")
@@ -149,17 +150,21 @@ class _Shown:
             threading.Thread(target=target, args=(cluster, name), daemon=True).start()
 
     def _follow_pods(self, cluster: Cluster, name: str) -> None:
+        trying = Patience(cluster.connection.outage)
         while True:
-            with contextlib.suppress(ClientError):
-                page = cluster.connection.call("GET", cluster.path("Pod"), query={"labelSelector": selector(name)})
-                there = {pod["metadata"]["uid"]: pod for pod in page.get("items") or []}
+            try:
+                pods, version = cluster.listed("Pod", selector(name))
+                there = {pod["metadata"]["uid"]: pod for pod in pods}
                 self.pods = list(there.values())
-                for change, pod in cluster.watch("Pod", str(page["metadata"]["resourceVersion"]), selector(name)):
+                for change, pod in cluster.watch("Pod", version, selector(name)):
                     there.pop(pod["metadata"]["uid"], None)
                     if change != "DELETED":
                         there[pod["metadata"]["uid"]] = pod
                     self.pods = list(there.values())
-            time.sleep(AGAIN_SECONDS)
+                trying.answered()
+                time.sleep(AGAIN_SECONDS)
+            except ClientError as error:
+                trying.wait(error)
 
     def _follow_reports(self, cluster: Cluster, _: str) -> None:
         while True:

@@ -4,6 +4,7 @@
 import json
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -13,13 +14,30 @@ import yaml
 Answer = tuple[int, Any]
 
 
+@dataclass(frozen=True)
+class Fault:
+    """One answer of a plan that is no good one. `code` 0: the connection is reset. `broken`: it is reset after so much
+    of an answer."""
+
+    code: int = 0
+    retry_after: str | None = None
+    message: str = "the server is currently unable to handle the request"
+    broken: bytes = b""
+
+
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, *_: Any) -> None:
+        """A client that ends a watch resets its connection."""
+
+
 class ApiServer:
-    """Answers by method (WATCH for a watch) and path without its query: an object, text as bytes, or lines as a
-    list."""
+    """Answers by method (WATCH for a watch) and path without its query: an object, text as bytes, lines as a list, or a
+    Fault. `tokens`: others are answered with 401."""
 
     def __init__(self) -> None:
         self.answers: dict[str, list[Answer]] = {}
         self.asked: list[tuple[str, str, Any]] = []
+        self.tokens: set[str] | None = None
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -32,12 +50,25 @@ class ApiServer:
                 method = "WATCH" if "watch=true" in query else self.command
                 waiting = outer.answers.get(f"{method} {path}", [])
                 code, found = (waiting.pop(0) if len(waiting) > 1 else waiting[0]) if waiting else (404, _MISSING)
+                fault = found if isinstance(found, Fault) else None
+                token = (self.headers.get("Authorization") or "").removeprefix("Bearer ")
+                if outer.tokens is not None and token not in outer.tokens:
+                    fault = Fault(401, message="Unauthorized")
+                if fault is not None and not fault.code:
+                    if fault.broken:
+                        self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n" + fault.broken)
+                    self.close_connection = True
+                    return
+                if fault is not None:
+                    code, found = fault.code, {"message": fault.message}
                 if isinstance(found, list):
                     text = b"".join(json.dumps(line).encode() + b"\n" for line in found)
                 else:
                     text = found if isinstance(found, bytes) else json.dumps(found).encode()
                 self.send_response(code)
                 self.send_header("Content-Length", str(len(text)))
+                if fault is not None and fault.retry_after is not None:
+                    self.send_header("Retry-After", fault.retry_after)
                 self.end_headers()
                 self.wfile.write(text)
 
@@ -46,7 +77,7 @@ class ApiServer:
             def log_message(self, *_: Any) -> None:
                 """Nothing is printed."""
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server = _Server(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_port}"
         threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The kubeconfig as kubectl reads it: merged files, contexts, tokens, passwords and plugins."""
 
-import json
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from dtjob.client import kubeconfig
-from dtjob.client.errors import NoCluster
+from dtjob.client.errors import NoCluster, Unreachable
 from dtjob.client.kubeconfig import access
 
 
@@ -47,13 +47,70 @@ def test_tokens_passwords_and_token_files_become_authorization_headers(tmp_path:
     assert access(str(config(tmp_path, "c", {}))).authorization() is None
 
 
-def test_a_plugin_is_asked_once(tmp_path: Path) -> None:
-    answer = json.dumps({"status": {"token": "of-the-plugin"}})
-    program = f"import os; open({str(tmp_path / 'asked')!r}, 'a').write('x'); print({answer!r})"
-    user = {"exec": {"command": sys.executable, "args": ["-c", program], "env": [{"name": "A", "value": "1"}]}}
-    found = access(str(config(tmp_path, "a", user)))
-    assert [found.authorization(), found.authorization()] == ["Bearer of-the-plugin"] * 2
-    assert (tmp_path / "asked").read_text() == "x"
+def plugin(directory: Path, life: float | None) -> dict[str, Any]:
+    """The user of a plugin that answers t1, t2 and so on, each valid for so many seconds. It fails if there is a file
+    `fails`."""
+    program = f"""
+import datetime, json, os, pathlib, sys
+folder = pathlib.Path({str(directory)!r})
+if (folder / "fails").exists():
+    sys.exit("the network is away")
+with (folder / "asked").open("a") as file:
+    file.write("x")
+status = {{"token": "t%d" % (folder / "asked").stat().st_size}}
+life = {life!r}
+if life is not None:
+    end = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=life)
+    status["expirationTimestamp"] = end.strftime("%Y-%m-%dT%H:%M:%SZ")
+print(json.dumps({{"status": status}}))
+"""
+    return {"exec": {"command": sys.executable, "args": ["-c", program], "env": [{"name": "A", "value": "1"}]}}
+
+
+@pytest.mark.parametrize(("life", "tokens"), [(None, ["t1", "t1"]), (3600.0, ["t1", "t1"]), (-1.0, ["t1", "t2"])])
+def test_a_plugin_is_asked_again_when_its_token_expires(tmp_path: Path, life: float | None, tokens: list[str]) -> None:
+    found = access(str(config(tmp_path, "a", plugin(tmp_path, life))))
+    assert [found.authorization(), found.authorization()] == [f"Bearer {token}" for token in tokens]
+
+
+def test_a_token_is_renewed_a_minute_before_it_expires_or_after_four_fifths_of_a_short_life() -> None:
+    said = {"expirationTimestamp": "1970-01-01T01:00:00Z"}
+    assert kubeconfig._renewal(said, 0.0) == 3540.0
+    assert kubeconfig._renewal(said, 3500.0) == 3580.0
+    assert kubeconfig._renewal({}, 0.0) is None
+
+
+def test_a_refused_token_is_renewed_once_by_one_of_many_threads(tmp_path: Path) -> None:
+    found = access(str(config(tmp_path, "a", plugin(tmp_path, None))))
+    refused = found.authorization()
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(lambda _: found.renewed(refused), range(8)))
+    assert (tmp_path / "asked").read_text() == "xx"
+    assert not access(str(config(tmp_path, "b", {"token": "1"}))).renewed("Bearer 1")
+
+
+def test_a_token_file_that_rotates_is_read_again(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("old")
+    found = access(str(config(tmp_path, "a", {"tokenFile": "token", "token": "oldest"})))
+    assert found.authorization() == "Bearer old"
+    assert not found.renewed("Bearer old")
+    (tmp_path / "token").write_text("new")
+    assert found.renewed("Bearer old")
+    assert found.authorization() == "Bearer new"
+    (tmp_path / "token").unlink()
+    with pytest.raises(NoCluster, match="token cannot be read"):
+        found.authorization()
+
+
+def test_a_plugin_that_fails_later_is_asked_again(tmp_path: Path) -> None:
+    """A wait goes on where the network of the plugin is away for a while."""
+    found = access(str(config(tmp_path, "a", plugin(tmp_path, -1.0))))
+    found.authorization()
+    (tmp_path / "fails").touch()
+    with pytest.raises(Unreachable, match="the network is away"):
+        found.authorization()
+    (tmp_path / "fails").unlink()
+    assert found.authorization() == "Bearer t2"
 
 
 def test_a_plugin_that_fails_is_named(tmp_path: Path) -> None:

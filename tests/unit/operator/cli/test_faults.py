@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands against an API server with a plan of faults: they outlive what passes, and say what does not."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dtjob.client import patience
+from tests.unit.operator.cli.steering.conftest import JOBS, stored
+from tests.unit.operator.cli.watching.jobs import pod
+from tests.unit.operator.client.api_server import ApiServer, Fault, serving
+from tests.unit.operator.client.test_kubeconfig import plugin
+
+PODS = "/api/v1/namespaces/team/pods"
+FAULTS = [Fault(429, "0"), Fault(500), Fault(502), Fault(503, "0"), Fault(504), Fault(), Fault(broken=b'{"type": "MO')]
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ApiServer]:
+    monkeypatch.setattr(patience, "FIRST_SECONDS", 0.001)
+    for server in serving():
+        server.answer(f"GET {JOBS}/digits", stored())
+        yield server
+
+
+def changed(phase: str, **metadata: Any) -> list[dict[str, Any]]:
+    found = stored(phase)
+    found["metadata"] |= {"resourceVersion": "2", **metadata}
+    return [{"type": "MODIFIED", "object": found}]
+
+
+def test_a_wait_outlives_tokens_that_expire(dtjob, server: ApiServer, tmp_path: Path) -> None:
+    """A plugin whose answer has no time of expiry, and a watch that outlives its token."""
+    file = server.kubeconfig(tmp_path, **plugin(tmp_path, None))
+    server.tokens = {"t2"}
+    server.answer(f"WATCH {JOBS}", changed("Succeeded"))
+    assert dtjob("wait", "digits", "--kubeconfig", file)[0] == 0
+    assert (tmp_path / "asked").read_text() == "xx"
+
+
+def test_credentials_that_stay_wrong_are_said_at_once(dtjob, server: ApiServer, tmp_path: Path) -> None:
+    server.tokens = set()
+    code, _, err = dtjob("wait", "digits", "--kubeconfig", server.kubeconfig(tmp_path, **plugin(tmp_path, None)))
+    assert code
+    assert "does not accept your credentials" in err
+    assert len(server.asked) == 2
+
+
+@pytest.mark.parametrize("words", ["wait digits", "logs digits -f", "top digits"])
+@pytest.mark.parametrize("fault", FAULTS, ids=str)
+def test_commands_that_wait_outlive_each_fault(
+    dtjob, server: ApiServer, tmp_path: Path, words: str, fault: Fault
+) -> None:
+    server.answer(f"GET {JOBS}/digits", stored(), stored(), fault, stored())
+    server.answer(f"WATCH {JOBS}", fault, fault, changed("Succeeded"))
+    server.answer(f"GET {PODS}", {"items": [], "metadata": {"resourceVersion": "1"}})
+    assert dtjob(*words.split(), "--kubeconfig", server.kubeconfig(tmp_path))[0] == 0
+
+
+def test_an_outage_is_told_and_its_end_too(
+    dtjob, server: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(patience, "SAY_SECONDS", 0.0)
+    server.answer(f"GET {JOBS}/digits", Fault(503, "0"), stored("Succeeded"))
+    code, _, err = dtjob("wait", "digits", "--kubeconfig", server.kubeconfig(tmp_path))
+    assert code == 0
+    assert err.splitlines() == [
+        "dtjob: waiting for the cluster since 0 s: the server is currently unable to handle the request",
+        "dtjob: the cluster answers again",
+    ]
+
+
+@pytest.mark.parametrize("fault", [Fault(429, "0"), Fault(503, "0"), Fault(502)], ids=str)
+def test_a_short_command_is_tried_again(dtjob, server: ApiServer, tmp_path: Path, fault: Fault) -> None:
+    server.answer(f"GET {JOBS}", fault, {"items": [stored()], "metadata": {}})
+    assert dtjob("list", "--kubeconfig", server.kubeconfig(tmp_path))[0] == 0
+
+
+def test_a_short_command_gives_up_after_a_while(
+    dtjob, server: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(patience, "CALL_SECONDS", 0.5)
+    server.answer(f"GET {JOBS}", Fault(503))
+    code, _, err = dtjob("list", "--kubeconfig", server.kubeconfig(tmp_path))
+    assert code
+    assert err.endswith("dtjob: the server is currently unable to handle the request\n")
+    assert len(server.asked) > 1
+
+
+def test_a_wait_ends_in_time_during_an_outage(dtjob, server: ApiServer, tmp_path: Path) -> None:
+    server.answer(f"GET {JOBS}/digits", Fault(503, "60"))
+    assert dtjob("wait", "digits", "--timeout", "1s", "--kubeconfig", server.kubeconfig(tmp_path))[0] == 124
+
+
+@pytest.mark.parametrize(
+    ("fault", "times"), [(Fault(429, "0"), 2), (Fault(503, "0"), 2), (Fault(503), 1), (Fault(), 1)]
+)
+def test_an_object_is_created_again_only_if_the_server_has_not_begun(
+    dtjob, server: ApiServer, tmp_path: Path, good: Path, fault: Fault, times: int
+) -> None:
+    server.answer(f"POST {JOBS}", fault, stored())
+    code, _, _ = dtjob("submit", good, "--kubeconfig", server.kubeconfig(tmp_path))
+    assert (code == 0, len(server.asked)) == (times == 2, times)
+
+
+def test_followed_logs_outlive_a_fault_of_each_of_their_calls(dtjob, server: ApiServer, tmp_path: Path) -> None:
+    """A pod that begins during the outage is followed, and a log that breaks off goes on after its last line."""
+    first = {"items": [pod("worker-0")], "metadata": {"resourceVersion": "1"}}
+    both = {"items": [pod("worker-0"), pod("worker-1")], "metadata": {"resourceVersion": "2"}}
+    server.answer(f"GET {PODS}", Fault(503, "0"), first, Fault(503, "0"), both)
+    server.answer(f"WATCH {PODS}", Fault(503, "0"), [])
+    one, two = b"2026-11-23T12:00:01Z a\n", b"2026-11-23T12:00:02Z b\n"
+    server.answer(f"GET {PODS}/digits-worker-0-0/log", Fault(503, "0"), Fault(broken=one), one + two)
+    server.answer(f"GET {PODS}/digits-worker-0-0", pod("worker-0"), pod("worker-0", state={"terminated": {}}))
+    server.answer(f"GET {PODS}/digits-worker-1-0/log", one)
+    server.answer(f"GET {JOBS}/digits", stored(), stored(), *[Fault(503, "0")] * 9, stored("Succeeded"))
+    server.answer(f"WATCH {JOBS}", Fault(503, "0"))
+    code, out, _ = dtjob("logs", "digits", "-f", "--kubeconfig", server.kubeconfig(tmp_path))
+    assert code == 0
+    assert sorted(" ".join(line.split()) for line in out.splitlines()) == [
+        "worker-0 | a",
+        "worker-0 | b",
+        "worker-1 | a",
+    ]
