@@ -36,13 +36,14 @@ def printed(script: Script, *, as_json: bool) -> str:
 
 
 def words(script: Script) -> list[str]:
-    """The arguments of the command line that give this script."""
+    """The arguments of the command line that give this script. Values of variables are left out: they may be secret."""
     options: list[str] = []
     given = (script.strategy, script.workers, script.ps, script.gpus, script.name)
     for name, value in zip(("--strategy", "--workers", "--ps", "--gpus", "--name"), given, strict=True):
         options += [] if value is None else [name, str(value)]
     options += ["--evaluator"] if script.evaluator else []
-    for name, values in (("--env", script.env), ("--set", script.settings)):
+    variables = [f"{variable.partition('=')[0]}=…" for variable in script.env]
+    for name, values in (("-e", variables), ("--set", script.settings)):
         options += [word for value in values for word in (name, value)]
     options += [] if script.checkpoint is None else ["--checkpoint", script.checkpoint]
     return [str(script.file), *options, *(["--", *script.arguments] if script.arguments else [])]
