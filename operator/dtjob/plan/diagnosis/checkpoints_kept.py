@@ -32,12 +32,12 @@ def checkpoints_end(situation: Situation, replaced: Collection[Task]) -> bool:
     return found is not None and found.kept is False and situation.chief.task in replaced
 
 
-def goes_on_from(situation: Situation, replaced: Collection[Task], step: int, *, saves: bool = False) -> str:
-    """The end of a sentence: from which step a job with a checkpoint at `step` continues when these tasks get new pods.
-    `saves`: these tasks save before they end, at a step that nobody knows."""
+def goes_on_from(situation: Situation, replaced: Collection[Task], step: int) -> str:
+    """The end of a sentence: from which step a job continues when these tasks get new pods. `step`: of the newest
+    checkpoint known. The tasks may have saved since the last report, and most save before they end."""
     found = keeping(situation.group_job, situation.defaults)
     if found is None or found.kept is True or situation.chief.task not in replaced:
-        return f" from the checkpoint at step {step}{' or a later one' if saves else ''}"
+        return f" from the checkpoint at step {step} or a later one"
     if found.kept is None:
         return f"; the checkpoint at step {step} is on the node of the chief's earlier pod"
     return f" at step 0, as the checkpoint at step {step} ends with the chief's pod"

@@ -71,7 +71,7 @@ def start_group(draft: Draft, change: Resizing) -> None:
     assert workers is not None
     to, step = min(change.to, goal(situation, workers)), situation.status.checkpoint_step
     replaced = [view.task for view in _group(situation)]
-    where = goes_on_from(situation, replaced, step, saves=True) if step >= 0 else ""
+    where = goes_on_from(situation, replaced, step) if step >= 0 else ""
     # None as well where the spec has changed since the group was told to end: there may be room for that at once.
     _begin_group(draft, to, None if workers.adjusted_time is None else whole(situation.now))
     if checkpoints_end(situation, replaced):

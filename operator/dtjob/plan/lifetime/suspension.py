@@ -98,7 +98,7 @@ def go_on(draft: Draft) -> None:
     status = bump_attempts(status, tasks, everyone)
     if checkpoints_end(situation, tasks):
         status = status.but(checkpoint=None)
-    where = f"; training goes on{goes_on_from(situation, tasks, step, saves=True)}" if step >= 0 else ""
+    where = f"; training goes on{goes_on_from(situation, tasks, step)}" if step >= 0 else ""
     draft.status = status
     go_on_as_desired(draft)
     draft.add_event("Normal", RESUMED, f"Job resumed{where}")

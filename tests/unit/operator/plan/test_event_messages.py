@@ -151,7 +151,7 @@ EVENTS: list[tuple[str, Events, str, str]] = [
         "a worker fails after a save",
         lambda: told_of_failure("worker-0", builders.ended(137, signal=9), saved=True, checkpoint=CLAIM),
         "Restarting",
-        "worker-0 was killed (SIGKILL); training restarts from the checkpoint at step 40",
+        "worker-0 was killed (SIGKILL); training restarts from the checkpoint at step 40 or a later one",
     ),
     (
         "the checkpoint ends with the chief's pod",
@@ -164,7 +164,7 @@ EVENTS: list[tuple[str, Events, str, str]] = [
         "a worker fails, and the checkpoint is in the chief's pod",
         lambda: told_of_failure("worker-0", builders.out_of_memory(), saved=True, checkpoint=EMPTY),
         "Restarting",
-        "worker-0 ran out of memory (OOMKilled); training restarts from the checkpoint at step 40",
+        "worker-0 ran out of memory (OOMKilled); training restarts from the checkpoint at step 40 or a later one",
     ),
     (
         "the checkpoint is on the node of the chief's pod",
