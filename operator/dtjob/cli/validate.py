@@ -13,10 +13,18 @@ from dtjob.cli.generated_name import hint, of_the_begin, with_a_name
 from dtjob.cli.reading.stream import read_documents, read_file
 from dtjob.crd.answers.hints import of_managed_by
 from dtjob.crd.answers.problems import problems, to_job
+from dtjob.crd.rule import values_at
 from dtjob.objects.defaults import NO_DEFAULTS, lacks_image
 from dtjob.objects.pod.accelerators import unequal_gpus
 from dtjob.objects.pod.keeping import keeping, nothing_saved
 from dtjob.objects.pod.mounting import mounting_problem
+
+_MEANT_EMPTY = {
+    "spec": ("tensorBoard",),
+    "spec.replicaSpecs": ("chief", "evaluator"),
+    "spec.scheduling": ("gang",),
+}
+"""Blocks that ask for something without a field, by the block around them."""
 
 
 @dataclass(frozen=True)
@@ -95,11 +103,20 @@ def verdict(manifest: Any, where: str) -> Verdict:
     needs = "it leaves out spec.image, so the operator must have a default image"
     said = [needs] if lacks_image(job, NO_DEFAULTS) else []
     said += [text for text in (of_managed_by(job.spec.managed_by), hint(job.metadata)) if text]
-    return Verdict(where, job.metadata.name, [], said, warnings_of(job))
+    return Verdict(where, job.metadata.name, [], said, warnings_of(job, manifest))
 
 
-def warnings_of(job: Job) -> list[str]:
-    """What the job may not be meant to do in a cluster."""
+def warnings_of(job: Job, manifest: Any) -> list[str]:
+    """What the job may not be meant to do in a cluster. `manifest`: what the job was made of."""
     kept = keeping(job, NO_DEFAULTS)
     warnings = (nothing_saved(job), kept.message if kept else "", mounting_problem(job), unequal_gpus(job))
-    return [warning for warning in warnings if warning]
+    return [*_empty_blocks(manifest), *(warning for warning in warnings if warning)]
+
+
+def _empty_blocks(manifest: Any) -> Iterator[str]:
+    """A warning for each block with nothing after its colon: an API server drops it, and {} would mean something."""
+    for at, names in _MEANT_EMPTY.items():
+        for path, block in values_at(manifest, at):
+            for name in names:
+                if name in block and block[name] is None:
+                    yield f"{path}.{name} is empty and counts as absent; write `{name}: {{}}`, or remove {name}"

@@ -53,7 +53,7 @@ def submit_manifest(cluster: Cluster, file: Path) -> tuple[Object, list[str]]:
     others = len(found) - 1
     if others:
         raise BadInput(f"{file}: has {others} objects of other kinds; apply the file with kubectl apply -f {file}")
-    warnings = warnings_of(checked(jobs[0].content, str(file)))
+    warnings = warnings_of(checked(jobs[0].content, str(file)), jobs[0].content)
     try:
         return cluster.create(jobs[0].content), warnings
     except Conflict:

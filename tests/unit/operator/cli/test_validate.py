@@ -117,3 +117,24 @@ def test_a_program_without_a_checkpoint_is_warned_of(dtjob, tmp_path: Path) -> N
     assert (code, err) == (0, said)
     file.write_text(text % ", integration: None")  # the program saves by itself
     assert dtjob("validate", file)[2] == ""
+
+
+@pytest.mark.parametrize(
+    ("block", "field"),
+    [
+        ("replicaSpecs: {worker: {replicas: 2}, chief: }", "replicaSpecs.chief"),
+        ("replicaSpecs: {worker: {replicas: 2}, evaluator: }", "replicaSpecs.evaluator"),
+        ("replicaSpecs: {worker: {replicas: 2}}, tensorBoard: ", "tensorBoard"),
+        ("replicaSpecs: {worker: {replicas: 2}}, scheduling: {gang: }", "scheduling.gang"),
+    ],
+)
+def test_an_empty_block_that_would_mean_something_is_warned_of(dtjob, tmp_path: Path, block: str, field: str) -> None:
+    file = tmp_path / "job.yaml"
+    file.write_text(
+        "apiVersion: training.dtjob.dev/v1beta1\nkind: DistributedTrainingJob\nmetadata: {name: digits}\n"
+        f"spec: {{strategy: MultiWorkerMirrored, image: a, {block}}}"
+    )
+    name = field.rpartition(".")[2]
+    code, _, err = dtjob("validate", file)
+    told = f"warning: {file}: spec.{field} is empty and counts as absent; write `{name}: {{}}`, or remove {name}\n"
+    assert (code, err) == (0, told)
