@@ -4,11 +4,11 @@
 import contextlib
 import secrets
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from dtjob.api.job import Job
-from dtjob.api.names import API_VERSION, KIND
+from dtjob.api.names import API_VERSION, KIND, TRAINING_CONTAINER
 from dtjob.api.spec.pod_template import CHECKPOINT_VOLUME, CLUSTER_VOLUME, SHARED_MEMORY_VOLUME, SOURCE_VOLUME
 from dtjob.cli.bad_input import BadInput
 from dtjob.cli.watching.pods import container_state, in_order, selector, state_of
@@ -28,18 +28,26 @@ _KEPT = (
     *("securityContext", "imagePullSecrets", "nodeSelector", "tolerations", "serviceAccountName", "volumes"),
     *("automountServiceAccountToken", "enableServiceLinks", "runtimeClassName"),
 )
+_OF_THE_OPERATOR = ("securityContext", "imagePullSecrets", "nodeSelector", "tolerations")
+"""Fields for which the operator has defaults (`jobs` in the values of the chart). Only a pod of the chief shows these,
+and the defaults of variables."""
 _OF_THE_CONTAINER = ("image", "imagePullPolicy", "securityContext", "envFrom", "env", "volumeMounts")
 _OURS = (CLUSTER_VOLUME, SOURCE_VOLUME, SHARED_MEMORY_VOLUME)
 _RESOURCES = {"requests": {"cpu": "100m", "memory": "256Mi"}, "limits": {"memory": "2Gi"}}
 
 
-def helper_pod(stored: Object, command: list[str], image: str | None = None, node: str | None = None) -> Object:
-    """The pod for a job as it is stored. `node`: of a pod that has the volume. Raises BadInput if there is nothing to
-    read."""
+def helper_pod(
+    stored: Object, command: list[str], image: str | None = None, pods: Sequence[Mapping[str, Any]] = ()
+) -> Object:
+    """The pod for a job as it is stored. `pods`: those of the job. Raises BadInput if there is nothing to read."""
     job = typed(stored)
     _check_keeps(job)
-    chief = pod(job, topology.chief_task(job), 0)["spec"]
-    training = next(one for one in chief["containers"] if one["name"] == "tensorflow")
+    task, node = topology.chief_task(job), _node(pods)
+    chief = pod(job, task, 0)["spec"]
+    training = _training(chief)
+    for one in in_order(pods, task.id)[-1:]:
+        chief |= {name: one["spec"][name] for name in _OF_THE_OPERATOR if name in one["spec"]}
+        training["env"] = _training(one["spec"]).get("env")
     container = {name: training[name] for name in _OF_THE_CONTAINER if name in training}
     container["image"] = image or container.get("image") or stored.get("status", {}).get("image")
     if not container["image"]:
@@ -86,7 +94,8 @@ def directory_of(stored: Object) -> str:
 @contextlib.contextmanager
 def running(cluster: Cluster, stored: Object, command: list[str], image: str | None = None) -> Iterator[str]:
     """The name of a helper pod that runs. It is deleted afterwards. Raises BadInput if it does not start."""
-    made = cluster.create(helper_pod(stored, command, image, _node(cluster, stored["metadata"]["name"])))
+    pods = cluster.list("Pod", selector(stored["metadata"]["name"]))
+    made = cluster.create(helper_pod(stored, command, image, pods))
     name = str(made["metadata"]["name"])
     try:
         _wait_until_it_runs(cluster, name)
@@ -145,9 +154,14 @@ def _check_keeps(job: Job) -> None:
         raise BadInput(f"{job.metadata.name}: its checkpoints are in an emptyDir, which ends with the pod of the chief")
 
 
-def _node(cluster: Cluster, job: str) -> str | None:
+def _training(spec: Mapping[str, Any]) -> Object:
+    """The training container of a pod."""
+    return next(one for one in spec["containers"] if one["name"] == TRAINING_CONTAINER)
+
+
+def _node(pods: Sequence[Mapping[str, Any]]) -> str | None:
     """The node of a pod that runs and mounts the checkpoints: a claim may be for one node only."""
-    for one in in_order(cluster.list("Pod", selector(job))):
+    for one in in_order(pods):
         volumes = [volume["name"] for volume in one["spec"].get("volumes") or ()]
         if CHECKPOINT_VOLUME in volumes and container_state(one)[0] == "running" and labels.SERVING in _labels(one):
             return str(one["spec"].get("nodeName") or "") or None

@@ -15,11 +15,11 @@ PODS = "/api/v1/namespaces/team/pods"
 
 
 def test_the_helper_pod_mounts_the_claim_with_the_chiefs_rights_and_takes_no_gpu() -> None:
-    made = helper_pod(stored(), ["idle"], node="node-1")
+    made = helper_pod(stored(), ["idle"], pods=[a_pod()])
     (container,) = made["spec"]["containers"]
     assert [one["name"] for one in made["spec"]["volumes"]] == ["checkpoints"]
     assert container["volumeMounts"] == [{"name": "checkpoints", "mountPath": "/checkpoints", "subPath": "x"}]
-    assert container["env"] == [{"name": "PYTHONHASHSEED", "value": "0"}, {"name": "A", "value": "1"}]
+    assert container["env"] == [{"name": "A", "value": "1"}]
     assert (container["command"], container["image"]) == (["idle"], "registry.example/a:1")
     assert "nvidia.com/gpu" not in str(container)
     assert made["spec"]["securityContext"]["runAsNonRoot"] is True
@@ -27,6 +27,35 @@ def test_the_helper_pod_mounts_the_claim_with_the_chiefs_rights_and_takes_no_gpu
     assert made["metadata"]["ownerReferences"][0]["uid"] == "u"
     assert "node-1" in str(made["spec"]["affinity"])
     assert not [name for name in made["metadata"]["labels"] if name.startswith("training.dtjob.dev")]
+
+
+def a_pod(task: str = "chief", attempt: int = 0, state: str = "running", **spec: Any) -> dict[str, Any]:
+    """A pod of the job that serves, as it is stored."""
+    names = {"role": task, "index": "0", "attempt": str(attempt), "serving": "true"}
+    return {
+        "metadata": {"name": "p", "labels": {f"training.dtjob.dev/{name}": value for name, value in names.items()}},
+        "spec": {
+            "nodeName": "node-1",
+            "volumes": [{"name": "checkpoints"}],
+            "containers": [{"name": "tensorflow", "env": [{"name": "A", "value": "1"}]}],
+            **spec,
+        },
+        "status": {"containerStatuses": [{"name": "tensorflow", "state": {state: {}}}]},
+    }
+
+
+def test_the_helper_pod_has_what_the_operators_defaults_gave_the_newest_pod_of_the_chief() -> None:
+    key = {"name": "KEY", "valueFrom": {"secretKeyRef": {"name": "bucket", "key": "key"}}}
+    newest = a_pod(
+        attempt=1,
+        state="terminated",
+        securityContext={"fsGroup": 17},
+        imagePullSecrets=[{"name": "pull"}],
+        containers=[{"name": "log"}, {"name": "tensorflow", "env": [{"name": "DTJOB_TASK", "value": "a"}, key]}],
+    )
+    made = helper_pod(stored(), [], pods=[newest, a_pod(), a_pod("worker", securityContext={"fsGroup": 18})])["spec"]
+    assert (made["securityContext"], made["imagePullSecrets"]) == ({"fsGroup": 17}, [{"name": "pull"}])
+    assert made["containers"][0]["env"] == [key]
 
 
 def test_the_image_is_the_one_that_the_job_started_with() -> None:
