@@ -297,10 +297,11 @@ class Reconciler:
                 if stored is not None and self._store.apply(stored):  # or the next plan would delete it once more
                     self._queue.add(key)
                 # Else the next plan would delete the pod again, or begin with the admission of the Workload.
-                if action.kind == kueue.KIND or (action.kind == "Pod" and stored is None):
-                    self._forget(key, action.uid)
+                gone = action.kind == kueue.KIND or (action.kind == "Pod" and stored is None)
+                self._store.forget_deleted(key, action.kind, action.name, action.uid, gone=gone)
+                if gone:
+                    self._queue.add(key)
                 self._store.memory(key).summary.deleted(action.kind, action.name)
-                self._store.forget_unwatched(key, action.kind, action.uid)
             elif isinstance(action, Relabel | PatchWorkload):
                 await self._change(key, action)
             else:
@@ -313,13 +314,6 @@ class Reconciler:
             raise
         if self._store.set_problem(key, _what(action), None):
             self._queue.add(key)
-
-    def _forget(self, key: JobKey, uid: str) -> None:
-        """Take in that the object is gone, before its watch says so."""
-        for one in self._store.children(key).objects:
-            if one["metadata"]["uid"] == uid:
-                self._store.remove(one)
-        self._queue.add(key)
 
     async def _change(self, key: JobKey, action: Relabel | PatchWorkload) -> None:
         """Make the change, unless it restores labels and that was done too often lately. What the call returns is newer

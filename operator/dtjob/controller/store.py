@@ -122,15 +122,14 @@ class Store:
         """What is remembered of the job, to be added to."""
         return self._memories[key]
 
-    def apply(self, manifest: Manifest) -> JobKey | None:
-        """Take in an object, unless what is known under its name is as new, or it is known to be gone.
+    def apply(self, manifest: Manifest, listed_at: int | None = None) -> JobKey | None:
+        """Take in an object, unless what is known under its name is as new, or it is known to be gone. A LIST, of the
+        version `listed_at`, knows better: what it holds was there at that version.
 
         That holds for another object of its name too: our own create answers before the watch has told of what stood
         there earlier. A new job of an old one's name begins without the old one's reports and problems.
         """
-        gone_at = self._deleted.get(manifest["metadata"]["uid"])
-        # A pod whose label was removed has gone from the watch only, and may come back with a newer version.
-        if gone_at is not None and version_of(manifest) <= gone_at:
+        if self._has_gone(manifest, listed_at):
             return None
         if manifest["kind"] == KIND:
             manifest = shallow(manifest)
@@ -198,13 +197,16 @@ class Store:
         ]
         return {key for manifest in gone if (key := self.remove(manifest, list_version)) is not None}
 
-    def forget_unwatched(self, key: JobKey, kind: str, uid: str) -> None:
-        """Take in that an object was deleted of whose end no watch tells: a PodGroup. It need not be gone yet, as
-        Kubernetes' own stay until their pods are."""
-        if gangs.is_pod_group(kind):
-            known = self._children.get(key, {})
-            for place in [place for place, one in known.items() if one["metadata"]["uid"] == uid]:
-                del known[place]
+    def forget_deleted(self, key: JobKey, kind: str, name: str, uid: str, *, gone: bool) -> None:
+        """Take in that this child was deleted, before its watch says so. `gone`: that it is not there any more. No
+        watch tells of the end of a PodGroup, which need not be gone yet: Kubernetes' own stay until their pods are."""
+        known = self._children.get(key, {}).get((kind, name))
+        if known is None or known["metadata"]["uid"] != uid:
+            return
+        if gone:
+            self.remove(known)
+        elif gangs.is_pod_group(kind):
+            del self._children[key][kind, name]
 
     def is_gone(self, uid: str) -> bool:
         """Whether the object with this uid is known to have been deleted."""
@@ -262,6 +264,18 @@ class Store:
         """Forget what was told of a job that has gone, or has not been there yet. Calls that were under way may have
         told more of it since."""
         self._memories.pop(key, None)
+
+    def _has_gone(self, manifest: Manifest, listed_at: int | None) -> bool:
+        """Whether this version of an object is known to be gone, and no later LIST has it."""
+        uid = manifest["metadata"]["uid"]
+        gone_at = self._deleted.get(uid, -1)
+        # A pod whose label was removed has gone from the watch only, and may come back with a newer version.
+        if version_of(manifest) > gone_at:
+            return False
+        if listed_at is None or listed_at < gone_at:
+            return True
+        del self._deleted[uid]
+        return False
 
     def _children_of(self, kind: str) -> Iterator[tuple[JobKey, Manifest]]:
         for key, children in self._children.items():

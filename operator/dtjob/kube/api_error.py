@@ -25,8 +25,10 @@ class ApiError(ClusterError):
 
     @property
     def is_anothers_uid(self) -> bool:
-        """Whether a patch names an object's uid, and another one has the name. To an API server that is a change of a
-        field that cannot change."""
+        """Whether a call names an object's uid, and another one has the name. In a patch the uid may count as a change
+        of a field that cannot change. Any other conflict says nothing about the uid."""
+        if self.code == 409:
+            return "Precondition failed: UID" in str(self)
         return self.code == 422 and "metadata.uid" in str(self)
 
     def is_gone(self, name: str) -> bool:

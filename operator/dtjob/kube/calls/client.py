@@ -110,7 +110,7 @@ class Kube:
         except ApiError as error:
             if error.code == 409 and version:
                 raise Stale(str(error)) from None
-            if error.code not in (404, 409):
+            if error.code != 404 and not error.is_anothers_uid:
                 raise
             return None
         ends = kind == stored.get("kind") == "Pod" and "resourceVersion" in stored["metadata"]
@@ -122,7 +122,7 @@ class Kube:
         try:
             return typed("Pod", await self._call("PATCH", f"{path_of('Pod', namespace)}/{name}", body))
         except ApiError as error:
-            if error.code not in (404, 409) and not error.is_anothers_uid:
+            if error.code != 404 and not error.is_anothers_uid:
                 raise
             return None
 

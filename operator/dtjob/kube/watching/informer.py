@@ -109,10 +109,10 @@ class Informer:
         """Take in one namespace; the version of the LIST."""
         async with self._turns:
             before, present, version = self._listed.get(namespace, 0), set[str](), 0
-            async for page, version in self._kube.pages(self.kind, namespace, self._selector):  # noqa: B007 (returned)
+            async for page, version in self._kube.pages(self.kind, namespace, self._selector):
                 for found in page:
                     present.add(found["metadata"]["uid"])
-                    take_in(self._store, self._queue, None, found)
+                    take_in(self._store, self._queue, None, found, version)
         if version < before:
             words = f"the list of {self.kind}s is of version {version}, and an earlier one was of {before}"
             raise VersionsWentBack(words)
@@ -136,11 +136,13 @@ async def resync(informers: Sequence[Informer], without: Iterable[str] = ()) -> 
     return refused
 
 
-def take_in(store: Store, queue: WorkQueue[JobKey], happened: str | None, manifest: Manifest) -> None:
-    """Take in one object, given what happened to it: ADDED, MODIFIED, DELETED, or None if a LIST has it. Raises
-    nothing."""
+def take_in(
+    store: Store, queue: WorkQueue[JobKey], happened: str | None, manifest: Manifest, listed_at: int | None = None
+) -> None:
+    """Take in one object, given what happened to it: ADDED, MODIFIED, DELETED, or None if the LIST of version
+    `listed_at` has it. Raises nothing."""
     try:
-        key = store.remove(manifest) if happened == "DELETED" else store.apply(manifest)
+        key = store.remove(manifest) if happened == "DELETED" else store.apply(manifest, listed_at)
         if key is None:
             return
         if manifest["kind"] in (KIND, kueue.KIND):

@@ -9,11 +9,13 @@ import pytest
 
 from dtjob.api.job import KIND, Job
 from dtjob.controller import reconciler
-from dtjob.controller.cluster import ClusterError, Refused
+from dtjob.controller.cluster import ClusterError, JobKey, Refused
 from dtjob.controller.pace.repair_limit import AT_ONCE, WAIT
+from dtjob.controller.store import Store
 from dtjob.objects import drift, labels, shared
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.pods import convergence
+from dtjob.plan.seen.children import Children
 from tests.unit.operator import builders
 from tests.unit.operator.builders import stranger
 from tests.unit.operator.simulation import operator
@@ -56,6 +58,23 @@ def test_a_pod_that_goes_during_the_call_that_deletes_it_is_deleted_once() -> No
         assert len([call for call in made.cluster.calls if call.startswith("delete")]) == 4
         told = [one.message for one in made.cluster.events if one.reason == "SuccessfulDelete"]
         assert [text.partition(":")[0] for text in told] == ["Deleted 4 pods"]
+
+
+def test_the_pods_of_a_big_job_are_deleted_without_a_walk_through_all_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pod without a node is gone at once. 4,000 of them took 1.6 s of CPU."""
+    with world(builders.job(workers=100)) as made:
+        made.run(3)
+        walks, children = list[JobKey](), Store.children
+
+        def walk(store: Store, key: JobKey) -> Children:
+            walks.append(key)
+            return children(store, key)
+
+        monkeypatch.setattr(Store, "children", walk)
+        made.cluster.change(KIND, "digits", lambda one: one["spec"].update(suspend=True))
+        made.run(3)
+        assert made.pods == {}
+        assert len(walks) < 20
 
 
 def test_a_new_job_gets_its_pods_before_its_first_status():

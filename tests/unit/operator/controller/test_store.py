@@ -96,6 +96,19 @@ def test_a_late_event_does_not_bring_a_removed_object_back():
     assert names(store) == []
 
 
+def test_a_list_brings_back_what_was_taken_for_gone():
+    """As by a proxy's 404. A list from before the deletion that a watch told of does not."""
+    store = Store()
+    store.apply(POD)
+    store.remove(POD)
+    assert store.apply(POD) is None
+    assert store.apply(POD, listed_at=13) == KEY
+    assert not store.is_gone("pod-a")
+    store.remove(versioned(POD, 15))
+    assert store.apply(POD, listed_at=14) is None
+    assert names(store) == []
+
+
 def test_a_pod_that_comes_back_with_its_label_is_seen_again():
     """A watch by label says DELETED when the label is removed, and ADDED when it is there again."""
     store = Store()

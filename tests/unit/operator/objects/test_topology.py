@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names, hosts and TF_CONFIG."""
 
+import gc
+from weakref import ref
+
 import pytest
 
 from dtjob.api.job import Job
@@ -101,3 +104,12 @@ def test_the_cluster_spec_is_hashed_once_for_all_pods(monkeypatch: pytest.Monkey
 def test_the_strategy_decides_which_tasks_are_connected(strategy: str, connected: list[str]):
     job = builders.job(strategy, ps=int(strategy == "ParameterServer"), evaluator=True)
     assert [task.id for task in topology.tasks(job) if topology.connected(job, task)] == connected
+
+
+def test_the_tasks_of_many_jobs_do_not_stay_in_memory():
+    """Each list may have 8,000 tasks, and a job needs no pod to have one."""
+    first = ref(topology.tasks(builders.job(workers=20))[-1])
+    for workers in range(21, 100):
+        topology.tasks(builders.job(workers=workers))
+    gc.collect()
+    assert first() is None

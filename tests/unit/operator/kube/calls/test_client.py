@@ -100,6 +100,40 @@ async def test_a_deleted_pod_is_returned_only_while_it_is_stored(answered: dict[
     assert (stored is not None) is ends
 
 
+@pytest.mark.parametrize(
+    ("code", "reason", "message", "gone"),
+    [
+        (404, "NotFound", 'pods "digits-chief-0-0" not found', True),
+        (409, "Conflict", "Precondition failed: UID in precondition: uid, UID in object meta: another", True),
+        (
+            409,
+            "Conflict",
+            'Operation cannot be fulfilled on pods "digits-chief-0-0": the object has been modified',
+            False,
+        ),
+        (409, "", 'admission webhook "pods.example.com" denied the request: try again', False),
+    ],
+    ids=["it is gone", "another has its name", "it changed", "a webhook's conflict"],
+)
+@pytest.mark.parametrize("call", ["delete", "relabel"])
+async def test_only_a_missing_pod_or_another_uid_counts_as_gone(
+    call: str, code: int, reason: str, message: str, gone: bool
+) -> None:
+    async def answer(_: web.Request) -> web.Response:
+        return web.json_response({"reason": reason, "message": message}, status=code)
+
+    async with asking(answer) as kube:
+        if call == "delete":
+            asked = kube.delete("Pod", "default", "digits-chief-0-0", "uid")
+        else:
+            asked = kube.relabel("default", "digits-chief-0-0", "uid", {})
+        if gone:
+            assert await asked is None
+        else:
+            with pytest.raises(ApiError, match=message[:20]):
+                await asked
+
+
 @pytest.mark.parametrize(("said", "seconds"), [({"Retry-After": "7"}, 7), ({"Retry-After": "Mon"}, 0), ({}, 0)])
 async def test_an_error_says_when_to_ask_again(said: dict[str, str], seconds: float) -> None:
     """As API Priority and Fairness does, in plain text, where an API server has too much to do."""

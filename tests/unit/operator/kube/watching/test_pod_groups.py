@@ -163,9 +163,10 @@ def test_a_deleted_pod_group_is_removed_from_the_store():
     store = Store()
     store.apply(stored())
     store.apply(group())
-    store.forget_unwatched(("default", "digits"), "Pod", "group-digits")
+    kind, name = KUBERNETES, group()["metadata"]["name"]
+    store.forget_deleted(("default", "digits"), kind, name, "an earlier one", gone=False)
     assert len(store.children(("default", "digits")).objects) == 1
-    store.forget_unwatched(("default", "digits"), KUBERNETES, "group-digits")
+    store.forget_deleted(("default", "digits"), kind, name, "group-digits", gone=False)
     assert store.children(("default", "digits")).objects == ()
     # It may stay until its pods are gone: what is made under its name waits for that.
     assert not store.is_gone("group-digits")
