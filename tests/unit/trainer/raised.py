@@ -24,10 +24,13 @@ def of_tensorflow(error: E) -> E:
         return raised
 
 
-def of_a_program(path: Path, code: str) -> BaseException:
-    """The error that ends a program whose file has this code. The file is not read, so it need not be there."""
+def of_a_program(path: Path, code: str, **names: object) -> BaseException:
+    """The error that ends a program whose file has this code. The file is not read, so it need not be there.
+
+    - names: what the code finds beside its own names.
+    """
     try:
-        exec(compile(code, str(path), "exec"), {"__name__": "__main__"})
+        exec(compile(code, str(path), "exec"), {"__name__": "__main__", **names})
     except BaseException as raised:
         return raised
     raise AssertionError("the program has ended well")

@@ -10,7 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from dtjob_trainer.errors import CheckpointError, MissingDeviceError, TrainerError
-from dtjob_trainer.process.origin import is_raised_by_tensorflow, line_of_argparse, location_of
+from dtjob_trainer.process.origin import (
+    is_of_tensorflows_class,
+    is_raised_by_tensorflow,
+    line_of_argparse,
+    location_of,
+)
 from dtjob_trainer.process.peer_loss import NCCL_ERRORS, SHARED_GPU
 
 LONGEST_LINE = 200
@@ -166,7 +171,7 @@ def _is_exhausted(error: BaseException) -> bool:
         return True
     if isinstance(error, CheckpointError):
         return not error.permanent
-    return type(error).__name__ == "ResourceExhaustedError" and is_raised_by_tensorflow(error)
+    return type(error).__name__ == "ResourceExhaustedError" and is_of_tensorflows_class(error)
 
 
 def may_pass(error: BaseException) -> bool:

@@ -99,6 +99,9 @@ class ResourceExhaustedError(Exception):
     """Named as TensorFlow's."""
 
 
+OF_TENSORFLOW = type("ResourceExhaustedError", (Exception,), {"__module__": "tensorflow.python.framework.errors_impl"})
+
+
 @pytest.mark.parametrize(
     ("error", "text"),
     [
@@ -310,7 +313,8 @@ def test_a_refusal_because_of_what_may_pass_is_not_permanent() -> None:
     [
         (MemoryError(), True),
         (_ArrayMemoryError("Unable to allocate 8.00 PiB"), True),
-        (of_tensorflow(ResourceExhaustedError("OOM when allocating tensor")), True),
+        (of_tensorflow(OF_TENSORFLOW("OOM when allocating tensor")), True),
+        (of_a_program(Path("/app/layer.py"), "raise error", error=OF_TENSORFLOW("OOM, in a layer")), True),
         (ResourceExhaustedError("of the program's own"), False),
         (OSError(errno.ENOSPC, "No space left on device"), True),
         (CheckpointError("the disk is full"), True),
