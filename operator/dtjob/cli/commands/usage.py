@@ -4,6 +4,7 @@
 import shlex
 from collections.abc import Sequence
 from difflib import get_close_matches
+from itertools import takewhile
 from typing import Any
 
 from typer import TyperException
@@ -54,7 +55,8 @@ def _of_option(option: str, context: Any, words: Sequence[str]) -> str:
     scripts = [word for word in words if word.endswith(".py")]
     if scripts and command.name in ("run", "submit"):
         at = next((number for number, word in enumerate(words) if word.split("=")[0] == option), len(words) - 1)
-        theirs = shlex.join([scripts[0], "--", *(word for word in words[at:] if word != scripts[0])])
+        after = takewhile(lambda word: word.split("=")[0] not in known, words[at:])
+        theirs = shlex.join([scripts[0], "--", *(word for word in after if word != scripts[0])])
         advice = f"{advice} Arguments" if close else "arguments"
         advice += f" of the script go after --: {path} {theirs}"
     return f"{option}: is no option of {path}; {advice}"

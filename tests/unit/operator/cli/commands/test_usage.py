@@ -25,6 +25,11 @@ import pytest
             "--epochs: is no option of dtjob submit; arguments of the script go after --: "
             "dtjob submit train.py -- --epochs=3",
         ),
+        (  # a value that may be secret is not repeated
+            "run train.py --epochs 3 -e KEY=secret",
+            "--epochs: is no option of dtjob run; arguments of the script go after --: "
+            "dtjob run train.py -- --epochs 3",
+        ),
         (
             "run train.py --worker 2",
             "--worker: is no option of dtjob run; did you mean --workers? Arguments of the script go after --: "
