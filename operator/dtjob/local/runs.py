@@ -110,7 +110,7 @@ class Run:
 
 NOT_THE_TRAINING = {
     *("active_deadline_seconds", "elastic_policy", "managed_by", "start_deadline_seconds", "suspend"),
-    *("ttl_seconds_after_finished",),
+    "ttl_seconds_after_finished",
 }
 """Fields of the spec that say nothing about what is trained: a run continues with others."""
 

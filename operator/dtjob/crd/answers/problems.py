@@ -50,7 +50,6 @@ def _of_job(manifest: Value) -> list[Problem]:
     right = faults.without(manifest, found)
     found += faults.others(open_block_errors(right.get("spec", {}), schema, "spec"), found)
     right = faults.without(right, found)
-    right = faults.without(right, found)
     found += [*repeated_entries(right.get("spec", {}), schema, "spec"), *broken_rules(right, faults.Faults(found))]
     found += faults.others(types_in_pods(right), found)
     return found or rules_of_pods(manifest)
