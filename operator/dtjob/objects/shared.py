@@ -4,6 +4,7 @@
 from typing import Any
 
 from dtjob.api.job import API_VERSION, KIND, Job
+from dtjob.api.names import CLAIM_SUFFIX
 from dtjob.api.spec.network import Isolation
 from dtjob.api.spec.volume_claim import Retention
 from dtjob.objects import labels, topology
@@ -76,7 +77,7 @@ def config_map(job: Job) -> Manifest:
 
 def claim_name(job: Job) -> str:
     """The name of the claim of checkpoint.storage.volumeClaimTemplate."""
-    return f"{job.metadata.name}-checkpoints"
+    return f"{job.metadata.name}{CLAIM_SUFFIX}"
 
 
 def claim(job: Job) -> Manifest | None:

@@ -76,7 +76,7 @@ def delete(
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
-    """Delete jobs with their pods and submitted files. Checkpoints stay.
+    """Delete jobs with their pods and submitted files. Checkpoints stay, unless retention is Delete.
 
     The pods end after the command, unless it waits.
 

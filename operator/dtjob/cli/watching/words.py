@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from dtjob.api.names import CLAIM_SUFFIX
 from dtjob.times import duration
 
 Object = Mapping[str, Any]
@@ -108,8 +109,8 @@ def _checkpoint(job: Object, now: datetime) -> str:
 
 
 def _claim_of(job: Object) -> Object:
-    """The volume source of the claim that the operator made (objects/shared.py, whose import takes long)."""
-    return {"persistentVolumeClaim": {"claimName": f"{job['metadata']['name']}-checkpoints"}}
+    """The volume source of the claim that the operator made."""
+    return {"persistentVolumeClaim": {"claimName": f"{job['metadata']['name']}{CLAIM_SUFFIX}"}}
 
 
 def _volume(volume: Object) -> str:
