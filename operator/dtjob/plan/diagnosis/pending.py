@@ -88,7 +88,7 @@ def unbound_claim(situation: Situation) -> str:
     name, event = claim["metadata"]["name"], situation.children.pod_event
     if event and event.text and event.pod_uid == claim["metadata"]["uid"]:
         return f"claim {name} has no volume: {event.text}"
-    if (claim.get("spec") or {}).get("storageClassName"):
+    if (claim.get("spec") or {}).get("storageClassName") is not None:  # empty: of a volume that somebody makes
         return ""
     return (
         f"claim {name} has no volume: it names no StorageClass, and the cluster has no default one; delete the claim "

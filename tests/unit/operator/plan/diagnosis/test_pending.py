@@ -177,7 +177,7 @@ def with_claim(phase: str, storage_class: str | None, **event: Any) -> Children:
     (claim,) = [one for one in objects if one["kind"] == "PersistentVolumeClaim"]
     claim["status"] = {"phase": phase}
     claim["metadata"]["uid"] = "of-the-claim"
-    claim["spec"] |= {"storageClassName": storage_class} if storage_class else {}
+    claim["spec"] |= {} if storage_class is None else {"storageClassName": storage_class}
     return Children((*pods.values(), *objects), **event)
 
 
@@ -200,3 +200,4 @@ def test_a_claim_without_a_storage_class_says_what_to_write() -> None:
     message, _ = planned(with_claim("Pending", None), 5, builders.claim_job())
     assert "it names no StorageClass, and the cluster has no default one" in message
     assert "set volumeClaimTemplate.spec.storageClassName" in message
+    assert planned(with_claim("Pending", ""), 5, builders.claim_job())[0] == UNBOUND, "a volume may be made by hand"
