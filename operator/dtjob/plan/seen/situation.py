@@ -19,6 +19,7 @@ from dtjob.api.status.workers import Resizing, Workers
 from dtjob.objects import labels
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
 from dtjob.objects.topology import Task
+from dtjob.plan.record.set_back import after_set_back
 from dtjob.plan.record.status import EVALUATION_GIVEN_UP, holds, say_accepted
 from dtjob.plan.seen.children import Children, PodState, TaskView, attempts_of_pods, created_at, view_tasks
 from dtjob.plan.seen.progress import latest_reports, with_progress
@@ -55,7 +56,7 @@ class Situation:
         # Of all tasks, only the chief's and the evaluator's reports are read; they stand first and last.
         read = (views[0], views[-1])
         reports = latest_reports(read, children.reports)
-        status = written.but(
+        status = after_set_back(written, now).but(
             observed_generation=job.metadata.generation,
             workers=workers,
             start_time=written.start_time or _began_at(views, now),

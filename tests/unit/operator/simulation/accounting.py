@@ -61,7 +61,7 @@ class Accounts:
             self._check_cause(new["lastFailure"], pods)
         if Must.PROGRAMS_FAIL_FAST in must:
             self._check_program(uid, old, new)
-        if Must.WAITS_GROW in must and before and after and before.started_at != after.started_at:
+        if Must.WAITS_GROW in must and before and after and before.started_at < after.started_at:
             _check_wait(job, before, after)
 
     def check_charges(self, uid: str, status: dict[str, Any]) -> None:

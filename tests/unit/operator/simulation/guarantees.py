@@ -52,6 +52,8 @@ class Must(StrEnum):
     """A job's deadlines end it when they are over and not before, and it goes when its time has come."""
     CLOCKS_MAY_DIFFER = "clocks-may-differ"
     """All of it holds though the nodes' clocks are not the operator's."""
+    CLOCK_MAY_BE_SET_BACK = "clock-may-be-set-back"
+    """A backoff that began by a wrong clock of the operator lasts no longer than another one after it is right."""
 
     REFUSALS_STAY_ALONE = "refusals-stay-alone"
     """A pod is replaced though Workloads, repairs, labels and deletions are refused."""

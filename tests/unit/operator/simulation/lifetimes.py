@@ -58,4 +58,4 @@ class Lifetimes:
             return lasted
         if uid not in self._seen:  # an operator before this world's may have begun it
             return now - times.parse(old["startTime"]) if "startTime" in old else lasted
-        return lasted + (now - self._seen[uid])
+        return lasted + max(now - self._seen[uid], timedelta(0))

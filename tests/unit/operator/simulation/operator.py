@@ -63,6 +63,8 @@ class World:
         self.watching = False
         self.skew = timedelta(0)
         """How far the nodes' clocks are ahead of the operator's."""
+        self.ahead = timedelta(0)
+        """How far the operator's clock, with all others, is ahead of the time."""
         self._broken: Exception | None = None
         """What a plan raised, or the check of one."""
         self._bugs = _Bugs()
@@ -88,7 +90,7 @@ class World:
         return made
 
     def now(self) -> datetime:
-        return NOW + timedelta(seconds=self.loop.time())
+        return NOW + timedelta(seconds=self.loop.time()) + self.ahead
 
     def node_time(self) -> datetime:
         """By the clocks of the nodes."""

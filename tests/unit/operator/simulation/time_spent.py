@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What must hold of the time that a job's status says it spent, whatever its supervisors tell."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from dtjob import times
@@ -17,7 +17,7 @@ def check_time_spent(old: dict[str, Any], new: dict[str, Any]) -> None:
     if not before:
         return
     assert after, "the time that was counted is forgotten"
-    passed = _until(new) - _until(old)
+    passed = max(_until(new) - _until(old), timedelta(0))
     wanted = 0.0 if is_suspended(old) and is_suspended(new) else passed.total_seconds()
     spent = [_seconds(one) for one in (before, after)]
     counted = sum(spent[1].values()) - sum(spent[0].values())

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ends that are about a job's budget of restarts, and about its rules."""
 
+from datetime import timedelta
+
 from dtjob.api.phase import ENDED, Phase
 from dtjob.api.spec.failure_rules import FailureRule
 from dtjob.api.status.status import Status
@@ -47,6 +49,18 @@ class Budgets(People):
         assert phase in ENDED, (
             f"{name} is {phase} after {job.spec.failure_policy.max_restarts_without_progress + 1} failures of its own"
         )
+
+    def fail_by_a_wrong_clock(self, name: str) -> None:
+        """Twice, so that there is a backoff. The operator looks at a job that waits every five minutes at least."""
+        self.world.ahead = timedelta(hours=1)
+        self.disrupt_chief(name)
+        if (chief := self.chief_of(name)) is None or not self.goes_on(name):
+            return
+        self.set_status(chief, builders.disrupted("PreemptionByScheduler", self.world.node_time()))
+        self.world.run(3)
+        self.world.ahead = timedelta(0)
+        self.world.run(301 + self.world.job_named(name).spec.failure_policy.backoff.max_seconds)
+        assert self.chief_of(name) not in (None, chief), f"{chief} has no successor: {self.status(name)}"
 
     def fail_by_rule(self, name: str) -> None:
         """Whatever is left of its budget."""

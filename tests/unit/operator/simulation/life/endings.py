@@ -54,6 +54,7 @@ class Ending(StrEnum):
     FAILS_FOR_GOOD = "its program fails in a way that no restart repairs, after another failure"
     IS_REFUSED_ALMOST_ALL = "its chief is preempted while all that may fail alone is refused"
     LOSES_SURVIVORS = "its ps fails, and its workers fail one by one until it is back"
+    FAILS_BY_A_WRONG_CLOCK = "its chief is preempted while a clock is ahead, which is then set back"
     FAILS_BY_RULE = "its chief ends with a code over which a rule ends the job"
     IS_NEVER_COUNTED = "its chief ends over and over with a code that a rule does not count"
 
@@ -209,6 +210,7 @@ class Endings(Deadlines, Programs):
             Ending.FAILS_FOR_GOOD: (Must.PROGRAMS_FAIL_FAST, self.fail_for_good),
             Ending.IS_REFUSED_ALMOST_ALL: (Must.REFUSALS_STAY_ALONE, self.be_replaced_under_refusals),
             Ending.LOSES_SURVIVORS: (Must.SURVIVORS_ARE_FREE, self.lose_survivors),
+            Ending.FAILS_BY_A_WRONG_CLOCK: (Must.CLOCK_MAY_BE_SET_BACK, self.fail_by_a_wrong_clock),
             Ending.FAILS_BY_RULE: (Must.RULES_DECIDE, self.fail_by_rule),
             Ending.IS_NEVER_COUNTED: (Must.RULES_DECIDE, self.fail_uncounted),
         }
