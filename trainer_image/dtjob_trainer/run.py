@@ -152,9 +152,7 @@ def _enter_strategy(here: runtime.Runtime, task: Task) -> None:
     from dtjob_trainer.strategies.proxies import past_proxies
 
     config = task.tf_config()
-    if config is None:
-        os.environ.pop("TF_CONFIG", None)
-    else:
+    if config is not None:
         os.environ["TF_CONFIG"] = json.dumps(config)
         os.environ.update(past_proxies(os.environ, config["cluster"]))
     if task.serves_only:
