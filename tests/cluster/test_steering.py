@@ -5,7 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from dtjob.api.names import KIND
 from dtjob.cli.steering.helper_pod import helper_pod
+from dtjob.client.cluster import connect
+from dtjob.client.errors import Conflict
 from tests.cluster.support.command_line import Run, command_line
 from tests.cluster.support.jobs import job, wait_phase
 from tests.cluster.support.kubelet import Kubelet
@@ -30,8 +33,12 @@ def test_a_job_is_suspended_resumed_scaled_restarted_and_deleted(
     found = api.wait_for("dtjobs", namespace, "digits", lambda one: one and one["status"].get("ready") == "4/4")
     assert found["spec"]["replicaSpecs"]["worker"]["replicas"] == 3
     assert dtjob("suspend", "digits").returncode == 0
-    wait_phase(api, namespace, "Suspended")
+    assert dtjob("wait", "digits", "--for", "Suspended").returncode == 0
+    assert api.list("pods", namespace) == []
+    assert "resume digits" in dtjob("restart", "digits").stderr
     assert dtjob("resume", "digits").returncode == 0
+    wait_phase(api, namespace, "Running")
+    assert dtjob("restart", "digits").returncode == 0
     wait_phase(api, namespace, "Running")
     before = api.get("pods", namespace, "digits-worker-1-0") if _has(api, namespace, "digits-worker-1-0") else None
     assert dtjob("restart", "digits", "--task", "worker-1").returncode == 0
@@ -67,3 +74,16 @@ def test_the_error_of_an_impossible_command_is_one_sentence(dtjob: Run, api: Api
     for command in ("suspend", "resume", "restart", "delete", "fetch", "tensorboard", "debug-bundle"):
         done = dtjob(command, "none")
         assert (done.returncode, len(done.stderr.splitlines())) == (2, 1), done.stderr
+
+
+def test_a_job_of_another_uid_is_neither_changed_nor_deleted(cluster: ControlPlane, api: Api, namespace: str) -> None:
+    """Somebody may have replaced it since it was read."""
+    api.create("dtjobs", namespace, job("digits", elasticPolicy={}))
+    client = connect(str(cluster.kubeconfig), None, namespace)
+    for call in (
+        lambda: client.patch(KIND, "digits", "another", {"spec": {"suspend": True}}),
+        lambda: client.delete(KIND, "digits", "another"),
+    ):
+        with pytest.raises(Conflict, match="digits: was deleted, and another object has its name now"):
+            call()
+    assert api.get("dtjobs", namespace, "digits")["spec"]["suspend"] is False

@@ -42,7 +42,7 @@ REASONS_OF_PHASES: Mapping[Phase | None, Mapping[str, str]] = {
         "Resized": "The number of workers has changed: the new tasks start.",
     },
     Phase.SUSPENDED: {
-        "JobSuspended": "`spec.suspend` is true.",
+        "JobSuspended": "`spec.suspend` is true. Pods that are left save and end.",
         "Queued": "The job waits for quota in its queue.",
         "QuotaReserved": "The job has quota and waits for the admission checks of its queue.",
         "Admitted": "The queue has admitted the job, and its pods are about to be created.",

@@ -2,6 +2,7 @@
 """The objects of one namespace: read, made, changed, watched, and the logs of pods."""
 
 import builtins
+import contextlib
 import json
 import re
 from collections.abc import Iterator
@@ -9,7 +10,7 @@ from typing import Any
 
 from dtjob.api.names import API_VERSION, KIND, PLURAL
 from dtjob.client.connection import MERGE_PATCH, Connection, Object, Query
-from dtjob.client.errors import BadName, NotFound, Unreachable, error_of
+from dtjob.client.errors import ApiError, BadName, Conflict, NotFound, Unreachable, error_of
 from dtjob.client.kubeconfig import access, forget_files
 
 RESOURCES = {
@@ -66,17 +67,21 @@ class Cluster:
         query: Query = {"fieldValidation": "Strict", **({"dryRun": "All"} if dry_run else {})}
         return self.connection.call("POST", self.path(manifest["kind"]), manifest, query)
 
-    def patch(self, kind: str, name: str, change: Object, part: str = "") -> Object:
-        """Merge this change into the object, or into a part of it, such as scale."""
-        below = f"/{part}" if part else ""
-        return self.connection.call("PATCH", f"{self.path_of(kind, name)}{below}", change, content=MERGE_PATCH)
+    def patch(self, kind: str, name: str, uid: str, change: Object) -> Object:
+        """Merge this change into the object. Raises NotFound, and Conflict if another object has this name."""
+        body = {**change, "metadata": {**change.get("metadata", {}), "uid": uid}}
+        with _meant(name):
+            return self.connection.call("PATCH", self.path_of(kind, name), body, content=MERGE_PATCH)
 
-    def delete(self, kind: str, name: str, propagation: str = "Background", seconds: int | None = None) -> None:
-        """Delete the object of this name. Raises NotFound."""
-        body: Object = {"propagationPolicy": propagation}
+    def delete(
+        self, kind: str, name: str, uid: str, propagation: str = "Background", seconds: int | None = None
+    ) -> None:
+        """Delete the object. Raises NotFound, and Conflict if the object of this name is another one."""
+        body: Object = {"propagationPolicy": propagation, "preconditions": {"uid": uid}}
         if seconds is not None:
             body["gracePeriodSeconds"] = seconds
-        self.connection.call("DELETE", self.path_of(kind, name), body)
+        with _meant(name):
+            self.connection.call("DELETE", self.path_of(kind, name), body)
 
     def watch(
         self,
@@ -121,6 +126,17 @@ class Cluster:
     def log(self, pod: str, **query: Any) -> bytes:
         """The log of the pod's training container so far."""
         return self.connection.raw("GET", f"{self.path_of('Pod', pod)}/log", query=query, seconds=0)
+
+
+@contextlib.contextmanager
+def _meant(name: str) -> Iterator[None]:
+    """Raise Conflict where the API server says that the object of this name has another uid."""
+    try:
+        yield
+    except ApiError as error:
+        if error.code in (409, 422) and "uid" in str(error).lower():
+            raise Conflict(409, "Conflict", f"{name}: was deleted, and another object has its name now") from None
+        raise
 
 
 def connect(kubeconfig: str | None = None, context: str | None = None, namespace: str | None = None) -> Cluster:

@@ -46,6 +46,14 @@ class Unavailable(ApiError):
     retry_after: float | None = None
 
 
+class NotDone(ClientError):
+    """The cluster has taken what was asked for, and it did not happen."""
+
+
+class TimedOut(ClientError):
+    """What was asked for has not happened in time."""
+
+
 TEMPORARY = (Unreachable, Unavailable)
 """What is tried again."""
 _TEMPORARY_CODES = (429, 500, 502, 503, 504)

@@ -45,7 +45,8 @@ class RemoteJob:
         return Status.read(self._get().get("status") or {})
 
     def wait(self, wanted: str = "End", timeout: float | None = None) -> Status:
-        """Wait until the job is so: End (a good one), Running, Suspended, Complete, Failed, FirstStep or Checkpoint.
+        """Wait until the job is so: End (a good one), Running, Suspended, Complete, Failed, FirstStep, Checkpoint or
+        Deleted. Returns its status, an empty one if it is deleted.
 
         Raises JobFailed if it ended otherwise, and TimeoutError after so many seconds.
         """
@@ -55,7 +56,8 @@ class RemoteJob:
         if code == NEVER:
             found = self._cluster.find(KIND, self.name)
             raise JobFailed(f"{self.name}: {summary(found) if found else phase}")
-        return self.status
+        found = self._cluster.find(KIND, self.name)
+        return Status.read((found or {}).get("status") or {})
 
     def logs(self, task: str | None = None, *, follow: bool = False) -> Iterator[str]:
         """The lines of all tasks, or of one, each with its task before it. `follow`: until the job has ended."""

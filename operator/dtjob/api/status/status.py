@@ -40,7 +40,8 @@ class Status(StatusBlock):
     conditions: Annotated[
         tuple[Condition, ...], Field(max_length=MOST_CONDITIONS, json_schema_extra=list_map("type"))
     ] = ()
-    """The conditions of the job. Running, Suspended, Complete and Failed are always present."""
+    """The conditions of the job. Running, Suspended, Complete and Failed are always present. Suspended becomes True
+    when the pods are told to end. They have ended when replicaStatuses counts no active and no pending task."""
     image: Annotated[str, Field(max_length=1024)] | None = None
     """The operator's default image when the job started. All pods use it. The field is absent if spec.image is set."""
     ready: Annotated[str, Field(max_length=32)] | None = None

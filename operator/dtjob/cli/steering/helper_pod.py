@@ -14,7 +14,7 @@ from dtjob.cli.bad_input import BadInput
 from dtjob.cli.watching.pods import container_state, in_order, selector, state_of
 from dtjob.client.changes import changes
 from dtjob.client.cluster import Cluster
-from dtjob.client.errors import ClientError
+from dtjob.client.errors import ClientError, NotDone
 from dtjob.crd.answers.problems import to_job
 from dtjob.objects import labels, topology
 from dtjob.objects.pod.pod import pod
@@ -93,7 +93,7 @@ def directory_of(stored: Object) -> str:
 
 @contextlib.contextmanager
 def running(cluster: Cluster, stored: Object, command: list[str], image: str | None = None) -> Iterator[str]:
-    """The name of a helper pod that runs. It is deleted afterwards. Raises BadInput if it does not start."""
+    """The name of a helper pod that runs. It is deleted afterwards. Raises NotDone if it does not start."""
     pods = cluster.list("Pod", selector(stored["metadata"]["name"]))
     made = cluster.create(helper_pod(stored, command, image, pods))
     name = str(made["metadata"]["name"])
@@ -102,7 +102,7 @@ def running(cluster: Cluster, stored: Object, command: list[str], image: str | N
         yield name
     finally:
         with contextlib.suppress(ClientError):
-            cluster.delete("Pod", name, seconds=0)
+            cluster.delete("Pod", name, made["metadata"]["uid"], seconds=0)
 
 
 def ended(cluster: Cluster, name: str) -> str:
@@ -132,7 +132,7 @@ def _wait_until_it_runs(cluster: Cluster, name: str) -> None:
             break
         if said.startswith(("ErrImage", "ImagePull", "Invalid", "Create")):
             break
-    raise BadInput(f"the pod {name}, which reads the checkpoints, does not start: {said}")
+    raise NotDone(f"the pod {name}, which reads the checkpoints, does not start: {said}")
 
 
 def _state(found: Mapping[str, Any]) -> str:

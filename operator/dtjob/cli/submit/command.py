@@ -2,7 +2,6 @@
 """`dtjob submit`: creates the files and the job in a cluster."""
 
 import contextlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,27 +16,40 @@ Object = dict[str, Any]
 
 
 def submit(cluster: Cluster, one: Made) -> Object:
-    """Create the files and the job, which then owns them. Raises BadInput if there is a job of this name.
+    """Create the job, and its files, which it owns. Raises BadInput if there is a job of this name.
 
-    The ConfigMap comes first, so that no pod waits for it. If the job is refused, the ConfigMap is deleted.
+    The job comes first: whoever creates it has the name, and nobody else makes or removes its files. Its pods wait a
+    moment for them. If the files cannot be made, the job is deleted.
     """
-    if cluster.find(KIND, one.name) is not None:
-        raise BadInput(_exists(one.name, cluster.namespace))
-    files = one.config_map["metadata"]["name"]
+    files = one.config_map
     try:
-        cluster.create(one.config_map)
+        cluster.create(files, dry_run=True)  # so that no job is made for files that are refused
     except Conflict:
-        _check_is_left_over(cluster, files)
-        cluster.delete("ConfigMap", files)
-        cluster.create(one.config_map)
-    with _removed_after_an_error(cluster, files):
-        try:
-            job = cluster.create(one.job)
-        except Conflict:
-            raise BadInput(_exists(one.name, cluster.namespace)) from None
-    owner = {"apiVersion": API_VERSION, "kind": KIND, "name": one.name, "uid": job["metadata"]["uid"]}
-    cluster.patch("ConfigMap", files, {"metadata": {"ownerReferences": [owner]}})
+        _left_over(cluster, files)
+    try:
+        job = cluster.create(one.job)
+    except Conflict:
+        raise BadInput(_exists(one.name, cluster.namespace)) from None
+    uid = job["metadata"]["uid"]
+    owner = {"apiVersion": API_VERSION, "kind": KIND, "name": one.name, "uid": uid}
+    try:
+        _create_files(cluster, {**files, "metadata": {**files["metadata"], "ownerReferences": [owner]}})
+    except BaseException:  # Ctrl-C too
+        with contextlib.suppress(ClientError):
+            cluster.delete(KIND, one.name, uid)
+        raise
     return job
+
+
+def _create_files(cluster: Cluster, files: Object) -> None:
+    """Create the ConfigMap in place of one that a deleted job of this name has left."""
+    try:
+        cluster.create(files)
+    except Conflict:
+        if (uid := _left_over(cluster, files)) is not None:
+            with contextlib.suppress(NotFound):
+                cluster.delete("ConfigMap", files["metadata"]["name"], uid)
+        cluster.create(files)
 
 
 def submit_manifest(cluster: Cluster, file: Path) -> tuple[Object, list[str]]:
@@ -60,22 +72,15 @@ def submit_manifest(cluster: Cluster, file: Path) -> tuple[Object, list[str]]:
         raise BadInput(_exists(str(jobs[0].content["metadata"].get("name")), cluster.namespace)) from None
 
 
-def _check_is_left_over(cluster: Cluster, files: str) -> None:
-    """Raise BadInput if this ConfigMap is not one of dtjob submit, whose job is gone."""
-    found = cluster.get("ConfigMap", files)["metadata"].get("labels") or {}
-    if not MADE_BY_US.items() <= found.items():
-        raise BadInput(f"the namespace {cluster.namespace} has a ConfigMap {files} of somebody else; give --name")
+def _left_over(cluster: Cluster, files: Object) -> str | None:
+    """The uid of the ConfigMap of this name, None if there is none. Raises BadInput if dtjob submit did not make it."""
+    found = cluster.find("ConfigMap", name := files["metadata"]["name"])
+    if found is None:
+        return None
+    if not MADE_BY_US.items() <= (found["metadata"].get("labels") or {}).items():
+        raise BadInput(f"the namespace {cluster.namespace} has a ConfigMap {name} of somebody else; give --name")
+    return str(found["metadata"]["uid"])
 
 
 def _exists(name: str, namespace: str) -> str:
     return f"the namespace {namespace} has a job {name}; give --name, or delete it with dtjob delete {name}"
-
-
-@contextlib.contextmanager
-def _removed_after_an_error(cluster: Cluster, files: str) -> Iterator[None]:
-    try:
-        yield
-    except (ClientError, BadInput):
-        with contextlib.suppress(ClientError, NotFound):
-            cluster.delete("ConfigMap", files)
-        raise

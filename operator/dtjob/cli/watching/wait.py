@@ -12,6 +12,7 @@ from dtjob.cli.bad_input import BadInput
 from dtjob.cli.watching.words import phase_of
 from dtjob.client.changes import changes
 from dtjob.client.cluster import Cluster
+from dtjob.client.errors import NotFound
 
 END = "End"
 REACHED, NEVER, TIMEOUT = 0, 1, 124
@@ -38,18 +39,26 @@ def check_wanted(word: str) -> str:
     raise BadInput(f"--for: {word} is none of {', '.join(WANTED)}")
 
 
-def wait(cluster: Cluster, name: str, wanted: str, seconds: float | None) -> tuple[int, str]:
-    """The exit code and the last known phase. 0: reached. 1: it cannot be reached any more. 124: the time is up."""
+def wait(cluster: Cluster, name: str, wanted: str, seconds: float | None, uid: str | None = None) -> tuple[int, str]:
+    """The exit code and the last known phase. 0: reached. 1: it cannot be reached any more. 124: the time is up.
+
+    `uid`: of the job that is meant, if it is known. Raises NotFound if there is no job to wait for.
+    """
     deadline = None if seconds is None else time.monotonic() + seconds
     phase = ""
-    for job in changes(cluster, KIND, name, deadline):
-        if job is None:
-            return (REACHED, "deleted") if wanted == "Deleted" else (NEVER, "deleted")
-        phase = phase_of(job)
-        if is_reached(job, wanted):
-            return REACHED, phase
-        if phase in ENDED and wanted != "Deleted":
-            return NEVER, phase
+    try:
+        for job in changes(cluster, KIND, name, deadline):
+            if job is None or job["metadata"]["uid"] != (uid := uid or job["metadata"]["uid"]):
+                return (REACHED if wanted == "Deleted" else NEVER), "deleted"
+            phase = phase_of(job)
+            if is_reached(job, wanted):
+                return REACHED, phase
+            if phase in ENDED and wanted != "Deleted":
+                return NEVER, phase
+    except NotFound:
+        if wanted != "Deleted":
+            raise
+        return REACHED, "deleted"
     return TIMEOUT, phase
 
 
@@ -65,7 +74,17 @@ def is_reached(job: Mapping[str, Any], wanted: str) -> bool:
             return "checkpoint" in status
         case "Deleted":
             return False
+        case "Suspended":
+            return _is_true(status, wanted) and not _has_pods(status)
         case _:
-            return any(
-                one.get("type") == wanted and one.get("status") == "True" for one in status.get("conditions") or ()
-            )
+            return _is_true(status, wanted)
+
+
+def _is_true(status: Mapping[str, Any], condition: str) -> bool:
+    return any(one.get("type") == condition and one.get("status") == "True" for one in status.get("conditions") or ())
+
+
+def _has_pods(status: Mapping[str, Any]) -> bool:
+    """Whether pods run, or are to run. The condition Suspended is True while pods still save."""
+    counted = (status.get("replicaStatuses") or {}).values()
+    return any(one.get("active") or one.get("pending") for one in counted)

@@ -22,14 +22,14 @@ def test_the_pages_of_a_list_are_joined(server: ApiServer, cluster: Cluster) -> 
 
 def test_objects_are_made_changed_and_deleted(server: ApiServer, cluster: Cluster) -> None:
     server.answer(f"POST {JOBS}", {"made": True})
-    server.answer(f"PATCH {JOBS}/a/scale", {"changed": True})
+    server.answer(f"PATCH {JOBS}/a", {"changed": True})
     server.answer(f"DELETE {JOBS}/a", {})
     assert cluster.create({"kind": "DistributedTrainingJob", "metadata": {"name": "a"}}) == {"made": True}
-    assert cluster.patch("DistributedTrainingJob", "a", {"spec": {"replicas": 2}}, "scale") == {"changed": True}
-    cluster.delete("DistributedTrainingJob", "a", seconds=0)
+    assert cluster.patch("DistributedTrainingJob", "a", "u", {"spec": {"suspend": True}}) == {"changed": True}
+    cluster.delete("DistributedTrainingJob", "a", "u", seconds=0)
     assert [body for _, _, body in server.asked][1:] == [
-        {"spec": {"replicas": 2}},
-        {"propagationPolicy": "Background", "gracePeriodSeconds": 0},
+        {"spec": {"suspend": True}, "metadata": {"uid": "u"}},
+        {"propagationPolicy": "Background", "preconditions": {"uid": "u"}, "gracePeriodSeconds": 0},
     ]
 
 
@@ -42,7 +42,7 @@ def test_a_watch_gives_changes_and_raises_its_error(server: ApiServer, cluster: 
         next(watch)
 
 
-@pytest.mark.parametrize(("code", "error"), [(403, Forbidden), (404, NotFound), (409, Conflict), (500, ApiError)])
+@pytest.mark.parametrize(("code", "error"), [(403, Forbidden), (404, NotFound), (409, Conflict), (422, ApiError)])
 def test_refusals_keep_their_words(server: ApiServer, cluster: Cluster, code: int, error: type[Exception]) -> None:
     server.answer(f"GET {PODS}/a", {"reason": "R", "message": "it may not be"}, code=code)
     with pytest.raises(error, match="it may not be"):

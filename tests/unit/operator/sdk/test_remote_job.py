@@ -12,7 +12,7 @@ from dtjob.cli.bad_input import BadInput
 from tests.unit.operator import builders
 from tests.unit.operator.cli.steering.conftest import JOBS, stored
 from tests.unit.operator.cli.watching.jobs import RUNNING, pod
-from tests.unit.operator.client.api_server import ApiServer, serving
+from tests.unit.operator.client.api_server import ApiServer, Fault, serving
 
 PODS = "/api/v1/namespaces/team/pods"
 
@@ -38,7 +38,6 @@ def ended(phase: str) -> dict[str, object]:
 
 def test_the_options_of_a_function_reach_the_manifest(client: dtjob.Client, server: ApiServer) -> None:
     server.answer("POST /api/v1/namespaces/team/configmaps", {"metadata": {"name": "train-source"}})
-    server.answer("PATCH /api/v1/namespaces/team/configmaps/train-source", {})
     server.answer(f"POST {JOBS}", {"metadata": {"name": "train", "uid": "u"}})
     client.train(
         train,
@@ -81,6 +80,10 @@ def test_a_job_is_waited_for(server: ApiServer, client: dtjob.Client) -> None:
         job.wait()
     with pytest.raises(TimeoutError):
         job.wait(timeout=-1)
+    server.answer(f"WATCH {JOBS}", [{"type": "DELETED", "object": stored()}])
+    server.answer(f"GET {JOBS}/digits", stored(), Fault(404))
+    for _ in range(2):  # while it is deleted, and when it is gone
+        assert job.wait("Deleted").phase is None
 
 
 @pytest.mark.parametrize("follow", [False, True])
@@ -108,8 +111,7 @@ def train(epochs: int):
 
 def test_a_function_is_sent_as_its_source(server: ApiServer, client: dtjob.Client) -> None:
     files = "/api/v1/namespaces/team/configmaps"
-    for request in (f"POST {files}", f"PATCH {files}/train-source"):
-        server.answer(request, {})
+    server.answer(f"POST {files}", {})
     server.answer(f"POST {JOBS}", stored())
     client.train(train, {"epochs": 3}, workers=2, requirements="numpy\n")
     made = next(body for method, path, body in server.asked if method == "POST" and path.startswith(files))

@@ -41,5 +41,4 @@ def server() -> Iterator[ApiServer]:
 def cluster(server: ApiServer, tmp_path: Path) -> Cluster:
     server.answer(f"GET {JOBS}/digits", stored())
     server.answer(f"PATCH {JOBS}/digits", {})
-    server.answer(f"PATCH {JOBS}/digits/scale", {})
     return connect(str(server.kubeconfig(tmp_path)))

@@ -8,6 +8,7 @@ import pytest
 from dtjob.cli.bad_input import BadInput
 from dtjob.cli.steering.helper_pod import directory_of, ended, helper_pod, running
 from dtjob.client.cluster import Cluster
+from dtjob.client.errors import NotDone
 from tests.unit.operator.cli.steering.conftest import stored
 from tests.unit.operator.client.api_server import ApiServer
 
@@ -85,7 +86,7 @@ def test_without_files_that_stay_it_says_so(storage: dict[str, Any] | None) -> N
 
 def with_state(state: dict[str, Any]) -> dict[str, Any]:
     return {
-        "metadata": {"name": "digits-helper-1", "resourceVersion": "1"},
+        "metadata": {"name": "digits-helper-1", "uid": "h", "resourceVersion": "1"},
         "status": {"containerStatuses": [{"name": "helper", "state": state}]},
     }
 
@@ -105,7 +106,7 @@ def test_a_pod_that_does_not_start_says_why_and_is_deleted(server: ApiServer, cl
     server.answer(f"POST {PODS}", with_state({}))
     server.answer(f"GET {PODS}/digits-helper-1", with_state({"waiting": {"reason": "ErrImagePull"}}))
     server.answer(f"DELETE {PODS}/digits-helper-1", {})
-    with pytest.raises(BadInput, match="does not start: ErrImagePull"), running(cluster, stored(), []):
+    with pytest.raises(NotDone, match="does not start: ErrImagePull"), running(cluster, stored(), []):
         raise AssertionError
     assert server.asked[-1][0] == "DELETE"
 
@@ -122,7 +123,7 @@ def test_a_pod_that_ends_says_so_with_the_last_line_of_its_log(
     server.answer(f"GET {PODS}/digits-helper-1/log", words.partition(": ")[2].encode() + b"\n")
     server.answer(f"DELETE {PODS}/digits-helper-1", {})
     assert ended(cluster, "digits-helper-1") == words
-    with pytest.raises(BadInput) as said, running(cluster, stored(), []):
+    with pytest.raises(NotDone) as said, running(cluster, stored(), []):
         raise AssertionError
     assert str(said.value).endswith(f"does not start: {words}")
 
