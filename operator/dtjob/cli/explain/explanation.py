@@ -138,12 +138,11 @@ def _saves(job: Job, checkpoint: Checkpoint) -> list[str]:
     if checkpoint.keep_every_steps:
         lines.append(f"  kept       the first at or after each multiple of {checkpoint.keep_every_steps} steps")
     best = job.spec.evaluation.best if job.spec.evaluation else None
-    if best and (best.keep_model or checkpoint.keep_best):
-        which = f"with the {'highest' if best.mode is BestMode.MAX else 'lowest'} {best.metric}"
-        lines += [f"  kept       the {checkpoint.keep_best} {which} of those that are evaluated"] * bool(
-            checkpoint.keep_best
-        )
-        lines += [f"  kept       the model {which}, as best.keras"] * best.keep_model
+    which = f"with the {'highest' if best.mode is BestMode.MAX else 'lowest'} {best.metric}" if best else ""
+    if checkpoint.keep_best:
+        lines.append(f"  kept       the {checkpoint.keep_best} {which} of those that are evaluated")
+    if best and best.keep_model:
+        lines.append(f"  kept       the model {which}, as best.keras")
     if board := job.spec.tensor_board:
         lines.append(
             f"  events     {checkpoint.directory}/events/train, for TensorBoard, every {board.every_steps} steps"
