@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 _FRAME = re.compile(r'\s+File "([^"]+)", line \d+')
 """How a frame of a traceback begins."""
-_PACKAGES = ("/site-packages/", "/dist-packages/", "/dtjob_trainer/", "<frozen ", "/lib/python")
+_PACKAGES = ("/site-packages/", "/dist-packages/", "/dtjob_trainer/", "<frozen ", "/lib/python3")
 """Parts of the paths of files that are not the program's."""
 
 

@@ -34,6 +34,12 @@ def test_the_log_has_the_frames_of_the_program_only() -> None:
     )
 
 
+def test_a_folder_of_the_user_may_be_called_python() -> None:
+    assert 'File "/home/me/lib/python/train.py"' in readable(
+        ['  File "/home/me/lib/python/train.py", line 1, in <module>']
+    )
+
+
 def test_the_exception_after_a_frame_of_a_package_stays() -> None:
     lines = KERAS.splitlines()[:9]
     assert readable([*lines, "KeyError: 'los'", "  two spaces more"]).endswith("KeyError: 'los'\n  two spaces more")
