@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`dtjob logs` of a run on this machine: the files below `.dtjob`, each line with its task."""
 
-import codecs
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -44,12 +43,12 @@ def follow(run: Path, job: str, printer: Sink, task: str | None) -> int:
     Returns 0 if the run has succeeded, else 1.
     """
     logs = GrowingLogs(logs_of(run), job, _wanted(task), from_now=False)
-    reading: dict[LogFile, _Lines] = {}
+    reading: dict[LogFile, TerminalLine] = {}
     over = False
     while True:
         added = logs.new()
         for file, data in added:
-            for line in reading.setdefault(file, _Lines()).of(data):
+            for line in reading.setdefault(file, TerminalLine()).write_bytes(data):
                 printer.line(_name(file), line)
         if added:
             continue
@@ -57,35 +56,19 @@ def follow(run: Path, job: str, printer: Sink, task: str | None) -> int:
             break
         over = not is_at_work(run.parent)
         time.sleep(0 if over else LOOK_SECONDS)
-    for file, lines in reading.items():
-        for line in lines.rest():
-            printer.line(_name(file), line)
+    for file, terminal in reading.items():
+        if last := terminal.end():
+            printer.line(_name(file), last)
     return SUCCEEDED if phase_of(run) == Phase.SUCCEEDED else OTHERWISE
 
 
-class _Lines:
-    """The lines of one log that comes in pieces, as a terminal shows them."""
-
-    def __init__(self) -> None:
-        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-        self._line = TerminalLine()
-
-    def of(self, data: bytes) -> Iterator[str]:
-        """The lines that this piece ends."""
-        yield from self._line.write(self._decoder.decode(data))
-
-    def rest(self) -> list[str]:
-        """The line that has no end, if there is one."""
-        text = self._line.end()
-        return [text] if text else []
-
-
 def _lines(path: Path) -> Iterator[str]:
-    lines = _Lines()
+    terminal = TerminalLine()
     with path.open("rb") as file:
         while data := file.read(1 << 20):
-            yield from lines.of(data)
-    yield from lines.rest()
+            yield from terminal.write_bytes(data)
+    if last := terminal.end():
+        yield last
 
 
 def _wanted(task: str | None) -> Callable[[str], bool]:

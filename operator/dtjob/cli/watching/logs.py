@@ -16,7 +16,7 @@ from dtjob.cli.watching.pods import attempt_of, container_state, in_order, newes
 from dtjob.client.cluster import Cluster
 from dtjob.client.errors import TEMPORARY, ApiError, ClientError, NotFound, Unavailable, Unreachable
 from dtjob.client.patience import Patience
-from dtjob.local.display.terminal_line import plain, seen
+from dtjob.local.display.terminal_line import plain, seen, task_head
 
 Object = Mapping[str, Any]
 COLOURS = ("36", "32", "33", "35", "34", "96", "92", "93", "95", "94")
@@ -25,7 +25,6 @@ _TOO_OLD = 410
 MOST_TAILS = 50
 """Logs that are followed at the same time, each with a connection of its own."""
 READER_GONE = 1
-_TAIL_WIDTH = 12
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,7 @@ class Printer:
         """Print one line of a task."""
         with self._lock:
             colour = self._colour.setdefault(task, COLOURS[len(self._colour) % len(COLOURS)])
-            head = f"{task:<{_TAIL_WIDTH}} | "
+            head = task_head(task)
             text = seen(text) if self._coloured else plain(seen(text))
             try:
                 self._out.write(f"\x1b[{colour}m{head}\x1b[0m{text}\n" if self._coloured else f"{head}{text}\n")

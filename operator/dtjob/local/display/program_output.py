@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the program of a run prints, out of the logs of its tasks. Frames of packages are left out of tracebacks."""
 
-import codecs
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -19,13 +18,6 @@ from dtjob.plan.record.log_tail import Frames
 MOST_AT_ONCE, MOST_WITHOUT_A_VIEW = 1 << 16, 1 << 20
 """Bytes of one task's log that one look reads: a terminal takes some seconds for a megabyte."""
 
-TASK_WIDTH = 12
-
-
-def task_head(task: str) -> str:
-    """What a line begins with if several tasks are shown."""
-    return f"{task:<{TASK_WIDTH}} | "
-
 
 class OfTask(NamedTuple):
     """A line to show, and the task that printed it."""
@@ -42,9 +34,6 @@ class _Writing:
     held: ErrorsHeld
     frames: Frames = field(default_factory=Frames)
     line: TerminalLine = field(default_factory=TerminalLine)
-    decoder: codecs.IncrementalDecoder = field(
-        default_factory=lambda: codecs.getincrementaldecoder("utf-8")(errors="replace")
-    )
 
 
 class ProgramOutput:
@@ -67,8 +56,7 @@ class ProgramOutput:
             if writing is None or writing.file != file:
                 found += self._end(file.task, live)
                 writing = self._writing[file.task] = _Writing(file, ErrorsHeld(has_peers=file.task in self._with_peers))
-            added_lines = writing.line.write(writing.decoder.decode(added))
-            kept = [line for line in added_lines if writing.frames.keeps(plain(line))]
+            kept = [line for line in writing.line.write_bytes(added) if writing.frames.keeps(plain(line))]
             lines = [one for line in kept for one in shown(line, live=live)]
             found += [OfTask(file.task, one) for one in writing.held.take(lines, time.monotonic())]
         for task, writing in self._writing.items():

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a terminal makes of a program's output: a progress bar that is written over and over is one line. Pure."""
 
+import codecs
 import re
 from collections.abc import Iterator
 from itertools import groupby
 
 LONGEST_LINE = 64 * 1024
 """Characters. A longer line is cut into several: a program that never ends a line must not fill the memory."""
+TASK_WIDTH = 12
 LONGEST_STYLE = 64
 """Characters of the colour sequences that hold at one place."""
 
@@ -21,6 +23,12 @@ _TOKEN = re.compile(
 _UNFINISHED = re.compile(r"\x1b(?:\[[0-9;:?]*[ -/]*|\][^\x07\x1b]*)?$")
 _STYLE = re.compile(r"\x1b\[[0-9;:]*m")
 _RESET = "\x1b[0m"
+_Decoder = codecs.getincrementaldecoder("utf-8")
+
+
+def task_head(task: str) -> str:
+    """What a line begins with if several tasks are shown."""
+    return f"{task:<{TASK_WIDTH}} | "
 
 
 def plain(text: str) -> str:
@@ -44,6 +52,7 @@ class TerminalLine:
         self._cells: list[tuple[str, str]] = []
         """A character and its colour sequences, for each column."""
         self._column, self._style, self._held = 0, "", ""
+        self._decoder = _Decoder(errors="replace")
 
     @property
     def text(self) -> str:
@@ -53,6 +62,10 @@ class TerminalLine:
             for style, cells in groupby(self._cells, key=lambda cell: cell[1])
             if (characters := "".join(character for character, _ in cells))
         )
+
+    def write_bytes(self, data: bytes) -> Iterator[str]:
+        """The same as `write`, of text in UTF-8 that may end within a character."""
+        yield from self.write(self._decoder.decode(data))
 
     def write(self, text: str) -> Iterator[str]:
         """Take what the program has written. Yields each line that this ends, with its colours."""
