@@ -268,9 +268,9 @@ class Store:
     def _has_gone(self, manifest: Manifest, listed_at: int | None) -> bool:
         """Whether this version of an object is known to be gone, and no later LIST has it."""
         uid = manifest["metadata"]["uid"]
-        gone_at = self._deleted.get(uid, -1)
+        gone_at = self._deleted.get(uid)
         # A pod whose label was removed has gone from the watch only, and may come back with a newer version.
-        if version_of(manifest) > gone_at:
+        if gone_at is None or version_of(manifest) > gone_at:
             return False
         if listed_at is None or listed_at < gone_at:
             return True
