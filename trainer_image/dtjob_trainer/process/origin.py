@@ -20,9 +20,9 @@ _OF_AUTOGRAPH = "in user code:"
 _OF_PYTHON = "Traceback (most recent call last):"
 """Before the frames of an error within a data function. A message about an operation of a graph has frames without
 this line: those in which the operation was defined. They do not say who has raised the error."""
-_TENSORFLOW = f"{os.sep}tensorflow{os.sep}python{os.sep}"
-"""Part of the path of each Python file of TensorFlow."""
-_FILTER_OF_KERAS = f"keras{os.sep}src{os.sep}utils{os.sep}traceback_utils.py"
+_TENSORFLOW = re.compile(r"/tensorflow/(dtensor/)?python/")
+"""Part of the path of each Python file of TensorFlow. Functions such as `tf.zeros` come through those of dtensor."""
+_FILTER_OF_KERAS = "keras/src/utils/traceback_utils.py"
 """The end of the path of a file of Keras 3 and tf_keras, which leaves their frames and TensorFlow's out of tracebacks.
 If its own frame is the last one, TensorFlow or Keras has raised the error."""
 _PACKAGES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
@@ -61,7 +61,7 @@ def is_raised_by_tensorflow(error: BaseException) -> bool:
     raised = text if text.startswith(_OF_AUTOGRAPH) else text.partition(_OF_PYTHON)[2]
     files = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)]
     files += [file for file, _ in _IN_TEXT.findall(raised)]
-    return bool(files) and (_TENSORFLOW in files[-1] or files[-1].endswith(_FILTER_OF_KERAS))
+    return bool(files) and bool(_TENSORFLOW.search(files[-1]) or files[-1].endswith(_FILTER_OF_KERAS))
 
 
 def is_of_tensorflows_class(error: BaseException) -> bool:

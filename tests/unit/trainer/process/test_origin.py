@@ -3,6 +3,7 @@
 
 import site
 import sysconfig
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -120,6 +121,39 @@ def test_an_error_is_tensorflows_if_keras_has_left_its_frames_out() -> None:
     keras = f"{INSTALLED}/keras/src/utils/traceback_utils.py"
     assert is_raised_by_tensorflow(through("/app/train.py", keras, kind=OpError))
     assert not is_raised_by_tensorflow(through("/app/train.py", keras, "/app/layer.py", kind=OpError))
+
+
+def test_real_errors_of_tensorflow_and_of_a_program_are_told_apart() -> None:
+    import keras
+    import tensorflow as tf
+
+    many = 1 << 30
+
+    def own() -> None:
+        raise tf.errors.UnavailableError(None, None, "my database is away")
+
+    def rows() -> Iterator[int]:
+        yield 1
+        own()
+
+    def all_rows() -> object:
+        data = tf.data.Dataset.from_generator(rows, output_signature=tf.TensorSpec([], tf.int32))
+        return data.reduce(0, lambda one, other: one + other)
+
+    calls: list[tuple[Callable[[], object], bool]] = [
+        (lambda: tf.zeros([many, many]), True),
+        (lambda: tf.fill([many, 1 << 20], 1.0), True),
+        (lambda: tf.function(lambda n: tf.reduce_sum(tf.zeros([n, 1 << 20])))(tf.constant(many)), True),
+        (lambda: keras.layers.RepeatVector(many)(tf.ones((64, 1 << 10))), True),
+        (own, False),
+        (tf.function(own), False),
+        (all_rows, False),
+        (tf.function(all_rows), False),
+    ]
+    for number, (call, is_theirs) in enumerate(calls):
+        with pytest.raises(tf.errors.OpError) as raised:
+            call()
+        assert is_raised_by_tensorflow(raised.value) is is_theirs, (number, str(raised.value))
 
 
 def test_the_frames_before_the_program_are_left_out() -> None:
