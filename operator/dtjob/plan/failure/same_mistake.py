@@ -8,7 +8,9 @@ A job fails at the first failure in two cases, and its supervisor says so (`Prog
 - A Python exception comes when all training is done (`trained`): a restart has nothing left to train.
 
 A job fails at the second failure if that is the same Python exception at the same line of the program, and no
-checkpoint is newer than what the first one had reached. Steps need not be known, so loops of the program's own count.
+checkpoint is newer than what the first one had reached. A checkpoint of the very step of the first failure is newer if
+training had to come there again: an epoch is saved after its callbacks, of which one may have failed. Steps need not be
+known, so loops of the program's own count.
 Before the job's first step, equal exit codes and signals count like exceptions, because nothing has ever worked.
 
 Disruptions, lost peers, kills from outside, and errors of connections or of storage that is away do not count. After
@@ -23,6 +25,7 @@ on from shows it.
 
 import signal
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Any
 
 from dtjob.api.status.block import whole
@@ -112,7 +115,14 @@ def _mistake_before(situation: Situation) -> Mistake | None:
     mistake = previous.mistake if previous else None
     if previous is None or mistake is None or situation.status.went_on_after(previous.started_at):
         return None
-    return mistake if situation.status.checkpoint_step <= mistake.step else None
+    return None if _came_further(situation, mistake, previous.started_at) else mistake
+
+
+def _came_further(situation: Situation, mistake: Mistake, since: datetime) -> bool:
+    """Whether a checkpoint shows that training has come past this mistake of the incident that began at `since`."""
+    step, restored = situation.status.checkpoint_step, situation.status.restored
+    came_again = restored is not None and restored.step < step and restored.time > since
+    return step > mistake.step or (step == mistake.step and came_again)
 
 
 def note_first_step(draft: Draft) -> None:

@@ -201,13 +201,15 @@ def test_a_disruption_between_two_equal_failures_changes_nothing():
 
 
 @pytest.mark.parametrize(
-    ("checkpoint", "failed"), [(48, True), (64, True), (80, False)], ids=["older", "as new", "newer"]
+    ("restored", "checkpoint", "failed"),
+    [(48, 48, True), (64, 64, True), (48, 64, False), (48, 80, False)],
+    ids=["older", "of its step, and reported late", "of its step, and saved since", "newer"],
 )
-def test_a_checkpoint_beyond_the_first_failure_makes_the_second_a_first(checkpoint: int, failed: bool):
+def test_a_checkpoint_beyond_the_first_failure_makes_the_second_a_first(restored: int, checkpoint: int, failed: bool):
     """A checkpoint that is not beyond it may be reported only after it: the first failure has seen its step."""
     run = single()
     run.fails(status=typo(), **{"chief-0": {"attempt": 0, "step": 60, "checkpoint": {"step": 32}}})
-    report = {"attempt": 1, "step": 81, "restoredStep": 48, "checkpoint": {"step": checkpoint}}
+    report = {"attempt": 1, "step": 81, "restoredStep": restored, "checkpoint": {"step": checkpoint}}
     status = run.fails(status=typo(), **{"chief-0": report})
     assert (status["phase"] == "Failed") is failed
 
