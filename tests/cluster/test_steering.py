@@ -73,7 +73,7 @@ def test_the_error_of_an_impossible_command_is_one_sentence(dtjob: Run, api: Api
     assert "emptyDir, which ends with the pod" in dtjob("fetch", "digits").stderr
     for command in ("suspend", "resume", "restart", "delete", "fetch", "tensorboard", "debug-bundle"):
         done = dtjob(command, "none")
-        assert (done.returncode, len(done.stderr.splitlines())) == (2, 1), done.stderr
+        assert (done.returncode, len(done.stderr.splitlines())) == (3, 1), done.stderr
 
 
 def test_a_job_of_another_uid_is_neither_changed_nor_deleted(cluster: ControlPlane, api: Api, namespace: str) -> None:

@@ -41,7 +41,7 @@ def test_a_job_that_is_refused_leaves_no_files(dtjob: Run, api: Api, namespace: 
         },
     )
     refused = dtjob("submit", "train.py")
-    assert refused.returncode == 2, refused.stdout
+    assert refused.returncode == 3, refused.stdout
     assert "quota: none" in refused.stderr.splitlines()[-1]
     assert "Traceback" not in refused.stderr
     with pytest.raises(ApiError):

@@ -41,7 +41,7 @@ def test_a_job_is_watched_to_its_end(
 @pytest.mark.parametrize("command", ["status", "logs", "wait", "events", "top"])
 def test_a_job_that_is_not_there_is_one_sentence(dtjob: Run, command: str) -> None:
     done = dtjob(command, "none")
-    assert (done.returncode, done.stdout) == (2, "")
+    assert (done.returncode, done.stdout) == (3, "")
     assert done.stderr.startswith("dtjob: ")
     assert len(done.stderr.splitlines()) == 1
     assert '"none" not found' in done.stderr
@@ -49,6 +49,6 @@ def test_a_job_that_is_not_there_is_one_sentence(dtjob: Run, command: str) -> No
 
 def test_the_error_of_a_forbidden_namespace_is_one_sentence(dtjob: Run) -> None:
     done = dtjob("list", "-n", "kube-system")
-    assert done.returncode == 2
+    assert done.returncode == 3
     assert "forbidden" in done.stderr
     assert len(done.stderr.splitlines()) == 1

@@ -20,8 +20,17 @@ HEAD = """# The command line
 
 `make reference` writes this page from the parsers. `dtjob COMMAND --help` prints the same.
 
-Exit codes: 0 means success, 1 a job that failed, or warnings of `convert`. 2 means wrong arguments, a wrong manifest,
-or that no cluster can be reached.
+| exit code | meaning |
+|---|---|
+| 0 | success |
+| 1 | The job failed, or what was asked for did not happen. `convert` has warnings, or `doctor` found a problem. |
+| 2 | The input is wrong: arguments, a manifest or a kubeconfig. |
+| 3 | The API server refused the call. For example, there is no such job, or you may not do this. |
+| 4 | The API server could not be reached, or it could not serve the call. |
+| 124 | The time of `--timeout` or `--wait` is up. |
+| 130 | Ctrl-C |
+
+Commands that wait outlive an API server that does not answer. After some seconds they say so on standard error.
 """
 EVENTS_HEAD = """# Events
 

@@ -12,7 +12,7 @@ import typer
 from dtjob import __version__
 from dtjob.cli.bad_input import BadInput
 from dtjob.cli.commands.shown import Command, Group
-from dtjob.client.errors import ClientError
+from dtjob.client.errors import TEMPORARY, ApiError, BadName, ClientError, NoCluster, TimedOut
 
 GROUPS = {
     "This machine": {
@@ -40,7 +40,8 @@ COMMANDS = {name: place for group in GROUPS.values() for name, place in group.it
 ALIASES = {"get": "list", "ls": "list", "describe": "status"}
 """Names that users of kubectl and of a shell type."""
 HIDDEN = ("check", *ALIASES)
-BAD_INPUT, INTERRUPTED = 2, 130
+NOT_DONE, BAD_INPUT, REFUSED, NOT_REACHED, TIME_IS_UP, INTERRUPTED = 1, 2, 3, 4, 124, 130
+"""Exit codes. tools/reference/pages.py explains them to users."""
 PLUGIN = "kubectl-dtjob"
 """The name of this program as a plugin of kubectl."""
 
@@ -88,7 +89,7 @@ def _open_what_is_closed() -> None:
 
 
 def main() -> None:
-    """Run the command line. Bad input is one clear sentence on standard error and exit code 2."""
+    """Run the command line. What goes wrong is one clear sentence on standard error, with its exit code."""
     _open_what_is_closed()
     if sys.argv[1:2] not in (["run"], ["operator"]):  # the programs of a user inherit the environment of these two
         os.environ["PYDANTIC_DISABLE_PLUGINS"] = "1"  # to look for plugins, pydantic reads all installed packages
@@ -107,7 +108,7 @@ def main() -> None:
         sys.exit(BAD_INPUT)
     except ClientError as error:
         print(f"dtjob: {error}", file=sys.stderr)
-        sys.exit(BAD_INPUT)
+        sys.exit(_code_of(error))
     except KeyboardInterrupt:  # before a command has begun
         sys.exit(INTERRUPTED)
     except OSError as error:  # a file of the user, or where the output goes, whichever command it was
@@ -116,6 +117,17 @@ def main() -> None:
         where = "" if error.filename is None else f"{error.filename}: "
         print(f"dtjob: {where}{error.strerror or error}", file=sys.stderr)
         sys.exit(BAD_INPUT)
+
+
+def _code_of(error: ClientError) -> int:
+    """The exit code: a script tells an outage, a refusal and a mistake of its own apart."""
+    if isinstance(error, TEMPORARY):
+        return NOT_REACHED
+    if isinstance(error, ApiError):
+        return REFUSED
+    if isinstance(error, TimedOut):
+        return TIME_IS_UP
+    return BAD_INPUT if isinstance(error, NoCluster | BadName) else NOT_DONE
 
 
 if __name__ == "__main__":

@@ -12,13 +12,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import urlencode, urlsplit
-from urllib.request import getproxies, proxy_bypass
 
 from dtjob import __version__
 from dtjob.client import patience
 from dtjob.client.errors import NotFound, Unavailable, Unreachable, error_of
 from dtjob.client.kubeconfig import Access
 from dtjob.client.patience import Outage, Patience
+from dtjob.proxies import proxy_for
 
 Object = dict[str, Any]
 Query = Mapping[str, str | int | bool]
@@ -155,9 +155,7 @@ class Connection:
     def proxy(self) -> str | None:
         """The proxy of the kubeconfig or of the environment, None if there is none."""
         server = urlsplit(self.access.server)
-        if self.access.proxy or proxy_bypass(server.hostname or ""):
-            return self.access.proxy
-        return getproxies().get(server.scheme)
+        return self.access.proxy or proxy_for(server.scheme, server.hostname or "")
 
     @property
     def _prefix(self) -> str:

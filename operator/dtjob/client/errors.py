@@ -72,6 +72,8 @@ def error_of(code: int, text: bytes, retry_after: str | None = None) -> ApiError
         reason, message = str(status.get("reason") or ""), " ".join(str(status.get("message") or "").split())
     except (ValueError, AttributeError):
         reason, message = "", text[:200].decode(errors="replace").strip()
+    if text.startswith(b"404 page not found"):
+        message = "the cluster does not know this kind of object: is dtjob installed there? dtjob doctor says more"
     if code == 401:
         message = "the cluster does not accept your credentials (Unauthorized); log in again"
     error = _OF_CODE.get(code, ApiError)(code, reason, message or f"HTTP {code}")

@@ -46,7 +46,10 @@ class Client:
             self._cluster = connect(str(kubeconfig) if kubeconfig else None, context, namespace)
 
     def run(self, job: Job) -> RemoteJob | LocalJob:
-        """Create the job, or train it here. Raises BadInput if it is wrong or there is one of its name."""
+        """Create the job, or train it here. It goes to its own namespace, if it has one.
+
+        Raises BadInput if it is wrong, there is one of its name, or this client is for another namespace.
+        """
         dumped = job.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude={"status"})
         metadata = {name: one for name, one in dumped["metadata"].items() if name not in _OF_A_SERVER}
         manifest = {**dumped, "apiVersion": API_VERSION, "kind": KIND, "metadata": metadata}
@@ -54,12 +57,17 @@ class Client:
             raise BadInput(*map(str, found))
         if self._cluster is None:
             return LocalJob(_kept(written([manifest]), "job.yaml"), job.metadata.name)
-        manifest["metadata"]["namespace"] = self._cluster.namespace
+        cluster = Cluster(self._cluster.connection, str(metadata.get("namespace") or self._cluster.namespace))
+        if self._namespace not in (None, cluster.namespace):
+            raise BadInput(
+                f"{job.metadata.name}: its namespace is {cluster.namespace}, and this client is for {self._namespace}"
+            )
+        manifest["metadata"]["namespace"] = cluster.namespace
         try:
-            stored = self._cluster.create(manifest)
+            stored = cluster.create(manifest)
         except Conflict:
-            raise BadInput(f"the namespace {self._cluster.namespace} has a job {job.metadata.name}") from None
-        return RemoteJob(self._cluster, str(stored["metadata"]["name"]))
+            raise BadInput(f"the namespace {cluster.namespace} has a job {job.metadata.name}") from None
+        return RemoteJob(cluster, str(stored["metadata"]["name"]))
 
     def train(
         self,

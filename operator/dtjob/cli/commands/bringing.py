@@ -120,7 +120,7 @@ def debug_bundle(
 ) -> None:
     """Collect what explains a job in an archive. It has objects, events, logs and metrics.
 
-    Values that look like secrets are removed.
+    Values of variables and arguments are removed but for known ones, such as TF_CONFIG and numbers.
 
     Example: dtjob debug-bundle digits
     """

@@ -21,8 +21,17 @@ from dtjob.cli.watching.words import status_lines
 from dtjob.client.cluster import Cluster
 from dtjob.client.errors import ClientError
 
+_COMMANDS = ("command", "args")
 REMOVED = "(removed by dtjob debug-bundle)"
-_SECRET = re.compile(r"token|secret|passw|credential|api_?key|access_?key|private", re.I)
+_SECRET = re.compile(r"token|secret|passw|credential|key|auth|private", re.I)
+_KNOWN = re.compile(r"(?:DTJOB|TF|NCCL|CUDA|NVIDIA|XLA|OMP|GRPC|KERAS)_\w+|PYTHON(?:HASHSEED|PATH|UNBUFFERED)")
+"""Variables of training, whose values explain a problem. Those of others are removed."""
+_KNOWN_WORD = re.compile(
+    r"python3?|-m|dtjob_trainer|(?:\S*/)?[\w-]+\.py|--?[\w.-]+|-?[\d.]+(?:e-?\d+)?|true|false", re.I
+)
+"""Words of a command line without a secret: options without their values, numbers, scripts."""
+_LOGIN = re.compile(r"(?<=://)[^/@\s]+(?=@)")
+"""User and password in a URL."""
 
 
 def collect(cluster: Cluster, name: str, file: Path, say: Callable[[str], None]) -> list[str]:
@@ -43,15 +52,34 @@ def collect(cluster: Cluster, name: str, file: Path, say: Callable[[str], None])
 
 
 def without_secrets(value: Any) -> Any:
-    """The object without values of variables that look like secrets, and without what other tools remember."""
+    """The object without literal values of variables and arguments but known ones, without passwords in URLs, and
+    without what other tools remember."""
+    if isinstance(value, str):
+        return _LOGIN.sub(REMOVED, value)
     if isinstance(value, list):
         return [without_secrets(item) for item in value]
     if not isinstance(value, dict):
         return value
-    if isinstance(value.get("name"), str) and "value" in value and _SECRET.search(value["name"]):
+    name = value.get("name")
+    if isinstance(name, str) and "value" in value and (not _KNOWN.fullmatch(name) or _SECRET.search(name)):
         return {**value, "value": REMOVED}
     left_out = ("managedFields", "kubectl.kubernetes.io/last-applied-configuration")
-    return {name: without_secrets(item) for name, item in value.items() if name not in left_out}
+    return {
+        name: [_argument(one) for one in item]
+        if name in _COMMANDS and isinstance(item, list)
+        else without_secrets(item)
+        for name, item in value.items()
+        if name not in left_out
+    }
+
+
+def _argument(word: Any) -> str:
+    """A word of a command line, without a value that nobody knows."""
+    option, equals, value = str(word).partition("=")
+    if equals and option.startswith("-"):
+        is_known = _KNOWN_WORD.fullmatch(value) and not _SECRET.search(option)
+        return str(word) if is_known else f"{option}={REMOVED}"
+    return str(word) if _KNOWN_WORD.fullmatch(str(word)) else REMOVED
 
 
 def _files(cluster: Cluster, job: dict[str, Any]) -> Iterator[tuple[str, bytes]]:
@@ -69,7 +97,7 @@ def _files(cluster: Cluster, job: dict[str, Any]) -> Iterator[tuple[str, bytes]]
     port = status_port(job)
     for pod in pods:
         at = pod["metadata"]["name"]
-        yield _tried(f"logs/{at}.log", partial(cluster.log, at, container=TRAINING_CONTAINER, timestamps=True))
+        yield _tried(f"logs/{at}.log", partial(_log, cluster, at))
         for path in ("status", "metrics"):
             yield _tried(f"{path}/{at}.txt", partial(_asked, cluster, at, port, path))
 
@@ -77,6 +105,11 @@ def _files(cluster: Cluster, job: dict[str, Any]) -> Iterator[tuple[str, bytes]]
 def _objects(cluster: Cluster, kind: str, job: str) -> bytes:
     found = cluster.list(kind, selector(job))
     return written([without_secrets({"kind": kind, **one}) for one in found]).encode()
+
+
+def _log(cluster: Cluster, pod: str) -> bytes:
+    text = cluster.log(pod, container=TRAINING_CONTAINER, timestamps=True)
+    return _LOGIN.sub(REMOVED, text.decode(errors="replace")).encode()
 
 
 def _asked(cluster: Cluster, pod: str, port: int, path: str) -> bytes:

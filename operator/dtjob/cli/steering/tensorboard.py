@@ -10,6 +10,7 @@ from dtjob.api.names import KIND
 from dtjob.cli.bad_input import BadInput
 from dtjob.cli.steering.helper_pod import directory_of, ended, running
 from dtjob.client.cluster import Cluster
+from dtjob.client.errors import NotDone
 
 PORT = 6006
 LOOK_SECONDS = 5.0
@@ -51,7 +52,7 @@ def show(
     """Run TensorBoard until the user ends it.
 
     `port`: of this machine, 0 for a free one. `begin` is called before a pod is made. Raises BadInput for a taken port,
-    if there can be nothing to show, and if TensorBoard ends by itself.
+    and if there can be nothing to show, and NotDone if TensorBoard ends by itself.
     """
     stored = cluster.get(KIND, name)
     _check_is_free(port)
@@ -62,14 +63,14 @@ def show(
 
 
 async def _forward(cluster: Cluster, pod: str, port: int, ready: Callable[[int], None]) -> None:
-    """Forward the port until the user ends it. Raises BadInput if TensorBoard ends before."""
+    """Forward the port until the user ends it. Raises NotDone if TensorBoard ends before."""
     from dtjob.client.streams import forward  # its import takes a while
 
     forwarding = asyncio.create_task(forward(cluster, pod, PORT, port, ready))
     while not forwarding.done():
         await asyncio.wait([forwarding], timeout=LOOK_SECONDS)
         if said := await asyncio.to_thread(ended, cluster, pod):
-            raise BadInput(f"TensorBoard has ended: {said}")
+            raise NotDone(f"TensorBoard has ended: {said}")
     forwarding.result()
 
 

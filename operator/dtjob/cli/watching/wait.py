@@ -55,8 +55,8 @@ def wait(cluster: Cluster, name: str, wanted: str, seconds: float | None, uid: s
                 return REACHED, phase
             if phase in ENDED and wanted != "Deleted":
                 return NEVER, phase
-    except NotFound:
-        if wanted != "Deleted":
+    except NotFound as error:
+        if wanted != "Deleted" or not error.reason:  # without a reason the cluster has no such kind
             raise
         return REACHED, "deleted"
     return TIMEOUT, phase

@@ -5,18 +5,16 @@ The transport of the `kubernetes` client looks at each request for what only oth
 with the standard library. Its configuration is taken as it is: certificates, proxy, the server's name.
 """
 
-import contextlib
 from asyncio import sslproto
 from collections.abc import Mapping
-from ipaddress import ip_address, ip_network
 from typing import Any, Self
-from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 from yarl import URL
 
 from dtjob.kube import deep_json
 from dtjob.kube.libraries import client
+from dtjob.proxies import proxy_for
 
 READ_BYTES = 32 * 1024
 """What is held of each TLS connection for what comes in; a record of TLS has 16 KB at most."""
@@ -37,7 +35,7 @@ class Transport:
         self._configuration = api_client.configuration
         self._trusted = api_client.rest_client.ssl_context
         self._timeout = aiohttp.ClientTimeout(total=timeout_seconds, sock_connect=connect_seconds)
-        self.proxy: str | None = self._configuration.proxy or _proxy_for(URL(self._configuration.host))
+        self.proxy: str | None = self._configuration.proxy or proxy_for(*_scheme_and_host(self._configuration.host))
         """Through which requests go, None if there is none."""
         known = {
             "server_hostname": self._configuration.tls_server_name,
@@ -91,23 +89,6 @@ class Transport:
         )
 
 
-def _proxy_for(server: URL) -> str | None:
-    """The proxy of the environment for this server (HTTPS_PROXY, NO_PROXY), None if it has none. NO_PROXY may have
-    networks (`10.96.0.0/12`), as programs in Go read it and clusters set it."""
-    proxies = getproxies()
-    if server.host is None or proxy_bypass(server.host) or _is_in(server.host, proxies.get("no", "")):
-        return None
-    return proxies.get(server.scheme)
-
-
-def _is_in(host: str, networks: str) -> bool:
-    """Whether this is an address in one of the networks, which stand between commas."""
-    try:
-        address = ip_address(host)
-    except ValueError:
-        return False
-    for network in networks.split(","):
-        with contextlib.suppress(ValueError):
-            if address in ip_network(network.strip(), strict=False):
-                return True
-    return False
+def _scheme_and_host(server: str) -> tuple[str, str]:
+    url = URL(server)
+    return url.scheme, url.host or ""

@@ -124,3 +124,22 @@ def test_followed_logs_outlive_a_fault_of_each_of_their_calls(dtjob, server: Api
         "worker-0 | b",
         "worker-1 | a",
     ]
+
+
+@pytest.mark.parametrize(
+    ("fault", "code"),
+    [(Fault(401), 3), (Fault(403), 3), (Fault(404), 3), (Fault(422), 3), (Fault(503), 4), (Fault(), 4)],
+)
+def test_exit_codes_tell_a_refusal_from_an_outage(
+    dtjob, server: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: Fault, code: int
+) -> None:
+    monkeypatch.setattr(patience, "CALL_SECONDS", 0.0)
+    server.answer(f"GET {JOBS}/digits", fault)
+    assert dtjob("status", "digits", "--kubeconfig", server.kubeconfig(tmp_path))[0] == code
+    assert dtjob("status", "NO NAME", "--kubeconfig", server.kubeconfig(tmp_path))[0] == 2
+
+
+def test_a_cluster_without_the_definition_is_said(dtjob, server: ApiServer, tmp_path: Path) -> None:
+    server.answer(f"GET {JOBS}", b"404 page not found\n", code=404)
+    code, _, err = dtjob("list", "--kubeconfig", server.kubeconfig(tmp_path))
+    assert (code, "is dtjob installed there? dtjob doctor says more" in err) == (3, True)

@@ -113,7 +113,11 @@ def test_the_usage_of_the_plugin_has_the_plugins_name(dtjob, monkeypatch, capsys
 
 @pytest.mark.parametrize(
     ("words", "at", "completed"),
-    [("dtjob su", "1", ["submit", "suspend"]), ("dtjob ge", "1", []), ("dtjob submit --cl", "2", ["--claim"])],
+    [
+        ("dtjob su", "1", ["submit", "suspend"]),
+        ("dtjob ge", "1", []),
+        ("dtjob submit --claim", "2", ["--claim", "--claim-size"]),
+    ],
 )
 def test_a_shell_completes_commands_and_options(words: str, at: str, completed: list[str]) -> None:
     environ = {**os.environ, "COMP_WORDS": words, "COMP_CWORD": at, "_DTJOB_COMPLETE": "complete_bash"}

@@ -60,7 +60,10 @@ class ApiServer:
                     self.close_connection = True
                     return
                 if fault is not None:
-                    code, found = fault.code, {"message": fault.message}
+                    code, found = (
+                        fault.code,
+                        {"message": fault.message, "reason": "NotFound" if fault.code == 404 else ""},
+                    )
                 if isinstance(found, list):
                     text = b"".join(json.dumps(line).encode() + b"\n" for line in found)
                 else:

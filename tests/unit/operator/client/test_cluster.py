@@ -86,5 +86,6 @@ def test_the_proxy_is_the_kubeconfigs_or_the_environments(cluster: Cluster, monk
     monkeypatch.setenv("http_proxy", "http://proxy:3128")
     monkeypatch.setenv("no_proxy", "")
     assert cluster.connection.proxy == "http://proxy:3128"
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
-    assert cluster.connection.proxy is None
+    for excepted in ("127.0.0.1", ".svc,127.0.0.0/8"):
+        monkeypatch.setenv("no_proxy", excepted)
+        assert cluster.connection.proxy is None

@@ -96,13 +96,23 @@ def test_logs_are_lines_of_tasks(server: ApiServer, client: dtjob.Client, follow
 
 def test_a_job_is_created_from_its_model(server: ApiServer, client: dtjob.Client) -> None:
     server.answer(f"POST {JOBS}", stored())
-    model = builders.job()
+    model = dtjob.Job.model_validate({"metadata": {"name": "digits"}, "spec": builders.job().spec})
     assert client.run(model).name == "digits"
     sent = server.asked[-1][2]
     assert (sent["metadata"]["namespace"], sent["kind"]) == ("team", "DistributedTrainingJob")
     server.answer(f"POST {JOBS}", {"message": "exists"}, code=409)
     with pytest.raises(BadInput, match="has a job digits"):
         client.run(model)
+
+
+def test_a_job_goes_to_its_own_namespace_or_is_refused(server: ApiServer, client: dtjob.Client, tmp_path: Path) -> None:
+    model = builders.job()
+    model = model.model_copy(update={"metadata": type(model.metadata)(name="digits", namespace="production")})
+    server.answer(f"POST {JOBS.replace('/team/', '/production/')}", stored())
+    assert client.run(model).namespace == "production"
+    assert server.asked[-1][2]["metadata"]["namespace"] == "production"
+    with pytest.raises(BadInput, match="digits: its namespace is production, and this client is for team"):
+        dtjob.Client(kubeconfig=server.kubeconfig(tmp_path), namespace="team").run(model)
 
 
 def train(epochs: int):

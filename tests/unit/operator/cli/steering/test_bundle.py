@@ -4,6 +4,8 @@
 import tarfile
 from pathlib import Path
 
+import pytest
+
 from dtjob.cli.steering.bundle import REMOVED, collect, without_secrets
 from dtjob.client.cluster import Cluster
 from tests.unit.operator.cli.watching.jobs import pod
@@ -30,12 +32,19 @@ def test_the_bundle_has_objects_logs_and_the_errors_of_missing_parts(
     assert {"job.yaml", "pods.yaml", "events.txt", "status.txt", "services.yaml.error"} <= set(names)
 
 
-def test_values_that_look_like_secrets_are_removed() -> None:
-    env = [{"name": "API_TOKEN", "value": "x"}, {"name": "db_password", "value": "x"}, {"name": "RATE", "value": "1"}]
-    assert without_secrets({"env": env, "managedFields": []}) == {
-        "env": [
-            {"name": "API_TOKEN", "value": REMOVED},
-            {"name": "db_password", "value": REMOVED},
-            {"name": "RATE", "value": "1"},
-        ]
-    }
+@pytest.mark.parametrize("name", ["API_TOKEN", "WANDB_KEY", "HF_AUTH", "DB_URL", "TF_KEY", "RATE"])
+def test_values_of_variables_are_removed_but_known_ones(name: str) -> None:
+    known = {"name": "TF_CPP_MIN_LOG_LEVEL", "value": "2"}
+    found = without_secrets({"env": [{"name": name, "value": "x"}, known], "managedFields": []})
+    assert found == {"env": [{"name": name, "value": REMOVED}, known]}
+
+
+def test_values_of_arguments_are_removed_but_known_ones() -> None:
+    words = ["python3", "-m", "dtjob_trainer", "src/train.py", "--lr=1e-3", "--api-key=4", "--user=me", "--token", "k4"]
+    assert without_secrets({"args": words})["args"] == [
+        *words[:5], f"--api-key={REMOVED}", f"--user={REMOVED}", "--token", REMOVED,
+    ]  # fmt: skip
+
+
+def test_passwords_in_urls_are_removed_everywhere() -> None:
+    assert without_secrets({"message": "at postgres://u:pw@h/db"}) == {"message": f"at postgres://{REMOVED}@h/db"}
