@@ -17,7 +17,7 @@ import aiohttp
 
 from dtjob.client.cluster import Cluster
 from dtjob.client.errors import Unreachable
-from dtjob.client.streams import PROTOCOL, STATUS, STDERR, STDOUT, CommandFailed, opened
+from dtjob.client.streams import PROTOCOL, STATUS, STDERR, STDOUT, CommandFailed, messages, opened
 
 STDIN, RESIZE, CLOSE = b"\x00", b"\x04", b"\xff"
 """What messages to the container begin with."""
@@ -43,17 +43,13 @@ async def _run(cluster: Cluster, pod: str, container: str, command: Sequence[str
     path = f"{cluster.path('Pod')}/{pod}/exec?{urlencode(query)}"
     status = b""
     async with opened(cluster, path, protocols) as socket, _sending(socket, stdin=stdin, tty=tty):
-        async for message in socket:
-            data = message.data
-            if not isinstance(data, bytes) or not data:
-                continue
-            match data[0]:
-                case channel if channel == STDOUT:
-                    _write(sys.stdout.buffer.fileno(), data[1:])
-                case channel if channel == STDERR:
-                    _write(sys.stderr.buffer.fileno(), data[1:])
-                case channel if channel == STATUS:
-                    status += data[1:]
+        async for channel, data in messages(socket):
+            if channel == STDOUT:
+                _write(sys.stdout.buffer.fileno(), data)
+            elif channel == STDERR:
+                _write(sys.stderr.buffer.fileno(), data)
+            elif channel == STATUS:
+                status += data
     return exit_code(status)
 
 

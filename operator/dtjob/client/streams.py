@@ -51,17 +51,13 @@ async def _run(
     query = [("container", container), ("stdout", "true"), ("stderr", "true"), *(("command", one) for one in command)]
     said, status = b"", b""
     async with opened(cluster, f"{cluster.path('Pod')}/{pod}/exec?{urlencode(query)}") as socket:
-        async for message in socket:
-            data = message.data
-            if not isinstance(data, bytes) or not data:
-                continue
-            match data[0]:
-                case channel if channel == STDOUT:
-                    sink(data[1:])
-                case channel if channel == STDERR:
-                    said = (said + data[1:])[-4096:]
-                case channel if channel == STATUS:
-                    status += data[1:]
+        async for channel, data in messages(socket):
+            if channel == STDOUT:
+                sink(data)
+            elif channel == STDERR:
+                said = (said + data)[-4096:]
+            elif channel == STATUS:
+                status += data
     found = json.loads(status or b"{}")
     if found.get("status") != "Success":
         lines = said.decode(errors="replace").strip().splitlines()
@@ -141,17 +137,20 @@ def _forwarded(cluster: Cluster, pod: str, port: int) -> _Opened:
     return opened(cluster, f"{cluster.path('Pod')}/{pod}/portforward?{urlencode({'ports': port})}")
 
 
+async def messages(socket: aiohttp.ClientWebSocketResponse) -> AsyncIterator[tuple[int, bytes]]:
+    """The channel and the data of each message."""
+    async for message in socket:
+        if isinstance(message.data, bytes) and message.data:
+            yield message.data[0], message.data[1:]
+
+
 async def _received(socket: aiohttp.ClientWebSocketResponse) -> AsyncIterator[bytes]:
     """What the port sends: channel 0 has it, channel 1 an error. Raises Unreachable on an error.
 
     The first message of each channel is the number of the port.
     """
     begun: set[int] = set()
-    async for message in socket:
-        data = message.data
-        if not isinstance(data, bytes) or not data:
-            continue
-        channel, rest = data[0], data[1:]
+    async for channel, rest in messages(socket):
         if channel not in begun:
             begun.add(channel)
             rest = rest[2:]
