@@ -13,8 +13,7 @@ from typing import Any
 
 from dtjob import times
 from dtjob.api.spec.pod_template import TRAINING_CONTAINER
-from dtjob.api.spec.replica_specs import Role
-from dtjob.objects import shared, topology
+from dtjob.objects import shared
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.draft import Draft
 from dtjob.plan.seen.children import PodState, TaskView, condition_of, created_at, deleting, node_of
@@ -99,12 +98,10 @@ def unbound_claim(situation: Situation) -> str:
 def _unbound_claim(situation: Situation) -> Manifest | None:
     """The job's claim, if it has no volume and a pod that mounts it has no node."""
     job = situation.group_job
-    mounting = (topology.chief_task(job), topology.Task(Role.EVALUATOR, 0))
-    waits = any(
-        view.task in mounting and view.state is PodState.PENDING and view.pod is not None and not node_of(view.pod)
-        for view in situation.views
-    )
-    if not waits or (wanted := shared.claim(job)) is None:
+    if (wanted := shared.claim(job)) is None:
+        return None
+    mounting = [view.pod for view in (situation.chief, situation.evaluator) if view and view.state is PodState.PENDING]
+    if not any(pod is not None and not node_of(pod) for pod in mounting):
         return None
     name, uid = wanted["metadata"]["name"], job.metadata.uid
     ours = (
