@@ -22,6 +22,8 @@ _NUMBERS = {
     "int": r"[-+]?(0[bB]_*[01][01_]*|0[oO]?_*[0-7][0-7_]*|0[xX]_*[0-9a-fA-F][0-9a-fA-F_]*|[1-9][0-9_]*|0)",
     "float": r"[-+]?(\.[0-9][0-9_]*|[0-9][0-9_]*(\.[0-9_]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)",
 }
+_FEW = 1000
+"""So many values may all come from aliases."""
 _LEAST, _MOST = -(2**63), 2**64 - 1
 """Of whole numbers; what is beyond is a float."""
 _WRITTEN_OUT = 1e21
@@ -34,6 +36,40 @@ class _Loader(yaml.SafeLoader):
     # PyYAML shares these with the class above unless they are there
     yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012
     yaml_constructors = yaml.SafeLoader.yaml_constructors.copy()
+
+
+class _WithAliases(_Loader):
+    """The same, for a text that may have aliases."""
+
+    def compose_document(self) -> yaml.Node | None:
+        """The nodes of a document. Raises yaml.YAMLError if its aliases stand for too much, as go-yaml does."""
+        document = super().compose_document()
+        if document is None:
+            return None
+        sizes: dict[int, int] = {}
+        size = _size(document, sizes)
+        by_aliases = size - len(sizes)
+        if size > _FEW and by_aliases / size > _most_of(size):
+            raise yaml.MarkedYAMLError(
+                problem=f"its aliases stand for {by_aliases} values, which kubectl refuses; write fewer",
+                problem_mark=document.start_mark,
+            )
+        return document
+
+
+def _size(node: yaml.Node, sizes: dict[int, int]) -> int:
+    """How many nodes there are below this one with each alias written out. `sizes` has those that are known."""
+    if id(node) not in sizes:
+        sizes[id(node)] = 1  # of a node that contains itself
+        below = node.value if isinstance(node, yaml.CollectionNode) else ()
+        children = (child for pair in below for child in (pair if isinstance(pair, tuple) else (pair,)))
+        sizes[id(node)] = 1 + sum(_size(child, sizes) for child in children)
+    return sizes[id(node)]
+
+
+def _most_of(size: int) -> float:
+    """The largest part of so many values that may come from aliases (go-yaml, allowedAliasRatio)."""
+    return min(0.99, max(0.1, 0.99 - 0.89 * (size - 400_000) / 3_600_000))
 
 
 class _Dumper(yaml.SafeDumper):
@@ -108,7 +144,7 @@ for _name, _construct in _OF_A_TAG.items():
 def documents(text: str) -> Iterator[Any]:
     """What is in each document of a file. Raises yaml.YAMLError on what is no YAML, and ValueError on what is not
     what its tag says."""
-    yield from yaml.load_all(text, _Loader)
+    yield from yaml.load_all(text, _WithAliases if "*" in text else _Loader)
 
 
 def written(documents: Iterable[Any]) -> str:

@@ -117,7 +117,9 @@ def _print(value: Any, *, as_json: bool) -> None:
 def logs(
     job: JobName,
     task: Task = None,
-    previous: Annotated[bool, typer.Option("--previous", "-p", help="Only pods that were replaced.")] = False,
+    previous: Annotated[
+        bool, typer.Option("--previous", "-p", help="Only pods that were replaced and are still there.")
+    ] = False,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Follow the logs until the job ends.")] = False,
     tail: Annotated[int | None, typer.Option(min=0, metavar="N", help="Last lines of each pod. Default: all.")] = None,
     since: Annotated[
@@ -197,7 +199,8 @@ def _local_logs(run: Path, job: str, task: str | None, *, follow: bool, previous
 
 def _say_that_there_are_none(what: str, *, previous: bool) -> None:
     pod = "pod that was replaced" if previous else "pod"
-    typer.echo(f"no {pod} of {what} has a log", err=True)
+    why = "; the log of a pod is deleted with it, and dtjob status shows the end of the last failed one"
+    typer.echo(f"no {pod} of {what} has a log{why if previous else ''}", err=True)
 
 
 def wait(

@@ -19,7 +19,7 @@ from dtjob.client.streams import run_in_pod
 IDLE = ["python3", "-c", "import time; time.sleep(86400)"]
 WORDS = {"checkpoints": ["ckpt-*", "checkpoint", "stage-*"], "events": ["events"], "all": ["*"]}
 """Words for files, beside their paths."""
-_CHECKPOINT = re.compile(r"(?:.*/)?(?:damaged-)?ckpt-\d+\..*|events/.*|\..*|(?:.*/)?checkpoint")
+_CHECKPOINT = re.compile(r"(?:.*/)?(?:damaged-)?ckpt-\d+\..*|events/.*|\..*|(?:.*/)?(?:checkpoint|DONE)")
 
 
 def fetch(

@@ -3,6 +3,8 @@
 
 import contextlib
 import secrets
+import signal
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -95,14 +97,35 @@ def directory_of(stored: Object) -> str:
 def running(cluster: Cluster, stored: Object, command: list[str], image: str | None = None) -> Iterator[str]:
     """The name of a helper pod that runs. It is deleted afterwards. Raises NotDone if it does not start."""
     pods = cluster.list("Pod", selector(stored["metadata"]["name"]))
-    made = cluster.create(helper_pod(stored, command, image, pods))
-    name = str(made["metadata"]["name"])
+    with _signals_as_exceptions():
+        made = cluster.create(helper_pod(stored, command, image, pods))
+        name = str(made["metadata"]["name"])
+        try:
+            _wait_until_it_runs(cluster, name)
+            yield name
+        finally:
+            with contextlib.suppress(ClientError):
+                cluster.delete("Pod", name, made["metadata"]["uid"], seconds=0)
+
+
+@contextlib.contextmanager
+def _signals_as_exceptions() -> Iterator[None]:
+    """A signal that ends this process, as of a terminal that is closed, lets it clean up first."""
+    if threading.current_thread() is not threading.main_thread():  # of a notebook: only the first may
+        yield
+        return
+
+    def end(number: int, _: object) -> None:
+        raise SystemExit(128 + number)
+
+    ours = [one for one in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(one) is signal.SIG_DFL]
+    for one in ours:
+        signal.signal(one, end)
     try:
-        _wait_until_it_runs(cluster, name)
-        yield name
+        yield
     finally:
-        with contextlib.suppress(ClientError):
-            cluster.delete("Pod", name, made["metadata"]["uid"], seconds=0)
+        for one in ours:
+            signal.signal(one, signal.SIG_DFL)
 
 
 def ended(cluster: Cluster, name: str) -> str:

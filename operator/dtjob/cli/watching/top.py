@@ -14,7 +14,7 @@ from dtjob.api.phase import ENDED, Phase
 from dtjob.cli.watching.listing import aligned
 from dtjob.cli.watching.pods import attempt_of, container_state, in_order, newest, selector, state_of, task_of
 from dtjob.cli.watching.reports import Reports, read_reports
-from dtjob.cli.watching.words import phase_of, since, status_lines, step_text, summary
+from dtjob.cli.watching.words import is_stuck, phase_of, since, status_lines, step_text, summary
 from dtjob.client.changes import changes
 from dtjob.client.cluster import Cluster
 from dtjob.client.errors import ClientError
@@ -31,7 +31,8 @@ AGAIN_SECONDS = 0.2
 
 
 def top(cluster: Cluster, name: str, out: TextIO | None = None) -> int:
-    """Show the job until it has ended. Returns 0 if it has succeeded, and 1 if it has failed or was deleted."""
+    """Show the job until it has ended. Returns 0 if it has succeeded, and 1 if it has failed, was deleted, or waits for
+    its user."""
     out = out or sys.stdout
     return _live(cluster, name, out) if out.isatty() else _plain(cluster, name, out)
 
@@ -104,7 +105,7 @@ def _plain(cluster: Cluster, name: str, out: TextIO) -> int:
             said = line
             out.write(f"{name}: {line}\n")
             out.flush()
-        if job is None or phase_of(job) in ENDED:
+        if job is None or phase_of(job) in ENDED or is_stuck(job):
             return _code(job)
     return 1
 
@@ -130,7 +131,7 @@ def _live(cluster: Cluster, name: str, out: TextIO) -> int:
             if job is None:
                 return _code(None)
             shown.job = job
-            if phase_of(job) in ENDED:
+            if phase_of(job) in ENDED or is_stuck(job):
                 return _code(job)
     return 1
 

@@ -10,6 +10,8 @@ from dtjob.times import duration
 
 Object = Mapping[str, Any]
 _LONGEST_LABEL = 14
+_FOR_ITS_USER = ("ImageMissing", "InvalidSpec")
+"""Reasons of a job that waits for its user. Nothing happens by itself."""
 
 
 def since(text: str | None, now: datetime) -> str:
@@ -25,6 +27,11 @@ def since(text: str | None, now: datetime) -> str:
 def phase_of(job: Object) -> str:
     """The phase, Pending if the operator has written none."""
     return str((job.get("status") or {}).get("phase") or "Pending")
+
+
+def is_stuck(job: Object) -> bool:
+    """Whether the job goes on only if its user does what its message says."""
+    return (job.get("status") or {}).get("reason") in _FOR_ITS_USER
 
 
 def step_text(status: Object) -> str:

@@ -143,3 +143,15 @@ def test_a_cluster_without_the_definition_is_said(dtjob, server: ApiServer, tmp_
     server.answer(f"GET {JOBS}", b"404 page not found\n", code=404)
     code, _, err = dtjob("list", "--kubeconfig", server.kubeconfig(tmp_path))
     assert (code, "is dtjob installed there? dtjob doctor says more" in err) == (3, True)
+
+
+@pytest.mark.parametrize("words", ["logs digits -f", "top digits"])
+def test_a_job_that_waits_for_its_user_is_not_followed_for_ever(
+    dtjob, server: ApiServer, tmp_path: Path, words: str
+) -> None:
+    found = stored("Pending")
+    found["status"] |= {"reason": "ImageMissing", "message": "spec.image is left out"}
+    server.answer(f"GET {JOBS}/digits", found)
+    server.answer(f"GET {PODS}", {"items": [], "metadata": {"resourceVersion": "1"}})
+    code, out, err = dtjob(*words.split(), "--kubeconfig", server.kubeconfig(tmp_path))
+    assert (code, "digits: Pending (ImageMissing): spec.image is left out" in out + err) == (1, True)

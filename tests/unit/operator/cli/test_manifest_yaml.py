@@ -110,6 +110,21 @@ def test_a_number_that_no_integer_holds_is_a_float() -> None:
     assert list(map(type, found)) == [int, float]
 
 
+def bomb(levels: int) -> str:
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{at}: &a{at} [{', '.join([f'*a{at - 1}'] * 9)}]" for at in range(1, levels)]
+    return "\n".join(lines)
+
+
+def test_aliases_that_stand_for_too_much_are_refused_as_go_yaml_does() -> None:
+    for levels in (5, 6, 12):
+        with pytest.raises(yaml.YAMLError, match="its aliases stand for"):
+            list(documents(bomb(levels)))
+    assert [len(one) for one in documents(bomb(3))] == [3]
+    shared = "base: &b {a: 1, b: 2, c: 3}\n" + "\n".join(f"k{at}: {{<<: *b, d: {at}}}" for at in range(1000))
+    assert [len(one) for one in documents(shared)] == [1001]
+
+
 def test_anchors_merges_and_several_documents_are_read() -> None:
     text = "a: &a {b: 1}\nc:\n  <<: *a\n  d: 2\n---\nsecond"
     assert list(documents(text)) == [{"a": {"b": 1}, "c": {"b": 1, "d": 2}}, "second"]

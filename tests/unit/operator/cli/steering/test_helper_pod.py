@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The pod that reads checkpoints is the chief's, without what trains."""
 
+import signal
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +13,7 @@ from dtjob.cli.bad_input import BadInput
 from dtjob.cli.steering.helper_pod import directory_of, ended, helper_pod, running
 from dtjob.client.cluster import Cluster
 from dtjob.client.errors import NotDone
-from tests.unit.operator.cli.steering.conftest import stored
+from tests.unit.operator.cli.steering.conftest import JOBS, stored
 from tests.unit.operator.client.api_server import ApiServer
 
 PODS = "/api/v1/namespaces/team/pods"
@@ -135,3 +139,21 @@ def test_a_pod_that_was_deleted_has_ended(cluster: Cluster) -> None:
 def test_a_pod_that_ended_says_so_though_its_log_is_gone(server: ApiServer, cluster: Cluster) -> None:
     server.answer(f"GET {PODS}/digits-helper-1", with_state({"terminated": {"exitCode": 1}}))
     assert ended(cluster, "digits-helper-1") == "failed (1)"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_the_helper_pod_is_deleted_when_a_signal_ends_the_command(
+    server: ApiServer, cluster: Cluster, tmp_path: Path, number: int
+) -> None:
+    server.answer("GET " + JOBS + "/digits", stored(tensorBoard={}))
+    server.answer(f"GET {PODS}", {"items": [], "metadata": {}})
+    server.answer(f"POST {PODS}", with_state({}))
+    server.answer(f"GET {PODS}/digits-helper-1", with_state({"running": {}}))
+    server.answer(f"DELETE {PODS}/digits-helper-1", {})
+    words = ["tensorboard", "digits", "--port", "0", "--kubeconfig", str(server.kubeconfig(tmp_path))]
+    with subprocess.Popen([sys.executable, "-m", "dtjob", *words], stdout=subprocess.PIPE) as running_command:
+        assert running_command.stdout is not None
+        assert b"http://127.0.0.1" in running_command.stdout.readline()
+        running_command.send_signal(number)
+        assert running_command.wait(30) == 128 + number
+    assert server.asked[-1][:2] == ("DELETE", f"{PODS}/digits-helper-1")

@@ -16,7 +16,15 @@ from dtjob.cli.steering.sent import PROGRAM
 
 @pytest.fixture
 def top(tmp_path: Path) -> Path:
-    for name in ("model.keras", "ckpt-5.index", "ckpt-5.data-0", "checkpoint", "events/train/e.v2", "best/model/a.txt"):
+    for name in (
+        "model.keras",
+        "DONE",
+        "ckpt-5.index",
+        "ckpt-5.data-0",
+        "checkpoint",
+        "events/train/e.v2",
+        "best/model/a.txt",
+    ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(name)
     return tmp_path
@@ -44,7 +52,7 @@ def test_files_and_folders_are_chosen_by_pattern(top: Path, patterns: tuple[str,
 
 def test_without_a_pattern_everything_is_sent(top: Path) -> None:
     with tarfile.open(fileobj=io.BytesIO(sent(top, "tar"))) as archive:
-        assert len(archive.getnames()) == 6
+        assert len(archive.getnames()) == 7
 
 
 def test_a_model_is_what_is_neither_checkpoint_nor_event(top: Path) -> None:
