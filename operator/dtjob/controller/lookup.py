@@ -19,7 +19,7 @@ async def look_up(cluster: Cluster, slots: Slots, job: Job, children: Children, 
     """The children with the answers about what a plan has to know.
 
     - Pods: those of this very job that are there. The others are gone, or their owner says that they are no task of it.
-    - Objects that are not the job's: of the cluster, and those of Kueue of the job's namespace.
+    - Other objects: of the cluster, those of Kueue of the job's namespace, and the job's ConfigMap.
 
     Raises ClusterError where the cluster did not answer.
     """
@@ -27,7 +27,7 @@ async def look_up(cluster: Cluster, slots: Slots, job: Job, children: Children, 
 
     async def ask(kind: str, name: str) -> Manifest | None:
         async with slots.of(key, f"Get {kind}"):
-            return await cluster.get(kind, namespace if kind in (*kueue.NAMESPACED, "Pod") else None, name)
+            return await cluster.get(kind, namespace if kind in (*kueue.NAMESPACED, "ConfigMap", "Pod") else None, name)
 
     answers = zip(unread.objects, await _answers([ask(*one) for one in unread.objects]), strict=True)
     found = {(kind, name): one if kind != "Pod" or _is_ours(job, one) else None for (kind, name), one in answers}

@@ -13,7 +13,6 @@ from typing import Any
 from pydantic import ValidationError
 
 from dtjob.api.job import Job, is_ours, stored_job
-from dtjob.api.phase import ENDED
 from dtjob.controller.call_summary import CallSummary
 from dtjob.controller.cluster import Cluster, ClusterError, Gone, JobKey, Stale
 from dtjob.controller.creation import TRIES_BEFORE_SAID, Creation, what_of
@@ -27,14 +26,13 @@ from dtjob.controller.pace.status_delay import StatusDelay
 from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.controller.status_writer import StatusWriter
 from dtjob.controller.store import Store
-from dtjob.objects import drift, kueue, labels, shared, topology
+from dtjob.objects import kueue, labels, topology
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Action, Create, Delete, Event, PatchWorkload, Plan, Relabel, Repair, StopServing
 from dtjob.plan.plan import plan
 from dtjob.plan.queueing.remote import runs_elsewhere
 from dtjob.plan.seen.children import Children, PodEvent, Unread
-from dtjob.plan.seen.situation import as_it_is
 from dtjob.plan.urgency import begins
 
 logger = logging.getLogger(__name__)
@@ -148,7 +146,6 @@ class Reconciler:
     async def _bring_about(self, key: JobKey, job: Job, manifest: Manifest) -> Plan:
         now = self._clock()
         await self._statuses.catch_up(self._store.memory(key), manifest)
-        await self._learn_of_config_map(key, job)
         decided, children = await self._decide(key, job, now)
         begun = begins(job, children, decided) and not self._queue.failures(key)
         if begun:
@@ -166,11 +163,8 @@ class Reconciler:
                 await self._statuses.confirm(manifest)
             for event in decided.events:
                 await self._cluster.emit(manifest, event)
-        creates_pods = any(isinstance(action, Create) and action.kind == "Pod" for action in decided.actions)
         # A status that is put off says nothing yet. If many jobs begin at once, most of their pods run by then.
         events_of = "" if put_off else decided.events_of
-        if events_of or (creates_pods and not self._store.children(key).owned_pods(job)):
-            await self._look_for_config_maps(key, job)
         if decided.look_again_at is not None:  # also where a call fails, which is tried again ever later
             self._queue.add_after(key, (decided.look_again_at - now).total_seconds())
         if not begun:
@@ -178,32 +172,6 @@ class Reconciler:
         if events_of:
             await self._read_events(key, events_of)
         return decided
-
-    async def _learn_of_config_map(self, key: JobKey, job: Job) -> None:
-        """Read the ConfigMap of a job that an earlier operator began: nobody may list or watch the ConfigMaps of jobs
-        alone, and its name is known. If it cannot be read, the job makes it, and hears then that it is there."""
-        memory = self._store.memory(key)
-        known, memory.knows_config_map = memory.knows_config_map, True
-        if known or not job.status or job.status.get("phase") in ENDED:
-            return
-        try:
-            async with self._slots.of(key, "Get ConfigMap"):
-                found = await self._cluster.get("ConfigMap", key[0], shared.config_map_name(as_it_is(job)))
-        except ClusterError as error:
-            logger.info("%s/%s: its ConfigMap cannot be read: %s", *key, error)
-            return
-        if found is not None:
-            self._store.apply(drift.labelled(found, {labels.JOB_NAME: key[1]}))  # it may have lost its labels
-
-    async def _look_for_config_maps(self, key: JobKey, job: Job) -> None:
-        """Look whether the ConfigMaps of this job are there: its pods are about to be made, or one of them has a node
-        and does not start. No watch tells of their end. One that is gone is made again."""
-        for one in self._store.children(key).owned(job, ("ConfigMap",)):
-            async with self._slots.of(key, "Get ConfigMap"):
-                found = await self._cluster.get("ConfigMap", key[0], one["metadata"]["name"])
-            if found is None:
-                self._store.remove(one)
-                self._queue.add(key)
 
     async def _read_events(self, key: JobKey, pod_uid: str) -> None:
         """Read a pod's own events, and have the job looked at again. Best effort: without the right to read them the

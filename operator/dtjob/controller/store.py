@@ -46,8 +46,6 @@ class Memory:
     """Why calls fail, by what they are about."""
     pod_event: PodEvent | None = None
     """What was read of a pod's events."""
-    knows_config_map: bool = False
-    """Whether the job's ConfigMap was looked for, which an earlier operator may have made."""
     made_for: str = ""
     """The uid of the job whose objects are made."""
     holds: Holds = field(default_factory=Holds)

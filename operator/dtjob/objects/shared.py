@@ -130,10 +130,10 @@ def network_policy(job: Job, readers: Readers = NO_READERS) -> Manifest:
     }
 
 
-def shared_objects(job: Job, readers: Readers = NO_READERS, *, has_config_map: bool = False) -> list[Manifest]:
-    """All that must stand before the first pod, in order of creation. If the job has the ConfigMap, it is left out,
-    because its text takes long to make (5 ms for 4,000 tasks). `readers` may read the tasks' status."""
-    objects = [service(job)] if has_config_map else [service(job), config_map(job)]
+def shared_objects(job: Job, readers: Readers = NO_READERS, *, with_config_map: bool = True) -> list[Manifest]:
+    """All that must stand before the first pod, in order of creation. The ConfigMap may be left out, because its text
+    takes long to make (5 ms for 4,000 tasks). `readers` may read the tasks' status."""
+    objects = [service(job)] if not with_config_map else [service(job), config_map(job)]
     if (wanted := claim(job)) is not None:
         objects.append(wanted)
     if job.spec.network.isolation is Isolation.JOB:

@@ -32,7 +32,7 @@ from dtjob.plan.lifetime.phase import keep_image, note_phase, wait_for_image
 from dtjob.plan.lifetime.success import succeed, succeeded
 from dtjob.plan.lifetime.suspension import BY_USER, Pause, go_on, is_suspended, suspend
 from dtjob.plan.lifetime.time_spent import with_goodput
-from dtjob.plan.pods.convergence import converge, restore_labels
+from dtjob.plan.pods.convergence import converge, find_config_map, restore_labels
 from dtjob.plan.pods.gang import note_gang, release_gang, release_outgrown
 from dtjob.plan.pods.one_chief import find_earlier_chiefs, find_vanished
 from dtjob.plan.queueing.queueing import queueing
@@ -118,6 +118,7 @@ def _train(draft: Draft) -> None:
     say_reachability(draft)
     note_unreached(draft)
     look_at_slow_starts(draft)
+    find_config_map(draft)
 
 
 def _note_what_is_observed(draft: Draft) -> None:

@@ -254,10 +254,14 @@ def all_pods(job: Job, status: dict[str, Any] | None = None) -> dict[str, Manife
 
 
 def plan_answered(job: Job, children: Children, now: datetime = NOW) -> Plan:
-    """The plan, where the API server knows no more pods than the watch."""
-    while names := asked(job, children, now):
-        children = not_there(children, *names)
-    return plan(job, children, now)
+    """The plan, where the API server knows no more pods and ConfigMaps than the store."""
+    while True:
+        try:
+            return plan(job, children, now)
+        except Unread as unread:
+            known = {(one["kind"], one["metadata"]["name"]): one for one in children.objects if one["kind"] != "Pod"}
+            read = {key: known.get(key) for key in unread.objects}
+            children = replace(children, read={**children.read, **read})
 
 
 def not_there(children: Children, *pods: str) -> Children:

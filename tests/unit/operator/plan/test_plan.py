@@ -54,7 +54,7 @@ def plan_with(job: Job, pods: dict[str, Manifest], others: list[Manifest], now: 
 
 def test_a_new_job_gets_its_shared_objects_before_its_pods():
     made = plan(builders.job(), Children(), NOW)
-    assert [name.split("/")[0] for name in created(made)] == ["Service", "ConfigMap", "NetworkPolicy", *["Pod"] * 3]
+    assert [name.split("/")[0] for name in created(made)] == ["Service", "NetworkPolicy", "ConfigMap", *["Pod"] * 3]
     assert created_pods(made) == ["digits-chief-0-0", "digits-worker-0-0", "digits-worker-1-0"]
     assert made.status is not None
     assert (made.status["phase"], made.status["ready"]) == ("Pending", "0/3")

@@ -15,7 +15,6 @@ from dtjob.objects.manifest import Manifest
 from dtjob.objects.shared import shared_objects
 from dtjob.plan.actions import Plan
 from dtjob.plan.diagnosis.pending import waiting_reason
-from dtjob.plan.plan import plan
 from dtjob.plan.seen.children import Children, PodEvent
 from tests.unit.operator import builders
 from tests.unit.operator.builders import at
@@ -102,7 +101,7 @@ def seen(status: dict[str, Any], *, scheduled: bool = True) -> tuple[Children, M
 
 
 def planned(children: Children, seconds: float, job: Job = JOB) -> tuple[str, Plan]:
-    made = plan(job, children, at(seconds))
+    made = builders.plan_answered(job, children, at(seconds))
     return (made.status or job.status)["message"], made
 
 

@@ -9,7 +9,6 @@ from dtjob.api.job import Job
 from dtjob.objects.shared import shared_objects
 from dtjob.plan.actions import Plan
 from dtjob.plan.diagnosis.reachability import STATUS_REACHABLE
-from dtjob.plan.plan import plan
 from dtjob.plan.seen.children import Children, Silence
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
@@ -28,7 +27,7 @@ def condition(made: Plan, job: Job) -> dict[str, Any] | None:
 
 
 def planned(job: Job, children: Children, now: datetime) -> tuple[Job, Plan]:
-    made = plan(job, children, now)
+    made = builders.plan_answered(job, children, now)
     return (builders.with_status(job, made.status) if made.status else job), made
 
 

@@ -197,7 +197,7 @@ def test_a_job_that_does_not_say_how_long_it_was_active_counts_from_its_start():
     status = {"startTime": "2026-11-21T09:59:00Z", "phase": "Running", "conditions": [builders.condition("Running")]}
     job = builders.job("Default", **ACTIVE, **START, status=status)
     pods = Children(tuple(builders.all_pods(job, builders.waiting("ErrImagePull")).values()))
-    made = plan(job, pods, at(39)).status  # that it ran is known: it has started
+    made = builders.plan_answered(job, pods, at(39)).status  # that it ran is known: it has started
     assert made is not None
     assert made["phase"] == "Restarting"
     assert (plan(job, pods, at(40)).status or {})["reason"] == DEADLINE_EXCEEDED

@@ -13,7 +13,7 @@ from dtjob.objects import labels, shared
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.shared import shared_objects
 from dtjob.plan.actions import Create, Delete, Relabel, Repair, StopServing
-from dtjob.plan.pods.convergence import converge, keep_shared, restore_labels
+from dtjob.plan.pods.convergence import converge, keep_shared, make_config_map, restore_labels
 from dtjob.plan.record.failure import Cause
 from dtjob.plan.seen.children import Children
 from dtjob.plan.seen.situation import Situation
@@ -24,7 +24,8 @@ from tests.unit.operator.builders import NOW, at
 def calls(job: Job, *pods: Manifest, now: Any = NOW) -> list[str]:
     """What is asked for, in words, of a job that has its shared objects."""
     others = [builders.stored(one) for one in shared_objects(job)]
-    return in_words(Situation.of(job, Children((*pods, *others)), now))
+    read = {(one["kind"], one["metadata"]["name"]): one for one in others}
+    return in_words(Situation.of(job, Children((*pods, *others), read=read), now))
 
 
 def in_words(situation: Situation) -> list[str]:
@@ -34,9 +35,9 @@ def in_words(situation: Situation) -> list[str]:
 
 def test_shared_objects_come_before_the_pods_that_need_them():
     job = builders.job(workers=1)
-    names = [one["metadata"]["name"] for one in shared_objects(job)]
-    pods = ["digits-chief-0-0", "digits-worker-0-0"]
-    assert in_words(builders.situation(job)) == [f"create {name}" for name in (*names, *pods)]
+    service, config_map, policy = [one["metadata"]["name"] for one in shared_objects(job)]
+    names = [service, policy, config_map, "digits-chief-0-0", "digits-worker-0-0"]
+    assert in_words(builders.situation(job)) == [f"create {name}" for name in names]
 
 
 def test_the_evaluator_is_made_when_every_task_that_trains_has_its_pod():
@@ -98,7 +99,7 @@ def all_there() -> list[Manifest]:
 
 
 def test_missing_shared_objects_are_created_and_correct_ones_are_left_alone():
-    assert asked() == ["create Service", "create ConfigMap", "create NetworkPolicy"]
+    assert asked() == ["create Service", "create NetworkPolicy"]
     assert asked(*all_there()) == []
     assert asked(*all_there()[1:]) == ["create Service"]
 
@@ -109,7 +110,27 @@ def test_a_shared_object_that_pods_had_is_created_again():
     assert isinstance(made, Create)
     assert (made.kind, made.again) == ("NetworkPolicy", True)
     first = keep_shared(builders.situation(JOB))
-    assert [one.again for one in first if isinstance(one, Create)] == [False] * 3
+    assert [one.again for one in first if isinstance(one, Create)] == [False] * 2
+
+
+def made_config_maps(job: Job, there: Manifest | None, *objects: Manifest) -> list[bool]:
+    """Whether each ConfigMap that is to be made is made again, where the cluster has this one."""
+    read = {("ConfigMap", shared.config_map_name(job)): there}
+    return [one.again for one in make_config_map(Situation.of(job, Children(objects, read=read), NOW))]
+
+
+def test_a_config_map_that_is_gone_is_made_with_the_first_pods():
+    known = builders.stored(shared.config_map(JOB))
+    assert made_config_maps(JOB, known, known) == []
+    assert made_config_maps(JOB, None, known) == [True]
+    assert made_config_maps(JOB, None) == [False]
+
+
+def test_the_config_map_of_a_larger_group_was_never_missing():
+    """The pods of the group before it are still there, and an evaluator's stays."""
+    smaller = builders.job(workers=1, evaluator=True)
+    known, pods = builders.stored(shared.config_map(smaller)), builders.all_pods(smaller)
+    assert made_config_maps(builders.job(evaluator=True), None, known, *pods.values()) == [False]
 
 
 def test_a_drifted_shared_object_is_repaired_and_the_field_is_named():
