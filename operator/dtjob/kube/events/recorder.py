@@ -29,6 +29,8 @@ other events wait meanwhile."""
 LONGEST_LINE = 1000
 """Events that wait, as with client-go. One more is dropped, and said in the log: where the API server takes no events,
 jobs go on."""
+FOR_WARNINGS = 500
+"""Places of the line that only Warnings have: a lost zone brings many Normal events, and Warnings say what to do."""
 LAST_SECONDS = 5.0
 """How long events are still recorded once the process is told to end."""
 TRIES = 8
@@ -45,7 +47,7 @@ class Recorder:
         self._call = call
         self._clock = clock
         self._correlator = Correlator()
-        self._line = asyncio.Queue[tuple[Manifest, Event, datetime]](LONGEST_LINE)
+        self._line = asyncio.Queue[tuple[Manifest, Event, datetime]]()
         self._task: asyncio.Task[None] | None = None
         self._left = 0
         """Events that are not recorded yet."""
@@ -54,13 +56,12 @@ class Recorder:
         """Have the event recorded soon."""
         if self._task is None:
             self._task = asyncio.create_task(self._send(), name="events")
-        try:
-            self._line.put_nowait((job, event, datetime.now(UTC)))
-        except asyncio.QueueFull:
+        if self._line.qsize() >= (LONGEST_LINE if event.type == "Warning" else LONGEST_LINE - FOR_WARNINGS):
             said = "%s/%s: event %s is dropped: %d others wait: %s"
-            logger.warning(said, *_key(job), event.reason, LONGEST_LINE, event.message)
-        else:
-            self._left += 1
+            logger.warning(said, *_key(job), event.reason, self._line.qsize(), event.message)
+            return
+        self._line.put_nowait((job, event, datetime.now(UTC)))
+        self._left += 1
 
     async def close(self) -> None:
         """Record what waits, for LAST_SECONDS at most, and no more after that."""

@@ -175,16 +175,17 @@ async def test_an_api_server_that_does_not_answer_holds_up_the_end_for_a_while_o
 async def test_an_event_beyond_the_limit_is_dropped_and_logged(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """An API server that takes no events holds up no job, and no process that is told to end."""
-    monkeypatch.setattr(recorder, "LONGEST_LINE", 2)
+    """An API server that takes no events holds up no job, and no process that is told to end. The many Normal events of
+    jobs that lose a zone take no place from Warnings."""
+    monkeypatch.setattr(recorder, "LONGEST_LINE", 4)
+    monkeypatch.setattr(recorder, "FOR_WARNINGS", 2)
     records = Records()
     for number in range(3):
         records.put(job("a"), event(str(number)))
+    for number in range(3):
+        records.put(job("a"), Event("Warning", "Lost", f"warning {number}"))
     assert "default/a: event Recorded is dropped: 2 others wait: 2" in caplog.text
+    assert "default/a: event Lost is dropped: 4 others wait: warning 2" in caplog.text
     records.may_go_on.set()
     await records.close()
-    assert [message for _, message in records.made] == ["0", "1"]
-
-
-async def test_a_recorder_without_events_closes_at_once() -> None:
-    await Records().close()
+    assert [message for _, message in records.made] == ["0", "1", "warning 0", "warning 1"]
