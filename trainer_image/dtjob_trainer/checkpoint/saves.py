@@ -94,7 +94,7 @@ class Saves:
     def due_after_epoch(self, ended: int, *, by_default: bool) -> bool:
         """Whether to save at the end of an epoch, after which so many have `ended`.
 
-        - by_default: what `due_by_default` has told the chief.
+        - by_default: what `due_by_default` says at the chief, as all tasks have agreed on it.
         """
         every = self.every_epochs
         return by_default if every is None else every > 0 and ended % every == 0

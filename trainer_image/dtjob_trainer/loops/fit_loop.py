@@ -57,8 +57,6 @@ class FitLoop(TrainingRun):
         """A callback has stopped the training."""
         self._asked_to_leave = False
         """Some task was asked to stop when the tasks last agreed at an epoch's end."""
-        self._due_by_default = False
-        """The chief would save an epoch that ends now, by the default of checkpoint.everyEpochs."""
         self._keras_history = callbacks.history
         self._history: dict[str, list[Any]] = {}
         self._last_logs: dict[str, Any] = {}
@@ -221,9 +219,9 @@ class FitLoop(TrainingRun):
         self._here.pulse.enter(CALLBACKS)
         logs = self._callbacks.epoch_end(epoch, logs, self._step - self._epochs.began)
         self._here.pulse.enter(STEPPING)
-        self._agree_to_stop()
+        by_default = self._agree_to_stop(save=self._saves.due_by_default(self._control.since_saved()))
         self._epochs.end(self._step)
-        self._save_wanted |= self._saves.due_after_epoch(self._epochs.ended, by_default=self._due_by_default)
+        self._save_wanted |= self._saves.due_after_epoch(self._epochs.ended, by_default=by_default)
         for name, value in logs.items():
             single = number(value)  # callbacks may add anything
             self._history.setdefault(name, []).append(value if single is None else single)
@@ -237,15 +235,16 @@ class FitLoop(TrainingRun):
             self._here.log(f"epoch {epoch + 1}/{self._epochs.epochs}", level=level, step=self._step, values=shown)
         self._board.epoch(self._step, logs)
 
-    def _agree_to_stop(self) -> None:
-        """Whether a callback of any task has asked to stop, whether any task was told to, and whether the chief would
-        save an epoch that ends now. Collective."""
-        due = self._saves.due_by_default(self._control.since_saved())
-        mine = [self._callbacks.stop_training, self._here.shutdown.requested, due]
+    def _agree_to_stop(self, *, save: bool = False) -> bool:
+        """Whether a callback of any task has asked to stop, and whether any task was told to. Collective.
+
+        - save: whether this task would save here. Returns whether any task would.
+        """
+        mine = [self._callbacks.stop_training, self._here.shutdown.requested, save]
         votes = self._engine.group.sum(np.array(mine, np.float64))
         self._stopped |= bool(votes[0] > 0)
         self._asked_to_leave = bool(votes[1] > 0)
-        self._due_by_default = bool(votes[2] > 0)
+        return bool(votes[2] > 0)
 
     def _tell(self, agreement: Agreement) -> None:
         loss = {"loss": agreement.loss} if self._has_loss else {}
