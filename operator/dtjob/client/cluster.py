@@ -5,7 +5,7 @@ import builtins
 import contextlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from dtjob.api.names import API_VERSION, KIND, PLURAL
@@ -124,8 +124,13 @@ class Cluster:
         return f"{self.path(kind)}/{name}"
 
     def log(self, pod: str, **query: Any) -> bytes:
-        """The log of the pod's training container so far."""
+        """The log of the pod so far."""
         return self.connection.raw("GET", f"{self.path_of('Pod', pod)}/log", query=query, seconds=0)
+
+    def copy_log(self, pod: str, sink: Callable[[bytes], object], **query: Any) -> None:
+        """Give the log of the pod so far to `sink`, piece by piece."""
+        path = f"{self.path_of('Pod', pod)}/log"
+        self.connection.raw("GET", path, query=query, seconds=0, sink=sink)
 
 
 @contextlib.contextmanager

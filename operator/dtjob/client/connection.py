@@ -9,13 +9,14 @@ import ssl
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from dtjob import __version__
 from dtjob.client import patience
-from dtjob.client.errors import NotFound, Unavailable, Unreachable, error_of
+from dtjob.client.errors import ClientError, Ended, NotFound, Unavailable, Unreachable, error_of
 from dtjob.client.kubeconfig import Access
 from dtjob.client.patience import Outage, Patience
 from dtjob.proxies import proxy_for
@@ -40,6 +41,15 @@ class Connection:
         self.access = access
         self.outage = Outage(lambda text: sys.stderr.write(f"dtjob: {text}\n"))
         self._open = threading.local()
+        self._links: weakref.WeakSet[http.client.HTTPConnection] = weakref.WeakSet()
+        self._has_ended = False
+
+    def end(self) -> None:
+        """End the calls and streams of all threads, and let no other begin: they raise Ended."""
+        self._has_ended = True
+        for link in list(self._links):
+            with contextlib.suppress(OSError, AttributeError):  # one that is closed has no socket
+                link.sock.shutdown(socket.SHUT_RDWR)
 
     def call(
         self,
@@ -173,6 +183,8 @@ class Connection:
         return link
 
     def _new(self, seconds: float | None) -> http.client.HTTPConnection:
+        if self._has_ended:
+            raise Ended("this client has ended")
         server = urlsplit(self.access.server)
         host, trusted = server.hostname or "", self.access.trusted
         port = server.port or (443 if trusted else 80)
@@ -184,6 +196,7 @@ class Connection:
             link = _Secure(*at, trusted, self.access.server_name, seconds)
         if through is not None:
             link.set_tunnel(host, port)
+        self._links.add(link)
         return link
 
     def _headers(self, content: str) -> dict[str, str]:
@@ -191,7 +204,9 @@ class Connection:
         authorization = self.access.authorization()
         return {**headers, "Authorization": authorization} if authorization else headers
 
-    def _unreachable(self, error: Exception) -> Unreachable:
+    def _unreachable(self, error: Exception) -> ClientError:
+        if self._has_ended:
+            return Ended("this client has ended")
         said = "it does not answer" if isinstance(error, TimeoutError) else " ".join(str(error).split())
         return Unreachable(f"the cluster at {self.access.server} cannot be reached: {said or type(error).__name__}")
 

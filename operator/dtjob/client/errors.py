@@ -46,6 +46,10 @@ class Unavailable(ApiError):
     retry_after: float | None = None
 
 
+class Ended(ClientError):
+    """This client was told to end its calls."""
+
+
 class NotDone(ClientError):
     """The cluster has taken what was asked for, and it did not happen."""
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A job in a cluster, as an object."""
 
+import contextlib
 import html
 import queue
 import threading
@@ -19,8 +20,12 @@ from dtjob.cli.watching.wait import NEVER, TIMEOUT, check_wanted, wait
 from dtjob.cli.watching.words import phase_of, status_lines, summary
 from dtjob.client.changes import changes
 from dtjob.client.cluster import Cluster
+from dtjob.client.connection import Connection
 from dtjob.client.errors import ClientError
 from dtjob.sdk.errors import JobFailed
+
+_MOST_LINES = 1000
+"""Lines of logs that are held while nobody reads them."""
 
 
 class RemoteJob:
@@ -60,16 +65,19 @@ class RemoteJob:
         return Status.read((found or {}).get("status") or {})
 
     def logs(self, task: str | None = None, *, follow: bool = False) -> Iterator[str]:
-        """The lines of all tasks, or of one, each with its task before it. `follow`: until the job has ended."""
-        if not follow:
-            lines = _Lines()
-            print_logs(self._cluster, self.name, lines, task)
-            lines.end()
-            yield from lines
-            return
+        """The lines of all tasks, or of one, each with its task before it. `follow`: until the job has ended.
+
+        Whoever leaves the loop ends the reading too.
+        """
+        cluster = Cluster(Connection(self._cluster.connection.access), self._cluster.namespace)
         lines = _Lines()
-        threading.Thread(target=self._follow, args=(lines, task), daemon=True).start()
-        yield from lines
+        reading = threading.Thread(target=self._read, args=(cluster, lines, task, follow), daemon=True, name=self.name)
+        reading.start()
+        try:
+            yield from lines
+        finally:
+            lines.close()
+            cluster.connection.end()
 
     def metrics(self) -> dict[str, float]:
         """The step, and the loss and the metrics of the last report."""
@@ -113,36 +121,52 @@ class RemoteJob:
     def _get(self) -> dict[str, Any]:
         return self._cluster.get(KIND, self.name)
 
-    def _follow(self, lines: "_Lines", task: str | None) -> None:
-        tails = Tails(self._cluster, self.name, lines, task)
+    def _read(self, cluster: Cluster, lines: "_Lines", task: str | None, follow: bool) -> None:
+        tails = Tails(cluster, self.name, lines, task)
         try:
+            if not follow:
+                print_logs(cluster, self.name, lines, task)
+                return
             tails.start()
-            for job in changes(self._cluster, KIND, self.name):
+            for job in changes(cluster, KIND, self.name):
                 if job is None or phase_of(job) in ENDED:
                     break
             tails.finish()
         except ClientError as error:
             lines.fail(error)
-        lines.end()
+        finally:
+            tails.stop()
+            lines.end()
 
 
 class _Lines:
-    """Lines from several threads, one after the other."""
+    """Lines from several threads, one after the other. Threads wait while too many are not read."""
 
     def __init__(self) -> None:
-        self._queue: queue.SimpleQueue[str | Exception | None] = queue.SimpleQueue()
+        self._queue: queue.Queue[str | Exception | None] = queue.Queue(_MOST_LINES)
+        self._closed = threading.Event()
 
     def line(self, task: str, text: str) -> None:
         """Add a line of a task."""
-        self._queue.put(f"{task} | {text}")
+        self._put(f"{task} | {text}")
 
     def fail(self, error: Exception) -> None:
         """Raise this where the lines are read."""
-        self._queue.put(error)
+        self._put(error)
 
     def end(self) -> None:
         """No line follows."""
-        self._queue.put(None)
+        self._put(None)
+
+    def close(self) -> None:
+        """Nobody reads any more: take no line."""
+        self._closed.set()
+
+    def _put(self, item: str | Exception | None) -> None:
+        while not self._closed.is_set():
+            with contextlib.suppress(queue.Full):
+                self._queue.put(item, timeout=0.2)
+                return
 
     def __iter__(self) -> Iterator[str]:
         while (found := self._queue.get()) is not None:

@@ -5,16 +5,17 @@ import contextlib
 import heapq
 import os
 import sys
+import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TextIO
 
 from dtjob.api.names import TRAINING_CONTAINER
 from dtjob.cli.watching.pods import attempt_of, container_state, in_order, newest, selector, task_of
 from dtjob.client.cluster import Cluster
-from dtjob.client.errors import TEMPORARY, ApiError, ClientError, NotFound, Unavailable, Unreachable
+from dtjob.client.errors import TEMPORARY, ApiError, ClientError, Ended, NotFound, Unavailable, Unreachable
 from dtjob.client.patience import Patience
 from dtjob.local.display.terminal_line import plain, seen, task_head
 
@@ -25,6 +26,8 @@ _TOO_OLD = 410
 MOST_TAILS = 50
 """Logs that are followed at the same time, each with a connection of its own."""
 READER_GONE = 1
+_PIECE = 16384
+"""Bytes of each log that are held while logs are merged."""
 
 
 @dataclass(frozen=True)
@@ -86,37 +89,56 @@ def name_of(pod: Object) -> str:
 
 
 def print_logs(cluster: Cluster, job: str, printer: Sink, task: str | None, how: How = ALL) -> int:
-    """Print the logs so far, in the order of time. Returns how many pods have one."""
+    """Print the logs so far, in the order of time. Returns how many pods have one.
+
+    They are kept in a file meanwhile, one after the other, and merged from there: they may be larger than the memory.
+    """
     pods = in_order(cluster.list("Pod", selector(job)), task)
     if how.previous:
         current = {pod["metadata"]["uid"] for pod in newest(pods)}
         pods = [pod for pod in pods if pod["metadata"]["uid"] not in current]
-    logs = [(pod, text) for pod in pods if (text := _log(cluster, pod, how.query)) is not None]
-    entries = [[(when, at, name_of(pod), line) for when, line in _stamped(text)] for at, (pod, text) in enumerate(logs)]
-    for when, _, name, line in heapq.merge(*entries):
-        printer.line(name, how.line(when, line))
+    with tempfile.TemporaryFile() as file:
+        logs: list[Iterator[tuple[str, int, str, str]]] = []
+        for pod in pods:
+            begin = file.tell()
+            if _copied(cluster, pod, how.query, file.write):
+                logs.append(_stamped(file.fileno(), begin, file.tell(), len(logs), name_of(pod)))
+        file.flush()
+        for when, _, name, line in heapq.merge(*logs):
+            printer.line(name, how.line(when, line))
     return len(logs)
 
 
-def _log(cluster: Cluster, pod: Object, query: dict[str, Any]) -> bytes | None:
-    """The log of the pod, None while it has none."""
+def _copied(cluster: Cluster, pod: Object, query: dict[str, Any], sink: Callable[[bytes], object]) -> bool:
+    """Whether the pod has a log, which `sink` has got."""
     try:
-        return cluster.log(pod["metadata"]["name"], **query)
+        cluster.copy_log(pod["metadata"]["name"], sink, **query)
     except NotFound:
-        return None
+        return False
     except ApiError as error:
         if error.code in (400, 500, 503):  # its container has not started, or its node does not answer
-            return None
+            return False
         raise
+    return True
 
 
-def _stamped(text: bytes) -> Iterator[tuple[str, str]]:
-    """Each line with its time. Times of one log never go back."""
+def _stamped(file: int, begin: int, end: int, at: int, name: str) -> Iterator[tuple[str, int, str, str]]:
+    """Each line of a part of a file: its time, the number and the name of the log, the text. Times never go back."""
     last = ""
-    for line in text.decode(errors="replace").removesuffix("\n").split("\n"):  # a progress bar has \r in its line
-        when, _, rest = line.partition(" ")
+    for line in _lines(file, begin, end):  # a progress bar has \r in its line
+        when, _, rest = line.decode(errors="replace").partition(" ")
         last = max(last, when)
-        yield last, rest
+        yield last, at, name, rest
+
+
+def _lines(file: int, begin: int, end: int) -> Iterator[bytes]:
+    rest = b""
+    while begin < end and (piece := os.pread(file, min(_PIECE, end - begin), begin)):
+        begin += len(piece)
+        *lines, rest = (rest + piece).split(b"\n")
+        yield from lines
+    if rest:
+        yield rest
 
 
 class Tails:
@@ -152,6 +174,10 @@ class Tails:
         for thread in self.threads():
             thread.join(max(0.0, until - time.monotonic()))
 
+    def stop(self) -> None:
+        """Begin nothing more. Threads end with their calls."""
+        self._stopping.set()
+
     def threads(self) -> Sequence[threading.Thread]:
         """Those that read a log."""
         with self._lock:
@@ -178,6 +204,8 @@ class Tails:
                     return
                 trying.wait(error)
                 self._version = "0"
+            except Ended:
+                return
             except ClientError as error:
                 trying.wait(error)
                 self._version = "0"
@@ -235,7 +263,7 @@ class Tails:
                 trying.wait(error)
                 if self._stopping.is_set():
                     return
-            except NotFound:
+            except (NotFound, Ended):
                 return
             except ClientError as error:
                 self._say(f"the log of {name_of(pod)} is not followed any more: {error}")

@@ -17,12 +17,13 @@ Answer = tuple[int, Any]
 @dataclass(frozen=True)
 class Fault:
     """One answer of a plan that is no good one. `code` 0: the connection is reset. `broken`: it is reset after so much
-    of an answer."""
+    of an answer, or, with `hold`, when the server closes."""
 
     code: int = 0
     retry_after: str | None = None
     message: str = "the server is currently unable to handle the request"
     broken: bytes = b""
+    hold: bool = False
 
 
 class _Server(ThreadingHTTPServer):
@@ -38,6 +39,7 @@ class ApiServer:
         self.answers: dict[str, list[Answer]] = {}
         self.asked: list[tuple[str, str, Any]] = []
         self.tokens: set[str] | None = None
+        self.closing = threading.Event()
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -57,6 +59,9 @@ class ApiServer:
                 if fault is not None and not fault.code:
                     if fault.broken:
                         self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n" + fault.broken)
+                    if fault.hold:
+                        self.wfile.flush()
+                        outer.closing.wait(30)
                     self.close_connection = True
                     return
                 if fault is not None:
@@ -105,6 +110,7 @@ class ApiServer:
 
     def close(self) -> None:
         """Answer no more."""
+        self.closing.set()
         self._server.shutdown()
         self._server.server_close()
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A job of a cluster as an object."""
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -92,6 +93,24 @@ def test_logs_are_lines_of_tasks(server: ApiServer, client: dtjob.Client, follow
     server.answer(f"GET {PODS}", {"items": [pod("worker-0")], "metadata": {"resourceVersion": "1"}})
     server.answer(f"GET {PODS}/digits-worker-0-0/log", b"2026-11-23T12:00:00Z a line\n")
     assert list(client.get("digits").logs(follow=follow)) == ["worker-0 | a line"]
+
+
+def test_a_reader_of_logs_that_leaves_ends_all_that_reads(server: ApiServer, client: dtjob.Client) -> None:
+    """In a notebook each cell that is interrupted would leave threads, connections and a growing queue."""
+    line = b"2026-11-23T12:00:00Z a line\n"
+    server.answer(f"WATCH {JOBS}", Fault(hold=True))
+    server.answer(f"WATCH {PODS}", Fault(hold=True))
+    server.answer(f"GET {PODS}", {"items": [pod("worker-0")], "metadata": {"resourceVersion": "1"}})
+    server.answer(f"GET {PODS}/digits-worker-0-0/log", Fault(broken=line * 3000, hold=True))
+    before = {thread for thread in threading.enumerate() if "process_request" not in thread.name}
+    lines = client.get("digits").logs(follow=True)
+    assert next(lines) == "worker-0 | a line"
+    started = set(threading.enumerate()) - before
+    lines.close()
+    for thread in started:
+        if "process_request" not in thread.name:
+            thread.join(10)
+            assert not thread.is_alive(), thread
 
 
 def test_a_job_is_created_from_its_model(server: ApiServer, client: dtjob.Client) -> None:

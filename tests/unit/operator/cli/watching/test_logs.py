@@ -4,15 +4,17 @@
 import io
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from dtjob.cli.watching import logs as reading
 from dtjob.cli.watching.logs import READER_GONE, How, Printer, Tails, print_logs
 from dtjob.client.cluster import Cluster
 from tests.unit.operator.cli.watching.jobs import RUNNING, job, pod
-from tests.unit.operator.client.api_server import ApiServer
+from tests.unit.operator.client.api_server import ApiServer, Fault
 
 PODS = "/api/v1/namespaces/team/pods"
 
@@ -88,6 +90,42 @@ def test_followed_logs_come_once_also_of_pods_that_begin_later(logs: ApiServer, 
     assert sorted(" ".join(line.split()) for line in out.getvalue().splitlines()) == [
         "worker-1 | b", "worker-1 | d", "worker-2 | f",
     ]  # fmt: skip
+
+
+def test_a_few_logs_are_followed_at_a_time_and_that_is_said(
+    logs: ApiServer, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a job of 300 pods."""
+    monkeypatch.setattr(reading, "MOST_TAILS", 2)
+    logs.answer(f"WATCH {PODS}", Fault(hold=True))
+    pods = [pod(f"worker-{number}") for number in range(6)]
+    logs.answer(f"GET {PODS}", {"items": pods, "metadata": {"resourceVersion": "1"}})
+    for number in range(6):
+        logs.answer(f"GET {PODS}/digits-worker-{number}-0/log", stamped((number, "a")))
+    out, said, most = io.StringIO(), list[str](), list[int]()
+    cluster.connection.outage.say = said.append
+    tails = Tails(cluster, "digits", Printer(out))
+
+    def runs(_: Any) -> bool:
+        most.append(sum(thread.is_alive() for thread in tails.threads()))
+        return False
+
+    monkeypatch.setattr(tails, "_runs", runs)
+    tails.start()
+    deadline = time.monotonic() + 10
+    while len(most) < 6 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    tails.finish()
+    assert sorted(line.split()[0] for line in out.getvalue().splitlines()) == [
+        f"worker-{number}" for number in range(6)
+    ]
+    assert max(most) <= 4  # one that begins the next is about to end
+    assert said == ["the logs of 2 pods are followed; for another task, give --task, such as worker-7"]
+
+
+def test_large_logs_are_merged_in_pieces(logs: ApiServer, cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "_PIECE", 7)
+    assert printed(cluster) == ["worker-0 | a", "worker-1 | b", "worker-0 | c", "worker-1 | d", "worker-0.1 | e"]
 
 
 def test_lines_of_the_same_moment_are_all_followed(logs: ApiServer, cluster: Cluster) -> None:
