@@ -2,14 +2,11 @@
 """Tasks of a local run have working directories of their own: a script that makes a directory works in each of them."""
 
 import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
-from tests.trainer.support.local_runs import ROOT, LocalRun
+from tests.trainer.support.local_runs import ROOT
 from tests.trainer.test_programs import SECONDS, manifest
 
 PROGRAM = """
@@ -49,39 +46,3 @@ def test_a_script_that_makes_a_directory_runs_in_every_task(tmp_path: Path) -> N
     assert {path.name for path in (scripts / "training").iterdir()} == {"names.txt", "model.keras"}
     logs = list((tmp_path / "work").glob("job/run-*/logs/job-*.log"))
     assert sum("wrote" in log.read_text() for log in logs) == 2
-
-
-AGAIN = """
-import os
-import keras
-import numpy as np
-os.mkdir("training")
-os.makedirs({absolute!r})
-model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
-model.compile("sgd", "mse")
-model.fit(np.ones((400, 4)), np.ones((400, 1)), batch_size=4, epochs=3, verbose=0)
-try:
-    os.mkdir("training")
-except FileExistsError:
-    print("is there")
-"""
-
-
-@pytest.mark.slow
-def test_a_script_that_is_killed_makes_its_directories_again(tmp_path: Path) -> None:
-    """Tasks share the absolute one."""
-    (tmp_path / "script.py").write_text(AGAIN.format(absolute=str(tmp_path / "shared" / "files")))
-    spec = {
-        "program": {"entrypoint": "script.py"},
-        "checkpoint": {"storage": {"volume": {"emptyDir": {}}}, "everySteps": 10},
-        "failurePolicy": {"maxRestartsWithoutProgress": 5, "backoff": {"initialSeconds": 0}},
-    }
-    file = manifest("script.py", "MultiWorkerMirrored", tmp_path / "job.yaml", **spec)
-    with LocalRun(file, tmp_path / "work", directory=tmp_path) as run:
-        for task, step in (("chief-0", 50), ("worker-0", 150)):
-            os.kill(run.wait_for_step(step, task)[task]["trainingPid"], signal.SIGKILL)
-        code, summary = run.end(SECONDS)
-    assert code == 0, (summary, run.told)
-    assert summary["restarts"]["byCause"] == {"Signal": 2}
-    logs = list((tmp_path / "work").glob("job/run-*/logs/job-*.log"))
-    assert sum("is there" in log.read_text() for log in logs) == 2

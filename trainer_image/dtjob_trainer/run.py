@@ -244,12 +244,10 @@ def _run_entrypoint(here: runtime.Runtime, arguments: Sequence[str]) -> None:
     entrypoint, begun_in = arguments[0], Path.cwd()
     sys.argv, here.begun_in = list(arguments), begun_in
     if here.task is not None:
-        from dtjob_trainer.program import made_directories, working_directory
+        from dtjob_trainer.program import working_directory
 
         script = Path(entrypoint).absolute()
         working_directory.enter_own(here.task)
-        if here.task.integrated:
-            made_directories.make_again(here.task)
         if entrypoint.endswith(".py") and not Path(entrypoint).is_file():
             entrypoint = str(script)
     if entrypoint.endswith(".py"):
