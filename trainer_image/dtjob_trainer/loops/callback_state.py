@@ -82,7 +82,7 @@ def validates_on_averages(states: Sequence[Any]) -> bool:
 
 def is_kerass(callback: Any) -> bool:
     """Whether `callback` is of one of Keras's own classes, and not of the user's."""
-    return type(callback).__name__ == keras_name(callback)
+    return type(callback) is keras_class(callback)
 
 
 def state_of(callback: Any) -> Any:

@@ -63,15 +63,22 @@ def test_restored_attributes_are_saved_again() -> None:
     assert after_restart(again, Keeps([])).losses == [0.5]
 
 
-def test_a_subclass_of_kerass_keeps_the_attributes_of_both() -> None:
-    class Early(keras.callbacks.EarlyStopping):  # type: ignore[misc]
-        seen = 0
-
-    callback = Early(patience=3)
+@pytest.mark.parametrize("name", ["Early", "EarlyStopping"])
+def test_a_subclass_of_kerass_keeps_the_attributes_of_both(name: str) -> None:
+    """Also one of the same name."""
+    early = type(name, (keras.callbacks.EarlyStopping,), {"seen": 0})
+    callback = early(patience=3)
     state.begin(callback)
     callback.wait, callback.seen = 2, 7
-    found = after_restart(callback, Early(patience=3))
+    found = after_restart(callback, early(patience=3))
     assert (found.wait, found.seen) == (2, 7)
+
+
+@pytest.mark.parametrize("name", state.STATEFUL)
+def test_a_class_of_the_program_is_never_taken_for_kerass_of_the_same_name(name: str) -> None:
+    kerass = getattr(keras.callbacks, name)
+    assert state.is_kerass(object.__new__(kerass))
+    assert not state.is_kerass(object.__new__(type(name, (kerass,), {})))
 
 
 @pytest.mark.parametrize(
