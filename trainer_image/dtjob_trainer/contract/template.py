@@ -8,6 +8,7 @@ itself forked after the imports (launcher.py), it has its template from the star
 become children of the supervisor, which adopts orphans. So it waits for them and kills them like its other children.
 """
 
+import asyncio
 import contextlib
 import os
 import signal
@@ -71,8 +72,12 @@ class Template:
                 self._pid = int(self._ours.recv(64, socket.MSG_DONTWAIT))
         return None if self._gone else self._pid
 
-    def spawn(self, arguments: Sequence[str], environ: Mapping[str, str], descriptors: Mapping[str, int]) -> int | None:
+    async def spawn(
+        self, arguments: Sequence[str], environ: Mapping[str, str], descriptors: Mapping[str, int]
+    ) -> int | None:
         """Fork a training process that runs `dtjob_trainer.run` with `arguments`. Returns its process id.
+
+        The event loop goes on while the template is busy: other tasks may wait for answers of this supervisor.
 
         `descriptors`: variable to descriptor. The new process has them under numbers of its own. Returns None if no
         template waits or it does not answer. Then start the process without it.
@@ -81,10 +86,11 @@ class Template:
             return None
         request = Request(MODULE, arguments, dict(environ), list(descriptors))
         try:
-            self._ours.settimeout(max(REPLY_SECONDS, self._imported_by - time.monotonic()))
+            self._ours.setblocking(False)
             socket.send_fds(self._ours, [request.to_bytes()], list(descriptors.values()))
-            return int(self._ours.recv(64))
-        except (OSError, ValueError):
+            async with asyncio.timeout(max(REPLY_SECONDS, self._imported_by - time.monotonic())):
+                return int(await asyncio.get_running_loop().sock_recv(self._ours, 64))
+        except (OSError, ValueError):  # TimeoutError is an OSError
             # If it answered too late, there would be a second training process that nobody waits for.
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGKILL)

@@ -6,7 +6,7 @@ import contextlib
 import ctypes
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 _PR_SET_CHILD_SUBREAPER = 36
@@ -51,6 +51,7 @@ class Reaper:
         self.leaders: set[int] = set()
         self._changed = asyncio.Event()
         self._spared: frozenset[int] = frozenset()
+        self._held = False
 
     def start(self) -> None:
         """Reap from now on, in the running event loop. Children that already exist are reaped but never killed."""
@@ -58,9 +59,19 @@ class Reaper:
         asyncio.get_running_loop().add_signal_handler(signal.SIGCHLD, self.reap)
         self.reap()
 
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """While this lasts, reap none: the id of a child that is being started is not known yet. Reap at its end."""
+        self._held = True
+        try:
+            yield
+        finally:
+            self._held = False
+            self.reap()
+
     def reap(self) -> None:
-        """Reap all dead children."""
-        while True:
+        """Reap all dead children, unless they are held."""
+        while not self._held:
             try:
                 dead = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
             except ChildProcessError:

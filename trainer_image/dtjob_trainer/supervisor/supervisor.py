@@ -94,7 +94,7 @@ class Supervisor:
         while code is None:
             code = await self._make_room()
             if code is None:
-                self._start()
+                await self._start()
                 self._member.report(group)
                 code = await self._until_end()
         return code
@@ -105,14 +105,15 @@ class Supervisor:
         code = await make_room(self._reaper, spare, port, self._status, lambda: self._terminating, self._log)
         return exit_codes.TERMINATED if code is None and self._terminating else code
 
-    def _start(self) -> None:
+    async def _start(self) -> None:
         """Start a training process. Let it go at once if it waits for no other task."""
-        self._process = TrainingProcess(self._command, self._environ, self._on_progress, self._template)
-        self._reaper.leaders.add(self._process.pid)
-        self._stalls.process_started(self._process.pid)
-        self._now = answers.Incarnation(self._history.restarts)
-        self._reaper.reap()  # its SIGCHLD may have come before it was known
-        self._status.started(self._now.number, self._process.pid)
+        with self._reaper.held():
+            process = await TrainingProcess.start(self._command, self._environ, self._on_progress, self._template)
+            self._process = process
+            self._reaper.leaders.add(process.pid)
+            self._stalls.process_started(process.pid)
+            self._now = answers.Incarnation(self._history.restarts)
+        self._status.started(self._now.number, process.pid)
         if self._task.waits_for_go:
             self._unreached.waits(time.monotonic())
             self._member.news()
@@ -120,6 +121,8 @@ class Supervisor:
             self._now = replace(self._now, phase="running")
             self._history = replace(self._history, generation=self._now.number + 1)
             self._go()
+        if self._terminating:  # told while it started
+            self._kill()
 
     def _go(self) -> None:
         assert self._process is not None

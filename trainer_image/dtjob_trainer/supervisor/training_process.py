@@ -8,7 +8,7 @@ import os
 import resource
 import signal
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from dtjob_trainer.contract import pipes
@@ -23,28 +23,41 @@ LONGEST_LINE = 1 << 20
 class TrainingProcess:
     """A started training process. When it has ended, the reaper sets `exited`."""
 
-    def __init__(
-        self,
+    def __init__(self, on_progress: Callable[[dict[str, Any]], None], template: Template | None) -> None:
+        """Call `start`."""
+        self._on_progress, self._template, self._unfinished = on_progress, template, b""
+        self.pid = 0
+        self.exited: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        """The return code of the process, as in `subprocess`."""
+
+    @classmethod
+    async def start(
+        cls,
         command: Sequence[str],
         environ: Mapping[str, str],
         on_progress: Callable[[dict[str, Any]], None],
         template: Template | None = None,
-    ) -> None:
-        """Start `command` in a session of its own, with our standard output and error. Needs a running event loop.
+    ) -> "TrainingProcess":
+        """Start `command` in a session of its own, with our standard output and error.
 
         `template`: if it waits, fork the process from it. Only for commands that run `dtjob_trainer.run`.
         """
-        self._on_progress, self._template, self._unfinished = on_progress, template, b""
-        pid = self._with_pipes(lambda pipes: template.spawn(command[3:], environ, pipes)) if template else None
-        # with new pipes: a template that did not answer in time may have passed the first ones on
-        pid = pid or self._with_pipes(lambda pipes: self._execute(command, environ, pipes, template))
-        assert pid is not None
-        self.pid = pid
-        self.exited: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        """The return code of the process, as in `subprocess`."""
-        asyncio.get_running_loop().add_reader(self._progress, self._read)
+        process = cls(on_progress, template)
 
-    def _with_pipes(self, start: Callable[[dict[str, int]], int | None]) -> int | None:
+        async def fork(pipes: dict[str, int]) -> int | None:
+            return await template.spawn(command[3:], environ, pipes) if template else None
+
+        async def execute(pipes: dict[str, int]) -> int:
+            return process._execute(command, environ, pipes, template)
+
+        # with new pipes: a template that did not answer in time may have passed the first ones on
+        pid = await process._with_pipes(fork) or await process._with_pipes(execute)
+        assert pid is not None
+        process.pid = pid
+        asyncio.get_running_loop().add_reader(process._progress, process._read)
+        return process
+
+    async def _with_pipes(self, start: Callable[[dict[str, int]], Awaitable[int | None]]) -> int | None:
         """Make the two pipes and `start` a process with its ends. Returns its id, or None if it was not started."""
         go_read, self._go = os.pipe()
         self._progress, progress_write = os.pipe()
@@ -52,7 +65,7 @@ class TrainingProcess:
         os.set_blocking(self._progress, False)
         pid = None
         try:
-            pid = start({pipes.GO: go_read, pipes.PROGRESS: progress_write})
+            pid = await start({pipes.GO: go_read, pipes.PROGRESS: progress_write})
             return pid
         finally:
             os.close(go_read)
