@@ -15,6 +15,11 @@ if TYPE_CHECKING:  # its module imports TensorFlow, and nothing here needs that
 AGREE_SECONDS = 0.25
 """How often tasks agree: the longest that a stop waits beyond the present step, and how fresh the reported loss is."""
 
+MOST_STEPS = 100
+"""Most steps between two agreements of several tasks. Steps of 1 ms may turn into steps of 0.25 s, as where storage is
+throttled. A stop is then still heard within the default grace of 30 s."""
+MOST_STEPS_ALONE = 1000
+"""The same for one task, which looks for a stop after each step and call."""
 FETCH_SECONDS = 1.0
 """The same where steps are handed out: the loss is fetched from a worker, which is busy with the next step."""
 
@@ -73,7 +78,8 @@ class Control:
         stop, loss, rate, save = self._group.sum(np.array(mine, np.float64)).tolist()
         self._first = False
         self._last_done, self._last_time = done, time.monotonic()
-        self._next = step + steps_until(rate, FETCH_SECONDS if self._handed_out else AGREE_SECONDS)
+        seconds = FETCH_SECONDS if self._handed_out else AGREE_SECONDS
+        self._next = step + steps_until(rate, seconds, self._group.tasks)
         return Agreement(stop > 0, save > 0, loss, rate)
 
     def since_saved(self) -> float:
@@ -106,10 +112,12 @@ class StopInValidation:
         stop, rate = self._group.sum(np.array([float(self._shutdown.requested), rate], np.float64)).tolist()
         self._last, self._last_time = batches, time.monotonic()
         # no further ahead than what is done, so that batches that turn slow are noticed
-        self._next = batches + min(steps_until(rate, AGREE_SECONDS), batches)
+        self._next = batches + min(steps_until(rate, AGREE_SECONDS, self._group.tasks), batches)
         return bool(stop > 0)
 
 
-def steps_until(steps_per_second: float, seconds: float) -> int:
-    """How many steps fit into so many `seconds` between two agreements at this speed; 1 while it is unknown."""
-    return max(1, min(int(steps_per_second * seconds), 1000))
+def steps_until(steps_per_second: float, seconds: float, tasks: int) -> int:
+    """How many steps to make between two agreements of so many `tasks`: as many as fit into so many `seconds` at this
+    speed, and 1 while it is unknown."""
+    most = MOST_STEPS_ALONE if tasks == 1 else MOST_STEPS
+    return max(1, min(int(steps_per_second * seconds), most))

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from dtjob_trainer.contract.task import DEFAULT_GRACE_SECONDS
+
 np = pytest.importorskip("numpy")
 control = pytest.importorskip("dtjob_trainer.loops.control")
 
@@ -33,9 +35,27 @@ def shutdown(requested: bool = False) -> Any:
     return SimpleNamespace(requested=requested)
 
 
-@pytest.mark.parametrize(("speed", "steps"), [(0.0, 1), (3.9, 1), (8.0, 2), (400.0, 100), (1e6, 1000)])
-def test_agreements_are_so_many_steps_apart_as_fit_between_two(speed: float, steps: int) -> None:
-    assert control.steps_until(speed, 0.25) == steps
+@pytest.mark.parametrize(
+    ("speed", "steps", "alone"), [(0.0, 1, 1), (3.9, 1, 1), (8.0, 2, 2), (400.0, 100, 100), (1e6, 100, 1000)]
+)
+def test_agreements_are_so_many_steps_apart_as_fit_between_two(speed: float, steps: int, alone: int) -> None:
+    assert control.steps_until(speed, 0.25, 2) == steps
+    assert control.steps_until(speed, 0.25, 1) == alone
+
+
+@pytest.mark.parametrize("handed_out", [False, True])
+def test_a_stop_is_heard_within_the_grace_if_fast_steps_turn_slow(clock: SimpleNamespace, handed_out: bool) -> None:
+    """Nobody can agree that steps have turned slow before the next agreement."""
+    run, asked_at = control.Control(Group(), shutdown(), None, handed_out=handed_out), 0.0
+    run.begin(0)
+    for step in range(1, 20_000):
+        clock.now += 1 / 4000
+        if run.due(step):
+            run.agree(step, 0.5)
+            asked_at = clock.now
+    while not run.due(step := step + 1):
+        clock.now += 0.25
+    assert clock.now - asked_at < DEFAULT_GRACE_SECONDS
 
 
 def test_agreements_are_a_second_apart_if_a_loss_is_fetched_from_a_worker(clock: SimpleNamespace) -> None:
