@@ -88,10 +88,16 @@ def test_every_checkpoint_is_evaluated_and_the_best_model_kept(tmp_path: Path) -
         said = f"1 had been removed before this evaluator looked (of steps {steps[0]})"
         assert said in run["evaluator-0"].output()
 
-        (damaged,) = run.checkpoints.glob(f"ckpt-{steps[1]}.data*")
-        damaged.write_bytes(b"")
-        run.run("evaluator-0")
-        assert evaluated(run) == steps[2:], "a damaged one does not hide those after it"
+        for step in (steps[1], steps[-1]):
+            (damaged,) = run.checkpoints.glob(f"ckpt-{step}.data*")
+            damaged.write_bytes(b"")
+        run.start("evaluator-0")
+        assert run["evaluator-0"].exit_code() == 1, "the last one must not be passed over"
+        assert evaluated(run) == steps[2:-1], "a damaged one does not hide those after it"
+        assert f"ckpt-{steps[1]} cannot be read, and is not evaluated: " in run["evaluator-0"].output()
+        told = run["evaluator-0"].status["exception"]
+        assert told["type"] == "EvaluatorError"
+        assert f"ckpt-{steps[-1]} cannot be read, and is not evaluated, although it is the last one" in told["message"]
 
 
 def test_a_metric_that_the_model_has_not_is_named(tmp_path: Path) -> None:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The evaluator: evaluates each new checkpoint without a strategy, and ends when the run is marked DONE."""
 
+import functools
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from dtjob_trainer.checkpoint import directory as checkpoint
@@ -23,6 +24,8 @@ from dtjob_trainer.strategies.collective import Group
 from dtjob_trainer.tensorboard.event_file import Events
 
 POLL_SECONDS = 0.5
+LAST_SECONDS = 5.0
+"""For so long the last checkpoint of a run or stage is tried again, if it cannot be read."""
 STEPS_PER_CALL = 100
 """Batches of an evaluation that are run in one call, where that is possible."""
 MISSED_SHOWN = 20
@@ -40,7 +43,7 @@ def follow(here: Runtime, trained: TrainedModel, source: Source | None) -> Any:
     Unless `evaluation.checkpoints` is Every, those that are outdated before they are looked at are passed over; the
     last one never is. Where it is Every, the log names those that were removed before they were looked at. Logs for
     TensorBoard go to events/evaluator, the best model to best.keras. While another job owns the directory, nothing is
-    evaluated.
+    evaluated. Raises EvaluatorError if the last checkpoint cannot be read.
     """
     task = here.task
     assert task is not None
@@ -59,7 +62,7 @@ def follow(here: Runtime, trained: TrainedModel, source: Source | None) -> Any:
     events = Events(f"{root}/{EVENTS_DIRECTORY}", here.warn)
     seen: set[int] = set()
     evaluated: set[int] = set()
-    others = _Others(here, root)
+    others, unreadable = _Others(here, root), _Unreadable(here, directory)
     here.progress.report(state="evaluating")
     while True:
         ended, passed = is_done(root, task.uid), here.next_stage_has_begun
@@ -67,7 +70,9 @@ def follow(here: Runtime, trained: TrainedModel, source: Source | None) -> Any:
         step = next_step(found, seen, task.evaluation.every)
         if step is not None and others.own_it():
             step = None
-        result = _evaluate(here, engine, source, directory, step, kept) if step is not None else None
+        load = functools.partial(_load, engine, directory, kept)
+        stored = unreadable.tried(load, step, found, ended=ended or passed)
+        result = _evaluate(here, engine, source, step, stored) if stored is not None else None
         if step is not None and (result is not None or step != found[-1]):  # only the newest is tried again
             seen.add(step)
         if step is not None and result is not None:
@@ -80,9 +85,7 @@ def follow(here: Runtime, trained: TrainedModel, source: Source | None) -> Any:
             _keep(here, trained.model, step, metrics, best, kept, events)
         elif passed and found and step is None:  # looked at after the next stage was there: nothing newer can come
             return _history(here, trained, directory, found[-1])
-        elif ended and (
-            step is None or step == found[-1]
-        ):  # looked at after the mark was there: nothing newer can come
+        elif ended and step is None:  # looked at after the mark was there: nothing newer can come
             here.trained = True  # it has ended well: no stop that the program has answered itself
             raise SystemExit(0)
         else:
@@ -105,6 +108,39 @@ def _history(here: Runtime, trained: TrainedModel, directory: str, last: int) ->
     history.epoch = list(range(stored.state["data"]["first"], stored.state["epochsEnded"]))
     here.progress.steps_before += last
     return history
+
+
+class _Unreadable:
+    """Tells of checkpoints that cannot be read."""
+
+    def __init__(self, here: Runtime, directory: str) -> None:
+        self._here, self._directory = here, directory
+        self._since: float | None = None
+        """When the last checkpoint could not be read for the first time."""
+
+    def tried(
+        self, load: Callable[[int], Stored], step: int | None, found: Sequence[int], *, ended: bool
+    ) -> Stored | None:
+        """What `load` gives of checkpoint `step` of those `found`. None if it is removed or damaged, or for no step.
+
+        - ended: whether no newer one can come. Raises EvaluatorError if the newest one then cannot be read for
+          LAST_SECONDS.
+        """
+        if step is None:
+            return None
+        try:
+            return load(step)
+        except checkpoint.GONE as error:
+            why = f"checkpoint.storage {self._directory}: ckpt-{step} cannot be read, and is not evaluated"
+            if step != found[-1] and isinstance(error, checkpoint.UNREADABLE):
+                self._here.log(f"{why}: {error.message}", level="warning", step=step)
+            if step != found[-1] or not ended:
+                return None
+            now = time.monotonic()
+            self._since = now if self._since is None else self._since
+            if now - self._since >= LAST_SECONDS:
+                raise EvaluatorError(f"{why}, although it is the last one: {error.message}") from error
+            return None
 
 
 class _Others:
@@ -161,17 +197,19 @@ def _keep(
     here.progress.report(evaluation=told)
 
 
-def _evaluate(
-    here: Runtime, engine: Engine, source: Source, directory: str, step: int, kept: BestCheckpoints
-) -> tuple[dict[str, float], list[int]] | None:
-    """The metrics of checkpoint `step`, and the steps of earlier ones; None where it was removed meanwhile."""
+def _load(engine: Engine, directory: str, kept: BestCheckpoints, step: int) -> Stored:
+    """Give the model the weights of checkpoint `step`. Raises one of GONE where it cannot be read."""
     kept.begin(step)
-    try:
-        stored = Stored(directory, step)
-        due = callback_state.validates_on_averages(stored.state.get("callbacks", []))
-        engine.trained.load(stored, engine.trained.averages() if due else {})
-    except checkpoint.GONE:
-        return None
+    stored = Stored(directory, step)
+    due = callback_state.validates_on_averages(stored.state.get("callbacks", []))
+    engine.trained.load(stored, engine.trained.averages() if due else {})
+    return stored
+
+
+def _evaluate(
+    here: Runtime, engine: Engine, source: Source, step: int | None, stored: Stored
+) -> tuple[dict[str, float], list[int]]:
+    """The metrics of checkpoint `step`, which is loaded, and the steps of earlier ones."""
     engine.reset_metrics()
     source.epoch_ends()
     size, streams = engine.most_in_one_call("evaluate", source, STEPS_PER_CALL), engine.streams(source)
