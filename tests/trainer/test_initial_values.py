@@ -4,8 +4,6 @@
 import re
 from pathlib import Path
 
-import pytest
-
 from tests.trainer.support.harness import Cluster
 
 GROUP = {"chief": 1, "worker": 1}
@@ -55,9 +53,20 @@ def test_a_restart_begins_with_the_values_of_the_checkpoint(tmp_path: Path) -> N
         assert fitted(run) == trained
 
 
-@pytest.mark.parametrize("way", ["fit", "step"])
-def test_a_task_that_makes_other_variables_is_named(tmp_path: Path, way: str) -> None:
-    with group(tmp_path, way, "more") as run:
+def test_a_task_that_does_something_else_between_two_calls_of_fit_is_named(tmp_path: Path) -> None:
+    """It makes a variable, as by load_model at the chief alone; or it goes on with the next call after an error."""
+    with group(tmp_path, "fit", "apart") as run:
+        run.start()
+        for task in run.tasks:
+            assert run[task].exit_code() == 1
+            assert "refused: task worker-0 has made 1 variables and chief-0 0, or others;" in run[task].output()
+            told = run[task].status["exception"]
+            assert told["type"] == "StateError"
+            assert told["message"].startswith("task worker-0 is in call 4 of fit or train, and chief-0 in call 3; make")
+
+
+def test_a_task_that_makes_other_variables_is_named(tmp_path: Path) -> None:
+    with group(tmp_path, "step", "more") as run:
         run.start()
         for task in run.tasks:
             assert run[task].exit_code() == 1

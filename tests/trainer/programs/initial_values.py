@@ -2,7 +2,7 @@
 """Makes variables whose initial values are others in each task, and prints what they are after a step.
 
 initial_values.py WAY [more]: in a step of the program's own (step), in `fit`, or the same after a step that the chief
-alone has taken (chief); `more`: the worker makes a variable more.
+alone has taken (chief); `more`: the worker makes a variable more. `apart`: tasks do other things between calls of fit.
 """
 
 import sys
@@ -13,6 +13,7 @@ import tensorflow as tf
 from tensorflow.python.ops import collective_ops
 
 import dtjob_trainer as dt
+from dtjob_trainer.errors import StateError
 
 index = 0 if dt.is_chief() else 1
 sent = []
@@ -49,6 +50,18 @@ model.compile(keras.optimizers.ScheduleFreeAdamW(0.1), "mse")  # which begins wi
 if "chief" in sys.argv and dt.is_chief():
     strategy.run(lambda: alike + 1.0)
 dt.fit(model, np.ones((4, 1)), np.ones((4, 1)), batch_size=4, verbose=0)
+if "apart" in sys.argv:
+    if index:
+        more = tf.Variable(0.0)
+    try:
+        dt.fit(model, np.ones((4, 1)), np.ones((4, 1)), batch_size=4, verbose=0)
+    except StateError as error:
+        print("refused:", error, flush=True)
+    for rows in (4, 4) if index == 0 else (0, 4):
+        try:
+            dt.fit(model, np.ones((rows, 1)), np.ones((rows, 1)), batch_size=4, verbose=0)
+        except ValueError:  # as a search that tries the next values
+            continue
 weights = [*model.get_weights(), *(v.numpy() for v in model.optimizer.variables)]
 sums = np.sum([np.sum(weight) for weight in weights], dtype=np.float64)
 print("fit", sums, derived.numpy().tolist(), "sent", len(sent), flush=True)

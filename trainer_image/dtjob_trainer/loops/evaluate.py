@@ -40,7 +40,6 @@ def evaluate(
     DataError or CallbackError, before any batch, for what cannot be right.
     """
     here = runtime.under_strategy()
-    initial_values.agree_on_new()
     group = Group(here.strategy, here.task)
     trained = choose.of(model, here.traits)
     trained.check()
@@ -51,6 +50,7 @@ def evaluate(
     source = FitData(here, group, trained, numbers=numbers, queue=queue, aside=aside, seed=runtime.SEED).evaluation(
         x, y, sample_weight
     )
+    initial_values.begin(here.stage)  # the first exchange: after all errors that one task alone may have
     place: dict[str, Any] = {"is_chief": here.is_chief, "asynchronous": here.traits.asynchronous, "tasks": group.tasks}
     called = Callbacks(callbacks, trained, **place, verbose=verbose)
     if group.tasks > 1:

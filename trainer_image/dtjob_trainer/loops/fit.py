@@ -115,7 +115,7 @@ def fit(
     CallbackError, before any step, for what cannot be right.
     """
     here = runtime.under_strategy()
-    _begin(here)
+    here.begin_stage()
     group = Group(here.strategy, here.task)
     trained = choose.of(model, here.traits)
     trained.check()
@@ -130,6 +130,7 @@ def fit(
     if here.is_evaluator:
         return evaluator.follow(here, trained, validation)
     training = data.training(x, y, sample_weight, class_weight, shuffle=shuffle)
+    initial_values.begin(here.stage)  # the first exchange: after all errors that one task alone may have
     aside.tell(here.log)
     user_callbacks = _callbacks(here, group, trained, callbacks, verbose)
     _remark(here, trained, user_callbacks)
@@ -147,12 +148,6 @@ def fit(
         model_file.save(model, save)
     here.trained = True
     return history
-
-
-def _begin(here: runtime.Runtime) -> None:
-    """Note that training begins, and have what was made so far begin alike in all tasks. Collective."""
-    here.begin_stage()
-    initial_values.agree_on_new()
 
 
 def _callbacks(here: runtime.Runtime, group: Group, trained: TrainedModel, given: Any, verbose: Any) -> Callbacks:

@@ -57,7 +57,6 @@ def train(
     traits = here.traits
     _check(here, step_fn, data, total_steps)
     here.begin_stage()
-    initial_values.agree_on_new()
     group = Group(here.strategy, here.task)
     place = Place(group.index, group.tasks, group.replicas, remote=traits.asynchronous)
     here.progress.report(state="starting", totalSteps=total_steps)
@@ -66,6 +65,7 @@ def train(
         SameBatches(source, group, here.warn).see(marks)
 
     inputs = feed.make(data, batch_size=batch_size, total_steps=total_steps, place=place, seed=seed, see=see)
+    initial_values.begin(here.stage)  # the first exchange: after all errors that one task alone may have
     if inputs.remark:
         here.log(inputs.remark)
     known = Trackables(variables, group)

@@ -76,18 +76,44 @@ class InitialValues:
         """Whether variables were made since the last comparison: in all tasks, or in none."""
         return bool(self._made)
 
+    def begin(self, call: int) -> None:
+        """Do the same at the begin of a call of the program, also where this task has made no variables. Collective.
+
+        `call`: how many calls of `fit` and `train` there were. Returns once all tasks are there: one may take steps of
+        its own before. Raises StateError, in all tasks alike, where one is in another call.
+        """
+        while not self._exchange(call + 1).all():
+            continue
+
     def agree(self, restored: State | None = None) -> None:
         """Give variables made since the last comparison the chief's values, where one began apart. Collective.
 
         `restored`: what has got the values of a checkpoint. Raises StateError, in all tasks alike, where one has made
         other variables.
         """
+        self._exchange(0, restored)
+
+    def _exchange(self, begins: int, restored: State | None = None) -> npt.NDArray[np.int64]:
+        """Compare, and return what each task `begins`: the number of a call of the program and 1, or 0 for none."""
         made, self._made = self._made, []
-        mine = len(made), _of_all(one.kind for one in made), _of_all(one.initial for one in made)
+        mine = begins, len(made), _of_all(one.kind for one in made), _of_all(one.initial for one in made)
         told = self._group.of_each(np.array(mine, np.int64))
-        self._see_same_kinds(told)
-        if not (told == told[0]).all():
+        self._see_same_calls(told[:, 0])
+        self._see_same_kinds(told[:, 1:])
+        if not (told[:, 1:] == told[0, 1:]).all():
             self._take_the_chiefs(made, set() if restored is None else restored.handles())
+        return told[:, 0]
+
+    def _see_same_calls(self, begins: npt.NDArray[np.int64]) -> None:
+        first = int(np.argmax(begins > 0))
+        for task, other in zip(self._tasks, begins, strict=True):
+            if other not in (0, begins[first]):
+                self._group.leave_together()
+                raise StateError(
+                    f"task {task} is in call {other - 1} of fit or train, and {self._tasks[first]} in call "
+                    f"{begins[first] - 1}; make the same calls in every task, and let an error of one of them end the "
+                    "program"
+                )
 
     def _see_same_kinds(self, told: npt.NDArray[np.int64]) -> None:
         for task, (number, kinds, _) in zip(self._tasks, told, strict=True):
@@ -95,7 +121,8 @@ class InitialValues:
                 self._group.leave_together()
                 raise StateError(
                     f"task {task} has made {number} variables and {self._tasks[0]} {told[0, 0]}, or others; make the "
-                    "same ones in every task, in the same order, and call strategy.run() in all tasks alike"
+                    "same ones in every task, in the same order, and call strategy.run() in all tasks alike; load a "
+                    "model in all tasks, and not within `if` for one of them"
                 )
 
     def _take_the_chiefs(self, made: list[_Made], restored: set[int]) -> None:
@@ -194,6 +221,15 @@ def watch(strategy: Any, task: Task) -> None:
 def held() -> contextlib.AbstractContextManager[None]:
     """While this lasts, steps are traced of which none is run."""
     return contextlib.nullcontext() if _watched is None else _watched.held()
+
+
+def begin(call: int) -> None:
+    """Have variables begin alike at the begin of a call of the program, in the `call` that all tasks are in.
+
+    Collective. Raises StateError, in all tasks alike, where one has made other variables, or is in another call.
+    """
+    if _watched is not None:
+        _watched.begin(call)
 
 
 def agree_on_new() -> None:
