@@ -110,7 +110,11 @@ class Owner:
         self._released = threading.Event()
 
     def wait(self) -> None:
-        """Return when no other job owns the directory. Raises CheckpointInUseError if another one keeps it."""
+        """Return when no other job owns the directory.
+
+        Raises CheckpointInUseError if another one keeps it, or has taken it from this job.
+        """
+        self.check()
         patience = max(SILENT_SECONDS, self._task.grace_seconds)
         decided = decide(mark := read(self._directory), self._task.uid, None, time.monotonic(), patience)
         if not isinstance(decided, Wait):
@@ -130,7 +134,9 @@ class Owner:
             self._log(f"the directory is taken over from job {name_of(decided.dead)}: {silent}", level="warning")
 
     def take(self) -> None:
-        """Write the mark, and renew it from now on. The directory must be there."""
+        """Write the mark, and renew it from now on; once. The directory must be there."""
+        if self._thread is not None:
+            return
         self._write()
         self._thread = threading.Thread(target=self._renew, name="owner", daemon=True)
         self._thread.start()

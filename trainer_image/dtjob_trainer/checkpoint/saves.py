@@ -53,10 +53,10 @@ class Saves:
         self._earlier: list[int] = []
         """Steps of the checkpoints written so far, for an evaluator that misses some of them."""
         if here.is_chief and here.task is not None and self._settings is not None:
-            self._writer = Writer(here.task, self._settings, here.progress.report, here.log)
+            self._writer = Writer(here.task, self._settings, here.progress.report, here.log, here.owner)
             here.before_the_end = self._writer.let_end
-            here.shutdown.release()  # what an earlier run of this program holds
-            here.shutdown.release = self._writer.owner.release
+            here.owner = self._writer.owner
+            here.shutdown.release = here.owner.release
 
     @property
     def writes(self) -> bool:

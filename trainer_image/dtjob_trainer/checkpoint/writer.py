@@ -92,12 +92,19 @@ class Writer:
     the next one cannot be written either: storage that was away for a moment costs no more than a checkpoint.
     """
 
-    def __init__(self, task: Task, settings: Checkpoint, report: Callable[..., None], log: Callable[..., None]) -> None:
-        """`settings`: of the program's present stage."""
+    def __init__(
+        self,
+        task: Task,
+        settings: Checkpoint,
+        report: Callable[..., None],
+        log: Callable[..., None],
+        owner: Owner | None = None,
+    ) -> None:
+        """`settings`: of the program's present stage. `owner`: the mark that an earlier stage has taken."""
         assert task.checkpoint is not None
         self.settings, self._root = settings, task.checkpoint.directory
         self._report, self._log, self._task, self._uid = report, log, task, task.uid
-        self.owner, self._retention = Owner(task, report, log), Retention(task.uid, settings)
+        self.owner, self._retention = owner or Owner(task, report, log), Retention(task.uid, settings)
         self._unchanged = arrays.Unchanged()
         self._thread: threading.Thread | None = None
         self._error: BaseException | None = None

@@ -52,6 +52,9 @@ class Runtime:
     """Makes the strategy of the job ambient. None: it is ambient already, or the program runs by hand."""
     begun_in: Path = Path()
     """The directory in which the program was started. Its working directory may be another."""
+    owner: Any = None
+    """The mark of this job in its checkpoint directory (checkpoint/owner.py): one for all calls of `fit`, so that no
+    other job takes the directory between two of them. None: not the chief task, or no call yet."""
     before_the_end: Callable[[], None] = lambda: None
     """Called before this process ends by a failure. It waits for what must not be cut off."""
 

@@ -12,11 +12,14 @@ import tensorflow as tf
 from dtjob_trainer.checkpoint import saves as saves_module
 from dtjob_trainer.checkpoint import writer
 from dtjob_trainer.checkpoint.directory import DATA_SUFFIX
+from dtjob_trainer.checkpoint.owner import OWNER
 from dtjob_trainer.checkpoint.saves import Saves
 from dtjob_trainer.contract.settings import Checkpoint
 from dtjob_trainer.contract.task import Task
 from dtjob_trainer.errors import CheckpointError
+from dtjob_trainer.models.variables import State
 from dtjob_trainer.process.runtime import Runtime
+from dtjob_trainer.strategies.collective import Group
 
 
 def newest(directory: Path, *damaged: int, steps: tuple[int, ...] = (5, 10, 15)) -> Any:
@@ -172,3 +175,17 @@ def test_every_task_gets_the_arrays_of_the_chiefs_state(tmp_path: Path) -> None:
     for array, number in found:
         assert (array.tolist(), number) == (sums.tolist(), 0.5)
         array += 1
+
+
+def test_no_other_job_can_take_the_directory_between_two_calls_of_fit(tmp_path: Path) -> None:
+    here = Runtime(Task("test", "default", "uid", "chief", 0, checkpoint=Checkpoint(str(tmp_path))))
+    group = Group(tf.distribute.get_strategy(), None)
+    for _ in range(2):
+        saves = Saves(here, group, State(group, {}, {}, []))
+        saves.restore()
+        assert (tmp_path / OWNER).exists()
+        here.begin_stage()
+    Saves(here, group, State(group, {}, {}, []))
+    assert (tmp_path / OWNER).exists(), "the third call has not restored yet"
+    here.shutdown.release()
+    assert not (tmp_path / OWNER).exists()
