@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stateful recurrent layers: a restart has their states, and several replicas are refused in one sentence."""
+"""Stateful recurrent layers: a restart has their states, and several replicas are refused in one sentence.
 
+Callbacks of the program see restored weights, and what they change in variables is done once.
+"""
+
+import re
 import signal
 from pathlib import Path
 
@@ -29,6 +33,10 @@ def test_killed_and_resumed_run_ends_with_the_same_bits(tmp_path: Path, package:
             gate.touch()
             run.expect_success()
             assert run["chief-0"].status["resume"] == "exact", run["chief-0"].output()
+            if killed:
+                for method in ("set_model", "on_train_begin", "on_epoch_begin"):
+                    seen = re.findall(rf"^{method} sees (\d+)$", run["chief-0"].output(), re.MULTILINE)
+                    assert seen[0] == str(HELD // 3 * 3), f"{method} saw weights that are not restored"
             ends.append(saved_arrays(run.checkpoints, LAST))
     assert ends[0] == ends[1]
 

@@ -27,6 +27,23 @@ model.compile(keras.optimizers.Adam(0.01), "mse")
 
 
 class Wait(keras.callbacks.Callback):
+    """Tells how many steps the model has behind it where callbacks begin, and changes a variable there."""
+
+    def tell(self, method):
+        print(method, "sees", int(np.asarray(self.model.optimizer.iterations)), flush=True)
+
+    def set_model(self, model):
+        super().set_model(model)
+        self.tell("set_model")
+
+    def on_train_begin(self, logs=None):
+        self.tell("on_train_begin")
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self.tell("on_epoch_begin")
+        rate = self.model.optimizer.learning_rate
+        rate.assign(rate * 0.9)
+
     def on_epoch_end(self, epoch, logs=None):
         while epoch == 1 and not Path(options.gate).exists():
             time.sleep(0.01)

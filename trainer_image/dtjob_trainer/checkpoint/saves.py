@@ -50,6 +50,8 @@ class Saves:
         """How many tasks have shared the batches of the run so far."""
         self._writer: Writer | None = None
         self._said_long = False
+        self._found: Stored | None = None
+        """The checkpoint that was restored, at the chief."""
         self._earlier: list[int] = []
         """Steps of the checkpoints written so far, for an evaluator that misses some of them."""
         if here.is_chief and here.task is not None and self._settings is not None:
@@ -137,11 +139,8 @@ class Saves:
             step=step,
         )
 
-    def restore(self, before: Callable[[int, dict[str, Any]], None] | None = None) -> Restored | None:
-        """Give every task the chief's newest checkpoint; None where there is none. Collective.
-
-        `before` is told its step and state before the variables get their values.
-        """
+    def restore(self) -> Restored | None:
+        """Give every task the chief's newest checkpoint; None where there is none. Collective."""
         if self._settings is None:
             return None
         group, blob = self._group, b""
@@ -162,15 +161,18 @@ class Saves:
         self.history = tuple((int(first), int(tasks)) for first, tasks in state["tasks"])
         if self.history[-1][1] != group.tasks:
             self.history = (*self.history, (step, group.tasks))
-        if before is not None:
-            before(step, state)
         same_replicas = self._state.restore(found)
+        self._found = found
         self._earlier = list(state["earlier"])
         self._remember(step)
         self._here.progress.report(step=step, restoredStep=step, checkpoint={"step": step})
         resumed = "resumed from the checkpoint" if not self._here.progress.passes_over else "ended before: not repeated"
         self._here.log(resumed, step=step)
         return Restored(step, state, same_replicas)
+
+    def restore_again(self) -> None:
+        """Give every variable the value that `restore` gave it. Collective."""
+        self._state.restore(self._found)
 
     def see_owned(self) -> None:
         """Raise CheckpointInUseError at the chief if another job has taken the directory. Reads nothing."""

@@ -96,7 +96,7 @@ class Callbacks:
         self._own += bars
         # tf_keras refuses methods for batches where it finds ParameterServer, whose steps it does not wait for
         make = outside_strategy(package.CallbackList) if asynchronous else package.CallbackList
-        self._list = make([*called, *bars, self._last], add_history=False, add_progbar=False, model=self._model)
+        self._list = make([*called, *bars, self._last], add_history=False, add_progbar=False)
         self._counter = getattr(self._model, "_train_counter", None)  # of tf_keras, whose TensorBoard reads it
         self._first = 0
         # of all callbacks, wherever they run: what is read for them is read by all tasks together (`alike.agree`)
@@ -122,14 +122,24 @@ class Callbacks:
         """Whether a callback has asked to stop the validation that runs. tf_keras knows of no such wish."""
         return bool(getattr(self._model, "stop_evaluating", False))
 
-    def train_begin(self, epochs: int, steps: int | None) -> None:
-        """Before the first step; `steps` of an epoch are None where nobody knows, as in Keras.
+    @property
+    def begin_by_own(self) -> bool:
+        """Whether a callback that is called here has its own code for the begin of training or of an epoch."""
+        return any(_begins_by_own(callback) for callback in self._here())
 
-        A restored state is set after it, as callbacks reset themselves here.
-        """
+    def reset(self) -> None:
+        """Set what the model tells callbacks to the values before a training."""
         self._model.stop_training = False
         if self._counter is not None:
             self._counter.assign(0)
+
+    def train_begin(self, epochs: int, steps: int | None) -> None:
+        """Before the first step; `steps` of an epoch are None where nobody knows, as in Keras.
+
+        The variables are restored before, as callbacks may look at them. The state of callbacks is restored after, as
+        they reset themselves here.
+        """
+        self._list.set_model(self._model)
         params = {"verbose": self._verbose, "epochs": epochs, "steps": steps, **self._params}
         self._list.set_params(params)
         self.history.set_params(params)
@@ -172,6 +182,7 @@ class Callbacks:
 
     def evaluation_begin(self, steps: int | None) -> None:
         """Before a validation that is no part of a training, of so many `steps` (None: unknown)."""
+        self._list.set_model(self._model)
         self._list.set_params({"verbose": self._verbose, "epochs": 1, "steps": steps, **self._params})
 
     def test_begin(self) -> None:
@@ -381,6 +392,12 @@ def _wants_batches(callback: Any, package: Any, methods: Sequence[str]) -> bool:
             each = callback.update_freq != "epoch"
             return bool(each or callback._should_trace or callback.write_steps_per_second)
     return any(_plain(callback, name) is not getattr(package.Callback, name) for name in methods)
+
+
+def _begins_by_own(callback: Any) -> bool:
+    """Whether a callback has code of the program for the begin of training or of an epoch."""
+    methods = [_plain(callback, name) for name in ("on_train_begin", "on_epoch_begin")]
+    return not all(getattr(method, "__module__", "").startswith(KERAS) for method in methods)
 
 
 def _plain(callback: Any, name: str) -> Any:

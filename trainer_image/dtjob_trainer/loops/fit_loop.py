@@ -73,11 +73,14 @@ class FitLoop(TrainingRun):
         self._keras_history.history, self._keras_history.epoch = self._history, []
         model.history = self._keras_history  # as in Keras, for callbacks to look at
         self._source.epoch_ends()  # as Keras, before all else
+        self._callbacks.reset()
+        self.run()
+        return self._keras_history
+
+    def _begin(self) -> None:
         self._callbacks.train_begin(self._epochs.epochs, self._epochs.steps_per_epoch)
         if self._saves.writes:
             self._callbacks.look_at_state()  # what no checkpoint can hold is said now, and not at the first save
-        self.run()
-        return self._keras_history
 
     def _train(self) -> None:
         self._warn_of([self._source.inexact] if self._source.inexact else [])
@@ -268,8 +271,8 @@ class FitLoop(TrainingRun):
             "callbackClasses": self._callbacks.classes,
         }
 
-    def _take_up(self, state: Mapping[str, Any]) -> None:
-        """Called before variables are restored, as callbacks may change some once more."""
+    def _take_up(self, restored: Restored) -> None:
+        state = restored.state
         self._stopped = state["stopped"]
         self._history |= callback_state.decode(state["history"])
         self._epochs.take_up(state, self._step)
@@ -280,6 +283,7 @@ class FitLoop(TrainingRun):
         self._total_steps = self._epochs.total(self._step)
         self._epoch_logs = state["epochLogs"]
         self._tell_of_the_past()
+        self._restore_callbacks(restored)
 
     def _tell_of_the_past(self) -> None:
         """Tell data and callbacks, in the order of the first time, what a new process has not seen."""
@@ -294,8 +298,11 @@ class FitLoop(TrainingRun):
             self._callbacks.epoch_begin_again(self._epochs.ended)
             self._epochs.begin()
 
-    def _take_up_rest(self, restored: Restored) -> None:
+    def _restore_callbacks(self, restored: Restored) -> None:
+        """Give callbacks their state, and undo what their beginning has changed in variables: it was done before."""
         state = restored.state
+        if self._group.sum(np.array([float(self._callbacks.begin_by_own)]))[0]:
+            self._saves.restore_again()
         began = self._saves.history[0][1]
         if self._scale_lr and began != self._group.tasks:  # the global batch is the same, and so are the rates
             self._engine.trained.scale_schedules(began / self._group.tasks)

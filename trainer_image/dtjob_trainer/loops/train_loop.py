@@ -102,16 +102,17 @@ class TrainLoop(TrainingRun):
     def _kept(self) -> Mapping[str, Any]:
         return {"exact": self._exact, "values": self._values, "data": self._feed.kept(self._step)}
 
-    def _take_up(self, state: Mapping[str, Any]) -> None:
-        self._values = state.get("values", {})
+    def _begin(self) -> None:
+        """Nothing: no callbacks are told."""
+
+    def _take_up(self, restored: Restored) -> None:
+        self._values = restored.state.get("values", {})
         self._feed.shared(self._saves.history)
-        data = state["data"]
+        data = restored.state["data"]
         # The checkpoint of `fit` keeps another place. A dataset that the program has distributed itself has none.
         if "pass" in data and (other := self._feed.take_up(data, self._step)) is not None:
             self._inexact.append(other)
             self._exact = False
-
-    def _take_up_rest(self, restored: Restored) -> None:
         if not (restored.same_replicas and restored.state["exact"]):
             self._inexact.append("the checkpoint is of another number of replicas, or was not exact itself")
             self._exact = False

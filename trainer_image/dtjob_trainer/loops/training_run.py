@@ -166,12 +166,12 @@ class TrainingRun(ABC):
         """What a checkpoint keeps beside step and variables: JSON and arrays. Asked at the chief alone."""
 
     @abstractmethod
-    def _take_up(self, state: Mapping[str, Any]) -> None:
-        """Go on where `_kept` told of `state`, after `_step`. The variables are not restored yet."""
+    def _begin(self) -> None:
+        """What to do before the first step, with the variables restored."""
 
     @abstractmethod
-    def _take_up_rest(self, restored: Restored) -> None:
-        """The same with what may only be set once the variables are restored."""
+    def _take_up(self, restored: Restored) -> None:
+        """Go on where `_kept` told of the state of `restored`, after `_step`. The variables are restored."""
 
     @abstractmethod
     def _finish(self) -> None:
@@ -241,20 +241,22 @@ class TrainingRun(ABC):
                 self._here.log(f"resume is approximate: {reason}", level="warning", step=self._step)
 
     def _restore(self) -> None:
-        """Go on from the chief's newest checkpoint, where there is one."""
+        """Go on from the chief's newest checkpoint, where there is one.
 
-        def take_up(step: int, state: Mapping[str, Any]) -> None:
-            self._step, self._before = step, state["call"]
-            self._take_up(state)
-
-        restored = self._saves.restore(before=take_up)
+        The variables come first: callbacks of the program look at them as they begin.
+        """
+        restored = self._saves.restore()
         initial_values.agree(self._state if restored is not None else None)
         if restored is None:
             # Also of a process before this one in the same pod: what that had saved is not there.
             self._here.progress.report(restoredStep=0, checkpoint=None)
+            self._begin()
         else:
-            self._take_up_rest(restored)
+            self._step, self._before = restored.step, restored.state["call"]
+            self._begin()
+            self._take_up(restored)
             self._saved = self._position()
+        initial_values.agree_on_new()  # what callbacks have made
 
 
 def _where(here: Runtime) -> dict[str, Any]:

@@ -74,6 +74,7 @@ def test_terminate_on_nan_looks_at_epochs_where_batches_end_in_no_order(loss: fl
     trained = SimpleNamespace(callbacks=keras.callbacks, model=model, package="keras")
     given = [keras.callbacks.TerminateOnNaN()]
     run = callbacks.Callbacks(given, trained, is_chief=True, asynchronous=True, tasks=2)
+    run.reset()
     run.train_begin(2, 4)
     run.epoch_end(0, {"loss": loss}, 4)
     assert run.stop_training == stops
