@@ -20,21 +20,24 @@ OF_KERAS = {"_model", "model", "params", "validation_data"}
 """Attributes that Keras sets."""
 
 Encode = Callable[[Any], Any]
-"""Gives a value as a checkpoint holds it, without copying arrays. Raises ValueError for others."""
+"""Gives a value as a checkpoint holds it, without copying arrays. Raises ValueError, which says what it is, for others.
+"""
 
 
 def begin(callback: Any, encode: Encode, without: Collection[str]) -> None:
     """Remember what the attributes of `callback` are as training begins. `without`: names that are kept otherwise."""
-    vars(callback)[BEGAN] = {name: _mark(value) for name, value in _encoded(callback, encode, without).items()}
+    found, _ = _encoded(callback, encode, without)
+    vars(callback)[BEGAN] = {name: _mark(value) for name, value in found.items()}
 
 
-def changed(callback: Any, encode: Encode, without: Collection[str]) -> dict[str, Any]:
-    """The attributes that have changed since `begin`, as a checkpoint holds them."""
+def changed(callback: Any, encode: Encode, without: Collection[str]) -> tuple[dict[str, Any], dict[str, str]]:
+    """The attributes that have changed since `begin`, as a checkpoint holds them; and by name, what those are that none
+    can hold."""
     before = vars(callback).get(BEGAN)
+    now, refused = _encoded(callback, encode, without)
     if before is None:
-        return {}
-    now = _encoded(callback, encode, without)
-    return {name: value for name, value in now.items() if before.get(name) != _mark(value)}
+        return {}, refused
+    return {name: _copied(value) for name, value in now.items() if before.get(name) != _mark(value)}, refused
 
 
 def restore(callback: Any, values: Mapping[str, Any]) -> None:
@@ -57,19 +60,34 @@ def restore(callback: Any, values: Mapping[str, Any]) -> None:
 
 def are_kept(callback: Any, encode: Encode, without: Collection[str]) -> bool:
     """Whether a checkpoint can hold all attributes of `callback`. Functions that have no state are left out."""
-    names = _names(callback, without)
-    kept = _encoded(callback, encode, without)
-    return all(name in kept or _is_stateless(value) for name, value in vars(callback).items() if name in names)
+    return not _encoded(callback, encode, without)[1]
 
 
-def _encoded(callback: Any, encode: Encode, without: Collection[str]) -> dict[str, Any]:
-    found = {}
+def _encoded(callback: Any, encode: Encode, without: Collection[str]) -> tuple[dict[str, Any], dict[str, str]]:
+    """The attributes as a checkpoint holds them; and what those are that none can hold."""
+    found, refused = {}, {}
     for name in _names(callback, without):
+        value = vars(callback)[name]
         try:
-            found[name] = encode(vars(callback)[name])
-        except (ValueError, RecursionError):
-            continue
-    return found
+            found[name] = encode(value)
+        except ValueError as error:
+            if not _is_stateless(value):
+                refused[name] = str(error)
+        except RecursionError:
+            refused[name] = f"a {type(value).__name__} that holds itself"
+    return found, refused
+
+
+def _copied(value: Any) -> Any:
+    """`value`, as a checkpoint holds it, with arrays of its own: the callback may change its arrays meanwhile."""
+    match value:
+        case np.ndarray():
+            return value.copy()
+        case dict():
+            return {name: _copied(part) for name, part in value.items()}
+        case list():
+            return [_copied(part) for part in value]
+    return value
 
 
 def _names(callback: Any, without: Collection[str]) -> list[str]:

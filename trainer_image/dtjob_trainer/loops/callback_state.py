@@ -5,7 +5,7 @@ Of a user's callback without these, it keeps the attributes that training change
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -45,6 +45,13 @@ KERASS_PART, OWN_PART = "__keras__", "__own__"
 """What a state has of a user's subclass of Keras's that has a get_state: the attributes of the one, and that."""
 ATTRIBUTES = "__attributes__"
 """What a state has of a user's callback without get_state: attributes that training has changed."""
+LIST = "__list__"
+"""What a state has of a long list of numbers: an array. Else each number would be text of its own in each save."""
+NUMBERS = (float, int, np.floating, np.integer)
+LONG = 1000
+"""Numbers from which a list is long."""
+MOST_PARTS = 2**18
+"""Of one attribute, so many values beside arrays and long lists are kept: to look at them all holds up each save."""
 FILES = "files"
 """What the state of a callback has of the files that it has written."""
 
@@ -86,15 +93,31 @@ def is_kerass(callback: Any) -> bool:
 
 
 def state_of(callback: Any) -> Any:
-    """The state of `callback`; of a user's subclass of Keras's, what Keras's part of it holds, and its get_state."""
-    if not hasattr(callback, "get_state"):
-        state = _kerass_state(callback)
-        if not is_kerass(callback):
-            changed = callback_attributes.changed(callback, _uncopied, STATEFUL.get(keras_name(callback), ()))
-            state |= {ATTRIBUTES: changed} if changed else {}
-        return state
-    kerass, own = _kerass_state(callback), callback.get_state()
-    return {KERASS_PART: kerass, OWN_PART: own} if kerass else own
+    """The state of `callback`, as `kept` has it."""
+    return kept(callback)[0]
+
+
+def kept(callback: Any) -> tuple[Any, list[str]]:
+    """The state of `callback` as a checkpoint holds it, and why that is not all of it, with what to write instead.
+
+    Of a user's subclass of Keras's the state is what Keras's part of it holds, and its get_state. Raises CallbackError
+    where no checkpoint can hold what get_state gives.
+    """
+    # Keras's own replace their arrays and never change one
+    kerass = encode(_kerass_state(callback), copied=not is_kerass(callback))
+    if hasattr(callback, "get_state"):
+        own = encode(callback.get_state())
+        without = [] if hasattr(callback, "set_state") else ["give it set_state(state), as it has get_state()"]
+        return ({KERASS_PART: kerass, OWN_PART: own} if kerass else own), without
+    if is_kerass(callback):
+        return kerass, []
+    changed, refused = callback_attributes.changed(callback, _uncopied, STATEFUL.get(keras_name(callback), ()))
+    why = [
+        f"no checkpoint can hold its attribute {name} ({what}); use numbers, text, lists, dicts or arrays, or give the "
+        "callback get_state() and set_state(state)"
+        for name, what in refused.items()
+    ]
+    return kerass | ({ATTRIBUTES: changed} if changed else {}), why
 
 
 def _kerass_state(callback: Any) -> dict[str, Any]:
@@ -143,30 +166,58 @@ def _restore_kerass(callback: Any, state: Mapping[str, Any], model: Any) -> None
         callback._previous_epoch_iterations = np.float32(model.optimizer.iterations.numpy())
 
 
+class Refused(ValueError):
+    """No checkpoint can hold a value; the message says what it is."""
+
+
 def encode(value: Any, *, copied: bool = True) -> Any:
     """`value` (numbers, text, lists, dicts, arrays) as `checkpoint.arrays.pack` takes it.
 
     - copied: whether to copy the arrays, because the callback may change them while they are written.
     """
+    try:
+        return _encode(value, copied, None)
+    except Refused as error:
+        instead = "return arrays of numbers" if "Python objects" in str(error) else f"return {_HELD}"
+        raise CallbackError(f"get_state() holds {error}; {instead}") from None
+
+
+_HELD = "numbers, text, lists, dicts or arrays"
+
+
+def _encode(value: Any, copied: bool, left: Iterator[int] | None) -> Any:
+    """`encode`. Raises Refused. `left`: ends after the most parts that are kept; None: all are."""
+    if left is not None and next(left, None) is None:
+        raise Refused(f"more than {MOST_PARTS} values that are not in arrays")
     if isinstance(value, np.ndarray | np.generic):
         array = np.asarray(value)
         if array.dtype.hasobject:
-            raise CallbackError("get_state() holds an array of Python objects; return arrays of numbers")
+            raise Refused("an array of Python objects")
         return array.copy() if copied else array
     if isinstance(value, Mapping):
         if not all(isinstance(key, str) for key in value):
-            pairs = [[encode(key, copied=copied), encode(part, copied=copied)] for key, part in value.items()]
-            return {"__pairs__": pairs}
-        return {key: encode(part, copied=copied) for key, part in value.items()}
+            pairs = value.items()
+            return {"__pairs__": [[_encode(key, copied, left), _encode(part, copied, left)] for key, part in pairs]}
+        return {key: _encode(part, copied, left) for key, part in value.items()}
     if isinstance(value, list | tuple):
-        return [encode(part, copied=copied) for part in value]
+        numbers = _as_array(value)
+        return [_encode(part, copied, left) for part in value] if numbers is None else {LIST: numbers}
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    raise CallbackError(f"get_state() holds a {type(value).__name__}; return numbers, text, lists, dicts or arrays")
+    raise Refused(f"a {type(value).__name__}")
+
+
+def _as_array(value: Sequence[Any]) -> Any:
+    """A long list of numbers of one type as an array. None: it is something else."""
+    kinds = {*map(type, value)} if len(value) >= LONG else {bool}
+    if len(kinds) > 1 or not all(issubclass(kind, NUMBERS) for kind in kinds) or bool in kinds:
+        return None
+    array = np.array(value)
+    return None if array.dtype.hasobject else array
 
 
 def _uncopied(value: Any) -> Any:
-    return encode(value, copied=False)
+    return _encode(value, False, iter(range(MOST_PARTS)))
 
 
 def encode_history(history: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
@@ -187,6 +238,9 @@ def decode(value: Any) -> Any:
         if "__pairs__" in value:
             pairs = ((decode(key), decode(part)) for key, part in value["__pairs__"])
             return {tuple(key) if isinstance(key, list) else key: part for key, part in pairs}
+        if LIST in value:
+            array = value[LIST]
+            return array.tolist() if array.dtype in (np.float64, np.int64) else list(array)
         return {key: decode(part) for key, part in value.items()}
     return [decode(part) for part in value] if isinstance(value, list) else value
 

@@ -99,6 +99,8 @@ class Callbacks:
         self._list = make([*called, *bars, self._last], add_history=False, add_progbar=False)
         self._counter = getattr(self._model, "_train_counter", None)  # of tf_keras, whose TensorBoard reads it
         self._first = 0
+        self.not_kept: list[str] = []
+        """Why the states that `get_state` gave are not all of the callbacks' state, and what to write instead."""
         # of all callbacks, wherever they run: what is read for them is read by all tasks together (`alike.agree`)
         self.per_batch = live or any(_wants_batches(c, package, BATCH_METHODS) for c in self._all)
         """Whether any callback wants to be called at every step."""
@@ -209,21 +211,28 @@ class Callbacks:
         return [f"{type(callback).__module__}.{type(callback).__qualname__}" for callback in self._all]
 
     def look_at_state(self) -> None:
-        """Raise CallbackError where no checkpoint can hold a callback's state, as far as it has any before training."""
+        """Raise CallbackError where no checkpoint can hold a callback's state, as far as it has any before training.
+
+        It sets `not_kept`.
+        """
+        self.not_kept = []
         for callback in self._all:
             try:
-                _state(callback)
+                self.not_kept += _kept(callback)[1]
             except CallbackError:
                 raise
             except Exception:  # of what its methods are yet to set
                 continue
 
     def get_state(self) -> list[Any]:
-        """Each callback's state, as a checkpoint can hold it. For the chief task, where all of them run.
+        """Each callback's state, as a checkpoint can hold it. For the chief task, where all of them run. It sets
+        `not_kept`.
 
         Raises CallbackError where none can hold it.
         """
-        return [_state(callback) for callback in self._all]
+        kept = [_kept(callback) for callback in self._all]
+        self.not_kept = [why for _, each in kept for why in each]
+        return [state for state, _ in kept]
 
     def files_left_out(self) -> list[str]:
         """What to write instead where files of callbacks are lost with the pod."""
@@ -368,13 +377,13 @@ def _instead_of_batches(callback: Any) -> str:
     return INSTEAD
 
 
-def _state(callback: Any) -> Any:
+def _kept(callback: Any) -> tuple[Any, list[str]]:
+    """The state of `callback`, and why that is not all of it."""
     try:
-        # Keras's own replace their arrays and never change one
-        copied = not callback_state.is_kerass(callback)
-        return callback_state.encode(callback_state.state_of(callback), copied=copied)
+        state, why = callback_state.kept(callback)
     except CallbackError as error:
         raise CallbackError(f"callbacks: {type(callback).__name__}: {error}") from None
+    return state, [f"callbacks: {type(callback).__name__}: {each}" for each in why]
 
 
 def _wants_batches(callback: Any, package: Any, methods: Sequence[str]) -> bool:

@@ -81,6 +81,7 @@ class FitLoop(TrainingRun):
         self._callbacks.train_begin(self._epochs.epochs, self._epochs.steps_per_epoch)
         if self._saves.writes:
             self._callbacks.look_at_state()  # what no checkpoint can hold is said now, and not at the first save
+            self._say_not_kept()
 
     def _train(self) -> None:
         self._warn_of([self._source.inexact] if self._source.inexact else [])
@@ -255,9 +256,8 @@ class FitLoop(TrainingRun):
         self._here.progress.update(step=self._steps_done(), epoch=self._epochs.ended, **loss, **pace)
 
     def _kept(self) -> Mapping[str, Any]:
-        if self._exact and not self._callbacks.exact:  # one has got an attribute that no checkpoint can hold
-            self._exact = False
-            self._here.progress.report(resume="approximate")
+        callbacks = self._callbacks.get_state()
+        self._say_not_kept()
         for why in self._callbacks.files_left_out():
             self._warn(why)
         return {
@@ -267,9 +267,17 @@ class FitLoop(TrainingRun):
             "stopped": self._stopped,
             "history": callback_state.encode_history(self._history),
             "exact": self._exact,
-            "callbacks": self._callbacks.get_state(),
+            "callbacks": callbacks,
             "callbackClasses": self._callbacks.classes,
         }
+
+    def _say_not_kept(self) -> None:
+        """Tell what checkpoints lack of callbacks, once. Callbacks may get other attributes as training goes on."""
+        if self._callbacks.not_kept and self._exact:
+            self._exact = False
+            self._here.progress.report(resume="approximate")
+        for why in self._callbacks.not_kept:
+            self._warn(f"resume is approximate: {why}")
 
     def _take_up(self, restored: Restored) -> None:
         state = restored.state

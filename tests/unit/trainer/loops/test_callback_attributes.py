@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.loops.callback_attributes: what a callback that knows nothing of dtjob keeps over a restart."""
 
+import collections
+import re
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 keras = pytest.importorskip("keras")
 attributes = pytest.importorskip("dtjob_trainer.loops.callback_attributes")
 state = pytest.importorskip("dtjob_trainer.loops.callback_state")
+arrays = pytest.importorskip("dtjob_trainer.checkpoint.arrays")
 
 
 class Keeps(keras.callbacks.Callback):  # type: ignore[misc]
@@ -107,6 +110,62 @@ def test_a_list_that_holds_itself_is_left_out() -> None:
     state.begin(callback)
     assert not state.is_kept(callback)
     assert state.state_of(callback) == {}
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (
+            collections.deque([1]),
+            r"attribute other \(a deque\); use numbers, text, lists, dicts or arrays, or give the",
+        ),
+        (
+            {str(number): number for number in range(state.MOST_PARTS)},
+            r"other \(more than 262144 values that are not in",
+        ),
+    ],
+)
+def test_an_attribute_that_no_checkpoint_can_hold_is_named(value: Any, words: str) -> None:
+    callback = Keeps([])
+    state.begin(callback)
+    callback.losses.append(0.5)
+    callback.other = value
+    kept, (why,) = state.kept(callback)
+    assert kept == {state.ATTRIBUTES: {"losses": [0.5]}}
+    assert re.search(words, why)
+
+
+@pytest.mark.parametrize("kind", [float, int, np.float32, str])
+def test_a_list_of_a_million_numbers_is_no_text_in_a_save(kind: Any) -> None:
+    callback = Keeps([])
+    state.begin(callback)
+    callback.losses += [kind(number) for number in range(1_000_000 if kind is not str else 2_000)]
+    text, tensors = arrays.pack(state.kept(callback)[0])
+    assert (len(text) < 1000) == (kind is not str)
+    read = arrays.unpack(text, lambda name, _: tensors[name])
+    again = Keeps([])
+    state.restore(again, state.decode(read), None)
+    assert again.losses == callback.losses
+    assert {*map(type, again.losses)} == {kind}
+
+
+class Counted(list):  # type: ignore[type-arg]
+    """Counts how often it is gone through."""
+
+    times = 0
+
+    def __iter__(self) -> Any:
+        self.times += 1
+        return super().__iter__()
+
+
+def test_a_save_goes_once_through_an_attribute() -> None:
+    callback = Keeps(losses := Counted())
+    state.begin(callback)
+    losses.append(0.5)
+    losses.times = 0
+    state.kept(callback)
+    assert losses.times == 1
 
 
 def test_a_large_array_that_is_replaced_or_rewritten_is_kept():
