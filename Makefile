@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test lint unit simulate cluster-tests cluster-slow trainer trainer-slow table fit-table chaos benchmarks bench e2e e2e-slow e2e-parts integrations worker-kills cluster cluster-down binaries images crd chart manifest lock release headers docs picture reference pod-fields mutations setup clean
+.PHONY: help run test lint unit simulate cluster-tests cluster-slow trainer trainer-slow trainer-nightly table fit-table chaos benchmarks bench e2e e2e-slow e2e-parts integrations worker-kills cluster cluster-down binaries images crd chart manifest lock release headers docs picture reference pod-fields mutations setup clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -55,6 +55,15 @@ trainer: $(STAMP)  ## Only the tests that run TensorFlow processes
 trainer-slow: $(STAMP)  ## Those of them that `make test` leaves out: more strategies, options and kinds of data
 	@$(BIN)/python -m pytest -m slow tests/trainer \
 		--ignore=tests/trainer/test_chaos.py --ignore=tests/trainer/test_random_kills.py
+
+# An environment of its own with the packages of .venv, in which keras-nightly hides Keras.
+NIGHTLY := build/nightly
+SITE := import site; print(site.getsitepackages()[0])
+trainer-nightly: $(STAMP)  ## The tests that run TensorFlow processes, with keras-nightly (TESTS=tests/trainer/test_model_fit.py for fewer)
+	@$(BIN)/python -m venv $(NIGHTLY)
+	@echo "import site; site.addsitedir('$$($(BIN)/python -c '$(SITE)')')" >"$$($(NIGHTLY)/bin/python -c '$(SITE)')/dtjob.pth"
+	@$(NIGHTLY)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade --pre --no-deps keras-nightly
+	@$(NIGHTLY)/bin/python -m pytest $(or $(TESTS),tests/trainer)
 
 integrations: $(STAMP) binaries e2e-parts  ## Only the tests with others' queues and schedulers (Kueue, Volcano, …), built first (half an hour, once)
 	@$(BIN)/python -m pytest tests/integrations

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A `keras.utils.PyDataset`, as the batches of one task: read by their numbers, with its own workers."""
 
+import inspect
 import sys
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -105,7 +106,10 @@ def _by_workers(data: Any, indices: Sequence[int]) -> Iterator[Any]:
     enqueuer = OrderedEnqueuer(
         _Chosen(data, indices), data.workers, data.use_multiprocessing, data.max_queue_size, shuffle=False
     )
-    enqueuer.start()
+    if inspect.signature(enqueuer.start).parameters:
+        enqueuer.start(0)  # since Keras 3.16, which asks for the number of the epoch
+    else:
+        enqueuer.start()
     try:
         yield from islice(enqueuer.get(), len(indices))
     finally:

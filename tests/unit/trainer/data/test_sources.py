@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.data.sources: what is taken as arrays."""
 
+import inspect
 from typing import Any
 
 import pytest
@@ -40,3 +41,26 @@ def test_rows_of_a_dataset_are_known_if_its_batches_say_so() -> None:
     data = tf.data.Dataset.from_tensor_slices(np.zeros((64, 2)))
     for dataset, rows in ((data.batch(16), None), (data.batch(16, drop_remainder=True), 16)):
         assert sources.make(dataset, None, None, batches.Wanted(), batches.Place(0, 1, 1)).rows == rows
+
+
+@pytest.mark.parametrize("next_release", [False, True])
+def test_workers_of_a_pydataset_read_its_items_in_order(monkeypatch: pytest.MonkeyPatch, next_release: bool) -> None:
+    """Keras 3.16 asks for the number of the epoch."""
+    keras = pytest.importorskip("keras")
+    py_dataset = pytest.importorskip("dtjob_trainer.data.py_dataset")
+
+    class Squares(keras.utils.PyDataset):  # type: ignore[misc]
+        def __len__(self) -> int:
+            return 9
+
+        def __getitem__(self, index: int) -> int:
+            return index**2
+
+    class Enqueuer(py_dataset.OrderedEnqueuer):  # type: ignore[misc]
+        def start(self, epoch: int) -> None:
+            self.epoch = epoch
+            super().start()
+
+    if next_release and not inspect.signature(py_dataset.OrderedEnqueuer.start).parameters.keys() - {"self"}:
+        monkeypatch.setattr(py_dataset, "OrderedEnqueuer", Enqueuer)
+    assert list(py_dataset._by_workers(Squares(workers=2), [1, 3, 2])) == [1, 9, 4]
