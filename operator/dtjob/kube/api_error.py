@@ -7,6 +7,9 @@ from typing import Any
 from dtjob.controller.cluster import ClusterError, Refused
 from dtjob.kube import deep_json
 
+LONGEST_RETRY_AFTER = 60.0
+"""Seconds for which an answer can have us wait. A proxy may ask for an hour, and nothing would be watched then."""
+
 
 class ApiError(ClusterError):
     """The API server's own answer: `code` is the HTTP status, `reason` Kubernetes' word for it."""
@@ -53,7 +56,7 @@ def error_of(code: int, text: bytes | str, retry_after: str | None = None) -> Ap
     except (ValueError, AttributeError):
         error = ApiError(code, "", f"HTTP {code}: {text[:200]!r}")
     if retry_after is not None and retry_after.isdecimal():  # a proxy may write a date
-        error.retry_after = float(retry_after)
+        error.retry_after = min(float(retry_after), LONGEST_RETRY_AFTER)
     return error
 
 

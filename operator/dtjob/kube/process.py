@@ -175,7 +175,8 @@ async def _first_resync(resync_once: Callable[[], Awaitable[None]]) -> None:
                 logged, unexpected = str(error), None if isinstance(error, ClusterError) else error
                 logger.warning("cannot list jobs yet: %s; trying until it can", error, exc_info=unexpected)
             failures += 1
-            await asyncio.sleep(FIRST_RESYNC_AGAIN.after(failures))
+            told = error.retry_after if isinstance(error, ClusterError) else 0.0
+            await asyncio.sleep(max(FIRST_RESYNC_AGAIN.after(failures), told))
 
 
 async def _kueue_aside(resync_workloads: Callable[[], Awaitable[object]]) -> None:
@@ -189,16 +190,17 @@ async def _kueue_aside(resync_workloads: Callable[[], Awaitable[object]]) -> Non
 
 async def _resync_forever(resync_once: Callable[[], Awaitable[None]], every_seconds: float) -> None:
     """Resync every `every_seconds`. After a failure, try again sooner, and wait longer after each further failure."""
-    again, failures = Backoff(min(RESYNC_AGAIN_SECONDS, every_seconds), every_seconds), 0
+    again, failures, wait = Backoff(min(RESYNC_AGAIN_SECONDS, every_seconds), every_seconds), 0, every_seconds
     while True:
-        await asyncio.sleep(again.after(failures) if failures else every_seconds)
+        await asyncio.sleep(wait)
         try:
             await resync_once()
         except ClusterError as error:
             failures += 1
-            logger.warning("resync failed: %s; trying again in %.0f s", error, again.after(failures))
+            wait = max(again.after(failures), error.retry_after)
+            logger.warning("resync failed: %s; trying again in %.0f s", error, wait)
         else:
-            failures = 0
+            failures, wait = 0, every_seconds
 
 
 def collect_garbage_seldom() -> None:

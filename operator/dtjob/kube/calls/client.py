@@ -232,7 +232,7 @@ class Kube:
                 if response.status == 404:
                     raise self._not_served(kind)
                 if response.status != 200:
-                    raise error_of(response.status, await response.read())
+                    raise error_of(response.status, await response.read(), response.headers.get("Retry-After"))
                 async for line in _lines(response):
                     event = object_of(200, line)
                     if event["type"] == "ERROR":

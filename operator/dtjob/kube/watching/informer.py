@@ -103,7 +103,7 @@ class Informer:
                 elif str(error) != logged and not _is_forbidden(error):  # what is forbidden, each resync tells
                     logged = str(error)
                     logger.warning("the watch of %ss in %s: %s", self.kind, namespace or "all namespaces", error)
-                await asyncio.sleep(RETRY.after(failures))
+                await asyncio.sleep(max(RETRY.after(failures), error.retry_after))
 
     async def _list(self, namespace: str | None) -> int:
         """Take in one namespace; the version of the LIST."""

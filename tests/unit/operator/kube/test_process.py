@@ -27,14 +27,16 @@ def loop() -> Iterator[SimulatedLoop]:
 class Lists:
     """A resync that fails so often, and when it was tried."""
 
-    def __init__(self, failures: int) -> None:
+    def __init__(self, failures: int, retry_after: float = 0.0) -> None:
         self.failures = failures
+        self.error = ClusterError("the API server did not answer")
+        self.error.retry_after = retry_after
         self.tried_at: list[float] = []
 
     async def __call__(self) -> None:
         self.tried_at.append(asyncio.get_running_loop().time())
         if len(self.tried_at) <= self.failures:
-            raise ClusterError("the API server did not answer")
+            raise self.error
 
 
 def test_an_api_server_that_is_away_at_the_start_is_waited_for(loop: SimulatedLoop) -> None:
@@ -42,6 +44,20 @@ def test_an_api_server_that_is_away_at_the_start_is_waited_for(loop: SimulatedLo
     loop.run_until_complete(process._first_resync(lists))
     waits = [later - earlier for earlier, later in zip(lists.tried_at, lists.tried_at[1:], strict=False)]
     assert waits == pytest.approx([0.5, 1, 2, 2, 2, 2, 2, 2, 2], abs=0.01)
+
+
+def test_an_api_server_that_says_when_to_ask_again_is_asked_then(loop: SimulatedLoop) -> None:
+    first, later = Lists(1, retry_after=30), Lists(1, retry_after=40)
+    loop.run_until_complete(process._first_resync(first))
+    assert first.tried_at == pytest.approx([0, 30], abs=0.01)
+
+    async def story() -> None:
+        resyncs = asyncio.create_task(process._resync_forever(later, 180))
+        await asyncio.sleep(230)
+        resyncs.cancel()
+
+    loop.run_until_complete(story())
+    assert later.tried_at == pytest.approx([210, 250], abs=0.01)
 
 
 def test_resyncs_come_at_their_times_and_one_that_fails_is_tried_again_later_each_time(loop: SimulatedLoop) -> None:

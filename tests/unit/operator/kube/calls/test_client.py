@@ -134,7 +134,10 @@ async def test_only_a_missing_pod_or_another_uid_counts_as_gone(
                 await asked
 
 
-@pytest.mark.parametrize(("said", "seconds"), [({"Retry-After": "7"}, 7), ({"Retry-After": "Mon"}, 0), ({}, 0)])
+@pytest.mark.parametrize(
+    ("said", "seconds"),
+    [({"Retry-After": "7"}, 7), ({"Retry-After": "3600"}, 60), ({"Retry-After": "Mon"}, 0), ({}, 0)],
+)
 async def test_an_error_says_when_to_ask_again(said: dict[str, str], seconds: float) -> None:
     """As API Priority and Fairness does, in plain text, where an API server has too much to do."""
 
@@ -144,7 +147,9 @@ async def test_an_error_says_when_to_ask_again(said: dict[str, str], seconds: fl
     async with asking(answer) as kube:
         with pytest.raises(ClusterError, match="Too many requests") as caught:
             await kube.get("Pod", "default", "digits-chief-0-0")
-    assert caught.value.retry_after == seconds
+        with pytest.raises(ClusterError, match="Too many requests") as of_watch:
+            await anext(kube.watch("Pod", None, "", 1))
+    assert (caught.value.retry_after, of_watch.value.retry_after) == (seconds, seconds)
 
 
 @pytest.mark.parametrize("kind", ["LocalQueue", "ClusterQueue"])

@@ -21,6 +21,7 @@ from dtjob.kube.watching.informer import Informer, VersionsWentBack, resync, tak
 from dtjob.objects.manifest import Manifest
 from tests.unit.operator import builders
 from tests.unit.operator.simulation.operator import job_manifest
+from tests.unit.operator.simulation.time import SimulatedLoop
 
 KEY = ("default", "digits")
 Page = tuple[list[Manifest], int]
@@ -294,6 +295,22 @@ async def watching(cluster: Cluster, store: Store, *namespaces: str) -> AsyncIte
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(informer, "RETRY", Backoff(0.001, 0.001))
     monkeypatch.setattr(informer, "RECONNECT_SECONDS", 0.001)
+
+
+def test_a_watch_that_is_told_when_to_ask_again_waits_for_so_long() -> None:
+    loop, cluster, busy = SimulatedLoop(), Cluster(), ApiError(429, "TooManyRequests", "later")
+    busy.retry_after = 30
+
+    async def story() -> list[int]:
+        async with watching(cluster, Store()):
+            cluster.events.put_nowait(busy)
+            await asyncio.sleep(29)
+            before = len(cluster.asked)
+            await asyncio.sleep(2)
+            return [before, len(cluster.asked)]
+
+    assert loop.run_until_complete(story()) == [2, 3]
+    loop.close()
 
 
 @pytest.mark.usefixtures("quick")
