@@ -115,8 +115,11 @@ def _copied(cluster: Cluster, pod: Object, query: dict[str, Any], sink: Callable
         cluster.copy_log(pod["metadata"]["name"], sink, **query)
     except NotFound:
         return False
+    except Unavailable as error:  # its node does not answer
+        cluster.connection.outage.say(f"the log of {name_of(pod)} cannot be read: {error}")
+        return False
     except ApiError as error:
-        if error.code in (400, 500, 503):  # its container has not started, or its node does not answer
+        if error.code == 400:  # its container has not started
             return False
         raise
     return True

@@ -61,6 +61,14 @@ def test_a_pod_without_a_log_is_left_out(logs: ApiServer, cluster: Cluster) -> N
     assert printed(cluster, "worker-1") == []
 
 
+def test_a_log_that_cannot_be_read_is_said(logs: ApiServer, cluster: Cluster) -> None:
+    said: list[str] = []
+    cluster.connection.outage.say = said.append
+    logs.answer(f"GET {PODS}/digits-worker-1-0/log", Fault(502, message="no route to host"))
+    assert printed(cluster) == ["worker-0 | a", "worker-0 | c", "worker-0.1 | e"]
+    assert said == ["the log of worker-1 cannot be read: no route to host"]
+
+
 def test_colours_are_for_terminals() -> None:
     out = io.StringIO()
     Printer(out, coloured=True).line("worker-0", "a")
