@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from dtjob.api.job import Job, is_ours, stored_job
+from dtjob.api.job import Job, is_ours
 from dtjob.controller.call_summary import CallSummary
 from dtjob.controller.cluster import Cluster, ClusterError, Gone, JobKey, Stale
 from dtjob.controller.creation import TRIES_BEFORE_SAID, Creation, what_of
@@ -136,7 +136,7 @@ class Reconciler:
         if not ours and not runs_elsewhere(manifest["spec"]):
             return None
         try:
-            job = stored_job(manifest)
+            job = self._store.read_job(key)
         except ValidationError as error:
             if ours:
                 await say_invalid(self._cluster, self._store, manifest, words_of(error), self._clock())

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from dtjob.api.job import KIND
+from dtjob.api.job import KIND, Job, stored_job
 from dtjob.api.phase import ENDED
 from dtjob.controller.call_summary import CallSummary
 from dtjob.controller.cluster import JobKey
@@ -80,6 +80,7 @@ class Store:
         self._memories = defaultdict[JobKey, Memory](Memory)
         self._deleted: OrderedDict[str, int] = OrderedDict()  # uid to the version at which it was gone
         self._going_on: set[JobKey] = set()
+        self._read: dict[JobKey, tuple[Manifest, Job]] = {}
         self.kueue = Kueue.IGNORED
         """Whether there is Kueue in the cluster."""
 
@@ -90,6 +91,17 @@ class Store:
     def job(self, key: JobKey) -> Manifest | None:
         """The job as last seen, None if there is none."""
         return self._jobs.get(key)
+
+    def read_job(self, key: JobKey) -> Job:
+        """The job as last seen, which is there. While it goes on, each version is read once. Raises pydantic's
+        ValidationError."""
+        manifest = self._jobs[key]
+        if (known := self._read.get(key)) is not None and known[0] is manifest:
+            return known[1]
+        job = stored_job(manifest)
+        if key in self._going_on:
+            self._read[key] = manifest, job
+        return job
 
     def jobs_going_on(self) -> int:
         """How many jobs have not ended."""
@@ -150,8 +162,7 @@ class Store:
             self.forget(key)
         shelf[name] = manifest
         if manifest["kind"] == KIND:
-            ended = (manifest.get("status") or {}).get("phase") in ENDED
-            (self._going_on.discard if ended else self._going_on.add)(key)
+            self._set_going_on(key, (manifest.get("status") or {}).get("phase") not in ENDED)
         return key
 
     def remove(self, manifest: Manifest, version: int | None = None) -> JobKey | None:
@@ -175,7 +186,7 @@ class Store:
             known.view = None
         if manifest["kind"] == KIND:
             self.forget(key)
-            self._going_on.discard(key)
+            self._set_going_on(key, False)
         self._tidy(key)
         return key
 
@@ -262,6 +273,11 @@ class Store:
         """Forget what was told of a job that has gone, or has not been there yet. Calls that were under way may have
         told more of it since."""
         self._memories.pop(key, None)
+
+    def _set_going_on(self, key: JobKey, goes_on: bool) -> None:
+        (self._going_on.add if goes_on else self._going_on.discard)(key)
+        if not goes_on:
+            self._read.pop(key, None)
 
     def _has_gone(self, manifest: Manifest, listed_at: int | None) -> bool:
         """Whether this version of an object is known to be gone, and no later LIST has it."""

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 
 from pydantic import ValidationError
 
-from dtjob.api.job import Job, stored_job
+from dtjob.api.job import Job
 from dtjob.api.phase import ENDED
 from dtjob.api.spec.replica_specs import Role
 from dtjob.controller.cluster import JobKey
@@ -149,10 +149,10 @@ def _supervisors_of(store: Store, key: JobKey) -> list[Supervisor]:
     manifest = store.job(key)
     if manifest is None or (manifest.get("status") or {}).get("phase") in ENDED:
         return []
-    if manifest["spec"].get("program") is None:  # before the job is read, which takes 0.1 ms
+    if manifest["spec"].get("program") is None:
         return []
     try:
-        job = stored_job(manifest)
+        job = store.read_job(key)
     except ValidationError:
         return []
     chief, children = topology.chief_task(job).id, store.children(key)

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from dtjob.api.job import Job
 from dtjob.api.status.internal import Internal
+from dtjob.controller import store as store_module
 from dtjob.controller.pace.repair_limit import AT_ONCE
 from dtjob.controller.store import TOMBSTONES, Memory, Store
 from dtjob.objects import drift, labels, shared
@@ -59,6 +61,22 @@ def test_pods_that_have_ended_are_known_of_jobs_that_go_on():
     store.apply({**versioned(job, 13), "status": {"phase": "Failed"}})
     assert not store.has_ended_pods(KEY)
     assert not store.has_ended_pods(("default", "nobody"))
+
+
+def test_each_version_of_a_job_is_read_once_while_the_job_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every job is read each 5 s to find its supervisors: 1,000 jobs held the event loop for 70 ms."""
+    reads, read = list[str](), store_module.stored_job
+
+    def counted(manifest: Manifest) -> Job:
+        reads.append(manifest["metadata"]["resourceVersion"])
+        return read(manifest)
+
+    monkeypatch.setattr(store_module, "stored_job", counted)
+    store, job = Store(), versioned(job_manifest(JOB), 5)
+    for version, phase in ((5, "Running"), (6, "Restarting"), (7, "Failed")):
+        store.apply({**versioned(job, version), "status": {"phase": phase}})
+        assert {store.read_job(KEY).status["phase"] for _ in range(2)} == {phase}
+    assert reads == ["5", "6", "7", "7"], "what is read of an ended job is not kept in memory"
 
 
 def test_versions_are_numbers():
