@@ -19,7 +19,8 @@ PODS = "/api/v1/namespaces/team/pods"
 
 
 async def _exec(request: web.Request) -> web.StreamResponse:
-    assert request.headers["Authorization"] == "Bearer secret"
+    if request.headers["Authorization"] != "Bearer secret":
+        return web.json_response({"kind": "Status", "message": "Unauthorized"}, status=401)
     socket = web.WebSocketResponse(protocols=("v4.channel.k8s.io",))
     await socket.prepare(request)
     command = request.query.getall("command")
@@ -108,6 +109,21 @@ def test_the_output_of_a_command_comes_in_pieces(cluster: Cluster) -> None:
     said = bytearray()
     run_in_pod(cluster, "a", "helper", ["python3", "-c", "print('a b & c')"], said.extend)
     assert said.decode() == "python3 -c print('a b & c')"
+
+
+def test_a_credential_that_has_expired_is_renewed_once(cluster: Cluster) -> None:
+    tokens, said = ["Bearer old", "Bearer secret"], bytearray()
+
+    def renewed(refused: str | None) -> bool:
+        return tokens.pop(0) == refused
+
+    old = cluster.connection.access
+    access = Access(old.server, None, lambda: tokens[0], "team", renewed=renewed)
+    run_in_pod(Cluster(Connection(access), "team"), "a", "helper", ["true"], said.extend)
+    assert said == b"true"
+    access = Access(old.server, None, lambda: "Bearer old", "team")
+    with pytest.raises(ApiError, match="log in again"):
+        run_in_pod(Cluster(Connection(access), "team"), "a", "helper", ["true"], said.extend)
 
 
 def test_a_command_that_fails_says_its_last_line(cluster: Cluster) -> None:
