@@ -80,6 +80,7 @@ EVENTS: Mapping[str, EventMeaning] = {
     "NothingToTrain": EventMeaning(
         WARNING, "The job found the checkpoint of a run that had ended, and trained nothing."
     ),
+    "NothingTrained": EventMeaning(WARNING, "The program ended with exit code 0 and trained no step."),
     "WeightsNotFinite": EventMeaning(WARNING, "Training ended with weights that hold NaN or infinity."),
     "Succeeded": EventMeaning(NORMAL, "Training has ended with success."),
     "Failed": EventMeaning(WARNING, "The job has failed. The message says why."),

@@ -18,6 +18,8 @@ NOT_FINITE = "WeightsNotFinite"
 """The reason of the event about a model that nobody can use."""
 NOTHING_TO_TRAIN = "NothingToTrain"
 """The reason of the event about a job that found a run that had ended."""
+NOTHING_TRAINED = "NothingTrained"
+"""The reason of the event about a job whose program ended with 0 before its first step."""
 
 
 def succeeded(situation: Situation) -> bool:
@@ -39,6 +41,11 @@ def succeed(draft: Draft) -> None:
         words += f" {draft.situation.defaults.anew} to train again"
         message = f"training has ended: {words}"
         draft.add_event("Warning", NOTHING_TO_TRAIN, f"{words[0].upper()}{words[1:]}")
+    elif report.get("stepped") is False and not draft.status.first_step_time and not report.get("restoredStep"):
+        words = "the program ended with exit code 0 and trained no step; look in its log for why it calls neither fit "
+        words += "nor train"
+        message = f"training has ended: {words}"
+        draft.add_event("Warning", NOTHING_TRAINED, f"{words[0].upper()}{words[1:]}")
     elif (found := report.get("weights")) is not None:
         message = f"training has ended, but the weights of the model hold {found}"
         advice = "look for a loss that is no number, lower the learning rate, or clip gradients"

@@ -365,6 +365,13 @@ STATUSES: list[tuple[str, Statuses, str, str]] = [
         "training has ended, but the weights of the model hold NaN",
     ),
     (
+        "the program trained no step",
+        lambda: succeeds('{"stepped": false, "attempt": 0, "incarnation": 0}'),
+        "Completed",
+        "training has ended: the program ended with exit code 0 and trained no step; look in its log for why it calls "
+        "neither fit nor train",
+    ),
+    (
         "another run has left nothing to train",
         lambda: succeeds(json.dumps(LEFT)),
         "Completed",

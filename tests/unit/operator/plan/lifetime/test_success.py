@@ -124,3 +124,19 @@ def test_a_rerun_with_nothing_left_to_train_says_what_it_found_and_what_to_chang
 def test_a_job_that_has_trained_itself_is_no_such_rerun(more: dict[str, Any]):
     message, warnings = ends_with({**FOUND, **more})
     assert ("nothing was left" in message, warnings) == (False, [])
+
+
+BEFORE_ITS_FIRST_STEP = {"stepped": False, "attempt": 0, "incarnation": 0}
+
+
+def test_a_program_that_trains_no_step_succeeds_with_a_warning():
+    message, warnings = ends_with(BEFORE_ITS_FIRST_STEP)
+    assert "trained no step" in message
+    assert warnings == ["NothingTrained"]
+
+
+@pytest.mark.parametrize("more", [{"stepped": True}, {"stepped": None}, {"restoredStep": 600}], ids=str)
+def test_a_program_that_trained_or_may_have_trained_succeeds_without_a_warning(more: dict[str, Any]):
+    """A loop of the program's own does not say whether it has trained."""
+    report = {name: value for name, value in {**BEFORE_ITS_FIRST_STEP, **more}.items() if value is not None}
+    assert ends_with(report) == ("training has ended", [])
