@@ -31,7 +31,7 @@ class Outage:
             self._since = now
         if now - self._since >= (SAY_SECONDS if self._said is None else self._said - self._since + SAY_AGAIN_SECONDS):
             self._said = now
-            self.say(f"waiting for the cluster since {now - self._since:.0f} s: {error}")
+            self.say(f"waiting for the cluster, {now - self._since:.0f} s so far: {error}")
 
     def answered(self) -> None:
         """Note an answer, and tell the user if the outage was told."""

@@ -67,7 +67,7 @@ def test_an_outage_is_told_and_its_end_too(
     code, _, err = dtjob("wait", "digits", "--kubeconfig", server.kubeconfig(tmp_path))
     assert code == 0
     assert err.splitlines() == [
-        "dtjob: waiting for the cluster since 0 s: the server is currently unable to handle the request",
+        "dtjob: waiting for the cluster, 0 s so far: the server is currently unable to handle the request",
         "dtjob: the cluster answers again",
     ]
 
