@@ -1,55 +1,65 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random numbers that a restarted run would not have again: which operations draw them, in graphs and in pipelines.
 
-TensorFlow is asked by the objects that are given; it is not imported here.
+TensorFlow is asked by the objects that are given, and by its registry of operations.
 """
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from typing import Any
 
-RANDOM_OPERATIONS = frozenset({
-    "AllCandidateSampler",
-    "FixedUnigramCandidateSampler",
-    "LearnedUnigramCandidateSampler",
-    "LogUniformCandidateSampler",
-    "Multinomial",
-    "ParameterizedTruncatedNormal",
-    "RandomCrop",
-    "RandomGamma",
-    "RandomPoissonV2",
-    "RandomShuffle",
-    "RandomStandardNormal",
-    "RandomUniform",
-    "RandomUniformInt",
-    "SampleDistortedBoundingBox",
-    "SampleDistortedBoundingBoxV2",
-    "TruncatedNormal",
-    "UniformCandidateSampler",
-})  # fmt: skip
-"""TensorFlow's operations that draw from a stream which nobody can save."""
-STATE_OPERATIONS = frozenset({
-    "AssignAddVariableOp",
-    "AssignSubVariableOp",
-    "AssignVariableOp",
-    "RngReadAndSkip",
-    "RngSkip",
-})  # fmt: skip
-"""Operations that change variables, as a `tf.random.Generator` or a Keras layer has them: no checkpoint holds these."""
-
 NO_STATE = frozenset({
+    "AllToAll",
     "Assert",
     "Case",
+    "CrossReplicaSum",
+    "DatasetToSingleElement",
+    "DeepCopy",
+    "DeviceIndex",
+    "DevicePlacementOp",
+    "Empty",
+    "GuaranteeConst",
     "If",
+    "IsTensorFloat32Enabled",
     "LookupTableFind",
     "LookupTableFindV2",
+    "LookupTableSizeV2",
     "PartitionedCall",
+    "Print",
+    "PrintV2",
     "ReadVariableOp",
+    "ReduceDataset",
+    "RemoteCall",
+    "ResourceGather",
+    "ResourceGatherNd",
     "StatefulPartitionedCall",
+    "StatelessRandomGetAlg",
+    "SyncDevice",
+    "Timestamp",
     "VarHandleOp",
+    "VarIsInitializedOp",
+    "VariableShape",
     "While",
 })  # fmt: skip
 """Operations that TensorFlow calls stateful, and that change nothing. Functions that they call are looked at, too."""
+NO_STATE_OF = (
+    *(
+        "Check",
+        "Collective",
+        "Cudnn",
+        "Debug",
+        "Nccl",
+        "Recv",
+        "Restore",
+        "Save",
+        "Send",
+        "Sleep",
+        "TPU",
+        "TensorArray",
+    ),
+    *("Xla", "_"),
+)
+"""How the names of families of such operations begin. They exchange, check or hold values within a step."""
 PYTHON_OPERATIONS = frozenset({"EagerPyFunc", "PyFunc"})
 """Operations that call Python code. `PyFuncStateless` does too, but there the program says that it keeps no state."""
 _INSTEAD = "give arrays, a keras.utils.PyDataset, or a data function that uses its DataContext"
@@ -59,9 +69,33 @@ _PYTHON = (
 )
 
 
-def in_graph(graph: Any) -> set[str]:
-    """The types of RANDOM_OPERATIONS in `graph` (a `tf.Graph`) and the functions that it calls."""
-    return operations(graph) & RANDOM_OPERATIONS
+def with_own_state(names: Set[str]) -> set[str]:
+    """Those types of operations that have a state of their own, which nobody can save: random numbers, for example.
+
+    TensorFlow says which operations are stateful. If one takes or gives a resource, the state is in that.
+    """
+    return {name for name in names - NO_STATE if "own" in _states_of(name)}
+
+
+def changing_resources(names: Set[str]) -> set[str]:
+    """Those types of operations that change a variable, a table or a generator that they are given."""
+    return {name for name in names - NO_STATE if "given" in _states_of(name)}
+
+
+def _states_of(name: str) -> str:
+    """Where an operation of this type has a state: "own", "given" (in a resource), or nowhere that counts."""
+    from tensorflow.core.framework import types_pb2
+    from tensorflow.python.framework import op_def_registry
+
+    known = op_def_registry.get(name)
+    if known is None or not known.is_stateful or name.startswith(NO_STATE_OF):  # None: a function, which is looked at
+        return ""
+    taken, given = ({each.type for each in arguments} for arguments in (known.input_arg, known.output_arg))
+    if types_pb2.DT_VARIANT in given:  # a Dataset
+        return ""
+    if types_pb2.DT_RESOURCE in taken:
+        return "given"
+    return "" if types_pb2.DT_RESOURCE in given else "own"
 
 
 def operations(graph: Any) -> set[str]:
@@ -89,36 +123,36 @@ def unrepeatable(dataset: Any, *, from_begin: bool, python: bool = True) -> str:
         found, name = operations_of(part), type(part).__name__
         if "Shuffle" in name or any("Shuffle" in each and "Dataset" in each for each in found):
             return f"the Dataset uses shuffle(), of which a new process begins with the first order; {_INSTEAD}"
-        if found & STATE_OPERATIONS:
+        if changing_resources(found):
             return "a function of the Dataset changes variables, which no checkpoint has; use tf.random.stateless_…"
         parallel = "Parallel" in name or any(each.startswith("Parallel") for each in found)
-        if found & RANDOM_OPERATIONS and (parallel or not from_begin):
+        if (own := with_own_state(found) - PYTHON_OPERATIONS) and (parallel or not from_begin):
             how = "in parallel, in any order" if parallel else "anew after a restart"
-            return f"functions of the Dataset draw random numbers {how}; use tf.random.stateless_…"
+            names = ", ".join(sorted(own))
+            return f"functions of the Dataset draw random numbers {how} ({names}); use tf.random.stateless_…"
     return _PYTHON if python and calls_python(dataset) else ""
 
 
 def keeps_state(part: Any) -> str:
     """Why the functions of `part` of a pipeline give an element something else if they run for fewer elements. Empty:
     they do not."""
-    from tensorflow.python.framework import op_def_registry
-
-    found = {name for name in operations_of(part) if name not in NO_STATE}
-    known = {name: op_def_registry.get(name) for name in found}
-    found = {name for name, operation in known.items() if operation is None or operation.is_stateful}
-    if found & PYTHON_OPERATIONS:
+    found = operations_of(part)
+    own = with_own_state(found)
+    if own & PYTHON_OPERATIONS:
         return (
             "a function of map() calls Python code, which may keep a state; if it keeps none, say so by "
             "tf.numpy_function(…, stateful=False)"
         )
-    if found & RANDOM_OPERATIONS:
-        return "a function of map() draws random numbers; use tf.random.stateless_…"
-    return f"a function of map() may keep a state ({', '.join(sorted(found))}); leave it out" if found else ""
+    if own:
+        return f"a function of map() draws random numbers ({', '.join(sorted(own))}); use tf.random.stateless_…"
+    changing = ", ".join(sorted(changing_resources(found)))
+    return f"a function of map() may keep a state ({changing}); leave it out" if changing else ""
 
 
 def draws(dataset: Any) -> bool:
     """Whether functions of `dataset` draw random numbers, or change variables."""
-    return any(operations_of(part) & (RANDOM_OPERATIONS | STATE_OPERATIONS) for part in pipeline(dataset))
+    found = set().union(*map(operations_of, pipeline(dataset)))
+    return bool((with_own_state(found) - PYTHON_OPERATIONS) | changing_resources(found))
 
 
 def calls_python(dataset: Any) -> bool:

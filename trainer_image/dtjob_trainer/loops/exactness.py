@@ -23,17 +23,28 @@ def of_devices() -> list[str]:
 def of_model(concrete: Any, state: State) -> list[str]:
     """The reasons in `concrete`, a traced step of `fit`, whose variables `state` keeps."""
     found = of_devices()
-    random = randomness.in_graph(concrete.graph)
-    if random:
-        found.append(
-            f"the model uses {', '.join(sorted(random))}, whose state nobody can save: use keras.random with a "
-            "SeedGenerator that a layer has as an attribute, or tf.random.stateless_…"
-        )
+    found += of_operations(concrete.graph, "the model", "a SeedGenerator that a layer has as an attribute")
     forgotten = state.not_among(concrete.variables)
     if forgotten:
         found.append(
             f"the model uses {', '.join(forgotten)}, which none of its layers, metrics and optimizers tracks: lost in "
             "a restart; make it with a layer's add_weight()"
+        )
+    return found
+
+
+def of_operations(graph: Any, user: str, seeds: str) -> list[str]:
+    """The reasons in the operations of `graph`, a traced step of `user`. `seeds`: what random numbers are to use."""
+    own, found = randomness.with_own_state(randomness.operations(graph)), []
+    if random := own - randomness.PYTHON_OPERATIONS:
+        found.append(
+            f"{user} uses {', '.join(sorted(random))}, whose state nobody can save: use keras.random with {seeds}, or "
+            "tf.random.stateless_…"
+        )
+    if own & randomness.PYTHON_OPERATIONS:
+        found.append(
+            f"{user} calls Python code (py_function or numpy_function), which may keep a state that no checkpoint has; "
+            "if it keeps none, say so by tf.numpy_function(…, stateful=False)"
         )
     return found
 
@@ -45,12 +56,7 @@ def of_custom_step(concrete: Any, feed: Feed, known: Trackables, traits: Traits)
         found.append(f"{traits.name} is asynchronous")
     if not feed.exact:
         found.append(feed.inexact or "the program has distributed the data itself, so that it starts anew")
-    random = randomness.in_graph(concrete.graph)
-    if random:
-        found.append(
-            f"step_fn uses {', '.join(sorted(random))}, whose state nobody can save: use keras.random with "
-            "a SeedGenerator in variables, or tf.random.stateless_…"
-        )
+    found += of_operations(concrete.graph, "step_fn", "a SeedGenerator in variables")
     forgotten = known.not_among(concrete.variables)
     if forgotten:
         found.append(f"step_fn uses {', '.join(forgotten)}, not in variables: lost in a restart")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dtjob_trainer.data.randomness: what of a graph or pipeline a restart would not have again. No TensorFlow here."""
+"""dtjob_trainer.data.randomness: what of a graph or pipeline a restart would not have again."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -47,12 +47,38 @@ class LooseDataset(MapDataset):
     _deterministic = "false"
 
 
-def test_random_operations_are_found_in_called_functions_too() -> None:
-    assert randomness.in_graph(graph("MatMul", "RandomUniform", called=("RandomShuffle", "Add"))) == {
-        "RandomUniform",
-        "RandomShuffle",
-    }
-    assert not randomness.in_graph(graph("StatelessRandomUniformV2"))
+def test_operations_with_a_state_of_their_own_are_found_in_called_functions_too() -> None:
+    found = randomness.operations(graph("MatMul", "RandomUniform", called=("RandomShuffle", "Add")))
+    assert randomness.with_own_state(found) == {"RandomUniform", "RandomShuffle"}
+    assert not randomness.with_own_state({"StatelessRandomUniformV2"})
+
+
+@pytest.mark.parametrize(
+    ("operation", "own", "given"),
+    [
+        ("ThreadUnsafeUnigramCandidateSampler", True, False),
+        ("Multinomial", True, False),
+        ("EagerPyFunc", True, False),
+        ("PyFuncStateless", False, False),
+        ("Add", False, False),
+        ("a_function_of_the_program", False, False),
+        ("PrintV2", False, False),
+        ("Timestamp", False, False),
+        ("CollectiveReduceV2", False, False),
+        ("StatelessRandomGetAlg", False, False),
+        ("VarHandleOp", False, False),
+        ("ReadVariableOp", False, False),
+        ("MutableHashTableV2", False, False),
+        ("AssignAddVariableOp", False, True),
+        ("ResourceScatterAdd", False, True),
+        ("RngReadAndSkip", False, True),
+        ("LookupTableInsertV2", False, True),
+        ("CacheDatasetV2", False, False),
+    ],
+)
+def test_tensorflow_tells_which_operations_have_a_state_and_where(operation: str, own: bool, given: bool) -> None:
+    assert bool(randomness.with_own_state({operation})) is own
+    assert bool(randomness.changing_resources({operation})) is given
 
 
 @pytest.mark.parametrize(
