@@ -273,7 +273,9 @@ class Reconciler:
             elif isinstance(action, Relabel | PatchWorkload):
                 await self._change(key, action)
             else:
-                await self._cluster.relabel(namespace, action.name, action.uid, {labels.SERVING: None})
+                stored = await self._cluster.relabel(namespace, action.name, action.uid, {labels.SERVING: None})
+                if stored is not None and self._store.apply(stored):  # or the next plan would do it once more
+                    self._queue.add(key)
         except Stale:  # its newer version brings another plan
             raise
         except ClusterError as error:

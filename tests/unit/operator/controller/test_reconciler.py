@@ -154,6 +154,22 @@ def test_a_pod_is_deleted_once_however_late_the_watch_shows_it(monkeypatch: pyte
         assert sorted(told) == [f"delete Pod {name}" for name in sorted(made.pods)]
 
 
+def test_a_pod_is_taken_out_of_service_once_however_late_the_watch_shows_it(monkeypatch: pytest.MonkeyPatch):
+    """It is being deleted already, so no deletion of ours tells how it is stored."""
+    with world(builders.job(program=False)) as made:
+        made.run(10)
+        all_run(made)
+        made.run(10)
+        made.cluster.ask_to_delete("Pod", "digits-worker-0-0")
+        kill_a_worker(made)
+        made.run(operator.WATCH_LAG_SECONDS)
+        monkeypatch.setattr(operator, "WATCH_LAG_SECONDS", 5.0)
+        for _ in range(3):
+            made.run(1)
+            made.queue.add(made.key)  # as a report of its progress brings it
+        assert made.cluster.calls.count("stop serving digits-worker-0-0") == 1
+
+
 def test_a_job_that_is_applied_again_waits_for_its_predecessors_objects():
     """kubectl delete returns before the children are collected; nobody should be told to delete them."""
     with world(builders.job()) as made:
