@@ -19,8 +19,8 @@ help:  ## Show this list
 run: $(STAMP)  ## Train the digits example as local processes: kill -9 any of them and watch it come back
 	@$(BIN)/dtjob run examples/digits.yaml
 
-# Two processes: what trains and what runs on nodes, test after test, beside the tests that mostly wait.
-PROCESSES ?= 2
+# More processes than cores: most tests wait for longer than they compute.
+PROCESSES ?= 4
 test: lint binaries e2e-parts  ## Lint, types and all tests (unit, cluster, trainer, e2e; PROCESSES=1: one test after another)
 	@$(BIN)/python -m pytest $(if $(filter-out 1,$(PROCESSES)),-n $(PROCESSES))
 

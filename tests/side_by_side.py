@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All tests by two processes at once, as `make test` has it (`pytest -n 2`, with pytest-xdist): one runs the tiers that
-need the machine's cores, or its nodes, to themselves, test after test, while the other runs those that mostly wait.
+"""All tests by several processes at once, as `make test` has it (`pytest -n 4`, with pytest-xdist).
 
-Files stay whole, as their tests share what a module makes. Each process that runs tests of the cluster tier has a
-control plane of its own.
+Most tests wait for longer than they compute, so two cores serve four processes. One process runs the tests on nodes, of
+which a machine has one set. Files stay whole, as their tests share what a module makes. Each process that runs tests of
+the cluster tier has a control plane of its own.
 """
 
 from collections import Counter
@@ -13,15 +13,17 @@ import pytest
 from xdist.scheduler.loadscope import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
-ALONE = ("tests/trainer/", "tests/e2e/")
-"""Where the tests are no two of which run at once."""
+ALONE = "tests/e2e/"
+"""The folder of which no two tests run at once."""
+LONGEST = (ALONE, "tests/trainer/")
+"""What takes longest begins."""
 
 
 class Scheduling(LoadScopeScheduling):
-    """Hands out a file at a time, and all that is alone as if it were one file."""
+    """Hands out a file at a time, and all of ALONE as if it were one file."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return "alone" if nodeid.startswith(ALONE) else nodeid.split("::", 1)[0]
+        return ALONE if nodeid.startswith(ALONE) else nodeid.split("::", 1)[0]
 
 
 class SideBySide:
@@ -37,9 +39,9 @@ class SideBySide:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        """Begin with what is alone: it takes longest."""
+        """Begin with what takes longest."""
         if hasattr(config, "workerinput"):
-            items.sort(key=lambda item: not item.nodeid.startswith(ALONE))
+            items.sort(key=lambda item: [not item.nodeid.startswith(folder) for folder in LONGEST])
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Tell the process that started this one what was left out here: only who collects sees that."""

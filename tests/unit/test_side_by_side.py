@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`make test` runs two processes: what is alone stays with one of them, and the run's end says what was left out."""
+"""`make test` runs several processes: one has all tests on nodes, and the run's end says what was left out."""
 
 import re
 import subprocess
@@ -13,7 +13,7 @@ import os, pathlib, pytest
 @pytest.mark.parametrize("number", range(8))
 def test_it(number):
     with (pathlib.Path(__file__).parents[2] / "who").open("a") as who:
-        who.write(f"{pathlib.Path(__file__).parent.name} {os.environ['PYTEST_XDIST_WORKER']}\\n")
+        who.write(f"{pathlib.Path(__file__).parent.name} {__file__} {os.environ['PYTEST_XDIST_WORKER']}\\n")
 
 @pytest.mark.slow
 def test_more():
@@ -24,10 +24,11 @@ def test_never():
 """
 
 
-def test_make_test_runs_two_processes_and_names_skipped_and_slow_tests(tmp_path: Path) -> None:
+def test_one_process_has_all_of_e2e_and_the_end_names_skipped_and_slow_tests(tmp_path: Path) -> None:
     for folder in ("unit", "cluster", "trainer", "e2e"):
         (tmp_path / "tests" / folder).mkdir(parents=True)
-        (tmp_path / "tests" / folder / "test_them.py").write_text(PROGRAM)
+        for name in ("test_them.py", "test_others.py"):
+            (tmp_path / "tests" / folder / name).write_text(PROGRAM)
     for file in ("conftest.py", "gpus.py", "side_by_side.py", "__init__.py"):
         (tmp_path / "tests" / file).write_text((ROOT / "tests" / file).read_text())
     (tmp_path / "tools").symlink_to(ROOT / "tools")
@@ -36,9 +37,11 @@ def test_make_test_runs_two_processes_and_names_skipped_and_slow_tests(tmp_path:
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     ran = [line.split() for line in (tmp_path / "who").read_text().splitlines()]
-    assert sorted(tier for tier, _ in ran) == sorted(["unit", "cluster", "trainer", "e2e"] * 8)
-    assert len({process for tier, process in ran if tier in ("trainer", "e2e")}) == 1
-    assert len({process for _, process in ran}) == 2
+    assert sorted(tier for tier, _, _ in ran) == sorted(["unit", "cluster", "trainer", "e2e"] * 16)
+    for file in {file for _, file, _ in ran}:
+        assert len({process for _, of, process in ran if of == file}) == 1
+    assert len({process for tier, _, process in ran if tier == "e2e"}) == 1
+    assert len({process for _, _, process in ran}) == 2
     for tier in ("unit", "cluster", "trainer", "e2e"):
-        assert f"tier {tier}: 1 skipped: no such machine" in done.stdout
-        assert re.search(rf"tier {tier}: 1 left out as slow: `", done.stdout), done.stdout
+        assert f"tier {tier}: 2 skipped: no such machine" in done.stdout
+        assert re.search(rf"tier {tier}: 2 left out as slow: `", done.stdout), done.stdout

@@ -249,7 +249,7 @@ def test_words_that_a_newer_operator_wrote_are_carried_and_never_raise(program: 
 
 
 def test_a_group_restart_of_a_big_job_is_a_small_status():
-    history = History(builders.job(workers=3999, program=False, evaluator=True))
+    history = History(builders.job(workers=399, program=False, evaluator=True))
     history.ends("worker-17", builders.out_of_memory(at(1)))
     status = history.look(at(2))
     assert status["internal"]["attempts"] == {"others": 1, "exceptions": {"evaluator-0": 0}}
