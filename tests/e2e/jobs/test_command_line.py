@@ -63,21 +63,21 @@ def test_a_submitted_script_trains_and_its_model_is_fetched(
     cluster: Cluster, api: Api, release: Release, namespace: str, trainer_image: str, tmp_path: Path
 ) -> None:
     (tmp_path / "train.py").write_text(SCRIPT)
-    cluster.claim(namespace, "train")
 
-    def dtjob(*arguments: str) -> str:
+    def dtjob(*arguments: str, stdin: str | None = None) -> str:
         where = ("-n", namespace, "--kubeconfig", str(cluster.kubeconfig))
-        command = [sys.executable, "-m", "dtjob", *arguments, *where]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, timeout=280)
+        command = [sys.executable, "-m", "dtjob", arguments[0], *where, *arguments[1:]]
+        done = subprocess.run(command, input=stdin, capture_output=True, text=True, cwd=tmp_path, timeout=280)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    dtjob("submit", "train.py", "--workers", "2", "--image", trainer_image, "--claim", "train")
+    dtjob("submit", "train.py", "--workers", "2", "--image", trainer_image, "--claim-size", "1Gi")
     job = TrainingJob(cluster, api, namespace, api.get("dtjobs", namespace, "train"))
     dtjob("wait", "train", "--for", "FirstStep", "--timeout", "240s")
     connected = connect(str(cluster.kubeconfig), namespace=namespace)
     reports, why = read_reports(connected, api.get("dtjobs", namespace, "train"), list(job.pods().values()))
     assert (set(reports), why) == ({"worker-0", "worker-1"}, "")
+    assert dtjob("exec", "train", "--stdin", "--", "cat", stdin="from here") == "from here"
     assert reports["worker-0"]["step"] >= 1
     cluster.kill_container(job.pods()["worker-1"], "tensorflow")
     assert dtjob("top", "train").splitlines()[-1].startswith("train: Succeeded")
