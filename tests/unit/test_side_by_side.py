@@ -24,7 +24,7 @@ def test_never():
 """
 
 
-def test_one_process_has_all_of_e2e_and_the_end_names_skipped_and_slow_tests(tmp_path: Path) -> None:
+def test_nodes_stay_with_one_process_and_the_end_names_skipped_and_slow_tests(tmp_path: Path) -> None:
     for folder in ("unit", "cluster", "trainer", "e2e"):
         (tmp_path / "tests" / folder).mkdir(parents=True)
         for name in ("test_them.py", "test_others.py"):

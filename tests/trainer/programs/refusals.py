@@ -192,7 +192,7 @@ sources_by_hand.check()
 weight, group = keras.Variable(np.ones(2, np.float32), name="weight"), Group(tf.distribute.get_strategy(), None)
 half = {"w": np.ones(2, np.float16), "replicas": np.zeros((1, 0), np.uint8)}
 refused(
-    ["variable w is (2,) float32 here and (2,) float16 there", "checkpoint.storage"],
+    ["variable w is (2,) float32 here and (2,) float16 there", "choose another directory"],
     lambda: State(group, {"w": weight}, {}, []).restore(Held(half)),
     StateError,
 )

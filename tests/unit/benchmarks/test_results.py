@@ -47,10 +47,13 @@ def test_the_index_is_that_of_all_results() -> None:
 
 
 def test_each_picture_of_the_repository_is_drawn_by_a_script() -> None:
-    """`test_recovery_picture.py` compares the one of README.md."""
+    """`test_recovery_picture.py` compares the one of kills. `make picture` draws that of the terminal."""
     root = RESULTS.parents[1]
     kinds = ("*.png", "*.svg", "*.jpg", "*.gif")
     below = ("docs", "benchmarks", "helm", "examples")
     pictures = {str(file.relative_to(root)) for top in below for kind in kinds for file in (root / top).rglob(kind)}
-    drawn = {f"benchmarks/results/{name}.png" for name in MEASURED} | {"docs/images/recovery.svg"}
+    drawn = {f"benchmarks/results/{name}.png" for name in MEASURED} | {
+        "docs/images/recovery.svg",
+        "docs/images/run.svg",
+    }
     assert pictures == drawn
