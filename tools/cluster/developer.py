@@ -81,7 +81,7 @@ def instructions() -> list[str]:
         f"  export KUBECONFIG={directory() / 'kubeconfig'} PATH={path}:$PATH",
         "Install the operator and start a job with",
         "  helm install dtjob helm/dtjob -n dtjob-system --create-namespace \\",
-        "    --set image.repository=dtjob-operator,image.tag=dev",
+        "    --set image.repository=dtjob-operator,image.tag=dev,jobs.image=dtjob-trainer:dev",
         "  kubectl apply -f examples/digits.yaml && kubectl get dtjobs --watch",
         "Bring another image to it (a docker-archive, as `docker save` writes it) with",
         f"  for node in {directory()}/dtjob-node-*; do",
