@@ -21,19 +21,15 @@ LAST, HELD = (EPOCHS - FIRST) * STEPS_PER_EPOCH, (HELD_EPOCH - FIRST) * STEPS_PE
 TWO = {"logicalCPUs": 2}
 
 
+@pytest.mark.slow  # test_epoch_saves.py, test_stages.py and test_stateful.py compare bits in every run
 @pytest.mark.parametrize(
     ("package", "strategy", "counts", "options"),
     [
         ("keras", "MultiWorkerMirrored", {"chief": 1, "worker": 1}, {}),
-        *(
-            pytest.param(*case, marks=pytest.mark.slow)
-            for case in (
-                ("tf_keras", "MultiWorkerMirrored", {"chief": 1, "worker": 1}, {}),
-                ("keras", "Default", {"chief": 1}, {}),
-                ("keras", "Mirrored", {"chief": 1}, TWO),
-                ("keras", "CentralStorage", {"chief": 1}, TWO),
-            )
-        ),
+        ("tf_keras", "MultiWorkerMirrored", {"chief": 1, "worker": 1}, {}),
+        ("keras", "Default", {"chief": 1}, {}),
+        ("keras", "Mirrored", {"chief": 1}, TWO),
+        ("keras", "CentralStorage", {"chief": 1}, TWO),
     ],
 )
 @pytest.mark.timeout(900)

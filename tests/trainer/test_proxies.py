@@ -10,7 +10,10 @@ from tests.trainer.support.harness import Cluster, free_ports
 
 @pytest.mark.parametrize(
     ("strategy", "counts"),
-    [("MultiWorkerMirrored", {"chief": 1, "worker": 1}), ("ParameterServer", {"chief": 1, "worker": 1, "ps": 1})],
+    [
+        ("MultiWorkerMirrored", {"chief": 1, "worker": 1}),
+        pytest.param("ParameterServer", {"chief": 1, "worker": 1, "ps": 1}, marks=pytest.mark.slow),
+    ],
 )
 def test_tasks_that_have_a_proxy_train_together(tmp_path: Path, strategy: str, counts: dict[str, int]) -> None:
     (port,) = free_ports(1)

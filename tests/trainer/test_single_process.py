@@ -135,7 +135,7 @@ def test_every_strategy_and_kind_of_data_trains_what_one_device_trains(tmp_path:
     assert metrics["two tasks"] == pytest.approx(metrics["one device"], rel=1e-4)
 
 
-@pytest.mark.parametrize("shards", [1, 2])
+@pytest.mark.parametrize("shards", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_checkpoints_that_dtjob_did_not_write_are_left_alone(tmp_path: Path, shards: int) -> None:
     with Cluster(tmp_path, "Default", {"chief": 1}, "train.py", checkpoint=CHECKPOINT) as run:
         run.checkpoints.mkdir(parents=True)

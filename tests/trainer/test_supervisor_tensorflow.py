@@ -16,7 +16,8 @@ pytest.importorskip("tensorflow")
 TASKS = ("chief-0", "worker-0", "worker-1")
 
 
-@pytest.mark.parametrize("victim", [pytest.param("worker-0", marks=pytest.mark.slow), "chief-0"])
+@pytest.mark.slow  # a crashed process starts again in its container in every run
+@pytest.mark.parametrize("victim", ["worker-0", "chief-0"])
 def test_training_goes_on_after_a_kill(tmp_path: Path, victim: str) -> None:
     job = Job(tmp_path, "MultiWorkerMirrored", chief=1, worker=2)
     checkpoints = tmp_path / "checkpoints"
