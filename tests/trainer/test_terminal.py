@@ -15,26 +15,36 @@ pytestmark = pytest.mark.timeout(300)
 
 SECONDS = 150.0
 PROGRAM = """
-import time, keras, numpy
+import pathlib, time, keras, numpy
+
+class Hold(keras.callbacks.Callback):
+    def on_epoch_begin(self, epoch, logs=None):
+        self.epoch = epoch
+
+    def on_train_batch_end(self, batch, logs=None):
+        while self.epoch == 3 and not pathlib.Path(GATE).exists():
+            time.sleep(0.05)
+
 print("hello from the program")
 x = numpy.random.default_rng(0).normal(size=(64, 4)).astype("float32")
 model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
 model.compile(optimizer="sgd", loss="mse")
-slow = keras.callbacks.LambdaCallback(on_epoch_end=lambda epoch, logs: time.sleep(0.2))
-model.fit(x, x.sum(axis=1), batch_size=16, epochs=12, callbacks=[slow])
+model.fit(x, x.sum(axis=1), batch_size=16, epochs=12, callbacks=[Hold()])
 print("loading", end="")
 print("\\rloaded ")
 """
 
 
 def test_the_terminal_shows_the_program_above_a_live_view_through_a_kill(tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_text(PROGRAM)
+    gate = tmp_path / "gate"
+    (tmp_path / "train.py").write_text(f"GATE = {str(gate)!r}\n{PROGRAM}")
     command = [sys.executable, "-m", "dtjob", "run", "train.py"]
     with Terminal(command, columns=80, lines=24, directory=tmp_path) as terminal:
         terminal.wait_until(lambda: any("importing TensorFlow" in line for line in terminal.text()), SECONDS)
         terminal.wait_until(lambda: any("epoch 4/12, step" in line for line in terminal.text()), SECONDS)
         (row,) = [line.split() for line in terminal.text() if line.startswith("chief-0")]
         assert row[1] == "training"
+        gate.touch()
         os.kill(int(row[2]), signal.SIGKILL)
         code = terminal.end(SECONDS)
         lines = terminal.text()

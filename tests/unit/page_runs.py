@@ -51,6 +51,9 @@ NOT_RUN = {
     "dtjob operator": _RUNS + "each test of tests/cluster/ with an operator runs it",
     "dtjob exec digits -- nvidia-smi": "it needs a GPU; tests/cluster/test_streams_of_pods.py runs another command",
     "dtjob exec digits --task worker-1 -it -- bash": "it needs a terminal: tests/unit/operator/client/test_exec.py",
+    "dtjob --install-completion": "it writes into the files of the user's shell",
+    "dtjob wait JOB --for Suspended": "no test suspends the job of the pages: "
+    "tests/cluster/test_steering.py waits for it",
     "dtjob tensorboard JOB": _RUNS + "tests/cluster/test_streams_of_pods.py runs it and ends it",
     "helm test dtjob -n dtjob-system": "its pod must run: tests/cluster/test_chart.py and tests/e2e/ run it",
     "kubectl exec -it digits-worker-0-0 -c tensorflow -- bash": "it needs a terminal. " + _NO_NODE,

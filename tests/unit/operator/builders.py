@@ -15,6 +15,7 @@ from dtjob.api.spec.replica_specs import Role
 from dtjob.api.status.internal import Incident, Internal
 from dtjob.api.status.status import Status
 from dtjob.objects import drift, labels, topology
+from dtjob.objects.defaults import NO_DEFAULTS, Defaults
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.pod.pod import pod as pod_of
 from dtjob.objects.topology import Task
@@ -253,11 +254,11 @@ def all_pods(job: Job, status: dict[str, Any] | None = None) -> dict[str, Manife
     return {one.id: pod(job, one.id, deepcopy(state), attempt=attempts.of(one.id)) for one in topology.tasks(job)}
 
 
-def plan_answered(job: Job, children: Children, now: datetime = NOW) -> Plan:
+def plan_answered(job: Job, children: Children, now: datetime = NOW, defaults: Defaults = NO_DEFAULTS) -> Plan:
     """The plan, where the API server knows no more pods and ConfigMaps than the store."""
     while True:
         try:
-            return plan(job, children, now)
+            return plan(job, children, now, defaults)
         except Unread as unread:
             known = {(one["kind"], one["metadata"]["name"]): one for one in children.objects if one["kind"] != "Pod"}
             read = {key: known.get(key) for key in unread.objects}
