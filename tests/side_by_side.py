@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """All tests by several processes at once, as `make test` has it (`pytest -n 4`, with pytest-xdist).
 
-Most tests wait for longer than they compute, so two cores serve four processes. One process runs the tests on nodes, of
-which a machine has one set. Files stay whole, as their tests share what a module makes. Each process that runs tests of
-the cluster tier has a control plane of its own.
+Most tests wait for longer than they compute, so two cores serve four processes. A machine has one set of nodes, so one
+process runs all tests on nodes. Files stay whole, as their tests share what a module makes. Each process that runs
+tests of the cluster tier has a control plane of its own.
 """
 
 from collections import Counter

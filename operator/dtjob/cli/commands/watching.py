@@ -167,7 +167,7 @@ def logs(
 
 
 def _local_run(job: str, work_dir: Path | None, cluster: object) -> Path | None:
-    """The directory of the local run whose logs are meant. None: those of a job of a cluster are.
+    """The directory of the local run to read. None: the logs are those of a job in a cluster.
 
     `cluster`: an option that names one. Raises BadInput if --work-dir has no such run.
     """
