@@ -16,8 +16,8 @@ from dtjob.times import duration
 
 INTERRUPTED = "Interrupted"
 NAME_WIDTH = len("validation accuracy") + 1
-SHOWN_PART = 0.01
-"""Of all seconds: what less of the time went into is left out."""
+SHOWN_PART, SHOWN_SECONDS = 0.01, 0.05
+"""A part of goodput is left out below this share of all seconds, and below these seconds, which are shown as 0.0 s."""
 
 
 def finite(value: Any) -> Any:
@@ -142,7 +142,7 @@ def _goodput(goodput: dict[str, Any]) -> str | None:
         return None
     seconds = goodput.get("seconds") or {}
     others = sorted(((float(value), name) for name, value in seconds.items() if name != "kept"), reverse=True)
-    least = SHOWN_PART * sum(float(value) for value in seconds.values())
+    least = max(SHOWN_PART * sum(float(value) for value in seconds.values()), SHOWN_SECONDS)
     lost = ", ".join(f"{words(name)} {value:.1f} s" for value, name in others if value >= least)
     return f"{goodput['percentage']}% of the time since all tasks ran" + (f"; {lost}" if lost else "")
 

@@ -73,6 +73,9 @@ def test_the_summary_has_goodput_with_the_largest_loss_first():
     result = json.loads(json.dumps(summary(snapshot([CHIEF], status=status), RUN, False, None)))
     assert result["goodput"] == goodput
     assert "80% of the time since all tasks ran; waiting for pods 12.0 s, restarting 2.5 s" in text_of(result)
+    short = {"kept": "1.5", "starting": "0.6", "saving": "0.03"}
+    brief = summary(snapshot(status={"goodput": {"percentage": 70, "seconds": short}}), RUN, False, None)
+    assert "ran; starting 0.6 s\n" in text_of(brief), "no part is 0.0 s"
     never = summary(snapshot(status={"goodput": {"seconds": {"starting": "3"}}}), RUN, False, signal.SIGINT)
     assert "goodput" not in text_of(never)
 
