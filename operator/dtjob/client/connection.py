@@ -109,7 +109,7 @@ class Connection:
         while True:
             link, headers = self._link(), self._headers(content)
             try:
-                link.request(method, url, data, headers)
+                self._send(link, method, url, headers, data)
                 answer = link.getresponse()
                 text = b"" if sink is not None and answer.status == 200 else answer.read()
                 while sink is not None and (piece := answer.read(_PIECE)):
@@ -138,12 +138,12 @@ class Connection:
         """
         link, headers = self._new(silent), self._headers(JSON)
         try:
-            link.request("GET", _url(self._prefix + path, query), headers=headers)
+            self._send(link, "GET", _url(self._prefix + path, query), headers)
             answer = link.getresponse()
             if answer.status == 401 and self.access.renewed(headers.get("Authorization")):
                 link.close()
                 link = self._new(silent)
-                link.request("GET", _url(self._prefix + path, query), headers=self._headers(JSON))
+                self._send(link, "GET", _url(self._prefix + path, query), self._headers(JSON))
                 answer = link.getresponse()
             if answer.status != 200:
                 raise error_of(answer.status, answer.read(), answer.headers["Retry-After"])
@@ -198,6 +198,18 @@ class Connection:
             link.set_tunnel(host, port)
         self._links.add(link)
         return link
+
+    def _send(
+        self,
+        link: http.client.HTTPConnection,
+        method: str,
+        url: str,
+        headers: dict[str, str],
+        data: bytes | None = None,
+    ) -> None:
+        link.request(method, url, data, headers)
+        if self._has_ended:  # `end` may have found the link before it had a socket
+            raise Ended("this client has ended")
 
     def _headers(self, content: str) -> dict[str, str]:
         headers = {"Accept": JSON, "User-Agent": USER_AGENT, "Content-Type": content}

@@ -69,7 +69,7 @@ class Checkpoint(Block):
     """Epochs between two saves. 0: never by epochs. If left out, the end of each epoch saves unless the last save is
     less than 30 seconds old. Custom loops have no epochs."""
     every_steps: Annotated[int, Field(ge=1)] | None = None
-    """Number of steps between two saves. Default: no saves by steps. everyEpochs and everySeconds save as well."""
+    """Number of steps between two saves. Default: no saves by steps. Saves by everyEpochs and everySeconds remain."""
     every_seconds: Annotated[int, Field(ge=0, le=LONGEST_SECONDS)] = 300
     """Seconds from any save to one by time, within an epoch too. 0: never by time. Defaults to 300."""
     max_to_keep: Annotated[int, Field(ge=1, le=1000)] = 3

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls to an API server: paths, pages, watches, and errors in words."""
 
+import http.client
+
 import pytest
 
 from dtjob.client import connection
 from dtjob.client.cluster import Cluster, connect
-from dtjob.client.errors import ApiError, Conflict, Forbidden, NotFound, Unreachable
-from tests.unit.operator.client.api_server import ApiServer
+from dtjob.client.errors import ApiError, Conflict, Ended, Forbidden, NotFound, Unreachable
+from tests.unit.operator.client.api_server import ApiServer, Fault
 
 PODS = "/api/v1/namespaces/team/pods"
 JOBS = "/apis/training.dtjob.dev/v1beta1/namespaces/team/distributedtrainingjobs"
@@ -89,3 +91,20 @@ def test_the_proxy_is_the_kubeconfigs_or_the_environments(cluster: Cluster, monk
     for excepted in ("127.0.0.1", ".svc,127.0.0.0/8"):
         monkeypatch.setenv("no_proxy", excepted)
         assert cluster.connection.proxy is None
+
+
+@pytest.mark.timeout(20)  # the server holds the watch for longer
+def test_a_call_that_connects_while_the_client_ends_ends_too(
+    server: ApiServer, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`end` finds no socket yet. A watch would otherwise hold its thread for minutes."""
+    server.answer(f"WATCH {PODS}", Fault(hold=True))
+    connect_ = http.client.HTTPConnection.connect
+
+    def connect_late(link: http.client.HTTPConnection) -> None:
+        cluster.connection.end()
+        connect_(link)
+
+    monkeypatch.setattr(http.client.HTTPConnection, "connect", connect_late)
+    with pytest.raises(Ended):
+        next(cluster.watch("Pod", "7"))
