@@ -13,11 +13,11 @@ import tf_keras
 from refusing import refused
 
 import dtjob_trainer as dt
+from dtjob_trainer.callbacks import keeping
 from dtjob_trainer.checkpoint import arrays
 from dtjob_trainer.contract.strategy import TRAITS
 from dtjob_trainer.contract.task import Task
 from dtjob_trainer.errors import StateError
-from dtjob_trainer.loops import callback_state
 from dtjob_trainer.models import optimizers
 from dtjob_trainer.models.values import Held
 from dtjob_trainer.models.variables import State
@@ -166,12 +166,12 @@ class Noting(keras.callbacks.Callback):
 added = dt.fit(model(optimizer="sgd"), x, pairs := np.zeros((10, 2), np.float32), callbacks=[Noting()]).history
 assert added["note"] == ["fair"], added
 assert added["counts"][0].tolist() == [0, 1]
-kept = callback_state.decode(packed_and_unpacked(callback_state.encode_history(added)))
+kept = keeping.decode(packed_and_unpacked(keeping.encode_history(added)))
 assert kept["note"] == ["fair"], kept
 assert kept["counts"][0].tolist() == [0, 1]
 assert kept["loss"] == added["loss"]
 told = {"best": {3: 0.5, 4: {"x": 1}}, "half": np.arange(3).astype(tf.bfloat16.as_numpy_dtype), "text": np.array(["é"])}
-back = callback_state.decode(packed_and_unpacked(callback_state.encode(told)))
+back = keeping.decode(packed_and_unpacked(keeping.encode(told)))
 assert back["best"] == told["best"], back
 for name in ("half", "text"):
     assert back[name].dtype == told[name].dtype, back[name].dtype

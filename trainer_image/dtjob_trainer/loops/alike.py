@@ -14,8 +14,8 @@ from dtjob_trainer.data.batches import Source
 from dtjob_trainer.errors import ArgumentError, CallbackError, DataError, FitError
 
 if TYPE_CHECKING:  # their modules import TensorFlow, and nothing here needs that
-    from dtjob_trainer.loops.callbacks import Callbacks
-    from dtjob_trainer.loops.epochs import Epochs
+    from dtjob_trainer.callbacks.called import Callbacks
+    from dtjob_trainer.passes.epochs import Epochs
     from dtjob_trainer.strategies.collective import Group
 
 UNKNOWN = -1.0

@@ -3,10 +3,10 @@
 
 from typing import Any
 
+from dtjob_trainer.callbacks.called import Callbacks
 from dtjob_trainer.data.tf_keras_sequence import is_sequence
 from dtjob_trainer.engines.choose import engine as engine_of
 from dtjob_trainer.loops import alike, building
-from dtjob_trainer.loops.callbacks import Callbacks
 from dtjob_trainer.loops.fit_arguments import LeftAside, Numbers, Queue
 from dtjob_trainer.loops.fit_data import FitData
 from dtjob_trainer.loops.validation import validated

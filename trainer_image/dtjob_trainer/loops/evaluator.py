@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
+from dtjob_trainer.callbacks import keeping
 from dtjob_trainer.checkpoint import directory as checkpoint
 from dtjob_trainer.checkpoint import object_store, owner
 from dtjob_trainer.checkpoint.best_model import MODEL, BestModel
@@ -16,9 +17,9 @@ from dtjob_trainer.data.batches import Source
 from dtjob_trainer.engines import choose
 from dtjob_trainer.engines.engine import Engine
 from dtjob_trainer.errors import EvaluatorError
-from dtjob_trainer.loops import building, callback_state
-from dtjob_trainer.loops.lookahead import whole_pass
+from dtjob_trainer.loops import building
 from dtjob_trainer.models.compiled import TrainedModel
+from dtjob_trainer.passes.lookahead import whole_pass
 from dtjob_trainer.process.runtime import Runtime
 from dtjob_trainer.strategies.collective import Group
 from dtjob_trainer.tensorboard.event_file import Events
@@ -104,7 +105,7 @@ def _history(here: Runtime, trained: TrainedModel, directory: str, last: int) ->
     trained.load(stored, {})
     history = trained.callbacks.History()
     history.set_model(trained.model)
-    history.history = callback_state.decode(stored.state["history"])
+    history.history = keeping.decode(stored.state["history"])
     history.epoch = list(range(stored.state["data"]["first"], stored.state["epochsEnded"]))
     here.progress.steps_before += last
     return history
@@ -201,7 +202,7 @@ def _load(engine: Engine, directory: str, kept: BestCheckpoints, step: int) -> S
     """Give the model the weights of checkpoint `step`. Raises one of GONE where it cannot be read."""
     kept.begin(step)
     stored = Stored(directory, step)
-    due = callback_state.validates_on_averages(stored.state.get("callbacks", []))
+    due = keeping.validates_on_averages(stored.state.get("callbacks", []))
     engine.trained.load(stored, engine.trained.averages() if due else {})
     return stored
 

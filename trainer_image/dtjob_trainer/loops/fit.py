@@ -4,12 +4,13 @@
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
+from dtjob_trainer.callbacks import shared_files
+from dtjob_trainer.callbacks.called import Callbacks, paths_of
 from dtjob_trainer.checkpoint import model_file
 from dtjob_trainer.data.tf_keras_sequence import is_sequence
 from dtjob_trainer.engines.choose import engine as engine_of
 from dtjob_trainer.engines.engine import Kind
-from dtjob_trainer.loops import alike, building, evaluator, shapes, shared_files
-from dtjob_trainer.loops.callbacks import Callbacks, paths_of
+from dtjob_trainer.loops import alike, building, evaluator, shapes
 from dtjob_trainer.loops.fit_arguments import LeftAside, Numbers, Queue, schedule
 from dtjob_trainer.loops.fit_data import FitData
 from dtjob_trainer.loops.fit_loop import FitLoop

@@ -12,10 +12,10 @@ from dtjob_trainer.data.class_weights import ClassWeighted
 from dtjob_trainer.data.dataset import rows_of_each_batch
 from dtjob_trainer.data.tf_keras_sequence import SequenceAsPyDataset, is_sequence
 from dtjob_trainer.errors import FitError
-from dtjob_trainer.loops.epochs import Epochs, WhenOut
 from dtjob_trainer.loops.fit_arguments import LeftAside, Numbers, Queue
 from dtjob_trainer.models import own_fit
 from dtjob_trainer.models.compiled import TrainedModel
+from dtjob_trainer.passes.epochs import Epochs, WhenOut
 from dtjob_trainer.process.runtime import Runtime
 from dtjob_trainer.strategies.collective import Group
 

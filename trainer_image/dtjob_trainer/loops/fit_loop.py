@@ -7,18 +7,19 @@ from typing import Any
 
 import numpy as np
 
+from dtjob_trainer.callbacks import keeping
+from dtjob_trainer.callbacks.called import Callbacks
 from dtjob_trainer.checkpoint.saves import Restored
 from dtjob_trainer.contract.doing import CALLBACKS, DATA, STEPPING, VALIDATING
 from dtjob_trainer.data.batches import Source
 from dtjob_trainer.data.stream import Portion
 from dtjob_trainer.engines.engine import Engine, Work
-from dtjob_trainer.loops import alike, callback_state, exactness
-from dtjob_trainer.loops.callbacks import Callbacks
+from dtjob_trainer.loops import alike, exactness
 from dtjob_trainer.loops.control import Agreement
-from dtjob_trainer.loops.epochs import Epochs
 from dtjob_trainer.loops.training_run import TrainingRun
 from dtjob_trainer.loops.validation import validated
 from dtjob_trainer.models.variables import State
+from dtjob_trainer.passes.epochs import Epochs
 from dtjob_trainer.process.runtime import Runtime
 from dtjob_trainer.tensorboard.training import learning_rates, number, numbers
 
@@ -265,7 +266,7 @@ class FitLoop(TrainingRun):
             "data": self._epochs.kept(self._step),
             "epochLogs": self._epoch_logs,
             "stopped": self._stopped,
-            "history": callback_state.encode_history(self._history),
+            "history": keeping.encode_history(self._history),
             "exact": self._exact,
             "callbacks": callbacks,
             "callbackClasses": self._callbacks.classes,
@@ -282,7 +283,7 @@ class FitLoop(TrainingRun):
     def _take_up(self, restored: Restored) -> None:
         state = restored.state
         self._stopped = state["stopped"]
-        self._history |= callback_state.decode(state["history"])
+        self._history |= keeping.decode(state["history"])
         self._epochs.take_up(state, self._step)
         self._epochs.history = self._saves.history
         was_validated = self._validates(self._epochs.ended - 1)

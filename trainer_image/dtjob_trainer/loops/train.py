@@ -12,10 +12,10 @@ from dtjob_trainer.data.batches import Place, Source
 from dtjob_trainer.engines import choose, feed
 from dtjob_trainer.errors import TrainError
 from dtjob_trainer.loops import exactness
-from dtjob_trainer.loops.same_batches import SameBatches
 from dtjob_trainer.loops.train_loop import TrainLoop
 from dtjob_trainer.models import initial_values, optimizer_steps, optimizers
 from dtjob_trainer.models.trackables import Trackables
+from dtjob_trainer.passes.same_batches import SameBatches
 from dtjob_trainer.process import runtime
 from dtjob_trainer.strategies.collective import Group
 

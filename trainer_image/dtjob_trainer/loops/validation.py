@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from dtjob_trainer.callbacks.called import Callbacks
 from dtjob_trainer.data.batches import Source
 from dtjob_trainer.engines.engine import Engine
-from dtjob_trainer.loops.callbacks import Callbacks
 from dtjob_trainer.loops.control import StopInValidation
-from dtjob_trainer.loops.lookahead import whole_pass
+from dtjob_trainer.passes.lookahead import whole_pass
 from dtjob_trainer.process.runtime import Runtime
 
 POLL_SECONDS = 0.01

@@ -8,10 +8,10 @@ from typing import Any
 
 import keras
 
+from dtjob_trainer.callbacks import bar, files, keeping
+from dtjob_trainer.callbacks.keeping import KERAS
 from dtjob_trainer.contract import log_line
 from dtjob_trainer.errors import CallbackError
-from dtjob_trainer.loops import bar, callback_files, callback_state
-from dtjob_trainer.loops.callback_state import KERAS
 from dtjob_trainer.models.compiled import TrainedModel
 from dtjob_trainer.strategies.ambient import outside_strategy
 
@@ -89,7 +89,7 @@ class Callbacks:
         live = barred and self._verbose in (1, "auto") and tasks == 1 and not asynchronous and bar.is_terminal()
         self._bar = bar.make(package, live=live) if barred and is_chief else None
         called = [_alone(c, package.Callback) if tasks > 1 and _is_chiefs(c) else c for c in self._here()]
-        self._own = [c for c, given in zip(called, self._here(), strict=True) if not callback_state.is_kerass(given)]
+        self._own = [c for c, given in zip(called, self._here(), strict=True) if not keeping.is_kerass(given)]
         self._last = _last(package.Callback)
         self._model = trained.model
         bars = [] if self._bar is None else [self._bar]
@@ -112,7 +112,7 @@ class Callbacks:
     @property
     def exact(self) -> bool:
         """Whether a checkpoint can keep every callback's state."""
-        return all(callback_state.is_kept(callback) for callback in self._all)
+        return all(keeping.is_kept(callback) for callback in self._all)
 
     @property
     def stop_training(self) -> bool:
@@ -147,7 +147,7 @@ class Callbacks:
         self.history.set_params(params)
         self._list.on_train_begin()
         for callback in self._here():
-            callback_state.begin(callback)
+            keeping.begin(callback)
 
     def train_end(self, logs: Mapping[str, Any]) -> None:
         """After the last epoch."""
@@ -236,8 +236,8 @@ class Callbacks:
 
     def files_left_out(self) -> list[str]:
         """What to write instead where files of callbacks are lost with the pod."""
-        writers = (c for c in self._here() if callback_files.are_kept(c))
-        return [why for callback in writers if (why := callback_files.left_out(callback)) is not None]
+        writers = (c for c in self._here() if files.are_kept(c))
+        return [why for callback in writers if (why := files.left_out(callback)) is not None]
 
     def set_state(self, states: Sequence[Any], classes: Sequence[str]) -> bool:
         """Restore what `get_state` gave of the chief's callbacks, which were of these `classes`.
@@ -250,11 +250,11 @@ class Callbacks:
         for callback, name, runs in zip(self._all, mine, self._running, strict=True):
             place = next((place for place, (of, _) in enumerate(left) if of == name), None)
             if place is None:  # one that keeps nothing, of another task, has lost nothing
-                found = found and not self._is_chief and callback_state.state_of(callback) == {}
+                found = found and not self._is_chief and keeping.state_of(callback) == {}
                 continue
             _, state = left.pop(place)
             if runs:
-                callback_state.restore(callback, callback_state.decode(state), self._model)
+                keeping.restore(callback, keeping.decode(state), self._model)
         # of two of a class, nobody knows which one it is
         return found and not (self._is_chief and left) and not {name for name, _ in left} & set(mine)
 
@@ -380,7 +380,7 @@ def _instead_of_batches(callback: Any) -> str:
 def _kept(callback: Any) -> tuple[Any, list[str]]:
     """The state of `callback`, and why that is not all of it."""
     try:
-        state, why = callback_state.kept(callback)
+        state, why = keeping.kept(callback)
     except CallbackError as error:
         raise CallbackError(f"callbacks: {type(callback).__name__}: {error}") from None
     return state, [f"callbacks: {type(callback).__name__}: {each}" for each in why]
@@ -389,7 +389,7 @@ def _kept(callback: Any) -> tuple[Any, list[str]]:
 def _wants_batches(callback: Any, package: Any, methods: Sequence[str]) -> bool:
     """Whether one of the batch `methods` of `callback` does anything; of the user's subclass of Keras's, one of its
     own or Keras's."""
-    kerass = callback_state.keras_class(callback) or package.Callback
+    kerass = keeping.keras_class(callback) or package.Callback
     if any(_plain(callback, name) is not getattr(kerass, name) for name in methods):
         return True
     match kerass.__name__:

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from dtjob_trainer.callbacks import attributes, files
 from dtjob_trainer.errors import CallbackError
-from dtjob_trainer.loops import callback_attributes, callback_files
 
 KERAS = ("keras.", "tf_keras.")
 """How the names of Keras's own modules begin, of either package."""
@@ -58,10 +58,10 @@ FILES = "files"
 
 def begin(callback: Any) -> None:
     """Remember how `callback` is as training begins. Its state is what has changed since."""
-    if callback_files.are_kept(callback):
-        callback_files.begin(callback)
+    if files.are_kept(callback):
+        files.begin(callback)
     if _has_attributes(callback):
-        callback_attributes.begin(callback, _uncopied, STATEFUL.get(keras_name(callback), ()))
+        attributes.begin(callback, _uncopied, STATEFUL.get(keras_name(callback), ()))
 
 
 def is_kept(callback: Any) -> bool:
@@ -69,7 +69,7 @@ def is_kept(callback: Any) -> bool:
     that a checkpoint can hold."""
     if not _has_attributes(callback):
         return is_kerass(callback) or hasattr(callback, "set_state")
-    return callback_attributes.are_kept(callback, _uncopied, STATEFUL.get(keras_name(callback), ()))
+    return attributes.are_kept(callback, _uncopied, STATEFUL.get(keras_name(callback), ()))
 
 
 def _has_attributes(callback: Any) -> bool:
@@ -111,7 +111,7 @@ def kept(callback: Any) -> tuple[Any, list[str]]:
         return ({KERASS_PART: kerass, OWN_PART: own} if kerass else own), without
     if is_kerass(callback):
         return kerass, []
-    changed, refused = callback_attributes.changed(callback, _uncopied, STATEFUL.get(keras_name(callback), ()))
+    changed, refused = attributes.changed(callback, _uncopied, STATEFUL.get(keras_name(callback), ()))
     why = [
         f"no checkpoint can hold its attribute {name} ({what}); use numbers, text, lists, dicts or arrays, or give the "
         "callback get_state() and set_state(state)"
@@ -128,8 +128,8 @@ def _kerass_state(callback: Any) -> dict[str, Any]:
         if tf.io.gfile.exists(callback.filename):  # tf_keras's makes it with the first row
             with tf.io.gfile.GFile(callback.filename, "r") as file:
                 state["text"] = file.read()
-    if callback_files.are_kept(callback) and (files := callback_files.written(callback)):
-        state[FILES] = files
+    if files.are_kept(callback) and (there := files.written(callback)):
+        state[FILES] = there
     return state
 
 
@@ -139,7 +139,7 @@ def restore(callback: Any, state: Any, model: Any) -> None:
     has_own = hasattr(callback, "set_state")
     if in_parts or not has_own:
         _restore_kerass(callback, state[KERASS_PART] if in_parts else state, model)
-        callback_attributes.restore(callback, state.get(ATTRIBUTES, {}))
+        attributes.restore(callback, state.get(ATTRIBUTES, {}))
     if has_own:
         callback.set_state(state[OWN_PART] if in_parts else state)
 
@@ -159,8 +159,8 @@ def _restore_kerass(callback: Any, state: Mapping[str, Any], model: Any) -> None
         callback.csv_file.write(state["text"])
         callback.csv_file.flush()
         callback.append_header = not state["text"]
-    if callback_files.are_kept(callback):
-        callback_files.put_back(callback, state.get(FILES, {}))
+    if files.are_kept(callback):
+        files.put_back(callback, state.get(FILES, {}))
     if name == "TensorBoard" and callback.write_steps_per_second:  # set at the begin of an epoch, which may be past
         callback._epoch_start_time = time.time()
         callback._previous_epoch_iterations = np.float32(model.optimizer.iterations.numpy())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dtjob_trainer.loops.callback_attributes: what a callback that knows nothing of dtjob keeps over a restart."""
+"""dtjob_trainer.callbacks.attributes: what a callback that knows nothing of dtjob keeps over a restart."""
 
 import collections
 import re
@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 keras = pytest.importorskip("keras")
-attributes = pytest.importorskip("dtjob_trainer.loops.callback_attributes")
-state = pytest.importorskip("dtjob_trainer.loops.callback_state")
+attributes = pytest.importorskip("dtjob_trainer.callbacks.attributes")
+state = pytest.importorskip("dtjob_trainer.callbacks.keeping")
 arrays = pytest.importorskip("dtjob_trainer.checkpoint.arrays")
 
 

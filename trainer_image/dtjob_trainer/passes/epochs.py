@@ -9,7 +9,7 @@ from dtjob_trainer.data.batches import Batch, Source
 from dtjob_trainer.data.sharding import Eras, eras_of_pass
 from dtjob_trainer.data.stream import Portion
 from dtjob_trainer.errors import DataError
-from dtjob_trainer.loops.lookahead import Pass
+from dtjob_trainer.passes.lookahead import Pass
 
 if TYPE_CHECKING:  # as there
     from dtjob_trainer.strategies.collective import Group

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dtjob_trainer.loops.shared_files: which tasks write the files of callbacks."""
+"""dtjob_trainer.callbacks.shared_files: which tasks write the files of callbacks."""
 
 import threading
 from pathlib import Path
@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from dtjob_trainer.loops.shared_files import writes_here
+from dtjob_trainer.callbacks.shared_files import writes_here
 
 
 class Tasks:
@@ -72,7 +72,7 @@ def test_each_task_writes_where_each_has_a_directory_of_its_own(two: list[str]) 
 def test_each_task_writes_where_the_same_path_is_another_directory(
     two: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dtjob_trainer.loops.shared_files._sees", lambda path, token: False)
+    monkeypatch.setattr("dtjob_trainer.callbacks.shared_files._sees", lambda path, token: False)
     assert Tasks(2).write([[two[0]], [two[0]]]) == [True, True]
 
 

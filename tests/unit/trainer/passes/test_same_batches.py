@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dtjob_trainer.loops.same_batches: which differences between the tasks' first batches of a pass are refused."""
+"""dtjob_trainer.passes.same_batches: which differences between the tasks' first batches of a pass are refused."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -9,7 +9,7 @@ import pytest
 
 from dtjob_trainer.data import marks
 from dtjob_trainer.errors import DataError
-from dtjob_trainer.loops.same_batches import SameBatches, difference
+from dtjob_trainer.passes.same_batches import SameBatches, difference
 
 TASKS = ("chief-0", "worker-0", "worker-1")
 X = np.random.default_rng(0).normal(size=(8, 4)).astype(np.float32)

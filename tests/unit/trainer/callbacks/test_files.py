@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dtjob_trainer.loops.callback_files: the files of a ModelCheckpoint are there again where a new process looks."""
+"""dtjob_trainer.callbacks.files: the files of a ModelCheckpoint are there again where a new process looks."""
 
 import os
 from pathlib import Path
@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 keras = pytest.importorskip("keras")
-state = pytest.importorskip("dtjob_trainer.loops.callback_state")
-files = pytest.importorskip("dtjob_trainer.loops.callback_files")
+state = pytest.importorskip("dtjob_trainer.callbacks.keeping")
+files = pytest.importorskip("dtjob_trainer.callbacks.files")
 
 
 def checkpoint(path: Path) -> Any:

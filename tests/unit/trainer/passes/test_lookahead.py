@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dtjob_trainer.loops.lookahead: a pass ends at the same step in every task, and loses no batch."""
+"""dtjob_trainer.passes.lookahead: a pass ends at the same step in every task, and loses no batch."""
 
 import threading
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ import pytest
 
 np = pytest.importorskip("numpy")
 batches = pytest.importorskip("dtjob_trainer.data.batches")
-lookahead = pytest.importorskip("dtjob_trainer.loops.lookahead")
+lookahead = pytest.importorskip("dtjob_trainer.passes.lookahead")
 
 
 class Counts(batches.Source):  # type: ignore[misc,name-defined]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dtjob_trainer.loops.callbacks: which callbacks hear of each batch."""
+"""dtjob_trainer.callbacks.called: which callbacks hear of each batch."""
 
 import re
 from pathlib import Path
@@ -12,7 +12,7 @@ import pytest
 from dtjob_trainer.errors import CallbackError
 
 keras = pytest.importorskip("keras")
-callbacks = pytest.importorskip("dtjob_trainer.loops.callbacks")
+callbacks = pytest.importorskip("dtjob_trainer.callbacks.called")
 
 
 def at_epochs_end(base: Any) -> Any:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dtjob_trainer.loops.epochs: which batches make which epoch, as Keras has it, and the way back into one."""
+"""dtjob_trainer.passes.epochs: which batches make which epoch, as Keras has it, and the way back into one."""
 
 import json
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("numpy")
 batches = pytest.importorskip("dtjob_trainer.data.batches")
-epochs_of = pytest.importorskip("dtjob_trainer.loops.epochs")
+epochs_of = pytest.importorskip("dtjob_trainer.passes.epochs")
 errors = pytest.importorskip("dtjob_trainer.errors")
 
 

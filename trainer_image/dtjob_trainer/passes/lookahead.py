@@ -12,7 +12,7 @@ import numpy as np
 from dtjob_trainer.data.batches import Batch, Source
 from dtjob_trainer.data.stream import Portion, Stream
 from dtjob_trainer.errors import DataError
-from dtjob_trainer.loops.same_batches import SameBatches
+from dtjob_trainer.passes.same_batches import SameBatches
 
 if TYPE_CHECKING:  # its module imports TensorFlow, and nothing here needs that
     from dtjob_trainer.strategies.collective import Group
