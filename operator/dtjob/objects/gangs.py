@@ -28,14 +28,12 @@ KINDS = {
 }
 """Provider to its PodGroup's kind, as it is called here."""
 PROVIDERS = {kind: provider for provider, kind in KINDS.items()}
-FIXED_VERSION = "scheduling.k8s.io/v1alpha2"
-"""Kubernetes 1.36: a PodGroup is as it was made. From 1.37 (v1beta1) on minCount may change."""
 VERSIONS = {
-    KINDS[GangProvider.KUBERNETES]: ("scheduling.k8s.io/v1beta1", FIXED_VERSION),
-    KINDS[GangProvider.VOLCANO]: ("scheduling.volcano.sh/v1beta1",),
-    KINDS[GangProvider.COSCHEDULING]: ("scheduling.x-k8s.io/v1alpha1",),
+    KINDS[GangProvider.KUBERNETES]: "scheduling.k8s.io/v1beta1",
+    KINDS[GangProvider.VOLCANO]: "scheduling.volcano.sh/v1beta1",
+    KINDS[GangProvider.COSCHEDULING]: "scheduling.x-k8s.io/v1alpha1",
 }
-"""The API versions of each kind that can be worked with, best first; what a PodGroup says is the same in all."""
+"""The API version of each kind."""
 
 STATUS_FIELD = "gang"
 """Where the job's status keeps which provider it began with, so that a later default never reaches a running job."""
@@ -55,15 +53,6 @@ def on_the_wire(manifest: Any) -> Any:
     if isinstance(manifest, dict) and is_pod_group(str(manifest.get("kind"))):
         return {**manifest, "kind": POD_GROUP}
     return manifest
-
-
-def as_served(manifest: Manifest, version: str) -> Manifest:
-    """The object in the API version that a cluster has. In 1.36 a PodGroup's priority needs one more feature gate, and
-    schedulers look at its pods'. From 1.37 on they look at the PodGroup's, for its place and whom it preempts."""
-    if version != FIXED_VERSION:
-        return {**manifest, "apiVersion": version}
-    spec = {name: value for name, value in manifest["spec"].items() if name != "priorityClassName"}
-    return {**manifest, "apiVersion": version, "spec": spec}
 
 
 def provider_of(job: Job, defaults: Defaults) -> GangProvider | None:
@@ -134,14 +123,14 @@ def overruled(job: Job, defaults: Defaults) -> list[str]:
 
 def pod_group(job: Job, defaults: Defaults = NO_DEFAULTS, at_most: int | None = None) -> Manifest | None:
     """The job's PodGroup, None if it has no gang. `at_most`: how many tasks are still to run, so that a gang does
-    not wait for what has finished. Its apiVersion is the best that there is, which the cluster need not have."""
+    not wait for what has finished."""
     provider, gang = provider_of(job, defaults), job.spec.scheduling.gang
     if provider is None or gang is None:
         return None
     needed = min_available(job)
     if at_most is not None:
         needed = max(1, min(needed, at_most))
-    made: Manifest = {"apiVersion": VERSIONS[KINDS[provider]][0], "kind": KINDS[provider]}
+    made: Manifest = {"apiVersion": VERSIONS[KINDS[provider]], "kind": KINDS[provider]}
     made["metadata"] = owned_metadata(job, job.metadata.name)
     priority = priority_class_of(job, defaults)
     named = {"priorityClassName": priority} if priority else {}
@@ -171,23 +160,9 @@ def _least(job: Job, defaults: Defaults, needed: int) -> dict[str, str]:
     return {name: quantities.text(amount) for name, amount in least.items()}
 
 
-def minimum(group: Manifest) -> int:
-    """How many pods a PodGroup waits for."""
-    spec = group.get("spec") or {}
-    policy = (spec.get("schedulingPolicy") or {}).get("gang") or {}
-    return int(policy.get("minCount") or spec.get("minMember") or 1)
-
-
-def is_fixed(group: Manifest) -> bool:
-    """Whether this PodGroup, as a cluster has it, cannot be changed."""
-    return bool(group.get("apiVersion") == FIXED_VERSION)
-
-
 def drifted(wanted: Manifest, there: Manifest) -> str:
-    """The first field of a PodGroup that is not as in `wanted`; empty if all are, or where none can be changed."""
+    """The first field of a PodGroup that is not as in `wanted`; empty if all are."""
     spec = there.get("spec") or {}
-    if is_fixed(there):
-        return ""
     return next((f"spec.{name}" for name, value in _changeable(wanted).items() if spec.get(name) != value), "")
 
 

@@ -33,7 +33,7 @@ from dtjob.plan.lifetime.success import succeed, succeeded
 from dtjob.plan.lifetime.suspension import BY_USER, Pause, go_on, is_suspended, suspend
 from dtjob.plan.lifetime.time_spent import with_goodput
 from dtjob.plan.pods.convergence import converge, find_config_map, restore_labels
-from dtjob.plan.pods.gang import note_gang, release_gang, release_outgrown
+from dtjob.plan.pods.gang import note_gang, release_gang
 from dtjob.plan.pods.one_chief import find_earlier_chiefs, find_vanished
 from dtjob.plan.queueing.queueing import queueing
 from dtjob.plan.queueing.remote import keep_workload
@@ -109,7 +109,7 @@ def _train(draft: Draft) -> None:
     if (change := draft.situation.resizing) is not None:
         if not is_over(draft.situation):
             end_group(draft, change)
-            draft.do((*release_outgrown(draft.situation), *look_for_room(draft.situation)))
+            draft.do(look_for_room(draft.situation))
             _look_again_in_time(draft)
             return
         start_group(draft, change)

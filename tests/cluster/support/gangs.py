@@ -12,7 +12,7 @@ import yaml
 from tests.cluster.support.chart import wait_until
 from tests.cluster.support.jobs import job, wait_phase
 from tests.cluster.support.kubelet import Kubelet
-from tools.cluster.control_plane import ControlPlane, Options
+from tools.cluster.control_plane import ControlPlane
 from tools.cluster.rest import Api, ApiError, Object
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "jobs" / "gangs.md"
@@ -21,10 +21,11 @@ RECORDED = Path(__file__).resolve().parents[2] / "recorded"
 VOLCANO = RECORDED / "volcano-v1.15.0-podgroups.yaml"
 COSCHEDULING = RECORDED / "scheduler-plugins-v0.34.7-podgroups.yaml"
 APIS = {
+    "Kubernetes": "scheduling.k8s.io/v1beta1",
     "Volcano": "scheduling.volcano.sh/v1beta1",
     "Coscheduling": "scheduling.x-k8s.io/v1alpha1",
 }
-"""Where other providers' PodGroups are."""
+"""Where the providers' PodGroups are."""
 MEMBERS: dict[str, Callable[[Object], bool]] = {
     "Kubernetes": lambda pod: pod["spec"].get("schedulingGroup") == {"podGroupName": "digits"},
     "Volcano": lambda pod: (
@@ -37,12 +38,6 @@ MEMBERS: dict[str, Callable[[Object], bool]] = {
     ),
 }
 """How a pod of each provider is told to be a member."""
-GATES = "--feature-gates=GenericWorkload=true"
-GANG_OPTIONS = Options(
-    api_arguments=(GATES, "--runtime-config=scheduling.k8s.io/v1alpha2=true"),
-    controller_arguments=(GATES, "--controllers=podgroup-protection-controller"),
-)
-"""A control plane that serves Kubernetes' own PodGroups."""
 OF_TEST = "dtjob.test/namespace"
 """Label of nodes that are one test's."""
 FOUR = ("chief-0", "worker-0", "worker-1", "worker-2")
@@ -130,18 +125,10 @@ def on_nodes_of(manifest: Object, namespace: str) -> Object:
     return manifest
 
 
-def api_of(api: Api, provider: str) -> str:
-    """Where the provider's PodGroups are: those of Kubernetes are elsewhere from 1.37 on."""
-    if provider in APIS:
-        return APIS[provider]
-    versions = [one["groupVersion"] for one in api.call("GET", "apis/scheduling.k8s.io")["versions"]]
-    return next(one for one in ("scheduling.k8s.io/v1beta1", "scheduling.k8s.io/v1alpha2") if one in versions)
-
-
 def group_of(api: Api, namespace: str, provider: str, name: str = "digits") -> Object | None:
     """The job's PodGroup, None where there is none or it is going."""
     try:
-        found = api.call("GET", f"apis/{api_of(api, provider)}/namespaces/{namespace}/podgroups/{name}")
+        found = api.call("GET", f"apis/{APIS[provider]}/namespaces/{namespace}/podgroups/{name}")
     except ApiError as error:
         if error.status != 404:
             raise

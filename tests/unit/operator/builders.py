@@ -304,3 +304,10 @@ def carried_out(children: Children, plan: Plan, now: datetime = NOW) -> Children
 def names(manifests: Iterable[Manifest]) -> list[str]:
     """Names, sorted."""
     return sorted(one["metadata"]["name"] for one in manifests)
+
+
+def gang_minimum(group: Manifest) -> int:
+    """How many pods a PodGroup waits for."""
+    spec = group.get("spec") or {}
+    policy = (spec.get("schedulingPolicy") or {}).get("gang") or {}
+    return int(policy.get("minCount") or spec.get("minMember") or 1)

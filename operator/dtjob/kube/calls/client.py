@@ -80,7 +80,7 @@ class Kube:
         version = await self._version(kind)
         path = f"{path_of(kind, metadata['namespace'], version)}?fieldValidation=Strict"
         try:
-            stored = typed(kind, await self._call("POST", path, gangs.as_served(manifest, version)), version)
+            stored = typed(kind, await self._call("POST", path, manifest), version)
             await pod_group_calls.refuse_dropped(self.delete, manifest, stored)
             return stored
         except ApiError as error:

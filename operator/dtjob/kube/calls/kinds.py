@@ -20,7 +20,7 @@ KINDS = {
     "ResourceFlavor": (kueue.API_VERSION, "resourceflavors"),
     "WorkloadPriorityClass": (kueue.API_VERSION, "workloadpriorityclasses"),
     "PriorityClass": ("scheduling.k8s.io/v1", "priorityclasses"),
-    **{kind: (versions[0], gangs.PLURAL) for kind, versions in gangs.VERSIONS.items()},
+    **{kind: (version, gangs.PLURAL) for kind, version in gangs.VERSIONS.items()},
 }
 """Kind to API version and plural."""
 

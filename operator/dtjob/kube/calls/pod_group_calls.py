@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which APIs of PodGroups an API server serves, and what to do where it has none.
 
-The version of Kubernetes' own API is asked for when it is first needed. It is kept while it is served.
+An API is asked for when it is first needed. What is served is remembered.
 """
 
 import math
@@ -20,8 +20,8 @@ _OTHER = "or set spec.scheduling.gang.provider to what the cluster has (delete t
 _ADVICE = {
     gangs.KINDS[GangProvider.KUBERNETES]: (
         "kube-apiserver needs --feature-gates=GenericWorkload=true with "
-        "--runtime-config=scheduling.k8s.io/v1alpha2=true (Kubernetes 1.36) or scheduling.k8s.io/v1beta1=true (1.37), "
-        "and kube-scheduler the same feature gate (1.36: --feature-gates=GenericWorkload=true,GangScheduling=true)"
+        "--runtime-config=scheduling.k8s.io/v1beta1=true (Kubernetes 1.37 or newer), and kube-scheduler the same "
+        "feature gate"
     ),
     gangs.KINDS[GangProvider.VOLCANO]: "install Volcano, or its definitions",
     gangs.KINDS[GangProvider.COSCHEDULING]: "install scheduler-plugins, or its definition of PodGroups",
@@ -50,28 +50,28 @@ def not_served(kind: str) -> str:
 
 
 class Served:
-    """The version of each kind of PodGroup that this API server has."""
+    """The kinds of PodGroup that this API server has."""
 
     def __init__(self, serves: Serves, clock: Callable[[], float] = time.monotonic) -> None:
         self._serves, self._clock = serves, clock
-        self._known: dict[str, str] = {}
+        self._known: set[str] = set()
         self._asked_in_vain: dict[str, float] = {}
 
     async def version(self, kind: str) -> str:
         """The API version. Raises NotServed, with advice, if there is none. Raises ClusterError if nobody answers."""
+        version = gangs.VERSIONS[kind]
         if kind in self._known:
-            return self._known[kind]
+            return version
         if self._clock() >= self._asked_in_vain.get(kind, -math.inf) + NOT_AGAIN_SECONDS:
-            for version in gangs.VERSIONS[kind]:
-                if await self._serves(version, gangs.PLURAL):
-                    self._known[kind] = version
-                    return version
+            if await self._serves(version, gangs.PLURAL):
+                self._known.add(kind)
+                return version
             self._asked_in_vain[kind] = self._clock()
         raise NotServed(not_served(kind))
 
     def forget(self, kind: str) -> None:
-        """Look anew when it is next asked for: it may be served no longer, or in another version."""
-        self._known.pop(kind, None)
+        """Look anew when it is next asked for: it may be served no longer."""
+        self._known.discard(kind)
 
     def words(self, kind: str, error: ApiError) -> str:
         """What a refusal says to users; where a kind of PodGroup has gone meanwhile, what to do."""

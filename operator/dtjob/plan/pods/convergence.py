@@ -12,7 +12,7 @@ from dtjob.plan.actions import Action, Create, Delete, Relabel, Repair, StopServ
 from dtjob.plan.draft import Draft
 from dtjob.plan.failure.budget import is_due
 from dtjob.plan.kueue import placed, pod_set_of
-from dtjob.plan.pods.gang import keep_gang, stands_alone, waits_for_the_chief
+from dtjob.plan.pods.gang import keep_gang, waits_for_the_chief
 from dtjob.plan.pods.one_chief import writer_left
 from dtjob.plan.seen.children import PodState, TaskView, deleting
 from dtjob.plan.seen.pod_facts import facts_of
@@ -61,22 +61,21 @@ def _missing_pods(situation: Situation) -> list[Action]:
     if trains:  # a quota that has no room for all must not give the evaluator a place that training needs
         missing = trains
     missing = [view for view in missing if not waits_for_the_chief(situation, view)]
-    alone = bool(missing) and stands_alone(situation)
-    return [_create(situation, view, chief.attempt, alone) for view in missing]
+    return [_create(situation, view, chief.attempt) for view in missing]
 
 
-def _create(situation: Situation, view: TaskView, chief_attempt: int | None, alone: bool = False) -> Create:
+def _create(situation: Situation, view: TaskView, chief_attempt: int | None) -> Create:
     """The task's pod, to be made when its turn comes."""
     job, task, attempt = situation.group_job, view.task, view.attempt
-    make = partial(_pod, situation, view, chief_attempt, alone)
+    make = partial(_pod, situation, view, chief_attempt)
     return Create("Pod", topology.pod_name(job, task, attempt), make, task.role.value)
 
 
-def _pod(situation: Situation, view: TaskView, chief_attempt: int | None, alone: bool) -> Manifest:
+def _pod(situation: Situation, view: TaskView, chief_attempt: int | None) -> Manifest:
     """The task's pod, where the queue that the job came out of wants it, in its gang. The evaluator never is in one."""
     job, pod_set = pod_set_of(situation, view.task.role)
     made = placed(pod(job, view.task, view.attempt, situation.defaults, chief_attempt), pod_set)
-    return made if view.evaluates else joined(made, job, situation.defaults, alone=alone)
+    return made if view.evaluates else joined(made, job, situation.defaults)
 
 
 def keep_shared(situation: Situation) -> list[Create | Repair]:

@@ -3,18 +3,16 @@
 
 A suspended or ended job gives it up, as a PodGroup may hold a queue's room by itself, and begins with a new one. A pod
 that replaces another joins the gang. The others are bound, so it is bound as soon as there is a node for it. The
-PodGroup does not count finished tasks. If it cannot be changed (Kubernetes 1.36) and too few pods are left, new pods
-stay outside it. Each is then bound by itself.
+PodGroup does not count finished tasks.
 """
 
-from dtjob.api.counted import counted
 from dtjob.api.status.placement import Gang
 from dtjob.objects import drift, gangs, topology
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Create, Delete, Repair
 from dtjob.plan.draft import Draft
 from dtjob.plan.seen.children import PodState, TaskView, deleting, node_of
-from dtjob.plan.seen.situation import Situation, sized
+from dtjob.plan.seen.situation import Situation
 
 REPLACED = "PodGroupReplaced"
 """The reason of the event about templates that name another gang."""
@@ -62,14 +60,6 @@ def keep_gang(situation: Situation) -> list[Create | Repair]:
     return [Repair(wanted, there, field)] if field else []
 
 
-def stands_alone(situation: Situation) -> bool:
-    """Whether a pod that is made now stays outside of the job's PodGroup. For all of them: it looks at each task."""
-    there = _group(situation)
-    if there is None or deleting(there) or not gangs.is_fixed(there):
-        return False
-    return _unfinished(situation) < gangs.minimum(there)
-
-
 def waits_for_the_chief(situation: Situation, view: TaskView) -> bool:
     """Whether an evaluator that goes to the chief's node is not to be made yet, as the chief's pod has none.
 
@@ -86,19 +76,6 @@ def release_gang(situation: Situation) -> list[Delete]:
     """The PodGroups of a job that is to have no pods now."""
     why = "the job has no pods to bind"
     return [Delete.of(one, why) for one in _groups(situation) if not deleting(one)]
-
-
-def release_outgrown(situation: Situation) -> list[Delete]:
-    """The PodGroup of a group of workers that ends for another size. It goes if it cannot be changed and would not bind
-    what the next group needs."""
-    there, workers, change = _group(situation), situation.status.workers, situation.resizing
-    if there is None or deleting(there) or not gangs.is_fixed(there) or workers is None or change is None:
-        return []
-    job = sized(situation.group_job, workers.but(replicas=change.to))
-    if gangs.minimum(there) == min(gangs.min_available(job), len(gangs.members(job))):
-        return []
-    why = f"the next group has {counted(change.to, 'worker')}"
-    return [Delete.of(there, why)]
 
 
 def _unfinished(situation: Situation) -> int:

@@ -13,9 +13,7 @@ from dtjob.objects import drift, gangs, labels
 from dtjob.objects.defaults import NO_DEFAULTS
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.pod.pod import pod
-from tests.unit.operator.builders import JOB_UID, job, task
-
-GANG = {"gang": {}}
+from tests.unit.operator.builders import JOB_UID, gang_minimum, job, task
 
 
 def gang_job(provider: str | None = None, **more: Any) -> Job:
@@ -46,14 +44,10 @@ def test_a_pod_group_of_kubernetes_has_its_form_and_its_members():
     assert "schedulerName" not in spec
 
 
-def test_a_pod_group_of_kubernetes_has_a_priority_from_1_37_on():
-    """The scheduler goes by that of the PodGroup there, and not by the pods'; in 1.36 the field is refused."""
+def test_a_pod_group_of_kubernetes_has_the_priority_of_its_job():
+    """The scheduler goes by that of the PodGroup, and not by the pods'."""
     made = group_of(gang_job("Kubernetes", scheduling={"priorityClassName": "high"}))
-    beta = gangs.as_served(made, "scheduling.k8s.io/v1beta1")
-    assert beta["spec"]["priorityClassName"] == "high"
-    alpha = gangs.as_served(made, gangs.FIXED_VERSION)
-    assert alpha["spec"] == {"schedulingPolicy": {"gang": {"minCount": 4}}}
-    assert (beta["apiVersion"], alpha["apiVersion"]) == ("scheduling.k8s.io/v1beta1", gangs.FIXED_VERSION)
+    assert made["spec"]["priorityClassName"] == "high"
 
 
 def test_a_priority_that_cannot_change_is_left_as_it_is():
@@ -172,8 +166,8 @@ def test_elastic_workers_count_with_their_least():
 
 
 def test_a_group_asks_for_no_more_than_are_left():
-    assert [gangs.minimum(group_of(gang_job(), at_most=left)) for left in (9, 4, 2, 0)] == [4, 4, 2, 1]
-    assert gangs.minimum(group_of(gang_job("Coscheduling", elasticPolicy={"minReplicas": 1}), at_most=3)) == 2
+    assert [gang_minimum(group_of(gang_job(), at_most=left)) for left in (9, 4, 2, 0)] == [4, 4, 2, 1]
+    assert gang_minimum(group_of(gang_job("Coscheduling", elasticPolicy={"minReplicas": 1}), at_most=3)) == 2
 
 
 def stored(job: Job, **spec: Any) -> Manifest:
@@ -191,14 +185,6 @@ def test_a_repair_of_a_pod_group_keeps_the_fields_of_others():
     assert drift.drifted(wanted, right) == ""
 
 
-def test_a_pod_group_that_cannot_be_changed_never_drifts():
-    job = gang_job("Kubernetes")
-    there = {**group_of(job, at_most=2), "apiVersion": "scheduling.k8s.io/v1alpha2"}
-    assert gangs.is_fixed(there)
-    assert drift.drifted(group_of(job), there) == ""
-    assert drift.drifted(group_of(job), {**there, "apiVersion": "scheduling.k8s.io/v1beta1"}) == "spec.schedulingPolicy"
-
-
 def test_the_kept_fields_of_a_pod_group_suffice():
     job = gang_job("Volcano")
     whole = stored(job)
@@ -206,7 +192,7 @@ def test_the_kept_fields_of_a_pod_group_suffice():
     small = kept(whole)
     assert "managedFields" not in small["metadata"]
     assert "status" not in small
-    assert (gangs.minimum(small), labels.controller_uid(small)) == (4, JOB_UID)
+    assert (gang_minimum(small), labels.controller_uid(small)) == (4, JOB_UID)
     assert kept(small) == small
 
 

@@ -222,13 +222,9 @@ def group_of(story: elastic_story.Story) -> Manifest:
     return next(one for one in story.children.objects if gangs.is_pod_group(one["kind"]))
 
 
-def in_gang(provider: str, version: str = "", **spec: Any) -> elastic_story.Story:
-    """A job in a gang that runs, whose PodGroup has this version where one is given."""
-    story = elastic_runs(scheduling={"gang": {"provider": provider, **spec.pop("gang", {})}}, **spec)
-    there = group_of(story)
-    objects = [{**one, "apiVersion": version} if version and one is there else one for one in story.children.objects]
-    story.children = replace(story.children, objects=tuple(objects))
-    return story
+def in_gang(provider: str, **spec: Any) -> elastic_story.Story:
+    """A job in a gang that runs."""
+    return elastic_runs(scheduling={"gang": {"provider": provider, **spec.pop("gang", {})}}, **spec)
 
 
 def test_a_placeholder_goes_where_its_worker_would_and_is_in_no_gang() -> None:
@@ -247,26 +243,25 @@ def test_a_placeholder_goes_where_its_worker_would_and_is_in_no_gang() -> None:
 
 
 def test_the_gang_of_elastic_workers_asks_for_their_least_whatever_their_number() -> None:
-    story = in_gang("Kubernetes", gangs.FIXED_VERSION)
+    story = in_gang("Kubernetes")
     first = group_of(story)
     story.change(replicas=2)
     made = story.look(at(10))
     assert not any(isinstance(one, Delete) and gangs.is_pod_group(one.kind) for one in made.actions)
     story.settle(at(11))
-    assert (gangs.minimum(group_of(story)), group_of(story)["metadata"]["uid"]) == (3, first["metadata"]["uid"])
+    assert (builders.gang_minimum(group_of(story)), group_of(story)["metadata"]["uid"]) == (3, first["metadata"]["uid"])
 
 
-def test_a_pod_group_of_all_workers_is_replaced_or_repaired_after_a_resize() -> None:
-    for version in (gangs.FIXED_VERSION, "scheduling.k8s.io/v1beta1"):
-        story = in_gang("Kubernetes", version, least=None)
-        assert gangs.minimum(group_of(story)) == 5
-        story.change(replicas=6)
-        story.settle(at(10))
-        story.places(now=at(11))
-        story.settle(at(12))
-        assert gangs.minimum(group_of(story)) == 7
-        members = [one for one in story.pods if "schedulingGroup" in one["spec"]]
-        assert len(members) == 7
+def test_a_pod_group_of_all_workers_is_repaired_after_a_resize() -> None:
+    story = in_gang("Kubernetes", least=None)
+    assert builders.gang_minimum(group_of(story)) == 5
+    story.change(replicas=6)
+    story.settle(at(10))
+    story.places(now=at(11))
+    story.settle(at(12))
+    assert builders.gang_minimum(group_of(story)) == 7
+    members = [one for one in story.pods if "schedulingGroup" in one["spec"]]
+    assert len(members) == 7
 
 
 def test_the_time_of_a_resize_counts_as_restarting() -> None:

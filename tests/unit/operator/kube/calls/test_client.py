@@ -79,7 +79,7 @@ async def test_objects_are_served_if_their_version_of_the_api_lists_them(plural:
 
     async with asking(answer) as kube:
         assert await kube.serves("scheduling.k8s.io/v1beta1", plural) is served
-        assert await kube.serves("scheduling.k8s.io/v1alpha2", plural) is False
+        assert await kube.serves("scheduling.x-k8s.io/v1alpha1", plural) is False
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,8 @@ from dtjob.kube.calls.kinds import resource_of
         ("/apis/training.dtjob.dev/v1beta1/namespaces/a/distributedtrainingjobs/digits/status",
          "distributedtrainingjobs/status"),
         ("/apis/coordination.k8s.io/v1/namespaces/a/leases/dtjob", "leases"),
-        ("/apis/scheduling.k8s.io/v1alpha2/namespaces/a/podgroups/digits", "podgroups"),
-        ("/apis/scheduling.k8s.io/v1alpha2", "<discovery>"),
+        ("/apis/scheduling.k8s.io/v1beta1/namespaces/a/podgroups/digits", "podgroups"),
+        ("/apis/scheduling.k8s.io/v1beta1", "<discovery>"),
     ],
 )  # fmt: skip
 def test_calls_are_counted_by_resource(path: str, resource: str):

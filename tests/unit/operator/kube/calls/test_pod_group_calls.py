@@ -13,13 +13,11 @@ from tests.unit.operator.builders import job, task
 from tests.unit.operator.kube.pod_group_server import KUBERNETES, NOT_FOUND, VOLCANO, Server
 
 
-async def test_the_best_version_is_taken_and_asked_for_once():
-    server = Server("scheduling.k8s.io/v1alpha2")
+async def test_a_served_pod_group_api_is_asked_for_once():
+    server = Server("scheduling.k8s.io/v1beta1")
     served = Served(server.serves)
-    assert [await served.version(KUBERNETES) for _ in range(3)] == ["scheduling.k8s.io/v1alpha2"] * 3
-    assert server.calls == ["GET /apis/scheduling.k8s.io/v1beta1", "GET /apis/scheduling.k8s.io/v1alpha2"]
-    both = Served(Server("scheduling.k8s.io/v1alpha2", "scheduling.k8s.io/v1beta1").serves)
-    assert await both.version(KUBERNETES) == "scheduling.k8s.io/v1beta1"
+    assert [await served.version(KUBERNETES) for _ in range(3)] == ["scheduling.k8s.io/v1beta1"] * 3
+    assert server.calls == ["GET /apis/scheduling.k8s.io/v1beta1"]
 
 
 async def test_a_missing_pod_group_api_is_refused_with_its_remedy_and_found_once_served():
@@ -28,10 +26,10 @@ async def test_a_missing_pod_group_api_is_refused_with_its_remedy_and_found_once
     for _ in range(5):
         with pytest.raises(Refused, match=r"serves no PodGroups of scheduling.k8s.io: .*GenericWorkload=true"):
             await served.version(KUBERNETES)
-    assert len(server.calls) == 2
-    server.versions = ("scheduling.k8s.io/v1alpha2",)
+    assert len(server.calls) == 1
+    server.versions = ("scheduling.k8s.io/v1beta1",)
     now[0] = NOT_AGAIN_SECONDS
-    assert await served.version(KUBERNETES) == "scheduling.k8s.io/v1alpha2"
+    assert await served.version(KUBERNETES) == "scheduling.k8s.io/v1beta1"
 
 
 async def test_an_outage_is_no_answer():

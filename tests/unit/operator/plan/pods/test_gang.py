@@ -8,7 +8,7 @@ import pytest
 
 from dtjob.api.job import Job
 from dtjob.api.spec.scheduling import GangProvider
-from dtjob.objects import gangs, labels
+from dtjob.objects import gangs
 from dtjob.objects.defaults import NO_DEFAULTS
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Create, Delete, Plan, Repair
@@ -21,6 +21,7 @@ from tests.unit.operator.builders import (
     deleting,
     ended,
     failed,
+    gang_minimum,
     job,
     plan_answered,
     stored,
@@ -68,7 +69,7 @@ def pods_made_after_others(job: Job) -> dict[str, Manifest]:
 def test_a_pod_group_is_created_with_the_first_pods_which_are_its_members():
     made = plan(gang_job(), Children(), NOW)
     (create,) = of(made, Create)
-    assert (create.kind, create.name, gangs.minimum(create.manifest)) == (KIND, "digits", 4)
+    assert (create.kind, create.name, gang_minimum(create.manifest)) == (KIND, "digits", 4)
     members = {name for name, pod in pods_made(made).items() if "schedulingGroup" in pod["spec"]}
     assert members == {"digits-chief-0-0", "digits-worker-0-0", "digits-worker-1-0", "digits-ps-0-0"}
     (evaluator,) = pods_made_after_others(gang_job()).values()
@@ -130,7 +131,7 @@ def test_a_pod_group_is_repaired_only_while_a_pod_waits(provider: str):
     waiting = all_pods(began, unschedulable())["worker-0"]
     waits, children = settled(began, wrong, worker_0=waiting)
     (repair,) = of(plan_answered(waits, children), Repair)
-    assert gangs.minimum(repair.manifest) == 4
+    assert gang_minimum(repair.manifest) == 4
 
 
 def test_a_pod_group_is_deleted_for_a_suspension_and_created_again_after_it():
@@ -189,7 +190,7 @@ def replaced(version: str, *finished: str) -> tuple[Plan, Manifest]:
 
 
 def test_a_pod_that_replaces_another_is_a_member():
-    made, pod = replaced("scheduling.k8s.io/v1alpha2")
+    made, pod = replaced("scheduling.k8s.io/v1beta1")
     assert pod["spec"]["schedulingGroup"] == {"podGroupName": "digits"}
     assert of(made, Create) + of(made, Repair) == []
 
@@ -198,14 +199,7 @@ def test_a_gang_does_not_wait_for_what_has_finished():
     made, pod = replaced("scheduling.k8s.io/v1beta1", "worker-1")
     assert pod["spec"]["schedulingGroup"] == {"podGroupName": "digits"}
     (repair,) = of(made, Repair)
-    assert gangs.minimum(repair.manifest) == 3
-
-
-def test_a_replaced_pod_stays_outside_of_a_pod_group_that_cannot_be_changed():
-    made, pod = replaced("scheduling.k8s.io/v1alpha2", "worker-1")
-    assert "schedulingGroup" not in pod["spec"]
-    assert of(made, Repair) == []
-    assert labels.of(pod)[labels.ATTEMPT] == "1"
+    assert gang_minimum(repair.manifest) == 3
 
 
 @pytest.mark.parametrize(
