@@ -26,8 +26,8 @@ ELSEWHERE = {
     "exec": "test_streams_of_pods.py",
 }
 OF_A_CLUSTER = (
-    *("submit", "list", "status", "logs", "wait", "events", "suspend", "resume", "scale", "restart", "delete"),
-    *("doctor", "get"),
+    *("submit", "list", "status", "logs", "wait", "events", "top", "suspend", "resume", "scale", "restart", "delete"),
+    *("debug-bundle", "doctor", "get"),
 )
 Dtjob = Callable[..., str]
 
@@ -100,6 +100,8 @@ def _of_one_job(dtjob: Dtjob, api: Api, namespace: str) -> None:
     assert dtjob("logs", "digits") == "no pod of digits has a log\n"
     assert dtjob("wait", "digits", "--timeout", "1s", code=124) == "digits: Pending\n"
     api.patch("dtjobs", namespace, "digits", {"status": {"phase": "Succeeded", "message": "done"}}, "status")
+    assert dtjob("top", "digits") == "digits: Succeeded: done\n"
+    assert "digits-debug.tar.gz" in dtjob("debug-bundle", "digits")
     assert dtjob("delete", "digits") == "digits is deleted\n"
 
 

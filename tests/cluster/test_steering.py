@@ -44,6 +44,8 @@ def test_a_job_is_suspended_resumed_scaled_restarted_and_deleted(
     assert dtjob("restart", "digits", "--task", "worker-1").returncode == 0
     if before is not None:
         api.wait("pods", namespace, lambda pods: before["metadata"]["uid"] not in str(pods))
+    done = dtjob("debug-bundle", "digits", "-o", "bundle.tar.gz")
+    assert done.returncode == 0, done.stderr
     assert dtjob("delete", "digits").returncode == 0
     api.wait("dtjobs", namespace, lambda jobs: not jobs)
 
@@ -69,7 +71,7 @@ def test_the_error_of_an_impossible_command_is_one_sentence(dtjob: Run, api: Api
         "dtjob: digits: its number of workers is fixed; only a job with elasticPolicy can be scaled\n",
     )
     assert "emptyDir, which ends with the pod" in dtjob("fetch", "digits").stderr
-    for command in ("suspend", "resume", "restart", "delete", "fetch", "tensorboard"):
+    for command in ("suspend", "resume", "restart", "delete", "fetch", "tensorboard", "debug-bundle"):
         done = dtjob(command, "none")
         assert (done.returncode, len(done.stderr.splitlines())) == (3, 1), done.stderr
 

@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tarfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,8 @@ from urllib.request import urlopen
 import pytest
 
 import dtjob as sdk
+from dtjob.cli.watching.reports import read_reports
+from dtjob.client.cluster import connect
 from tests.cluster.support.command_line import Run, command_line
 from tests.cluster.support.editor import editor
 from tests.cluster.support.jobs import job, wait_phase
@@ -62,13 +65,16 @@ def digits(
     return running
 
 
-def test_logs_and_files_are_read(
+def test_logs_files_and_reports_are_read(
     dtjob: Run,
     api: Api,
     namespace: str,
     digits: dict[str, object],
+    node: NodeStreams,
+    served: ServedStatus,
     tmp_path: Path,
 ) -> None:
+    served.status = {"attempt": 0, "state": "training", "step": 7, "stepsPerSecond": 2.5}
     lines = dtjob("logs", "digits").stdout.splitlines()
     assert sorted(lines)[0] == "chief-0      | chief-0 says bye"
     assert len(lines) == 6
@@ -87,6 +93,20 @@ def test_logs_and_files_are_read(
         "dtjob: digits: best: no such file in /checkpoints; there are ckpt-7.index, events, model.keras\n",
     )
     assert not [pod for pod in api.list("pods", namespace) if "helper" in pod["metadata"]["name"]]
+    connected = connect(str(tmp_path / "editor.kubeconfig"))
+    reports, why = read_reports(connected, digits, api.list("pods", namespace))
+    assert ({task: report["step"] for task, report in reports.items()}, why) == (
+        {"chief-0": 7, "worker-0": 7, "worker-1": 7},
+        "",
+    )
+    assert dtjob("debug-bundle", "digits", "-o", "bundle.tar.gz").returncode == 0
+    with tarfile.open(tmp_path / "bundle.tar.gz") as archive:
+        found = {name: archive.extractfile(name) for name in archive.getnames()}
+    assert {"digits/logs/digits-chief-0-0.log", "digits/metrics/digits-worker-1-0.txt"} <= set(found)
+    assert not [name for name in found if name.endswith(".error")]
+    node.ports.clear()
+    reports, why = read_reports(connected, digits, api.list("pods", namespace))
+    assert (reports, "connection refused" in why) == ({}, True)
 
 
 def test_logs_are_followed_to_the_end_of_the_job(

@@ -33,11 +33,12 @@ def test_a_job_is_watched_to_its_end(
     assert "job/digits" in dtjob("events", "digits").stdout
     chief = next(pod for pod in api.list("pods", namespace) if "chief" in pod["metadata"]["name"])
     auto_kubelet.exit(chief["metadata"]["name"], 0)
-    assert dtjob("wait", "digits").returncode == 0
+    shown = dtjob("top", "digits")
+    assert (shown.returncode, shown.stdout.splitlines()[-1].startswith("digits: Succeeded")) == (0, True)
     assert dtjob("wait", "digits", "--for", "Failed").returncode == 1
 
 
-@pytest.mark.parametrize("command", ["status", "logs", "wait", "events"])
+@pytest.mark.parametrize("command", ["status", "logs", "wait", "events", "top"])
 def test_a_job_that_is_not_there_is_one_sentence(dtjob: Run, command: str) -> None:
     done = dtjob(command, "none")
     assert (done.returncode, done.stdout) == (3, "")

@@ -58,14 +58,14 @@ def test_commands_are_read_out_of_blocks_and_text(tmp_path: Path) -> None:
     page.write_text(
         "```sh\nmake images && kubectl get pods \\\n   -o wide > list.txt  # all\nW=1 .venv/bin/dtjob list | cat\n"
         "```\n```console\n$ make test\nmake lint\n```\n```yaml\nmake: test\n```\n"
-        "Run `kubectl dtjob status digits` or `dtjob fetch JOB [PATH…]`.\n"
+        "Run `kubectl dtjob top digits` or `dtjob fetch JOB [PATH…]`.\n"
     )
     assert [*of_blocks(page), *of_text(page)] == [
         ["make", "images"],
         ["kubectl", "get", "pods", "-o", "wide"],
         ["dtjob", "list"],
         ["make", "test"],
-        ["dtjob", "status", "digits"],
+        ["dtjob", "top", "digits"],
     ]
 
 

@@ -23,10 +23,11 @@ GROUPS = {
     "Jobs": {
         "submit": "submitting.submit",
         "list": "watching.list_jobs",
-        **{name: f"watching.{name}" for name in ("status", "logs", "events", "wait")},
+        **{name: f"watching.{name}" for name in ("status", "logs", "events", "top", "wait")},
         **{name: f"steering.{name}" for name in ("suspend", "resume", "scale", "restart", "delete")},
         **{name: f"bringing.{name}" for name in ("fetch", "tensorboard")},
         "exec": "bringing.run_in_pod",
+        "debug-bundle": "bringing.debug_bundle",
     },
     "Cluster": {
         "doctor": "cluster.doctor",

@@ -4,6 +4,7 @@
 import asyncio
 import contextlib
 import json
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from urllib.parse import urlencode
 
@@ -21,6 +22,10 @@ PROTOCOL = "v4.channel.k8s.io"
 _LARGEST_MESSAGE = 64 * 1024 * 1024
 _DATA = b"\x00"
 """Begins a message with data of a forwarded port."""
+_END_OF_HEAD = b"\r\n\r\n"
+LARGEST_ANSWER = 4 * 1024 * 1024
+ANSWER_SECONDS = 10.0
+"""From the beginning of a question at a port to the last byte of its answer."""
 _REFUSED = {
     403: "you may not open one; the role edit of the namespace has the right",
     404: "it is not there",
@@ -94,6 +99,38 @@ async def _carry(
                 await writer.drain()
         finally:
             sending.cancel()
+
+
+async def answer(cluster: Cluster, pod: str, port: int, path: str) -> bytes:
+    """The body of a GET at a port of the pod. Raises ClientError.
+
+    The kubelet connects inside of the pod, so that a NetworkPolicy does not matter. The API server's proxy would need
+    one that lets it in.
+    """
+    try:
+        async with asyncio.timeout(ANSWER_SECONDS), _forwarded(cluster, pod, port) as socket:
+            await socket.send_bytes(_DATA + f"GET {path} HTTP/1.0\r\nHost: {pod}\r\n\r\n".encode())
+            text = b""
+            async for data in _received(socket):
+                text += data
+                if len(text) > LARGEST_ANSWER:
+                    raise Unreachable(f"{pod}: the answer of port {port} is longer than {LARGEST_ANSWER} bytes")
+                if _is_whole(text):
+                    break
+    except TimeoutError:
+        raise Unreachable(f"{pod}: port {port} does not answer") from None
+    head, _, body = text.partition(_END_OF_HEAD)
+    first = head.split(b"\r\n")[0].split(b" ")
+    if first[1:2] != [b"200"]:
+        raise Unreachable(f"{pod}: port {port} answers {b' '.join(first[1:]).decode(errors='replace') or 'nothing'}")
+    return body
+
+
+def _is_whole(text: bytes) -> bool:
+    """Whether this answer has as many bytes as it says. One that does not say ends with its connection."""
+    head, end, body = text.partition(_END_OF_HEAD)
+    said = re.search(rb"\r\ncontent-length: *(\d{1,9})", head, re.IGNORECASE)
+    return bool(end and said and len(body) >= int(said[1]))
 
 
 def _forwarded(cluster: Cluster, pod: str, port: int) -> _Opened:

@@ -11,6 +11,8 @@ import time
 from pathlib import Path
 from urllib.request import urlopen
 
+from dtjob.cli.watching.reports import read_reports
+from dtjob.client.cluster import connect
 from tests.e2e.jobs.support.release import Release
 from tests.e2e.jobs.support.training_job import TrainingJob
 from tools.cluster.cluster import Cluster
@@ -72,9 +74,13 @@ def test_a_submitted_script_trains_and_its_model_is_fetched(
     dtjob("submit", "train.py", "--workers", "2", "--image", trainer_image, "--claim-size", "1Gi")
     job = TrainingJob(cluster, api, namespace, api.get("dtjobs", namespace, "train"))
     dtjob("wait", "train", "--for", "FirstStep", "--timeout", "240s")
+    connected = connect(str(cluster.kubeconfig), namespace=namespace)
+    reports, why = read_reports(connected, api.get("dtjobs", namespace, "train"), list(job.pods().values()))
+    assert (set(reports), why) == ({"worker-0", "worker-1"}, "")
     assert dtjob("exec", "train", "--stdin", "--", "cat", stdin="from here") == "from here"
+    assert reports["worker-0"]["step"] >= 1
     cluster.kill_container(job.pods()["worker-1"], "tensorflow")
-    assert dtjob("wait", "train") == "train: Succeeded\n"
+    assert dtjob("top", "train").splitlines()[-1].startswith("train: Succeeded")
     logs = dtjob("logs", "train")
     assert "worker-0     | " in logs
     assert "worker-1.1   | " in logs

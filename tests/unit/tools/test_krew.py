@@ -30,5 +30,5 @@ def test_the_manifest_fits_the_archive_and_the_plugin_runs(tmp_path: Path) -> No
     plugin = [str(tmp_path / platform["bin"])]
     said = subprocess.run([*plugin, "version"], env=environ, capture_output=True, text=True, check=True)
     assert said.stdout == f"dtjob {__version__}\n"
-    said = subprocess.run([*plugin, "status", "-h"], env=environ, capture_output=True, text=True, check=True)
-    assert said.stdout.startswith("Usage: kubectl dtjob status")
+    said = subprocess.run([*plugin, "top", "-h"], env=environ, capture_output=True, text=True, check=True)
+    assert said.stdout.startswith("Usage: kubectl dtjob top")

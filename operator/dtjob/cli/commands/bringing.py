@@ -109,5 +109,28 @@ def run_in_pod(
         raise typer.Exit(130) from None
 
 
+def debug_bundle(
+    job: JobName,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="The archive. Default: JOB-debug.tar.gz.")
+    ] = None,
+    namespace: Namespace = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+) -> None:
+    """Collect what explains a job in an archive. It has objects, events, logs and metrics.
+
+    Values of variables and arguments are removed but for known ones, such as TF_CONFIG and numbers.
+
+    Example: dtjob debug-bundle digits
+    """
+    cluster = connected(kubeconfig, context, namespace)
+    from dtjob.cli.steering.bundle import collect
+
+    file = output or Path(f"{job}-debug.tar.gz")
+    names = collect(cluster, job, file, partial(typer.echo, err=True))
+    typer.echo(f"{file}: {len(names)} files; look at them before you send them to anybody")
+
+
 def _say_it_looks(job: str) -> None:
     typer.echo(f"{job}: looking for its checkpoints", err=True)

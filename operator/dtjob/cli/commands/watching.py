@@ -2,6 +2,7 @@
 """The arguments of commands that watch jobs of a cluster."""
 
 import json
+import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -42,21 +43,32 @@ def list_jobs(
     output: Annotated[
         ListOutput, typer.Option("--output", "-o", help="Form of the output. wide: more columns. name: names only.")
     ] = ListOutput.TEXT,
+    watch: Annotated[bool, typer.Option("--watch", "-w", help="Print a line for each change, until Ctrl-C.")] = False,
     namespace: Namespace = None,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
     """List jobs with phase, step and time left. Aliases: get, ls.
 
-    Example: dtjob list -A -o wide
+    Examples:
+        dtjob list -A -o wide
+        dtjob list -l team=vision --watch
     """
     from dtjob.api.names import KIND
-    from dtjob.cli.watching.listing import Form, name_of, table
+    from dtjob.cli.watching.listing import Form, name_of, table, watched
 
     as_table = output in (ListOutput.TEXT, ListOutput.WIDE)
-    if jobs and (everywhere or selector):
-        raise BadInput("list: names of jobs go without --all-namespaces and --selector")
+    if jobs and (everywhere or selector or watch):
+        raise BadInput("list: names of jobs go without --all-namespaces, --selector and --watch")
+    if watch and not as_table:
+        raise BadInput(f"--watch: it prints a table, so it goes without -o {output.value}")
     cluster, form = connected(kubeconfig, context, namespace), Form(everywhere, output is ListOutput.WIDE)
+    if watch:
+        try:
+            for line in watched(cluster, form, selector, everywhere=everywhere):
+                typer.echo(line)
+        except KeyboardInterrupt:
+            raise typer.Exit(130) from None
     found = [cluster.get(KIND, name) for name in jobs] if jobs else cluster.list(KIND, selector, everywhere=everywhere)
     if not as_table and output is not ListOutput.NAME:
         one = found[0] if jobs and len(jobs) == 1 else {"apiVersion": "v1", "kind": "List", "items": found}
@@ -234,3 +246,13 @@ def events(job: JobName, namespace: Namespace = None, kubeconfig: Kubeconfig = N
         typer.echo(f"no events of {job}; a cluster keeps them for an hour", err=True)
     else:
         typer.echo("\n".join(lines(found)))
+
+
+def top(job: JobName, namespace: Namespace = None, kubeconfig: Kubeconfig = None, context: Context = None) -> None:
+    """Show a job while it trains. On a terminal it is a live view, else a line for each change. It ends with the job.
+
+    Example: dtjob top digits
+    """
+    from dtjob.cli.watching.top import top as show
+
+    raise typer.Exit(show(connected(kubeconfig, context, namespace), job, sys.stdout))

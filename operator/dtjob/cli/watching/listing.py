@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`dtjob list`: the jobs of a namespace, or of all, as a table. Pure."""
+"""`dtjob list`: the jobs of a namespace, or of all, as a table. Pure but for the calls."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,12 +8,16 @@ from typing import Any
 
 from dtjob.api.names import GROUP, KIND
 from dtjob.cli.watching.words import phase_of, since, step_text
+from dtjob.client.cluster import Cluster
+from dtjob.client.errors import TEMPORARY, ApiError
+from dtjob.client.patience import Patience
 from dtjob.times import duration
 
 Object = Mapping[str, Any]
 COLUMNS = ("NAME", "PHASE", "READY", "STEP", "ETA", "RESTARTS", "REASON", "AGE")
 MORE_COLUMNS = ("STRATEGY", "WORKERS", "CHECKPOINT", "GOODPUT")
 """Those of `-o wide`."""
+_EXPIRED = 410
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,52 @@ def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
     """The rows in columns as wide as their longest cell."""
     widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
     for row in rows:
-        yield "   ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        yield _line(row, widths)
+
+
+def watched(cluster: Cluster, form: Form, labels: str = "", *, everywhere: bool = False) -> Iterator[str]:
+    """The table, and then a line for each change of a job, without an end. Raises ClientError."""
+    jobs, version = cluster.listed(KIND, labels, everywhere=everywhere)
+    rows = [form.head, *(form.row(job, datetime.now(UTC)) for job in jobs)]
+    yield from aligned(rows)
+    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
+    for job in _changed(cluster, jobs, version, labels, everywhere=everywhere):
+        row = form.row(job, datetime.now(UTC))
+        widths = [max(width, len(cell)) for width, cell in zip(widths, row, strict=True)]
+        yield _line(row, widths)
+
+
+def _changed(
+    cluster: Cluster, jobs: Sequence[Object], version: str, labels: str, *, everywhere: bool
+) -> Iterator[Object]:
+    """Each job after each of its changes. A connection that breaks is made again."""
+    seen, is_expired = {_version(job) for job in jobs}, False
+    trying = Patience(cluster.connection.outage)
+    while True:
+        try:
+            if is_expired:
+                jobs, version = cluster.listed(KIND, labels, everywhere=everywhere)
+                yield from (job for job in jobs if _version(job) not in seen)
+                seen, is_expired = {_version(job) for job in jobs}, False
+            for _, job in cluster.watch(KIND, version, labels, everywhere=everywhere):
+                version = str(job["metadata"]["resourceVersion"])
+                seen.add(_version(job))
+                yield job
+            trying.answered()
+        except TEMPORARY as error:
+            trying.wait(error)
+        except ApiError as error:
+            if error.code != _EXPIRED:
+                raise
+            is_expired = True
+
+
+def _version(job: Object) -> tuple[str, str]:
+    return str(job["metadata"]["uid"]), str(job["metadata"]["resourceVersion"])
+
+
+def _line(row: Sequence[str], widths: Sequence[int]) -> str:
+    return "   ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
 
 
 def name_of(job: Object) -> str:

@@ -48,7 +48,7 @@ def test_credentials_that_stay_wrong_are_said_at_once(dtjob, server: ApiServer, 
     assert len(server.asked) == 2
 
 
-@pytest.mark.parametrize("words", ["wait digits", "logs digits -f"])
+@pytest.mark.parametrize("words", ["wait digits", "logs digits -f", "top digits"])
 @pytest.mark.parametrize("fault", FAULTS, ids=str)
 def test_commands_that_wait_outlive_each_fault(
     dtjob, server: ApiServer, tmp_path: Path, words: str, fault: Fault
@@ -145,7 +145,7 @@ def test_a_cluster_without_the_definition_is_said(dtjob, server: ApiServer, tmp_
     assert (code, "is dtjob installed there? dtjob doctor says more" in err) == (3, True)
 
 
-@pytest.mark.parametrize("words", ["logs digits -f"])
+@pytest.mark.parametrize("words", ["logs digits -f", "top digits"])
 def test_a_job_that_waits_for_its_user_is_not_followed_for_ever(
     dtjob, server: ApiServer, tmp_path: Path, words: str
 ) -> None:

@@ -105,10 +105,10 @@ def test_the_help_of_every_command_has_an_example(dtjob, command: str):
 
 
 def test_the_usage_of_the_plugin_has_the_plugins_name(dtjob, monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["/usr/bin/kubectl-dtjob", "status", "-h"])
+    monkeypatch.setattr(sys, "argv", ["/usr/bin/kubectl-dtjob", "top", "-h"])
     with pytest.raises(SystemExit):
         main.main()
-    assert "Usage: kubectl dtjob status" in capsys.readouterr().out
+    assert "Usage: kubectl dtjob top" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

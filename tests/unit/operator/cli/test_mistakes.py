@@ -17,8 +17,8 @@ from tests.unit.operator.cli.steering.conftest import JOBS, stored
 from tests.unit.operator.client.api_server import ApiServer, serving
 
 OF_A_JOB = {
-    **dict.fromkeys(("status", "logs", "wait", "suspend", "resume", "restart", "delete"), ()),
-    **dict.fromkeys(("fetch", "tensorboard", "events"), ()),
+    **dict.fromkeys(("status", "logs", "wait", "top", "suspend", "resume", "restart", "delete"), ()),
+    **dict.fromkeys(("fetch", "tensorboard", "debug-bundle", "events"), ()),
     "scale": ("2",),
     "exec": ("ls",),
 }
@@ -134,6 +134,8 @@ def test_a_file_that_cannot_be_read_is_one_sentence(dtjob, server: ApiServer, co
         ["init", "words"],
         ["init", "words/below"],
         ["init", "demo", "--name", "A_b"],
+        ["debug-bundle", "digits", "-o", "folder"],
+        ["debug-bundle", "digits", "-o", "none/file"],
         ["submit", "train.py", "--source", "none"],
         ["submit", "train.py", "--source", "words"],
         ["submit", "train.py", "--requirements", "folder"],

@@ -11,9 +11,9 @@ from aiohttp import WSMsgType, web
 
 from dtjob.client.cluster import Cluster
 from dtjob.client.connection import Connection
-from dtjob.client.errors import ApiError
+from dtjob.client.errors import ApiError, Unreachable
 from dtjob.client.kubeconfig import Access
-from dtjob.client.streams import CommandFailed, forward, run_in_pod
+from dtjob.client.streams import CommandFailed, answer, forward, run_in_pod
 
 PODS = "/api/v1/namespaces/team/pods"
 
@@ -48,6 +48,29 @@ async def _forward(request: web.Request) -> web.StreamResponse:
     return socket
 
 
+async def _report(request: web.Request) -> web.StreamResponse:
+    """What listens at the port of the pod: 1 answers, 2 says that there is no such page, 3 nothing, 4 has no end."""
+    socket = web.WebSocketResponse(protocols=("v4.channel.k8s.io",))
+    await socket.prepare(request)
+    port = int(request.query["ports"])
+    for channel in (b"\x00", b"\x01"):
+        await socket.send_bytes(channel + port.to_bytes(2, "little"))
+    if port == 3:
+        await socket.send_bytes(b"\x01connection\nrefused")
+        await socket.close()
+        return socket
+    asked = (await socket.receive_bytes())[1:]
+    assert asked.startswith(b"GET /status HTTP/1.0\r\n")
+    code = {1: b"200 OK", 2: b"404 Not Found", 4: b"200 OK"}[port]
+    await socket.send_bytes(b"\x00HTTP/1.1 " + code + b"\r\nContent-Length: 6\r\n\r\nabc")
+    await socket.send_bytes(b"\x00def")
+    if port == 4:
+        async for _ in socket:
+            """Nothing more comes until the client ends it."""
+    await socket.close()
+    return socket
+
+
 async def _forbid(_: web.Request) -> web.Response:
     return web.json_response({"kind": "Status", "message": "pods/exec is forbidden"}, status=403)
 
@@ -61,6 +84,7 @@ def cluster() -> Iterator[Cluster]:
     async def serve() -> None:
         app = web.Application()
         app.add_routes([web.get(f"{PODS}/a/exec", _exec), web.get(f"{PODS}/a/portforward", _forward)])
+        app.add_routes([web.get(f"{PODS}/c/portforward", _report)])
         app.add_routes([web.get(f"{PODS}/forbidden/exec", _forbid)])
         runner = web.AppRunner(app, shutdown_timeout=1.0)
         runners.append(runner)
@@ -123,3 +147,14 @@ async def test_a_port_is_forwarded_until_it_is_cancelled(cluster: Cluster) -> No
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
+
+
+@pytest.mark.parametrize("port", [1, 4])
+async def test_a_port_of_a_pod_answers(cluster: Cluster, port: int) -> None:
+    assert await answer(cluster, "c", port, "/status") == b"abcdef"
+
+
+@pytest.mark.parametrize(("port", "said"), [(2, "answers 404 Not Found"), (3, "broke: connection refused")])
+async def test_a_port_that_does_not_answer_is_an_error(cluster: Cluster, port: int, said: str) -> None:
+    with pytest.raises(Unreachable, match=said):
+        await answer(cluster, "c", port, "/status")

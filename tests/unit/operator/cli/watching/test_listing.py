@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The table of jobs, and the other forms in which they are listed."""
 
+import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from dtjob.cli.watching.listing import Form, table
+from dtjob.cli.watching.listing import Form, table, watched
+from dtjob.client.cluster import Cluster
 from tests.unit.operator.cli.watching.jobs import NOW, RUNNING, job
 from tests.unit.operator.client.api_server import ApiServer
 
@@ -68,6 +70,27 @@ def test_labels_choose_jobs(listed: Any, server: ApiServer) -> None:
     assert "labelSelector=team%3Dvision" in server.asked[-1][1]
 
 
-def test_names_and_choices_are_not_given_together(listed: Any) -> None:
-    said = "dtjob: list: names of jobs go without --all-namespaces and --selector\n"
-    assert listed("digits", "-l", "a=b") == (2, "", said)
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("digits", "-l", "a=b"), "list: names of jobs go without --all-namespaces, --selector and --watch"),
+        (("-w", "-o", "json"), "--watch: it prints a table, so it goes without -o json"),
+    ],
+)
+def test_options_that_do_not_fit_together_are_refused(listed: Any, options: tuple[str, ...], said: str) -> None:
+    assert listed(*options) == (2, "", f"dtjob: {said}\n")
+
+
+def test_a_watch_prints_the_table_and_each_change_after_it(server: ApiServer, cluster: Cluster) -> None:
+    first = {"items": [versioned("1", "a"), versioned("2", "b")], "metadata": {"resourceVersion": "2"}}
+    missed = versioned("5", "a", phase="Succeeded")
+    later = {"items": [missed, versioned("2", "b")], "metadata": {"resourceVersion": "5"}}
+    server.answer(f"GET {JOBS}", first, later)
+    change = {"type": "MODIFIED", "object": versioned("3", "a", phase="Running")}
+    expired = {"type": "ERROR", "object": {"code": 410, "message": "too old resource version"}}
+    last = {"type": "DELETED", "object": versioned("6", "b", phase="Failed")}
+    server.answer(f"WATCH {JOBS}", [change, expired], [last])
+    lines = list(itertools.islice(watched(cluster, Form()), 6))
+    assert [line.split()[:2] for line in lines] == [
+        ["NAME", "PHASE"], ["a", "Pending"], ["b", "Pending"], ["a", "Running"], ["a", "Succeeded"], ["b", "Failed"],
+    ]  # fmt: skip

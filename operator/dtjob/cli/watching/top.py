@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`dtjob top`: a job of a cluster as it trains: a live view on a terminal, else a line for each change."""
+
+import contextlib
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, TextIO
+
+from dtjob.api.names import KIND
+from dtjob.api.phase import ENDED, Phase
+from dtjob.cli.watching.listing import aligned
+from dtjob.cli.watching.pods import attempt_of, container_state, in_order, newest, selector, state_of, task_of
+from dtjob.cli.watching.reports import Reports, read_reports
+from dtjob.cli.watching.words import is_stuck, phase_of, since, status_lines, step_text, summary
+from dtjob.client.changes import changes
+from dtjob.client.cluster import Cluster
+from dtjob.client.errors import ClientError
+from dtjob.client.patience import Patience
+
+Object = Mapping[str, Any]
+HEAD = ("TASK", "STATE", "STEP", "STEPS/S", "LOSS", "ATTEMPT", "NODE", "AGE")
+MOST_TASKS = 24
+REDRAW_PER_SECOND = 2
+REPORT_SECONDS = 2.0
+"""Between two questions to the tasks that are shown."""
+AGAIN_SECONDS = 0.2
+"""Before pods are looked for again."""
+
+
+def top(cluster: Cluster, name: str, out: TextIO | None = None) -> int:
+    """Show the job until it has ended. Returns 0 if it has succeeded, and 1 if it has failed, was deleted, or waits for
+    its user."""
+    out = out or sys.stdout
+    return _live(cluster, name, out) if out.isatty() else _plain(cluster, name, out)
+
+
+def shown_tasks(pods: Sequence[Object]) -> list[Object]:
+    """The newest pods of the tasks that have a line of their own."""
+    return newest(in_order(pods))[:MOST_TASKS]
+
+
+def view(
+    job: Object, pods: Sequence[Object], reports: Mapping[str, Object], why: str = "", now: datetime | None = None
+) -> Iterator[str]:
+    """The lines of the live view: the status, and a line for each task.
+
+    `reports`: of tasks, by their names. `why`: the reason why some are missing.
+    """
+    now = now or datetime.now(UTC)
+    yield from status_lines(job, now)
+    yield ""
+    tasks = shown_tasks(pods)
+    yield from aligned([HEAD, *(_row(pod, reports.get(task_of(pod), {}), now) for pod in tasks)])
+    if (more := len(newest(in_order(pods))) - len(tasks)) > 0:
+        yield f"… {more} more"
+    if why:
+        yield f"a task could not be asked for its step: {why}"
+
+
+def _row(pod: Object, report: Object, now: datetime) -> tuple[str, ...]:
+    """The cells of a task. Those that its supervisor has not reported are empty."""
+    runs = container_state(pod)[0] == "running"
+    said = report if runs and report.get("attempt") == attempt_of(pod) else {}
+    state = state_of(pod)
+    return (
+        task_of(pod),
+        str(said.get("state") or state) if state == "running" else state,
+        _number(said.get("step"), "d"),
+        _number(said.get("stepsPerSecond"), ".3g"),
+        _number(said.get("loss"), ".4g"),
+        str(attempt_of(pod)),
+        str((pod.get("spec") or {}).get("nodeName") or ""),
+        since(pod["metadata"].get("creationTimestamp"), now),
+    )
+
+
+def _number(value: Any, form: str) -> str:
+    """The number of a report, which whatever runs in the pod may have written. Empty if it is none."""
+    if isinstance(value, bool) or not isinstance(value, int if form == "d" else int | float):
+        return ""
+    try:
+        return format(value, form)
+    except OverflowError:
+        return ""
+
+
+def line_of(job: Object) -> str:
+    """The job in one line, without what changes with each step."""
+    step = step_text(job.get("status") or {})
+    metrics = ", ".join(
+        f"{one['name']} {one['value']}"
+        for one in ((job.get("status") or {}).get("progress") or {}).get("metrics") or ()
+    )
+    return ", ".join(filter(None, [summary(job), f"step {step}" if step else "", metrics]))
+
+
+def _plain(cluster: Cluster, name: str, out: TextIO) -> int:
+    said = ""
+    for job in changes(cluster, KIND, name):
+        line = "it was deleted" if job is None else line_of(job)
+        if line != said:
+            said = line
+            out.write(f"{name}: {line}\n")
+            out.flush()
+        if job is None or phase_of(job) in ENDED or is_stuck(job):
+            return _code(job)
+    return 1
+
+
+def _live(cluster: Cluster, name: str, out: TextIO) -> int:
+    from rich.console import Console
+    from rich.live import Live
+    from rich.text import Text
+
+    shown = _Shown()
+
+    def render() -> Text:
+        return Text("\n".join(view(shown.job, shown.pods, shown.reports, shown.why)), overflow="ellipsis", no_wrap=True)
+
+    for job in changes(cluster, KIND, name):
+        if job is None:
+            return _code(None)
+        shown.job = job
+        break
+    shown.follow(cluster, name)
+    with Live(console=Console(file=out), refresh_per_second=REDRAW_PER_SECOND, get_renderable=render):
+        for job in changes(cluster, KIND, name):
+            if job is None:
+                return _code(None)
+            shown.job = job
+            if phase_of(job) in ENDED or is_stuck(job):
+                return _code(job)
+    return 1
+
+
+class _Shown:
+    """What the live view shows. Threads read its pods, at each change of one, and the reports of its tasks."""
+
+    def __init__(self) -> None:
+        self.job: Object = {}
+        self.pods: list[Any] = []
+        self.reports: Reports = {}
+        self.why = ""
+
+    def follow(self, cluster: Cluster, name: str) -> None:
+        """Begin, in the background."""
+        for target in (self._follow_pods, self._follow_reports):
+            threading.Thread(target=target, args=(cluster, name), daemon=True).start()
+
+    def _follow_pods(self, cluster: Cluster, name: str) -> None:
+        trying = Patience(cluster.connection.outage)
+        while True:
+            try:
+                pods, version = cluster.listed("Pod", selector(name))
+                there = {pod["metadata"]["uid"]: pod for pod in pods}
+                self.pods = list(there.values())
+                for change, pod in cluster.watch("Pod", version, selector(name)):
+                    there.pop(pod["metadata"]["uid"], None)
+                    if change != "DELETED":
+                        there[pod["metadata"]["uid"]] = pod
+                    self.pods = list(there.values())
+                trying.answered()
+                time.sleep(AGAIN_SECONDS)
+            except ClientError as error:
+                trying.wait(error)
+
+    def _follow_reports(self, cluster: Cluster, _: str) -> None:
+        while True:
+            with contextlib.suppress(ClientError, OSError, RuntimeError):  # a token that is away, or the end of top
+                self.reports, self.why = read_reports(cluster, self.job, shown_tasks(self.pods))
+            time.sleep(REPORT_SECONDS if self.pods else AGAIN_SECONDS)
+
+
+def _code(job: Object | None) -> int:
+    return 0 if job is not None and phase_of(job) == Phase.SUCCEEDED else 1

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The view of a job of a cluster, and its lines where there is no terminal."""
+
+import io
+
+from dtjob.cli.watching.top import MOST_TASKS, top, view
+from dtjob.client.cluster import Cluster
+from tests.unit.operator.cli.watching.jobs import NOW, RUNNING, job, pod
+from tests.unit.operator.client.api_server import ApiServer
+
+JOBS = "/apis/training.dtjob.dev/v1beta1/namespaces/team/distributedtrainingjobs"
+
+
+def stored(version: str, **status: object) -> dict[str, object]:
+    found = job(**status)
+    found["metadata"]["resourceVersion"] = version
+    return found
+
+
+def test_the_view_has_the_status_and_a_line_for_each_task() -> None:
+    report = {"attempt": 2, "state": "training", "step": 251, "stepsPerSecond": 9.4712, "loss": 0.512345}
+    pods = [pod("worker-1", 2), pod("worker-1", 1), pod("chief-0")]
+    shown = list(view(job(**RUNNING), pods, {"worker-1": report}, now=NOW))
+    assert shown[-3:] == [
+        "TASK       STATE      STEP   STEPS/S   LOSS     ATTEMPT   NODE     AGE",
+        "chief-0    running                              0         node-1   1m",
+        "worker-1   training   251    9.47      0.5123   2         node-1   1m",
+    ]
+
+
+def test_a_task_has_the_numbers_of_its_own_pod_alone_and_only_while_it_runs() -> None:
+    report = {"attempt": 1, "state": "training", "step": 251}
+    ended = pod("worker-1", 1, {"terminated": {"exitCode": 1}})
+    for found in (pod("worker-1", 2), ended):
+        assert "251" not in list(view(job(), [found], {"worker-1": report}, now=NOW))[-1]
+
+
+def test_values_that_are_no_numbers_are_not_shown() -> None:
+    for value in ("7", True, None, [7], {"7": 7}):
+        report = {"attempt": 0, "step": value, "stepsPerSecond": value, "loss": value}
+        shown = list(view(job(), [pod("worker-0")], {"worker-0": report}, now=NOW))[-1]
+        assert shown.split() == ["worker-0", "running", "0", "node-1", "1m"]
+
+
+def test_the_view_says_why_a_task_has_no_step() -> None:
+    assert list(view(job(), [pod("worker-0")], {}, "it is forbidden", NOW))[-1] == (
+        "a task could not be asked for its step: it is forbidden"
+    )
+
+
+def test_many_tasks_are_cut() -> None:
+    shown = list(view(job(**RUNNING), [pod(f"worker-{number}") for number in range(MOST_TASKS + 3)], {}, now=NOW))
+    assert shown[-1] == "… 3 more"
+
+
+def test_without_a_terminal_each_change_is_a_line(server: ApiServer, cluster: Cluster) -> None:
+    server.answer(f"GET {JOBS}/digits", stored("1", **RUNNING))
+    ended = stored("3", phase="Succeeded", reason="Completed", message="done")
+    same = {"type": "MODIFIED", "object": stored("2", **RUNNING)}
+    server.answer(f"WATCH {JOBS}", [same, {"type": "MODIFIED", "object": ended}])
+    out = io.StringIO()
+    assert top(cluster, "digits", out) == 0
+    assert out.getvalue().splitlines() == [
+        "digits: Running (AllTasksRunning): all tasks run, step 251/690, loss 0.5",
+        "digits: Succeeded (Completed): done",
+    ]
