@@ -2,12 +2,13 @@
 """All tests by several processes at once, as `make test` has it (`pytest -n 4`, with pytest-xdist).
 
 Most tests wait for longer than they compute, so two cores serve four processes. A machine has one set of nodes, so one
-process runs all tests on nodes. Files stay whole, as their tests share what a module makes. Each process that runs
-tests of the cluster tier has a control plane of its own.
+process runs all tests on nodes. Files stay whole, as their tests share what a module makes. A control plane costs
+processor time even while nobody asks it, so only two processes have one and run the tests of the cluster tier.
 """
 
 from collections import Counter
 from typing import Any
+from zlib import crc32
 
 import pytest
 from xdist.scheduler.loadscope import LoadScopeScheduling
@@ -15,15 +16,19 @@ from xdist.workermanage import WorkerController
 
 ALONE = "tests/e2e/"
 """The folder of which no two tests run at once."""
-LONGEST = (ALONE, "tests/trainer/")
+CLUSTER, CONTROL_PLANES = "tests/cluster/", 2
+LONGEST = (ALONE, CLUSTER, "tests/trainer/")
 """What takes longest begins."""
 
 
 class Scheduling(LoadScopeScheduling):
-    """Hands out a file at a time, and all of ALONE as if it were one file."""
+    """Hands out a file at a time, all of ALONE as if it were one file, and CLUSTER as two."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return ALONE if nodeid.startswith(ALONE) else nodeid.split("::", 1)[0]
+        file = nodeid.split("::", 1)[0]
+        if file.startswith(ALONE):
+            return ALONE
+        return f"{CLUSTER}{crc32(file.encode()) % CONTROL_PLANES}" if file.startswith(CLUSTER) else file
 
 
 class SideBySide:

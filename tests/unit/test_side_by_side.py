@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`make test` runs several processes: one has all tests on nodes, and the run's end says what was left out."""
+"""`make test` runs several processes: one has the nodes, two have control planes; the end says what was left out."""
 
 import re
 import subprocess
 import sys
 from pathlib import Path
 
+NAMES = ("test_them.py", "test_others.py", "test_more.py")
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = """
 import os, pathlib, pytest
@@ -27,21 +28,22 @@ def test_never():
 def test_nodes_stay_with_one_process_and_the_end_names_skipped_and_slow_tests(tmp_path: Path) -> None:
     for folder in ("unit", "cluster", "trainer", "e2e"):
         (tmp_path / "tests" / folder).mkdir(parents=True)
-        for name in ("test_them.py", "test_others.py"):
+        for name in NAMES:
             (tmp_path / "tests" / folder / name).write_text(PROGRAM)
     for file in ("conftest.py", "gpus.py", "side_by_side.py", "__init__.py"):
         (tmp_path / "tests" / file).write_text((ROOT / "tests" / file).read_text())
     (tmp_path / "tools").symlink_to(ROOT / "tools")
     (tmp_path / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text())
-    command = [sys.executable, "-m", "pytest", "-n", "2", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", "-n", "4", "-p", "no:cacheprovider"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     ran = [line.split() for line in (tmp_path / "who").read_text().splitlines()]
-    assert sorted(tier for tier, _, _ in ran) == sorted(["unit", "cluster", "trainer", "e2e"] * 16)
+    assert sorted(tier for tier, _, _ in ran) == sorted(["unit", "cluster", "trainer", "e2e"] * 8 * len(NAMES))
     for file in {file for _, file, _ in ran}:
         assert len({process for _, of, process in ran if of == file}) == 1
     assert len({process for tier, _, process in ran if tier == "e2e"}) == 1
-    assert len({process for _, _, process in ran}) == 2
+    assert len({process for tier, _, process in ran if tier == "cluster"}) <= 2
+    assert len({process for _, _, process in ran}) == 4
     for tier in ("unit", "cluster", "trainer", "e2e"):
-        assert f"tier {tier}: 2 skipped: no such machine" in done.stdout
-        assert re.search(rf"tier {tier}: 2 left out as slow: `", done.stdout), done.stdout
+        assert f"tier {tier}: {len(NAMES)} skipped: no such machine" in done.stdout
+        assert re.search(rf"tier {tier}: {len(NAMES)} left out as slow: `", done.stdout), done.stdout
