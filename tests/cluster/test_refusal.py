@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from tests.cluster.conftest import Kubectl
-from tests.refusals import BAD, BEFORE, CHANGES, CHANGES_TAKEN, GOOD, Bad, Manifest
+from tests.refusals import BAD, BEFORE, CHANGES, CHANGES_TAKEN, GOOD, WARNED, Bad, Manifest
 from tests.refusals.bounds import BOUNDS
 from tests.refusals.good import LEFT_EMPTY
 from tests.refusals.metadata import UNREADABLE
@@ -51,9 +51,9 @@ def test_bad_manifests_are_refused_with_field_and_remedy(api: Api, shared: str, 
         assert part in refusal.value.message
 
 
-@pytest.mark.parametrize("name", GOOD)
-def test_good_manifests_are_accepted(api: Api, shared: str, name: str) -> None:
-    assert api.create("dtjobs", shared, GOOD[name], dryRun="All")["metadata"]["uid"]
+@pytest.mark.parametrize("manifest", [*GOOD.values(), *(row.manifest for row in WARNED)], ids=[*GOOD, *names(WARNED)])
+def test_good_manifests_and_useless_fields_are_accepted(api: Api, shared: str, manifest: Manifest) -> None:
+    assert api.create("dtjobs", shared, manifest, dryRun="All")["metadata"]["uid"]
 
 
 def test_a_null_in_a_pod_template_is_stored_as_left_out(api: Api, namespace: str) -> None:

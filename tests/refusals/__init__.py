@@ -24,7 +24,7 @@ from tests.refusals.stalls import STALLS
 from tests.refusals.tpu import TPU
 from tests.refusals.trainer import TRAINER
 
-BAD: list[Bad] = [
+_ROWS: list[Bad] = [
     *NAMES,
     *ROLES,
     *KINDS,
@@ -43,5 +43,8 @@ BAD: list[Bad] = [
     *METADATA,
     *UNREADABLE,
 ]
+BAD = [row for row in _ROWS if not row.warned]
+WARNED = [row for row in _ROWS if row.warned]
+"""Manifests that are taken, with a warning of `dtjob validate`."""
 
-__all__ = ["BAD", "BEFORE", "CHANGES", "CHANGES_TAKEN", "GOOD", "ONLY_VALIDATE", "Bad", "Manifest", "job"]
+__all__ = ["BAD", "BEFORE", "CHANGES", "CHANGES_TAKEN", "GOOD", "ONLY_VALIDATE", "WARNED", "Bad", "Manifest", "job"]

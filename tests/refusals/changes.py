@@ -35,12 +35,6 @@ CHANGES = [
     bad("change-directory", _changed("checkpoint", "storage", "mountPath", to="/other"), "spec.checkpoint", _AGAIN),
     bad("remove-volume-mount", _changed("checkpoint", "storage", "mountOn", to="Chief"), "spec.checkpoint", _AGAIN),
     bad("change-priority", _changed("scheduling", "priorityClassName", to="low"), "spec.scheduling", _AGAIN),
-    bad(
-        "match-stalls-without-a-time",
-        _changed("failurePolicy", to={"rules": [{"action": "FailJob", "onReasons": ["Stalled"]}]}),
-        "spec.failurePolicy.rules",
-        "no task ends with reason Stalled",
-    ),
     bad("change-port", _changed("network", "port", to=4000), "spec.network", _AGAIN),
     bad("change-manager", _changed("managedBy", to="kueue.x-k8s.io/multikueue"), "spec.managedBy", _AGAIN),
     bad("remove-manager", _changed("managedBy", to=...), "spec.managedBy", _AGAIN),

@@ -3,7 +3,7 @@
 
 from typing import Any
 
-from tests.refusals.manifests import CHECKPOINT, Bad, Manifest, bad, job
+from tests.refusals.manifests import CHECKPOINT, Bad, Manifest, bad, job, warned
 
 WITH_EVALUATOR: Manifest = {"chief": {}, "worker": {"replicas": 2}, "evaluator": {}}
 
@@ -50,11 +50,13 @@ ACTIONS = [
         "spec.failurePolicy.rules[0].action",
         "set roles to [evaluator], or another action",
     ),
-    bad(
-        "rule-RestartAndIgnoreMaxRestarts-for-the-evaluator",
-        evaluated({"action": "RestartAndIgnoreMaxRestarts", "roles": ["evaluator"]}),
-        "spec.failurePolicy.rules[0].action",
-        "write Restart, or remove evaluator",
+    warned(
+        bad(
+            "rule-RestartAndIgnoreMaxRestarts-for-the-evaluator",
+            evaluated({"action": "RestartAndIgnoreMaxRestarts", "roles": ["evaluator"]}),
+            "spec.failurePolicy.rules[0].action",
+            "write Restart, or remove evaluator",
+        )
     ),
 ]
 
@@ -84,14 +86,21 @@ CRITERIA = [
         "at most 20 items",
         or_says=("spec.failurePolicy.rules", "must have at most 20 entries, and has 21"),
     ),
-    bad(
-        "rule-twice", ruled(codes(1, 2), on(onReasons=["Error"]), codes(1, 2)), "spec.failurePolicy.rules", "remove it"
+    warned(
+        bad(
+            "rule-twice",
+            ruled(codes(1, 2), on(onReasons=["Error"]), codes(1, 2)),
+            "spec.failurePolicy.rules",
+            "remove it",
+        )
     ),
-    bad(
-        "rule-twice-but-for-a-default",
-        ruled(*(on(onPodConditions=[{"type": "DisruptionTarget", **more}]) for more in ({}, {"status": "True"}))),
-        "spec.failurePolicy.rules",
-        "the second one never matches: remove it",
+    warned(
+        bad(
+            "rule-twice-but-for-a-default",
+            ruled(*(on(onPodConditions=[{"type": "DisruptionTarget", **more}]) for more in ({}, {"status": "True"}))),
+            "spec.failurePolicy.rules",
+            "the second one never matches: remove it",
+        )
     ),
 ]
 
@@ -131,8 +140,16 @@ EXIT_CODES = [
         or_says=("must be at least 0",),
     ),
     _bad("exit-code-in-words", codes("one"), ".onExitCodes.values[0]", "integer", or_says=("must be a whole number",)),
-    _bad("exit-code-0-In", codes(0, 1), ".onExitCodes.values", "exit code 0 is success", "remove it"),
-    _bad("exit-code-0-NotIn", codes(0, operator="NotIn"), ".onExitCodes.values", "exit code 0 is success", "remove it"),
+    warned(_bad("exit-code-0-In", codes(0, 1), ".onExitCodes.values", "exit code 0 is success", "remove it")),
+    warned(
+        _bad(
+            "exit-code-0-NotIn",
+            codes(0, operator="NotIn"),
+            ".onExitCodes.values",
+            "exit code 0 is success",
+            "remove it",
+        )
+    ),
     _bad(
         "container-of-a-Job",
         on(onExitCodes={"containerName": "tensorflow", "operator": "In", "values": [1]}),
@@ -140,7 +157,7 @@ EXIT_CODES = [
         "containerName",
         or_says=("is an unknown field; remove it",),
     ),
-    bad("rule-on-lost-peers", ruled(codes(75)), "spec.failurePolicy.rules", "write 76, or remove 75"),
+    warned(bad("rule-on-lost-peers", ruled(codes(75)), "spec.failurePolicy.rules", "write 76, or remove 75")),
 ]
 
 SIGNALS_AND_REASONS = [
@@ -151,11 +168,11 @@ SIGNALS_AND_REASONS = [
     _bad("signal-twice", on(onSignals=["SIGBUS", "SIGBUS"]), ".onSignals[1]", "Duplicate", or_says=("remove it",)),
     _bad("reasons-empty", on(onReasons=[]), ".onReasons", "at least 1 items", or_says=("at least 1 entry",)),
     _bad("reason-twice", on(onReasons=["Error", "Error"]), ".onReasons[1]", "Duplicate", or_says=("remove it",)),
-    _bad("reason-in-small-letters", on(onReasons=["oomkilled"]), ".onReasons", "with a capital first letter"),
-    _bad("reason-in-words", on(onReasons=["Out of memory"]), ".onReasons", "a reason is one word"),
+    warned(_bad("reason-in-small-letters", on(onReasons=["oomkilled"]), ".onReasons", "with a capital first letter")),
+    warned(_bad("reason-in-words", on(onReasons=["Out of memory"]), ".onReasons", "a reason is one word")),
     _bad("reason-empty", on(onReasons=[""]), ".onReasons[0]", "at least 1 chars", or_says=("must not be empty",)),
-    _bad("reason-of-pods-that-are-well", on(onReasons=["ContainerCreating"]), ".onReasons", "remove them"),
-    _bad("reason-of-success", on(onReasons=["Completed", "Error"]), ".onReasons", "Completed", "remove them"),
+    warned(_bad("reason-of-pods-that-are-well", on(onReasons=["ContainerCreating"]), ".onReasons", "remove them")),
+    warned(_bad("reason-of-success", on(onReasons=["Completed", "Error"]), ".onReasons", "Completed", "remove them")),
 ]
 
 CONDITIONS_AND_ROLES = [
@@ -194,21 +211,25 @@ CONDITIONS_AND_ROLES = [
         "at most 20 items",
         or_says=("must have at most 20 entries",),
     ),
-    _bad(
-        "condition-of-pods-that-have-not-failed",
-        on(onPodConditions=[{"type": "PodScheduled", "status": "False"}]),
-        ".onPodConditions",
-        "PodScheduled False never matches: remove it",
+    warned(
+        _bad(
+            "condition-of-pods-that-have-not-failed",
+            on(onPodConditions=[{"type": "PodScheduled", "status": "False"}]),
+            ".onPodConditions",
+            "PodScheduled False never matches: remove it",
+        )
     ),
     _bad("role-unknown", on(roles=["master"]), ".roles[0]", '"chief"', or_says=("must be one of chief",)),
     _bad("roles-empty", codes(1, roles=[]), ".roles", "at least 1 items", or_says=("at least 1 entry",)),
     _bad("role-twice", on(roles=["worker", "worker"]), ".roles[1]", "Duplicate", or_says=("remove it",)),
     *(
-        bad(
-            f"rule-for-{role}-that-is-not-there",
-            ruled(codes(1, roles=[role, other]), replicaSpecs={other: {}}),
-            "spec.failurePolicy.rules",
-            f"remove {role} from its roles",
+        warned(
+            bad(
+                f"rule-for-{role}-that-is-not-there",
+                ruled(codes(1, roles=[role, other]), replicaSpecs={other: {}}),
+                "spec.failurePolicy.rules",
+                f"remove {role} from its roles",
+            )
         )
         for role, other in (("chief", "worker"), ("worker", "chief"), ("ps", "worker"), ("evaluator", "chief"))
     ),

@@ -3,7 +3,7 @@
 
 from typing import Any
 
-from tests.refusals.manifests import CHECKPOINT, Bad, Manifest, bad, job
+from tests.refusals.manifests import CHECKPOINT, Bad, Manifest, bad, job, warned
 
 _GANG, _TOPOLOGY = "spec.scheduling.gang", "spec.scheduling.topology"
 
@@ -44,9 +44,11 @@ GANGS = [
         "minMember",
         or_says=(f"{_GANG}.minMember: is an unknown field",),
     ),
-    bad("gang-of-one-pod", job("Mirrored", scheduling={"gang": {}}), _GANG, _ONE, "remove gang"),
+    warned(bad("gang-of-one-pod", job("Mirrored", scheduling={"gang": {}}), _GANG, _ONE, "remove gang")),
     *(
-        bad(f"{block}-of-{provider}", gang(**named, **{block: {}}), f"{_GANG}.{block}", f"set provider to {owner}")
+        warned(
+            bad(f"{block}-of-{provider}", gang(**named, **{block: {}}), f"{_GANG}.{block}", f"set provider to {owner}")
+        )
         for block, owner, other in (
             ("volcano", "Volcano", "Coscheduling"),
             ("coscheduling", "Coscheduling", "Volcano"),
@@ -81,7 +83,7 @@ GANGS = [
         "at least 1 chars",
         or_says=(f"{_TOPOLOGY}.required: must not be empty",),
     ),
-    bad("topology-of-one-pod", job("Default", scheduling={"topology": {"required": "a"}}), _TOPOLOGY, _ONE),
+    warned(bad("topology-of-one-pod", job("Default", scheduling={"topology": {"required": "a"}}), _TOPOLOGY, _ONE)),
 ]
 
 GANGS_TAKEN = {

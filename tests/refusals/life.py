@@ -3,7 +3,7 @@
 
 from typing import Any
 
-from tests.refusals.manifests import CHECKPOINT, Bad, Manifest, bad, bad_in, changed, job
+from tests.refusals.manifests import CHECKPOINT, Bad, Manifest, bad, bad_in, changed, job, warned
 
 SECONDS = ("activeDeadlineSeconds", "startDeadlineSeconds")
 TIME_TO_LIVE = "ttlSecondsAfterFinished"
@@ -61,11 +61,13 @@ LIFE = [
         for name in SECONDS
     ),
     *(
-        bad(
-            f"start-deadline-{start}-of-60",
-            _run(activeDeadlineSeconds=60, startDeadlineSeconds=start),
-            "spec.startDeadlineSeconds",
-            "must be less than activeDeadlineSeconds",
+        warned(
+            bad(
+                f"start-deadline-{start}-of-60",
+                _run(activeDeadlineSeconds=60, startDeadlineSeconds=start),
+                "spec.startDeadlineSeconds",
+                "must be less than activeDeadlineSeconds",
+            )
         )
         for start in (60, 61)
     ),

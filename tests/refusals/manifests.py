@@ -2,7 +2,7 @@
 """Short ways to write manifests and rows of the table."""
 
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 Manifest = dict[str, Any]
@@ -83,6 +83,8 @@ class Bad:
     manifest: Manifest
     says: tuple[str, ...]
     or_says: tuple[str, ...] = ()
+    warned: bool = False
+    """Whether an API server takes it, and `dtjob validate` warns so: what it says is useless."""
 
 
 def bad_in(block: str, name: str, manifest: Manifest, field: str, *says: str) -> Bad:
@@ -93,3 +95,8 @@ def bad_in(block: str, name: str, manifest: Manifest, field: str, *says: str) ->
 def bad(name: str, manifest: Manifest, *says: str, or_says: tuple[str, ...] = ()) -> Bad:
     """One row."""
     return Bad(name, manifest, says, or_says)
+
+
+def warned(row: Bad) -> Bad:
+    """The row, of a manifest that is taken with a warning."""
+    return replace(row, warned=True)

@@ -3,7 +3,7 @@
 
 from typing import Any
 
-from tests.refusals.manifests import CHECKPOINT, Manifest, bad, bad_in, job, pod, training
+from tests.refusals.manifests import CHECKPOINT, Manifest, bad, bad_in, job, pod, training, warned
 
 LOG = {"name": "log", "image": "fluent-bit"}
 SPREAD = {"topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "maxSkew": 1}
@@ -20,24 +20,30 @@ def of_role(role: str, **fields: Any) -> Manifest:
 
 
 PODS = [
-    bad(
-        "hostname",
-        job(replicaSpecs=pod(hostname="a")),
-        "spec.replicaSpecs.worker.template.spec.hostname",
-        "belongs to dtjob",
-        "remove it",
+    warned(
+        bad(
+            "hostname",
+            job(replicaSpecs=pod(hostname="a")),
+            "spec.replicaSpecs.worker.template.spec.hostname",
+            "belongs to dtjob",
+            "remove it",
+        )
     ),
-    bad(
-        "subdomain",
-        job(replicaSpecs=pod(subdomain="a")),
-        "spec.replicaSpecs.worker.template.spec.subdomain",
-        "remove it",
+    warned(
+        bad(
+            "subdomain",
+            job(replicaSpecs=pod(subdomain="a")),
+            "spec.replicaSpecs.worker.template.spec.subdomain",
+            "remove it",
+        )
     ),
-    bad(
-        "restartPolicy",
-        job(replicaSpecs=pod(restartPolicy="Always")),
-        "spec.replicaSpecs.worker.template.spec.restartPolicy",
-        "set spec.failurePolicy",
+    warned(
+        bad(
+            "restartPolicy",
+            job(replicaSpecs=pod(restartPolicy="Always")),
+            "spec.replicaSpecs.worker.template.spec.restartPolicy",
+            "set spec.failurePolicy",
+        )
     ),
     bad(
         "container-without-name",
@@ -205,7 +211,7 @@ PODS = [
         "label-of-who-manages-it",
         job(replicaSpecs={"worker": {"template": {"metadata": {"labels": {"app.kubernetes.io/managed-by": "helm"}}}}}),
         "spec.replicaSpecs.worker.template.metadata.labels",
-        "app.kubernetes.io/managed-by belongs to dtjob: remove it",
+        "app.kubernetes.io/managed-by belong to dtjob: remove them",
     ),
     bad(
         "label-as-number",

@@ -3,7 +3,7 @@
 
 from typing import Any
 
-from tests.refusals.manifests import Bad, Manifest, bad, job
+from tests.refusals.manifests import Bad, Manifest, bad, job, warned
 
 FIELD = "spec.failurePolicy.stallTimeoutSeconds"
 
@@ -41,13 +41,15 @@ STALLS: list[Bad] = [
         "should be less than or equal to 604800",
         or_says=(f"{FIELD}: must be at most 604800",),
     ),
-    bad("stall-without-program", _stall(600, program=...), FIELD, "set program, or remove stallTimeoutSeconds"),
+    warned(bad("stall-without-program", _stall(600, program=...), FIELD, "set program, or remove stallTimeoutSeconds")),
     *(
-        bad(
-            f"stall-of-600-in-{active}",
-            _stall(600, activeDeadlineSeconds=active),
-            FIELD,
-            "must be less than activeDeadlineSeconds",
+        warned(
+            bad(
+                f"stall-of-600-in-{active}",
+                _stall(600, activeDeadlineSeconds=active),
+                FIELD,
+                "must be less than activeDeadlineSeconds",
+            )
         )
         for active in (60, 600)
     ),
@@ -57,11 +59,13 @@ STALLS: list[Bad] = [
         'unknown field "spec.stallTimeoutSeconds"',
         or_says=("spec.stallTimeoutSeconds: is an unknown field",),
     ),
-    bad(
-        "rule-on-stalls-that-nobody-finds",
-        _on_stalls(),
-        "spec.failurePolicy.rules",
-        "set it, such as 600, or remove Stalled from onReasons",
+    warned(
+        bad(
+            "rule-on-stalls-that-nobody-finds",
+            _on_stalls(),
+            "spec.failurePolicy.rules",
+            "set it, such as 600, or remove Stalled from onReasons",
+        )
     ),
 ]
 STALLS_TAKEN: dict[str, Manifest] = {

@@ -2,7 +2,7 @@
 """Program, checkpoints, strategy options, ports and failure policy."""
 
 from dtjob.api.spec.volume_sources import MAY_BE_READ_ONLY, READ_ONLY_SOURCES
-from tests.refusals.manifests import CHECKPOINT, CLAIM, CLAIM_TEMPLATE, SIZE, bad, bad_in, job, options, storage
+from tests.refusals.manifests import CHECKPOINT, CLAIM, CLAIM_TEMPLATE, SIZE, bad, bad_in, job, options, storage, warned
 
 STORAGE = "spec.checkpoint.storage"
 TRAINER = [
@@ -22,14 +22,18 @@ TRAINER = [
     bad("storage-of-nothing", storage(), STORAGE, "set exactly one of volume"),
     bad("storage-of-both", storage(uri="gs://bucket/digits", volume=CLAIM), STORAGE, "set exactly one of volume"),
     *(
-        bad(f"gs-with-{field}", storage(uri="gs://bucket/digits", **{field: value}), f"{STORAGE}.{field}", "remove")
+        warned(
+            bad(f"gs-with-{field}", storage(uri="gs://bucket/digits", **{field: value}), f"{STORAGE}.{field}", "remove")
+        )
         for field, value in (("mountPath", "/a"), ("mountOn", "All"), ("subPath", "a"))
     ),
     *(
         bad(f"claim-and-{field}", storage(volumeClaimTemplate=CLAIM_TEMPLATE, **{field: value}), STORAGE, "exactly one")
         for field, value in (("volume", CLAIM), ("uri", "gs://bucket/digits"))
     ),
-    bad("retention-of-a-volume", storage(volume=CLAIM, retention="Delete"), f"{STORAGE}.retention", "or remove"),
+    warned(
+        bad("retention-of-a-volume", storage(volume=CLAIM, retention="Delete"), f"{STORAGE}.retention", "or remove")
+    ),
     *(
         bad(
             f"claim-{name}",
@@ -62,11 +66,18 @@ TRAINER = [
         for name, source, at, advice in (
             ("of-nothing", {}, "", "set exactly one of configMap"),
             ("of-both", {"configMap": {"name": "a"}, "volume": CLAIM}, "", "set exactly one of configMap"),
-            ("path-in-a-config-map", {"configMap": {"name": "a"}, "path": "b"}, ".path", "set volume, or remove path"),
             ("path-upwards", {"volume": CLAIM, "path": "a/../.."}, ".path", "without '..'"),
             ("of-two-volumes", {"volume": {**CLAIM, "emptyDir": {}}}, ".volume", "exactly one volume source"),
             ("of-no-volume", {"volume": {}}, ".volume", "exactly one volume source"),
             ("of-an-unknown-volume", {"volume": {"git": {}}}, ".volume", "exactly one volume source"),
+        )
+    ),
+    warned(
+        bad(
+            "source-path-in-a-config-map",
+            job(program={"entrypoint": "a.py", "source": {"configMap": {"name": "a"}, "path": "b"}}),
+            "spec.program.source.path",
+            "set volume, or remove path",
         )
     ),
     bad("volume-at-the-root", storage(volume=CLAIM, mountPath="/"), f"{STORAGE}.mountPath", "/checkpoints"),
@@ -103,7 +114,7 @@ TRAINER = [
         bad(
             f"checkpoints-on-{source}",
             storage(volume={source: {}}),
-            f"spec.checkpoint.storage.volume.{source}",
+            "spec.checkpoint.storage.volume",
             "is read-only",
             "use another one, such as {persistentVolumeClaim",
         )
@@ -113,7 +124,7 @@ TRAINER = [
         bad(
             f"checkpoints-on-read-only-{source}",
             storage(volume={source: {"readOnly": True}}),
-            f"spec.checkpoint.storage.volume.{source}.readOnly",
+            "spec.checkpoint.storage.volume",
             "checkpoints are written to this volume",
             "remove readOnly",
         )
@@ -127,23 +138,27 @@ TRAINER = [
         or_says=("spec.checkpoint.storage.volume.nfs.readOnly: must be true or false, not 'no'",),
     ),
     *(
-        bad_in(
-            "spec.checkpoint",
-            f"{field}-without-program",
-            job(program=..., checkpoint={**CHECKPOINT, field: value}),
-            field,
-            "set program, or remove it",
+        warned(
+            bad_in(
+                "spec.checkpoint",
+                f"{field}-without-program",
+                job(program=..., checkpoint={**CHECKPOINT, field: value}),
+                field,
+                "set program, or remove it",
+            )
         )
         for field, value in (
             *(("everyEpochs", 1), ("everySteps", 10), ("everySeconds", 10), ("maxToKeep", 5), ("writeMode", "Sync")),
             *(("keepEverySteps", 10), ("keepBest", 2)),
         )
     ),
-    bad(
-        "keep-more-often-than-save",
-        job(checkpoint={**CHECKPOINT, "everySteps": 100, "keepEverySteps": 99}),
-        "spec.checkpoint.keepEverySteps",
-        "raise it, or lower everySteps",
+    warned(
+        bad(
+            "keep-more-often-than-save",
+            job(checkpoint={**CHECKPOINT, "everySteps": 100, "keepEverySteps": 99}),
+            "spec.checkpoint.keepEverySteps",
+            "raise it, or lower everySteps",
+        )
     ),
     bad_in(
         "spec.checkpoint",
@@ -156,40 +171,50 @@ TRAINER = [
         "keepBest",
         "add `evaluation.best`, such as {metric: accuracy, mode: Max}, or remove keepBest",
     ),
-    bad(
-        "strategyOptions-without-program",
-        job(program=..., strategyOptions={"communication": "Ring"}),
-        "spec.strategyOptions",
-        "set program, or remove it",
+    warned(
+        bad(
+            "strategyOptions-without-program",
+            job(program=..., strategyOptions={"communication": "Ring"}),
+            "spec.strategyOptions",
+            "set program, or remove it",
+        )
     ),
-    bad_in(
-        "spec.strategyOptions",
-        "communication-with-Mirrored",
-        job("Mirrored", strategyOptions={"communication": "Ring"}),
-        "communication",
-        "MultiWorkerMirrored only: remove it",
-    ),
-    bad_in(
-        "spec.strategyOptions",
-        "crossDeviceOps-with-MultiWorkerMirrored",
-        job(strategyOptions={"crossDeviceOps": "NCCL"}),
-        "crossDeviceOps",
-        "Mirrored only: remove it",
-    ),
-    bad_in(
-        "spec.strategyOptions",
-        "logicalCPUs-with-Default",
-        job("Default", strategyOptions={"logicalCPUs": 2}),
-        "logicalCPUs",
-        "OneDevice, Mirrored and CentralStorage only: remove it",
-    ),
-    *(
+    warned(
         bad_in(
             "spec.strategyOptions",
-            f"{option}-with-Mirrored",
-            options("Mirrored", **{option: value}),
-            option,
-            f"{strategy} only: remove it",
+            "communication-with-Mirrored",
+            job("Mirrored", strategyOptions={"communication": "Ring"}),
+            "communication",
+            "MultiWorkerMirrored only: remove it",
+        )
+    ),
+    warned(
+        bad_in(
+            "spec.strategyOptions",
+            "crossDeviceOps-with-MultiWorkerMirrored",
+            job(strategyOptions={"crossDeviceOps": "NCCL"}),
+            "crossDeviceOps",
+            "Mirrored only: remove it",
+        )
+    ),
+    warned(
+        bad_in(
+            "spec.strategyOptions",
+            "logicalCPUs-with-Default",
+            job("Default", strategyOptions={"logicalCPUs": 2}),
+            "logicalCPUs",
+            "OneDevice, Mirrored and CentralStorage only: remove it",
+        )
+    ),
+    *(
+        warned(
+            bad_in(
+                "spec.strategyOptions",
+                f"{option}-with-Mirrored",
+                options("Mirrored", **{option: value}),
+                option,
+                f"{strategy} only: remove it",
+            )
         )
         for option, value, strategy in (
             ("device", "CPU:0", "OneDevice"),
@@ -216,23 +241,29 @@ TRAINER = [
             ("two-kinds", {"fixedShards": 2, "minShardBytes": 9}),
         )
     ),
-    bad(
-        "partitioner-with-two-numbers",
-        options("ParameterServer", partitioner={"fixedShards": 2, "maxShards": 2}),
-        "spec.strategyOptions.partitioner.maxShards",
-        "remove maxShards",
+    warned(
+        bad(
+            "partitioner-with-two-numbers",
+            options("ParameterServer", partitioner={"fixedShards": 2, "maxShards": 2}),
+            "spec.strategyOptions.partitioner.maxShards",
+            "remove maxShards",
+        )
     ),
-    bad(
-        "evaluation-without-evaluator",
-        job(checkpoint=CHECKPOINT, evaluation={"checkpoints": "Every"}),
-        "spec.evaluation",
-        "add `replicaSpecs.evaluator: {}`, or remove evaluation",
+    warned(
+        bad(
+            "evaluation-without-evaluator",
+            job(checkpoint=CHECKPOINT, evaluation={"checkpoints": "Every"}),
+            "spec.evaluation",
+            "add `replicaSpecs.evaluator: {}`, or remove evaluation",
+        )
     ),
-    bad(
-        "evaluation-without-program",
-        job(program=..., replicaSpecs={"chief": {}, "evaluator": {}}, evaluation={}),
-        "spec.evaluation",
-        "set program, or remove it",
+    warned(
+        bad(
+            "evaluation-without-program",
+            job(program=..., replicaSpecs={"chief": {}, "evaluator": {}}, evaluation={}),
+            "spec.evaluation",
+            "set program, or remove it",
+        )
     ),
     bad(
         "best-without-mode",
@@ -244,17 +275,21 @@ TRAINER = [
         "spec.evaluation.best.mode: Required",
         or_says=("spec.evaluation.best.mode: is required",),
     ),
-    bad(
-        "tensorboard-without-checkpoint",
-        job(tensorBoard={}),
-        "spec.tensorBoard",
-        "add checkpoint, or remove tensorBoard",
+    warned(
+        bad(
+            "tensorboard-without-checkpoint",
+            job(tensorBoard={}),
+            "spec.tensorBoard",
+            "add checkpoint, or remove tensorBoard",
+        )
     ),
-    bad(
-        "tensorboard-without-program",
-        job(program=..., checkpoint=CHECKPOINT, tensorBoard={}),
-        "spec.tensorBoard",
-        "set program, or remove it",
+    warned(
+        bad(
+            "tensorboard-without-program",
+            job(program=..., checkpoint=CHECKPOINT, tensorBoard={}),
+            "spec.tensorBoard",
+            "set program, or remove it",
+        )
     ),
     bad(
         "profile-without-first-step",
@@ -278,17 +313,21 @@ TRAINER = [
         "spec.network.rendezvousPort",
         or_says=("at least 1024",),
     ),
-    bad(
-        "backoff-turned-round",
-        job(failurePolicy={"backoff": {"initialSeconds": 60, "maxSeconds": 30}}),
-        "spec.failurePolicy.backoff.maxSeconds",
-        "raise it",
+    warned(
+        bad(
+            "backoff-turned-round",
+            job(failurePolicy={"backoff": {"initialSeconds": 60, "maxSeconds": 30}}),
+            "spec.failurePolicy.backoff.maxSeconds",
+            "raise it",
+        )
     ),
-    bad(
-        "backoff-above-the-default",
-        job(failurePolicy={"backoff": {"initialSeconds": 600}}),
-        "spec.failurePolicy.backoff.maxSeconds",
-        "raise it",
+    warned(
+        bad(
+            "backoff-above-the-default",
+            job(failurePolicy={"backoff": {"initialSeconds": 600}}),
+            "spec.failurePolicy.backoff.maxSeconds",
+            "raise it",
+        )
     ),
     bad(
         "shell-line-as-entrypoint",

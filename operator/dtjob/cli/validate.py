@@ -12,7 +12,7 @@ from dtjob.cli.bad_input import BadInput
 from dtjob.cli.generated_name import hint, of_the_begin, with_a_name
 from dtjob.cli.reading.stream import read_documents, read_file
 from dtjob.crd.answers.hints import of_managed_by
-from dtjob.crd.answers.problems import problems, to_job
+from dtjob.crd.answers.problems import problems, to_job, useless_fields
 from dtjob.crd.rule import values_at
 from dtjob.objects.defaults import NO_DEFAULTS, lacks_image
 from dtjob.objects.pod.accelerators import unequal_gpus
@@ -110,7 +110,8 @@ def warnings_of(job: Job, manifest: Any) -> list[str]:
     """What the job may not be meant to do in a cluster. `manifest`: what the job was made of."""
     kept = keeping(job, NO_DEFAULTS)
     warnings = (nothing_saved(job), kept.message if kept else "", mounting_problem(job), unequal_gpus(job))
-    return [*_empty_blocks(manifest), *(warning for warning in warnings if warning)]
+    useless = map(str, useless_fields(manifest))
+    return [*_empty_blocks(manifest), *useless, *(warning for warning in warnings if warning)]
 
 
 def _empty_blocks(manifest: Any) -> Iterator[str]:

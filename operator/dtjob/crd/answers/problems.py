@@ -9,6 +9,7 @@ sent too (tests/cluster/test_mutations.py).
 """
 
 import json
+from collections.abc import Iterable
 
 from pydantic import ValidationError
 
@@ -25,8 +26,9 @@ from dtjob.crd.answers.field_errors import (
 from dtjob.crd.answers.manifest_schema import manifest_schema
 from dtjob.crd.answers.metadata import metadata_problems
 from dtjob.crd.answers.pod_problems import rules_of_pods, types_in_pods
-from dtjob.crd.rule import Value, values_at
+from dtjob.crd.rule import Rule, Value, values_at
 from dtjob.crd.rules.registry import RULES
+from dtjob.crd.rules.useless import WARNINGS
 
 
 def problems(manifest: Value) -> list[Problem]:
@@ -63,10 +65,19 @@ def to_job(manifest: Value) -> Job:
 
 def broken_rules(manifest: Value, wrong: faults.Faults = faults.NONE) -> list[Problem]:
     """The rules between fields that a manifest breaks, but those that `wrong` fields spoil."""
+    return _broken(RULES, manifest, wrong)
+
+
+def useless_fields(manifest: Value) -> list[Problem]:
+    """What a manifest without problems says in vain."""
+    return _broken(WARNINGS, without_empty_fields(json.loads(json.dumps(manifest, default=str)), manifest_schema()))
+
+
+def _broken(rules: Iterable[Rule], manifest: Value, wrong: faults.Faults = faults.NONE) -> list[Problem]:
     stored = with_defaults(manifest, manifest_schema())
     return [
         Problem(".".join(filter(None, (path, rule.field))), rule.said_of(value))
-        for rule in RULES
+        for rule in rules
         if not wrong.spoil(rule.reads)
         for path, value in values_at(stored, rule.at)
         if not rule.holds(value)

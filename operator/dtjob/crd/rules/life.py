@@ -22,13 +22,6 @@ LIFE_RULES = (
         "runs the job",
         "managedBy",
     ),
-    Rule(
-        "spec",
-        "!has(self.startDeadlineSeconds) || !has(self.activeDeadlineSeconds) || "
-        "self.startDeadlineSeconds < self.activeDeadlineSeconds",
-        "must be less than activeDeadlineSeconds, which fails the job first: reduce it, or remove it",
-        "startDeadlineSeconds",
-    ),
 )
 
 

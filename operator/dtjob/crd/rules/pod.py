@@ -14,16 +14,6 @@ _QUANTITY = r"^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)(n|u|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|P
 """The form of a Kubernetes quantity (apimachinery's resource.Quantity)."""
 
 
-def _ours(field: str, advice: str) -> Rule:
-    return Rule(
-        _POD,
-        f"!has(self.{field})",
-        f"{field} belongs to dtjob: {advice}",
-        field,
-        Reason.FORBIDDEN,
-    )
-
-
 def _environment(at: str) -> Rule:
     return Rule(
         at,
@@ -56,20 +46,12 @@ def _has_image(container: str) -> Rule:
     )
 
 
-def _labels(at: str) -> tuple[Rule, Rule]:
-    return (
-        Rule(
-            at,
-            f"self.all(k, !k.startsWith('{GROUP}/'))",
-            f"labels under {GROUP}/ belong to dtjob: remove them",
-            reason=Reason.FORBIDDEN,
-        ),
-        Rule(
-            at,
-            f"!('{MANAGED_BY_LABEL}' in self)",
-            f"{MANAGED_BY_LABEL} belongs to dtjob: remove it",
-            reason=Reason.FORBIDDEN,
-        ),
+def _labels(at: str) -> Rule:
+    return Rule(
+        at,
+        f"self.all(k, !k.startsWith('{GROUP}/') && k != '{MANAGED_BY_LABEL}')",
+        f"labels under {GROUP}/ and {MANAGED_BY_LABEL} belong to dtjob: remove them",
+        reason=Reason.FORBIDDEN,
     )
 
 
@@ -92,9 +74,6 @@ def _program_decides(role: str) -> Rule:
 
 
 POD_RULES = (
-    _ours("hostname", "remove it"),
-    _ours("subdomain", "remove it"),
-    _ours("restartPolicy", "remove it and set spec.failurePolicy"),
     Rule(
         _POD,
         "!has(self.containers) || !has(self.initContainers) || "
@@ -123,7 +102,7 @@ POD_RULES = (
         "each entry must have either secretRef or configMapRef",
     ),
     *(_tf_config_of_the_program(role.value) for role in Role),
-    *(rule for at in ("spec.replicaSpecs.*.template", _CLAIM) for rule in _labels(f"{at}.metadata.labels")),
+    *(_labels(f"{at}.metadata.labels") for at in ("spec.replicaSpecs.*.template", _CLAIM)),
     *(_quantities(f"spec.replicaSpecs.*.resources.{kind}") for kind in ("limits", "requests")),
     *(_quantities(f"{_CLAIM}.spec.resources.{kind}") for kind in ("limits", "requests")),
     *(_program_decides(role.value) for role in Role),

@@ -8,7 +8,7 @@ manifest does not have.
 
 from dtjob.crd.rule import Rule
 from dtjob.crd.rules.elastic import ELASTIC_RULES
-from dtjob.crd.rules.failure import FAILURE_RULES, STALL_RULES
+from dtjob.crd.rules.failure import FAILURE_RULES
 from dtjob.crd.rules.gang import GANG_RULES
 from dtjob.crd.rules.life import GRACE_RULES, LIFE_RULES, SUCCESS_RULES
 from dtjob.crd.rules.pod import POD_RULES, PORT_RULES, TWICE_RULES
@@ -22,7 +22,6 @@ RULES: tuple[Rule, ...] = (
     *(*STORAGE_RULES, *CLAIM_RULES, *VOLUME_RULES, *SOURCE_RULES),
     *(*TRAINER_RULES, *TPU_RULES, *GRACE_RULES, *LIFE_RULES, *SUCCESS_RULES),
     *FAILURE_RULES,
-    *STALL_RULES,
     *ELASTIC_RULES,
     *GANG_RULES,
 )

@@ -13,16 +13,6 @@ _SOURCE = "spec.program.source"
 _BUCKET = "^(gs|s3)://[^/]+"
 
 
-def _only_of_volume(field: str) -> Rule:
-    return Rule(
-        _STORAGE,
-        f"!has(self.{field}) || !has(self.uri)",
-        f"{field} belongs to a volume, and uri needs none: remove {field}",
-        field,
-        Reason.FORBIDDEN,
-    )
-
-
 STORAGE_RULES = (
     Rule(
         _STORAGE,
@@ -32,18 +22,10 @@ STORAGE_RULES = (
     ),
     Rule(
         _STORAGE,
-        "!has(self.retention) || has(self.volumeClaimTemplate)",
-        "retention is for a claim that the operator creates: set volumeClaimTemplate, or remove retention",
-        "retention",
-        Reason.FORBIDDEN,
-    ),
-    Rule(
-        _STORAGE,
         f"!has(self.uri) || self.uri.matches('{_BUCKET}')",
         "give a bucket as gs://BUCKET/PATH or s3://BUCKET/PATH, or use volume for a directory",
         "uri",
     ),
-    *(_only_of_volume(field) for field in ("mountPath", "mountOn", "subPath")),
     Rule(
         _STORAGE,
         "!has(self.mountPath) || self.mountPath.matches('^/[^:]*[^/:][^:]*$')",
@@ -90,13 +72,6 @@ SOURCE_RULES = (
     ),
     Rule(
         _SOURCE,
-        "!has(self.path) || has(self.volume)",
-        "path is a folder of a volume: set volume, or remove path",
-        "path",
-        Reason.FORBIDDEN,
-    ),
-    Rule(
-        _SOURCE,
         "!has(self.path) || (!self.path.startsWith('/') && !('..' in self.path.split('/')))",
         "must be a folder of the volume without '..', such as team-a/digits",
         "path",
@@ -110,25 +85,9 @@ SOURCE_RULES = (
 )
 
 
-def _read_only(source: str) -> Rule:
-    return Rule(
-        _VOLUME,
-        f"!has(self.{source})",
-        f"volume source {source} is read-only, and checkpoints are written: use another one, such as "
-        "{persistentVolumeClaim: {claimName: digits}}",
-        source,
-        Reason.FORBIDDEN,
-    )
-
-
-def _flagged_read_only(source: str) -> Rule:
-    return Rule(
-        f"{_VOLUME}.{source}",
-        "!has(self.readOnly) || !self.readOnly",
-        "checkpoints are written to this volume: remove readOnly",
-        "readOnly",
-        Reason.FORBIDDEN,
-    )
+def _not_flagged(source: str) -> str:
+    """CEL: this volume source, if it is the volume's, is not read-only."""
+    return f"(!has(self.{source}) || !has(self.{source}.readOnly) || !self.{source}.readOnly)"
 
 
 VOLUME_RULES = (
@@ -144,8 +103,21 @@ VOLUME_RULES = (
         "name",
         Reason.FORBIDDEN,
     ),
-    *(_read_only(source) for source in READ_ONLY_SOURCES),
-    *(_flagged_read_only(source) for source in MAY_BE_READ_ONLY),
+    Rule(
+        _VOLUME,
+        " && ".join(f"!has(self.{source})" for source in READ_ONLY_SOURCES),
+        "the volume source is read-only, and checkpoints are written: use another one, such as "
+        "{persistentVolumeClaim: {claimName: digits}}",
+        reason=Reason.FORBIDDEN,
+    ),
+    Rule(
+        _VOLUME,
+        " && ".join(
+            f"(!has(self.{one}) || !has(self.{one}.readOnly) || !self.{one}.readOnly)" for one in MAY_BE_READ_ONLY
+        ),
+        "checkpoints are written to this volume: remove readOnly",
+        reason=Reason.FORBIDDEN,
+    ),
 )
 
 

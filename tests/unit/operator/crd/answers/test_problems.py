@@ -6,9 +6,13 @@ from typing import Any
 
 import pytest
 
-from dtjob.crd.answers.problems import problems, to_job
-from tests.refusals import BAD, BEFORE, CHANGES, CHANGES_TAKEN, GOOD, ONLY_VALIDATE, Bad, job
+from dtjob.crd.answers.problems import problems, to_job, useless_fields
+from dtjob.plan.actions import Create
+from dtjob.plan.plan import plan
+from dtjob.plan.seen.children import Children
+from tests.refusals import BAD, BEFORE, CHANGES, CHANGES_TAKEN, GOOD, ONLY_VALIDATE, WARNED, Bad, job
 from tests.refusals.manifests import Manifest, pod, training
+from tests.unit.operator.builders import NOW
 from tests.unit.operator.crd.changed import problems_of_change
 
 
@@ -19,7 +23,7 @@ def names(rows: list[Bad]) -> list[str]:
 def test_the_table_is_long_enough_and_has_no_name_twice() -> None:
     assert len(BAD) >= 400
     assert len(GOOD) >= 20
-    rows = [*BAD, *CHANGES, *ONLY_VALIDATE]
+    rows = [*BAD, *WARNED, *CHANGES, *ONLY_VALIDATE]
     assert len(set(names(rows))) == len(rows)
 
 
@@ -31,9 +35,22 @@ def test_bad_manifests_are_refused_with_field_and_remedy(row: Bad) -> None:
         assert part in said
 
 
+@pytest.mark.parametrize("row", WARNED, ids=names(WARNED))
+def test_useless_fields_have_a_warning_and_change_no_plan(row: Bad) -> None:
+    assert problems(row.manifest) == []
+    said = " | ".join(str(problem) for problem in useless_fields(row.manifest))
+    for part in row.or_says or row.says:
+        assert part in said
+    taken = to_job({**row.manifest, "metadata": {**row.manifest["metadata"], "namespace": "a", "uid": "u"}})
+    made = [one.manifest for one in plan(taken, Children(), NOW).actions if isinstance(one, Create)]
+    assert {"Pod", "Service", "ConfigMap"} <= {one["kind"] for one in made}
+    assert all(one["spec"]["restartPolicy"] == "Never" for one in made if one["kind"] == "Pod")
+
+
 @pytest.mark.parametrize("name", GOOD)
 def test_good_manifests_have_no_problems(name: str) -> None:
     assert problems(GOOD[name]) == []
+    assert useless_fields(GOOD[name]) == []
     assert to_job(GOOD[name]).metadata.name
 
 

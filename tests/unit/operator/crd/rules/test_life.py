@@ -22,12 +22,6 @@ def test_a_domain_before_a_path_is_taken_where_it_is_a_subdomain(domain: str, pa
     assert (problems(job(managedBy=f"{domain}/{path}")) == []) is good
 
 
-@given(start=st.none() | st.integers(1, 100), active=st.none() | st.integers(1, 100))
-def test_a_start_deadline_comes_before_the_end(start: int | None, active: int | None) -> None:
-    policy = {"startDeadlineSeconds": start, "activeDeadlineSeconds": active}
-    assert (problems(job(**policy)) == []) is (start is None or active is None or start < active)
-
-
 def manifest(grace: int | None, sleep: int | None, save: int | None) -> Manifest:
     hook = {} if sleep is None else {"lifecycle": {"preStop": {"sleep": {"seconds": sleep}}}}
     spec = {"containers": [{"name": "tensorflow", **hook}]} | ({} if grace is None else {_GRACE: grace})
