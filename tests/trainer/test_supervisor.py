@@ -292,7 +292,8 @@ def test_a_status_port_in_use_is_named(make_job: MakeJob) -> None:
     with socket.create_server(("127.0.0.1", job.status_ports["chief-0"])):
         running = job.start("chief-0", "ignores_sigterm")
         assert running.end() == 1
-    assert f"DTJOB_STATUS_PORT {job.status_ports['chief-0']} cannot be listened on" in running.log.read_text()
+    words = f"PortInUse: DTJOB_STATUS_PORT {job.status_ports['chief-0']} cannot be listened on: "
+    assert told_at_the_end(running).exception.startswith(words)
 
 
 def test_a_rendezvous_port_in_use_is_named(make_job: MakeJob) -> None:

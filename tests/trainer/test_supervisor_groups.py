@@ -151,7 +151,7 @@ def test_a_preemption_is_reported_to_the_peers(make_job: MakeJob, tmp_path: Path
     for running in (chief, worker):
         status = running.wait_for(state="waiting", restartsInPlace=1)
         assert status["heard"] == {"peerPreempted": "worker-0"}
-        assert status["lastRestart"]["cause"] == "worker-0 was preempted"
+        assert status["lastRestart"]["cause"] == "worker-0 was told to end"
     (tmp_path / "leave").touch()
     assert leaving.end() == 143
     replacement = job.start("worker-0", "tells_of_preemption")

@@ -155,7 +155,7 @@ def test_saves_that_take_long_are_not_cut_off_by_peers_that_go(tmp_path: Path) -
         running["worker-0"] = job.start("worker-0", environ=environ)
         status = chief.wait_for(120, state="training", incarnation=1)
         assert 20 <= status["restoredStep"] < 500
-        assert status["lastRestart"]["cause"] == "worker-0 was preempted"
+        assert status["lastRestart"]["cause"] == "worker-0 was told to end"
 
         chief.wait_for(120, writing=500)
         running["worker-1"] = replaced("worker-1")

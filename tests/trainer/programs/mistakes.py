@@ -2,6 +2,7 @@
 """Programs with a mistake in them: `python mistakes.py NAME`; each function below that has no underscore is a NAME."""
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -75,12 +76,16 @@ def nan_data() -> None:
     dt.fit(_model(), x, Y, batch_size=16)
 
 
-def typo_in_a_callback() -> None:
-    class Tells(keras.callbacks.Callback):  # type: ignore[misc]
-        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-            print(logs["los"])
+def typo_in_the_data() -> None:
+    """After 20 batches, within a call of many steps."""
 
-    _model().fit(X, Y, batch_size=16, epochs=3, callbacks=[Tells()], verbose=0)
+    def batches() -> Iterator[Any]:
+        for number in range(100):
+            yield X[:16], Y[:16] if number < 20 else {"loss": Y}["los"]
+
+    of_x, of_y = (tf.TensorSpec((16, *one.shape[1:]), one.dtype) for one in (X, Y))
+    data = tf.data.Dataset.from_generator(batches, output_signature=(of_x, of_y))
+    _model().fit(data, epochs=3, verbose=0)
 
 
 def save_into_a_missing_folder() -> None:

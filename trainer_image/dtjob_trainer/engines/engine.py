@@ -77,6 +77,10 @@ class Engine(ABC):
         """How many of the steps asked for are not done, where they are handed out. Any thread may ask."""
         return 0
 
+    def updates(self) -> int:
+        """How many updates of the weights there were, where each step makes one and this process can tell; else 0."""
+        return 0
+
     def traced(self, source: Source) -> Any:
         """The traced function (a `ConcreteFunction`) of the steps that `train` runs on batches of `source`."""
         return self._function("train", source).get_concrete_function()

@@ -73,6 +73,10 @@ class SynchronousEngine(Engine):
         """True."""
         return True
 
+    def updates(self) -> int:
+        """What the optimizer counts. Waits for the steps so far."""
+        return 0 if self._own_step else int(tf.convert_to_tensor(self.trained.model.optimizer.iterations))
+
     def _result(self, step: Any) -> Any:
         return step
 

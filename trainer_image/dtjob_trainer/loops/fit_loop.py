@@ -20,6 +20,7 @@ from dtjob_trainer.loops.training_run import TrainingRun
 from dtjob_trainer.loops.validation import validated
 from dtjob_trainer.models.variables import State
 from dtjob_trainer.passes.epochs import Epochs
+from dtjob_trainer.process.peer_loss import is_peer_loss
 from dtjob_trainer.process.runtime import Runtime
 from dtjob_trainer.tensorboard.training import learning_rates, number, numbers
 
@@ -63,6 +64,8 @@ class FitLoop(TrainingRun):
         self._last_logs: dict[str, Any] = {}
         """What the last epoch's end was told, without what callbacks added to it."""
         self._warn = functools.cache(here.warn)
+        self._done_in_call = 0
+        """Steps of the call that an error has ended: those before the error were done."""
         self._looked_at_step = False
         """Whether what a step uses was held against what a checkpoint keeps."""
         self._exact = epochs.source.exact and callbacks.exact and engine.trained.exact and engine.exact
@@ -86,8 +89,14 @@ class FitLoop(TrainingRun):
 
     def _train(self) -> None:
         self._warn_of([self._source.inexact] if self._source.inexact else [])
-        while self._goes_on() or self._epoch_logs is not None:
-            self._train_epoch()
+        before = self._engine.updates() - self._step
+        try:
+            while self._goes_on() or self._epoch_logs is not None:
+                self._train_epoch()
+        except Exception as error:
+            if not is_peer_loss(error, self._here.members):  # after which a GPU may hold back what it has
+                self._done_in_call = max(0, self._engine.updates() - before - self._step)
+            raise
 
     def _nothing_left(self) -> str:
         if self._goes_on() or self._epoch_logs is not None:
@@ -105,7 +114,7 @@ class FitLoop(TrainingRun):
         return mine
 
     def _steps_done(self) -> int:
-        return self._step - self._engine.outstanding()
+        return self._step + self._done_in_call - self._engine.outstanding()
 
     def _first_status(self) -> Mapping[str, Any]:
         return {"epoch": self._epochs.ended, "totalEpochs": self._epochs.epochs}

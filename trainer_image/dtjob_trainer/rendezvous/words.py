@@ -25,6 +25,6 @@ def cause_of(lost: Sequence[str], preempted: Sequence[str], crashed: Mapping[str
     for task, signal in (crashed or {}).items():
         if task not in lost:
             killed.setdefault(f"killed ({signal})", []).append(task)
-    parts = [(names, how) for names, how in ((preempted, "preempted"), (gone, "lost")) if names]
+    parts = [(names, how) for names, how in ((preempted, "told to end"), (gone, "lost")) if names]
     parts += [(names, how) for how, names in killed.items()]
     return ", ".join(f"{name_some(names)} {'was' if len(names) == 1 else 'were'} {how}" for names, how in parts)

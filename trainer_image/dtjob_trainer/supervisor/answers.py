@@ -115,7 +115,7 @@ def on_answer(
             actions = (Kill(),)
     news = tuple(peer for peer in answer.preempted if peer not in now.preempted)
     if news and now.phase == "running":
-        now = replace(now, preempted=now.preempted + news, cause=f"{news[-1]} was preempted")
+        now = replace(now, preempted=now.preempted + news, cause=f"{news[-1]} was told to end")
         actions += tuple(map(TellOfPreemption, news))
     return actions, history, now
 

@@ -4,6 +4,8 @@
 from collections.abc import Callable
 from typing import Any
 
+from dtjob_trainer.contract import exit_codes
+from dtjob_trainer.contract.log_line import Facts
 from dtjob_trainer.contract.task import Task
 from dtjob_trainer.supervisor.metrics import labels_of
 from dtjob_trainer.supervisor.server import Register, RendezvousServer, Server, StatusServer
@@ -11,6 +13,12 @@ from dtjob_trainer.supervisor.server import Register, RendezvousServer, Server, 
 
 class PortInUse(Exception):
     """A port cannot be listened on. The message names the variable that sets it."""
+
+    @property
+    def facts(self) -> Facts:
+        """The facts for the last log line. On another node, or later, the port may be free."""
+        told = f"{type(self).__name__}: {self}"
+        return {"exitCode": exit_codes.FAILED, "stepped": False, "exception": told, "transient": True}
 
 
 async def listen(task: Task, status: Callable[[], dict[str, Any]], register: Register | None) -> None:

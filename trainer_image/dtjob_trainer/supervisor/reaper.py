@@ -39,6 +39,15 @@ def is_stopped(pid: int) -> bool:
     return False
 
 
+def oom_kills(cgroup: Path = Path("/sys/fs/cgroup")) -> int:
+    """How many processes of this container the kernel has killed for want of memory. 0 if the kernel does not say."""
+    for file in ("memory.events", "memory/memory.oom_control"):  # version 2 of control groups, and version 1
+        with contextlib.suppress(OSError):
+            counts = dict(line.split() for line in (cgroup / file).read_text().splitlines())
+            return int(counts.get("oom_kill", 0))
+    return 0
+
+
 class Reaper:
     """Reaps every child and adopted orphan of this process on SIGCHLD.
 

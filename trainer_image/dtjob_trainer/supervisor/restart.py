@@ -41,7 +41,7 @@ class History:
     crashes: Crashes = NO_CRASHES
     """The restarts because of crashes of this task's own training processes."""
     crash: str = ""
-    """The name of the signal that ended the training process before this one, if that was a crash."""
+    """If the training process before this one crashed: the name of the signal, and whether memory was used up."""
     crashed_from: int = -1
     """The step from which the last process that crashed had started."""
     last_restart: Restart | None = None
@@ -79,6 +79,8 @@ class Ended:
     """Which peer was lost, if that is already known."""
     stalled: str = ""
     """The supervisor ended it because training had stalled: the reason, for the log. Empty: it had not stalled."""
+    out_of_memory: bool = False
+    """The kernel has killed a process of this container for want of memory since it started."""
 
 
 @dataclass(frozen=True)
@@ -134,6 +136,8 @@ def _after_own_end(history: History, ended: Ended, now: float) -> tuple[Restart 
         code = exit_codes.of_process(ended.returncode)
         return End(code, f"the training process ended with {describe(ended.returncode)}"), history
     name = signal.Signals(-ended.returncode).name
+    if ended.out_of_memory and -ended.returncode == signal.SIGKILL:
+        name = f"{name}, out of memory"
     begun, history = restart(history, f"{ended.task} was killed ({name})", now)
     crashes = history.crashes.and_one(ended.task, name, ended.step)
     return begun, replace(history, crash=name, crashed_from=ended.trained_from, crashes=crashes, without_progress=0)

@@ -23,7 +23,7 @@ from dtjob_trainer.supervisor import answers
 from dtjob_trainer.supervisor import restart as policy
 from dtjob_trainer.supervisor.first_step import FirstStep
 from dtjob_trainer.supervisor.ports import PortInUse, listen
-from dtjob_trainer.supervisor.reaper import Reaper
+from dtjob_trainer.supervisor.reaper import Reaper, oom_kills
 from dtjob_trainer.supervisor.room import KILL_SECONDS, make_room
 from dtjob_trainer.supervisor.stall import ABORT_SECONDS, STOPPED, StallGuard
 from dtjob_trainer.supervisor.status import TaskStatus, leave_last_words
@@ -57,6 +57,8 @@ class Supervisor:
         self._status.crashes = lambda: self._member.crashes or self._history.crashes
         self._process: TrainingProcess | None = None
         """The training process. While there is none, the last one."""
+        self._oom_kills = 0
+        """Kills for want of memory in this container when the training process began."""
         self._terminating = False
         self._called: asyncio.Future[str | None] | None = None
         """Set while it stays after its training. Result: why the group trains again, or None to end."""
@@ -74,7 +76,7 @@ class Supervisor:
         try:
             await listen(self._task, self._status.to_json, self._member.answer)
         except PortInUse as error:
-            self._log(str(error), "error")
+            self._log(str(error), "error", error.facts)
             return exit_codes.FAILED
         checkpoint = self._task.checkpoint if self._task.is_chief else None
         if checkpoint and self._status.take_over_done(checkpoint.directory):
@@ -112,6 +114,7 @@ class Supervisor:
             self._process = process
             self._reaper.leaders.add(process.pid)
             self._stalls.process_started(process.pid)
+            self._oom_kills = oom_kills()
             self._now = answers.Incarnation(self._history.restarts)
         self._status.started(self._now.number, process.pid)
         if self._task.waits_for_go:
@@ -153,6 +156,7 @@ class Supervisor:
             peer_changed=bool(self._now.preempted),
             cause=self._now.cause,
             stalled=self._stalls.found.reason if self._stalls.found else "",
+            out_of_memory=oom_kills() > self._oom_kills,
         )
         decision, self._history = policy.after_exit(self._history, ended, time.time())
         if isinstance(decision, policy.Stay):

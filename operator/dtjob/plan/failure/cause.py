@@ -51,7 +51,8 @@ def failure_of(view: TaskView, now: datetime) -> Failure | None:
     status = pod.get("status") or {}
     cause, message = _cause(pod, view.state, end, status)
     program_end = end_of(view)
-    if cause is Cause.ERROR and program_end.straggler and end.get("exitCode") == STALLED:
+    # Also if the pod was disrupted later: a node whose kubelet hangs tells late that the container has ended.
+    if program_end.straggler and end.get("exitCode") == STALLED:
         cause, message = Cause.STALLED, f"{program_end.stalled_words(view.task.id)} (exit code {STALLED})"
     message = message.replace("failed (exit code", f"{program_end.words} (exit code", 1)
     failure = of_pod(view.task, pod, cause, _time(pod, status) or now, message, program_end.log_tail)

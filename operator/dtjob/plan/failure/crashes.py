@@ -11,6 +11,8 @@ from dtjob.plan.record.status import count_restart
 
 CRASHED = "Crashed"
 """The reason of the event."""
+OUT_OF_MEMORY = "out of memory"
+"""What a supervisor adds to a signal that the kernel sent for want of memory."""
 MOST_AT_ONCE = 100
 """The most crashes that one look counts. A chief may report any number, and all users share the operator's metrics."""
 
@@ -26,7 +28,8 @@ def note_crashes(draft: Draft) -> None:
     new = min(reported.get("count", 0) - before, MOST_AT_ONCE)
     if new <= 0:
         return
-    status = count_restart(status, Cause.SIGNAL, new)
+    cause = Cause.OOM_KILLED if OUT_OF_MEMORY in reported.get("signal", "") else Cause.SIGNAL
+    status = count_restart(status, cause, new)
     draft.status = status.remembering(crashes=Crashes(attempt=attempt, count=reported["count"]))
     draft.add_event("Warning", CRASHED, _words(reported, new))
 

@@ -176,7 +176,7 @@ def _went_on_from_more(situation: Situation, report: Mapping[str, Any]) -> bool:
 
 
 def _why(situation: Situation, first: Failure, how: str) -> str:
-    """That the program failed, `how`, over what, where, and what to do."""
+    """That training failed, `how`, over what, where, and what to do."""
     number, again = signal_of(first.exit_code or 0), situation.defaults.again
     what, where = first.end.located, f"{first.task.id}, exit code {first.exit_code}"
     advice = f"correct the program and {again}"
@@ -187,5 +187,6 @@ def _why(situation: Situation, first: Failure, how: str) -> str:
         what = signal.Signals(number).name
     elif not what:
         what, where = f"exit code {first.exit_code}", first.task.id
-    mend = "" if first.end.permanent else f"; {advice}"  # such an exception says itself what to write instead
-    return f"the program failed{how}: {what} ({where}){mend}"
+    if first.end.permanent:  # it says itself what to write instead, be it in the program or in the manifest
+        return f"training failed{how}: {what} ({where})"
+    return f"the program failed{how}: {what} ({where}); {advice}"

@@ -330,7 +330,7 @@ STATUSES: list[tuple[str, Statuses, str, str]] = [
         "a program fails with what no restart helps",
         lambda: after_the_end_of("worker-0", builders.failed(exception="ModelFitError: refused", permanent=True)),
         "ProgramFailed",
-        "the program failed, and a restart does not help: ModelFitError: refused (worker-0, exit code 1)",
+        "training failed, and a restart does not help: ModelFitError: refused (worker-0, exit code 1)",
     ),
     (
         "not all tasks run in time",

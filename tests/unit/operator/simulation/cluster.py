@@ -226,7 +226,7 @@ class SimulatedCluster:
         if key in self.objects:
             raise AlreadyExists(copied(self.objects[key]))
         if manifest["kind"] == "Pod" and self.quota is not None and len(self.of_kind("Pod")) >= self.quota:
-            self.rules.refused(f"Pod {key[1]}", self.clock())
+            self.rules.refused(f"Pod {key[1]} of {labels.controller_uid(manifest)}", self.clock())
             raise Refused(f"pods {key[1]!r} is forbidden: exceeded quota: small")
         self.rules.check_create(manifest, self.clock())
         if manifest["kind"] == "Pod":

@@ -193,7 +193,7 @@ def test_a_preemption_is_sent_to_the_other_tasks_and_named_as_the_cause() -> Non
     for task in GROUP[:2]:
         rendezvous.register(registration(task, incarnation=1, generation=1), None, 2)
     answer = rendezvous.register(registration("worker-1", attempt=1), None, 3)
-    assert (answer.kind, answer.message, answer.changed) == ("go", "worker-1 was preempted", ("worker-1",))
+    assert (answer.kind, answer.message, answer.changed) == ("go", "worker-1 was told to end", ("worker-1",))
 
 
 def test_a_new_chief_asks_those_who_still_run_to_start_again() -> None:

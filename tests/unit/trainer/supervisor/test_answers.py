@@ -108,19 +108,19 @@ def test_the_end_of_a_generation_is_sent_once_and_the_first_cause_stays() -> Non
     _, history, now = after(RUNNING, RESTART)
     assert (now.generation_over, now.cause) == (True, "worker-1 was lost")
     assert after(now, replace(RESTART, message="another"), history) == ((), history, now)
-    known = replace(RUNNING, cause="worker-1 was preempted")
-    assert after(known, RESTART)[2].cause == "worker-1 was preempted"
+    known = replace(RUNNING, cause="worker-1 was told to end")
+    assert after(known, RESTART)[2].cause == "worker-1 was told to end"
 
 
 def test_each_preemption_is_passed_on_once() -> None:
     first = Answer("continue", preempted=("worker-1",))
     _, history, now = after(RUNNING, first)
-    assert (now.preempted, now.cause) == (("worker-1",), "worker-1 was preempted")
+    assert (now.preempted, now.cause) == (("worker-1",), "worker-1 was told to end")
     assert after(now, first, history)[0] == (Show(""),)
     second = replace(first, preempted=("worker-1", "worker-2"))
     actions, _, now = after(now, second, history)
     assert actions == (Show(""), TellOfPreemption("worker-2"))
-    assert (now.preempted, now.cause) == (("worker-1", "worker-2"), "worker-2 was preempted")
+    assert (now.preempted, now.cause) == (("worker-1", "worker-2"), "worker-2 was told to end")
 
 
 LOST = Restart("a peer was lost", "2026-11-21T10:00:00Z")

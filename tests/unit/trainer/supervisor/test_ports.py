@@ -46,5 +46,7 @@ async def test_a_port_that_another_process_has_is_named() -> None:
     (port,) = free_ports(1)
     task = Task("job", "ns", "uid", "chief", 0, rendezvous_port=port, parent=os.getpid())
     await listen(task, dict, go)
-    with pytest.raises(PortInUse, match=f"DTJOB_RENDEZVOUS_ADDRESS {port} cannot be listened on"):
+    with pytest.raises(PortInUse, match=f"DTJOB_RENDEZVOUS_ADDRESS {port} cannot be listened on") as raised:
         await listen(task, dict, go)
+    words = f"PortInUse: {raised.value}"
+    assert raised.value.facts == {"exitCode": 1, "stepped": False, "exception": words, "transient": True}

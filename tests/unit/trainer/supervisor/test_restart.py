@@ -90,7 +90,7 @@ def test_a_process_that_makes_new_steps_is_restarted_without_limit() -> None:
 
 
 def test_a_peer_that_is_known_to_be_gone_does_not_count() -> None:
-    gone = Ended(75, peer_changed=True, cause="worker-1 was preempted")
+    gone = Ended(75, peer_changed=True, cause="worker-1 was told to end")
     assert run(gone, gone, gone, gone) == ["restart"] * 4
 
 
@@ -145,6 +145,14 @@ def test_a_crash_without_a_newer_checkpoint_since_the_last_one_ends_the_containe
     assert run(crash(9, 20, 40), crash(9, 0, 10)) == ["restart", "end 137"], "the newer one was damaged"
     assert run(crash(9, 20, 40), crash(9, 40, 45), crash(9, 40, 60)) == ["restart", "restart", "end 137"]
     assert run(crash(9, 20, 40), Ended(75, step=60), crash(9, 20, 70)) == ["restart", "restart", "end 137"]
+
+
+def test_a_crash_for_want_of_memory_says_so() -> None:
+    decision, history = after_exit(History(), crash(9, 0, 40, out_of_memory=True), 0)
+    assert isinstance(decision, Restart)
+    assert decision.cause == "worker-1 was killed (SIGKILL, out of memory)"
+    assert (history.crash, history.crashes.signal) == ("SIGKILL, out of memory",) * 2
+    assert after_exit(History(), crash(11, 0, 40, out_of_memory=True), 0)[1].crash == "SIGSEGV"
 
 
 def test_a_lost_peer_before_a_crash_is_nothing_to_the_crash() -> None:

@@ -118,7 +118,7 @@ def test_the_memory_limit_of_the_pod_is_named(status: dict[str, Any], container:
     [
         (builders.stalled("worker-1"), Cause.STALLED, "worker-1 stalled after step 120, in its data function (exit code 77)"),
         (builders.stalled("ps-0", "its supervisor is silent"), Cause.STALLED, "worker-1 stalled after step 120, waiting for ps-0: its supervisor is silent (exit code 77)"),
-        ({**builders.stalled("worker-1"), **builders.disrupted()}, Cause.DISRUPTION, "worker-1 was disrupted (EvictionByEvictionAPI)"),
+        ({**builders.disrupted(), **builders.stalled("worker-1")}, Cause.STALLED, "worker-1 stalled after step 120, in its data function (exit code 77)"),
         (builders.failed(77, stepped=True), Cause.ERROR, "worker-1 failed (exit code 77)"),
     ],
 )  # fmt: skip

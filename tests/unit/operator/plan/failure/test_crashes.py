@@ -37,6 +37,12 @@ def test_each_crash_is_counted_and_has_an_event_once():
     assert job.status["internal"]["crashes"] == {"attempt": 0, "count": 4}
 
 
+def test_a_process_that_used_up_its_memory_is_counted_as_such():
+    """The kernel may kill one process of a container. Kubernetes says so only when the container ends."""
+    job, told = look(builders.job(), says(1, signal="SIGKILL, out of memory"))
+    assert (told, job.status["restarts"]["causes"]) == (["Warning"], {"OOMKilled": 1})
+
+
 def test_a_new_chief_counts_from_its_own_beginning():
     job, _ = look(builders.job(), says(2))
     job = builders.with_status(job, builders.at_attempts({"chief-0": 1}, **job.status))
