@@ -89,7 +89,7 @@ def test_an_error_that_the_trainer_refuses_is_not_tried_again(tmp_path: Path, mi
     assert result["reason"] == "ProgramFailed", told
     assert result["restarts"]["total"] == 0
     assert result["lastFailure"]["beforeFirstStep"] is (mistake == "forgotten_compile")
-    assert result["message"].startswith("the program failed, and a restart does not help: ")
+    assert result["message"].startswith("training failed, and a restart does not help: ")
     assert words in result["message"]
 
 
