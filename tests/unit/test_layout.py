@@ -6,6 +6,7 @@ import re
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -63,16 +64,22 @@ def test_no_file_names_a_registry():
     assert not found
 
 
-def product() -> Iterator[tuple[str, str]]:
-    """Name and text of every Python file of both packages."""
+@cache
+def tree(file: Path) -> ast.Module:
+    """The file, parsed once for all tests."""
+    return ast.parse(file.read_text())
+
+
+def product() -> Iterator[tuple[str, Path]]:
+    """Name and path of every Python file of both packages."""
     for top in ("operator", "trainer_image"):
         for file in (ROOT / top).rglob("*.py"):
-            yield str(file.relative_to(ROOT)), file.read_text()
+            yield str(file.relative_to(ROOT)), file
 
 
-def function_lengths(text: str) -> Iterator[tuple[str, int]]:
+def function_lengths(file: Path) -> Iterator[tuple[str, int]]:
     """Name and lines, less the docstring's, of every function."""
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(tree(file)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             lines = (node.end_lineno or 0) - node.lineno + 1
             if ast.get_docstring(node) is not None:
@@ -83,21 +90,20 @@ def function_lengths(text: str) -> Iterator[tuple[str, int]]:
 def names_of_tests() -> Iterator[tuple[str, str]]:
     """File and name of every test."""
     for file in (ROOT / "tests").rglob("test_*.py"):
-        for node in ast.walk(ast.parse(file.read_text())):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
-                yield str(file.relative_to(ROOT)), node.name
+        for name in re.findall(r"^ *(?:async )?def (test_\w+)", file.read_text(), re.M):
+            yield str(file.relative_to(ROOT)), name
 
 
 def test_every_module_says_what_it_is():
-    assert not [name for name, text in product() if ast.get_docstring(ast.parse(text)) is None]
+    assert not [name for name, file in product() if ast.get_docstring(tree(file)) is None]
 
 
 def test_no_file_and_no_function_is_too_long_to_be_read():
-    assert not [name for name, text in product() if len(text.splitlines()) > LONGEST_FILE]
+    assert not [name for name, file in product() if len(file.read_text().splitlines()) > LONGEST_FILE]
     assert not [
         f"{name}: {function} has {lines} lines"
-        for name, text in product()
-        for function, lines in function_lengths(text)
+        for name, file in product()
+        for function, lines in function_lengths(file)
         if lines > LONGEST_FUNCTION
     ]
 

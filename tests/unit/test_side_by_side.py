@@ -12,7 +12,7 @@ PROGRAM = """
 import os, pathlib, pytest
 
 @pytest.mark.parametrize("number", range(8))
-def test_it(number):
+def test_process(number):
     with (pathlib.Path(__file__).parents[2] / "who").open("a") as who:
         who.write(f"{pathlib.Path(__file__).parent.name} {__file__} {os.environ['PYTEST_XDIST_WORKER']}\\n")
 

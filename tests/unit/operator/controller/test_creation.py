@@ -85,10 +85,10 @@ def test_objects_that_pods_need_are_created_first_and_repairs_and_workloads_run_
 
 
 def test_a_quota_is_not_asked_again_at_every_event() -> None:
-    with world(400) as made:
-        quota = Quota(made, 100)
+    with world(100) as made:
+        quota = Quota(made, 25)
         made.run(5)
-        assert len(made.pods) == 100
+        assert len(made.pods) == 25
         assert quota.refused <= CALLS_OF_A_JOB  # those that were under way
         before = quota.refused
         many_events(made, 10)
@@ -130,12 +130,12 @@ def test_a_large_job_stops_creating_pods_once_it_is_suspended(monkeypatch: pytes
 
 
 def test_a_single_message_says_how_many_pods_wait_for_quota() -> None:
-    with world(400) as made:
-        Quota(made, 100)
+    with world(100) as made:
+        Quota(made, 25)
         made.run(5)
         message = made.job.status["message"]
         assert message.count("exceeded quota") == 1
-        assert "(300 more such pods wait)" in message
+        assert "(75 more such pods wait)" in message
         assert sorted(event.reason for event in made.cluster.events) == ["Blocked", "FailedCreate", "SuccessfulCreate"]
         made.run(10)  # until it is said that no scheduler looks at the pods that are there
         version = made.cluster.objects[KIND, "digits"]["metadata"]["resourceVersion"]
@@ -145,12 +145,12 @@ def test_a_single_message_says_how_many_pods_wait_for_quota() -> None:
 
 
 def test_a_quota_that_is_raised_lets_the_others_come() -> None:
-    with world(400) as made:
-        quota = Quota(made, 100)
+    with world(100) as made:
+        quota = Quota(made, 25)
         made.run(5)
         quota.pods = 1000
         made.run(16)
-        assert len(made.pods) == 401
+        assert len(made.pods) == 101
         assert made.job.status["reason"] == "WaitingForPods"
         assert {one["type"]: one["status"] for one in made.job.status["conditions"]}["Blocked"] == "False"
 
@@ -171,13 +171,13 @@ def test_a_role_that_is_refused_does_not_hold_up_another() -> None:
 
 def test_without_refusals_all_are_made_about_as_fast_as_at_once() -> None:
     """A call takes 10 ms here, and CALLS_OF_A_JOB are under way: not much more than that many at a time take."""
-    with world(400) as made:
-        made.run(0.05 + 3 * 400 / CALLS_OF_A_JOB * 0.01)
-        assert len(made.pods) == 401
+    with world(100) as made:
+        made.run(0.05 + 3 * 100 / CALLS_OF_A_JOB * 0.01)
+        assert len(made.pods) == 101
 
 
 def test_a_create_that_fails_for_a_moment_stops_the_rest_for_that_moment() -> None:
-    with world(400) as made:
+    with world(100) as made:
         failures = 0
         create = made.cluster.create
 
@@ -192,7 +192,7 @@ def test_a_create_that_fails_for_a_moment_stops_the_rest_for_that_moment() -> No
         made.run(4.9)
         assert failures < 20  # the chief and one worker at each try
         made.run(30)
-        assert len(made.pods) == 401
+        assert len(made.pods) == 101
 
 
 def test_a_name_that_another_object_has_is_tried_at_intervals_and_delays_no_other_pod() -> None:

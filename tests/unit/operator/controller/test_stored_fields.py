@@ -114,7 +114,7 @@ def test_only_what_drift_compares_is_kept_of_a_shared_object(made: Manifest):
     assert len(str(found)) < 1300
 
 
-@settings(max_examples=150, deadline=None, derandomize=True, phases=(Phase.generate, Phase.shrink))
+@settings(max_examples=50, deadline=None, derandomize=True, phases=(Phase.generate, Phase.shrink))
 @given(observed(), st.integers(0, 3600))
 def test_a_plan_is_the_same_on_what_is_kept(seen: tuple[Job, Children], seconds: int) -> None:
     job, children = seen

@@ -2,7 +2,7 @@
 """The operator dies before or after each single call of some busy minutes, and comes back with what the cluster has.
 
 Where `test_plan_properties.py` draws when it dies, here every moment has its turn (`make simulate`; the unit tier takes
-one in twelve, half of them under each strategy).
+one in 24, half of them under each strategy).
 """
 
 import itertools
@@ -22,7 +22,7 @@ from tests.unit.operator.simulation.life.machine import Life
 from tests.unit.operator.simulation.life.stage import elastic
 from tests.unit.operator.simulation.operator import World
 
-EVERY = 1 if os.environ.get("DTJOB_SIMULATED_LIVES", "0") != "0" else 24
+EVERY = 1 if os.environ.get("DTJOB_SIMULATED_LIVES", "0") != "0" else 48
 
 
 class Scripted(Life):

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rules about gangs and topology: numbers of pods, and keys of labels over any text."""
 
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dtjob.crd.answers.problems import problems
 from tests.refusals.manifests import job
 
 
+@settings(max_examples=30)
 @given(prefix=st.none() | st.from_regex(r"[a-z0-9.-]{1,12}", fullmatch=True), name=st.text("aZ0-_./=", max_size=65))
 @example("a.b", "rack")
 @example(None, "a" * 63)
