@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dtjob.api.job import Job
-    from dtjob.cli.bad_input import BadInput
-    from dtjob.client.errors import ClientError, NotFound
+    from dtjob.bad_input import BadInput
+    from dtjob.client.errors import ClientError, JobFailed, NotFound, NotReached, Refused, Unavailable
     from dtjob.sdk.client import Client
-    from dtjob.sdk.errors import JobFailed
     from dtjob.sdk.local_job import LocalJob
     from dtjob.sdk.remote_job import RemoteJob
 
@@ -27,17 +26,20 @@ __all__ = [
     "JobFailed",
     "LocalJob",
     "NotFound",
+    "NotReached",
+    "Refused",
     "RemoteJob",
+    "Unavailable",
     "__version__",
 ]
 
 _PLACES = {
-    "BadInput": "dtjob.cli.bad_input",
-    "ClientError": "dtjob.client.errors",
-    "NotFound": "dtjob.client.errors",
+    "BadInput": "dtjob.bad_input",
+    **dict.fromkeys(
+        ("ClientError", "JobFailed", "NotFound", "NotReached", "Refused", "Unavailable"), "dtjob.client.errors"
+    ),
     "Client": "dtjob.sdk.client",
     "Job": "dtjob.api.job",
-    "JobFailed": "dtjob.sdk.errors",
     "LocalJob": "dtjob.sdk.local_job",
     "RemoteJob": "dtjob.sdk.remote_job",
 }

@@ -3,8 +3,8 @@
 
 import pytest
 
-from dtjob.cli.generated_name import with_a_name
 from dtjob.crd.answers.problems import problems
+from dtjob.manifests.generated_name import with_a_name
 from tests.refusals.manifests import Manifest, job
 from tools.cluster.rest import Api, ApiError
 

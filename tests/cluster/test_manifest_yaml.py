@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from dtjob.cli.manifest_yaml import documents, written
+from dtjob.manifests.manifest_yaml import documents, written
 from tests.cluster.conftest import Kubectl
-from tests.unit.operator.cli.test_manifest_yaml import VALUES
+from tests.unit.operator.manifests.test_manifest_yaml import VALUES
 
 
 @pytest.fixture(scope="module")

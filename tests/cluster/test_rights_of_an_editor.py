@@ -97,8 +97,8 @@ def _of_one_job(dtjob: Dtjob, api: Api, namespace: str) -> None:
     assert dtjob("status", "digits").startswith("digits: Pending: the operator has not written a status")
     assert json.loads(dtjob("status", "digits", "-o", "json"))["metadata"]["namespace"] == namespace
     assert dtjob("events", "digits").startswith("no events of digits")
-    assert dtjob("logs", "digits") == "no pod of digits has a log\n"
-    assert dtjob("wait", "digits", "--timeout", "1s", code=124) == "digits: Pending\n"
+    assert dtjob("logs", "digits") == "no pod of digits has printed a line\n"
+    assert dtjob("wait", "digits", "--timeout", "1s", code=124) == "dtjob: digits: Pending after 1 s\n"
     api.patch("dtjobs", namespace, "digits", {"status": {"phase": "Succeeded", "message": "done"}}, "status")
     assert dtjob("top", "digits") == "digits: Succeeded: done\n"
     assert "digits-debug.tar.gz" in dtjob("debug-bundle", "digits")

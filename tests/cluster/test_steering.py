@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from dtjob.api.names import KIND
-from dtjob.cli.steering.helper_pod import helper_pod
 from dtjob.client.cluster import connect
 from dtjob.client.errors import Conflict
+from dtjob.client.verbs.helper_pod import helper_pod
 from tests.cluster.support.command_line import Run, command_line
 from tests.cluster.support.jobs import job, wait_phase
 from tests.cluster.support.kubelet import Kubelet
@@ -67,7 +67,7 @@ def test_the_error_of_an_impossible_command_is_one_sentence(dtjob: Run, api: Api
     api.create("dtjobs", namespace, job("digits"))
     done = dtjob("scale", "digits", 3)
     assert (done.returncode, done.stderr) == (
-        2,
+        3,
         "dtjob: digits: its number of workers is fixed; only a job with elasticPolicy can be scaled\n",
     )
     assert "emptyDir, which ends with the pod" in dtjob("fetch", "digits").stderr

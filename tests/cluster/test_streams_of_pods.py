@@ -88,7 +88,7 @@ def test_logs_files_and_reports_are_read(
     assert dtjob("fetch", "digits", "events", "-o", "out").stdout == "out/events/train/events.out\n"
     nothing = dtjob("fetch", "digits", "best")
     assert (nothing.returncode, nothing.stderr) == (
-        2,
+        3,
         "digits: looking for its checkpoints\n"
         "dtjob: digits: best: no such file in /checkpoints; there are ckpt-7.index, events, model.keras\n",
     )
@@ -191,7 +191,7 @@ def test_tensorboard_of_a_job_that_wrote_nothing_for_it_names_the_field(
     shutil.rmtree(tmp_path / "checkpoints" / "events")
     done = dtjob("tensorboard", "digits", "--port", "0")
     assert (done.returncode, done.stderr) == (
-        2,
+        3,
         "digits: looking for its checkpoints\n"
         "dtjob: digits: has written nothing for TensorBoard; to see a job there, set `spec.tensorBoard: {}` before it "
         "starts\n",

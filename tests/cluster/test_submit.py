@@ -25,8 +25,8 @@ def test_a_script_becomes_a_job_that_owns_its_files(dtjob: Run, api: Api, namesp
     assert files["data"] == {"train.py": "print(1)\n"}
     assert files["metadata"]["ownerReferences"][0]["uid"] == job["metadata"]["uid"]
     again = dtjob("submit", "train.py", "--workers", "2")
-    assert again.returncode == 2
-    assert f"dtjob: the namespace {namespace} has a job train; give --name" in again.stderr
+    assert again.returncode == 3
+    assert f"dtjob: the namespace {namespace} has a job train; choose another name" in again.stderr
     assert dtjob("submit", "train.py", "--name", "other", "--source", ".").returncode == 0
     assert list(api.get("configmaps", namespace, "other-source")["binaryData"]) == ["source.tar.gz"]
 
@@ -91,7 +91,7 @@ def test_files_of_a_job_that_is_gone_are_replaced(dtjob: Run, api: Api, namespac
     api.create("configmaps", namespace, old)
     api.create("configmaps", namespace, {"metadata": {"name": "mine-source"}})
     refused = dtjob("submit", "train.py", "--name", "mine")
-    assert (refused.returncode, "mine-source of somebody else" in refused.stderr) == (2, True)
+    assert (refused.returncode, "mine-source of somebody else" in refused.stderr) == (3, True)
     assert dtjob("submit", "train.py").returncode == 0
     assert list(api.get("configmaps", namespace, "train-source")["data"]) == ["train.py"]
 

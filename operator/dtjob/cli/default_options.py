@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from dtjob.api.spec.scheduling import GangProvider
-from dtjob.cli.bad_input import BadInput
+from dtjob.bad_input import BadInput
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults, PodDefaults, parse_label
 
 

@@ -4,7 +4,7 @@
 import re
 from pathlib import Path
 
-from dtjob.cli.bad_input import BadInput
+from dtjob.bad_input import BadInput
 
 SCRIPT = "train.py"
 MANIFEST = "job.yaml"

@@ -10,9 +10,9 @@ from typing import Annotated
 import typer
 
 from dtjob import __version__
-from dtjob.cli.bad_input import BadInput
+from dtjob.bad_input import BadInput
 from dtjob.cli.commands.shown import Command, Group
-from dtjob.client.errors import TEMPORARY, ApiError, BadName, ClientError, NoCluster, TimedOut
+from dtjob.client.errors import TEMPORARY, BadName, ClientError, NoCluster, Refused, TimedOut
 
 GROUPS = {
     "This machine": {
@@ -123,7 +123,7 @@ def _code_of(error: ClientError) -> int:
     """The exit code: a script tells an outage, a refusal and a mistake of its own apart."""
     if isinstance(error, TEMPORARY):
         return NOT_REACHED
-    if isinstance(error, ApiError):
+    if isinstance(error, Refused):
         return REFUSED
     if isinstance(error, TimedOut):
         return TIME_IS_UP

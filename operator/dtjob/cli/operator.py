@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 from pathlib import Path
 
-from dtjob.cli.bad_input import BadInput, check_kubeconfig
+from dtjob.bad_input import BadInput, check_kubeconfig
 from dtjob.kube import process
 from dtjob.kube.calls.kubeconfig import NoCluster
 from dtjob.kube.election.lease import Election

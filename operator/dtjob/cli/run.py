@@ -14,9 +14,8 @@ from pathlib import Path
 from dtjob.api.job import Job
 from dtjob.api.phase import Phase
 from dtjob.api.spec.strategy import LOCAL_TPU, Strategy
-from dtjob.cli.bad_input import BadInput
+from dtjob.bad_input import BadInput
 from dtjob.cli.run_script import job_of, words
-from dtjob.cli.script import Script
 from dtjob.cli.work_directory import WORK_DIRECTORY
 from dtjob.local.display.program_output import ProgramOutput
 from dtjob.local.display.screen import Screen, log_to, write_line
@@ -30,6 +29,7 @@ from dtjob.local.processes.devices import devices_here, has_tpu, wanted
 from dtjob.local.processes.launcher import Launcher
 from dtjob.local.processes.starter import Starter
 from dtjob.local.runs import Run, RunStateError, open_run
+from dtjob.manifests.script import Script
 from dtjob.objects import topology
 from dtjob.objects.exit_codes import of_signal
 from dtjob.objects.pod.keeping import nothing_saved

@@ -6,14 +6,14 @@ import os
 from typing import Any
 
 from dtjob.api.job import Job
-from dtjob.cli.bad_input import BadInput
-from dtjob.cli.job_file import read_job
-from dtjob.cli.manifest_yaml import written
-from dtjob.cli.script import Script, is_script
-from dtjob.cli.script_job import manifest
-from dtjob.cli.script_options.settings import said_of, with_settings
+from dtjob.bad_input import BadInput
 from dtjob.crd.answers.problems import problems, to_job
 from dtjob.local.processes.devices import devices_here
+from dtjob.manifests.job_file import read_job
+from dtjob.manifests.manifest_yaml import written
+from dtjob.manifests.script import Script, is_script
+from dtjob.manifests.script_job import manifest
+from dtjob.manifests.script_settings import said_of, with_settings
 
 OFTEN = {"everyEpochs": 1, "everySeconds": 30}
 """How often the run of a script is saved on this machine. The defaults are for a cluster, and for longer runs."""

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from dtjob.api.job import KIND, Job
-from dtjob.cli.bad_input import BadInput
-from dtjob.cli.generated_name import hint, of_the_begin, with_a_name
-from dtjob.cli.reading.stream import read_documents, read_file
+from dtjob.bad_input import BadInput
 from dtjob.crd.answers.hints import of_managed_by
 from dtjob.crd.answers.problems import problems, to_job, useless_fields
 from dtjob.crd.rule import values_at
+from dtjob.manifests.generated_name import hint, of_the_begin, with_a_name
+from dtjob.manifests.stream import read_documents, read_file
 from dtjob.objects.defaults import NO_DEFAULTS, lacks_image
 from dtjob.objects.pod.accelerators import unequal_gpus
 from dtjob.objects.pod.keeping import keeping, nothing_saved

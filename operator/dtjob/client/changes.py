@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from dtjob.client.cluster import WATCH_SECONDS, Cluster
 from dtjob.client.connection import Object
-from dtjob.client.errors import TEMPORARY, ApiError, NotFound, Unavailable
+from dtjob.client.errors import TEMPORARY, NotFound, Refused, Unavailable
 from dtjob.client.patience import Patience
 
-_EXPIRED = 410
+TOO_OLD = 410
+"""The API server no longer knows what came after a version."""
 
 
 def changes(cluster: Cluster, kind: str, name: str, deadline: float | None = None) -> Iterator[Object | None]:
@@ -49,8 +50,8 @@ def _until_the_watch_ends(cluster: Cluster, kind: str, name: str, deadline: floa
     try:
         for change, object_ in cluster.watch(kind, version, fields=fields, seconds=_seconds_until(deadline)):
             yield None if change == "DELETED" else object_
-    except ApiError as error:
-        if error.code != _EXPIRED:
+    except Refused as error:
+        if error.code != TOO_OLD:
             raise
 
 

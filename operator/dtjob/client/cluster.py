@@ -10,7 +10,7 @@ from typing import Any
 
 from dtjob.api.names import API_VERSION, KIND, PLURAL
 from dtjob.client.connection import MERGE_PATCH, Connection, Object, Query
-from dtjob.client.errors import ApiError, BadName, Conflict, NotFound, Unreachable, error_of
+from dtjob.client.errors import BadName, Conflict, NotFound, NotReached, Refused, error_of
 from dtjob.client.kubeconfig import access, forget_files
 
 RESOURCES = {
@@ -106,7 +106,7 @@ class Cluster:
                 try:
                     event = json.loads(line)
                 except ValueError:
-                    raise Unreachable("the connection to the cluster broke in the middle of a line") from None
+                    raise NotReached("the connection to the cluster broke in the middle of a line") from None
                 if event["type"] == "ERROR":
                     raise error_of(int(event["object"].get("code", 500)), json.dumps(event["object"]).encode())
                 yield event["type"], event["object"]
@@ -138,9 +138,10 @@ def _meant(name: str) -> Iterator[None]:
     """Raise Conflict where the API server says that the object of this name has another uid."""
     try:
         yield
-    except ApiError as error:
+    except Refused as error:
         if error.code in (409, 422) and "uid" in str(error).lower():
-            raise Conflict(409, "Conflict", f"{name}: was deleted, and another object has its name now") from None
+            said = f"{name}: was deleted, and another object has its name now"
+            raise Conflict(said, 409, "Conflict") from None
         raise
 
 

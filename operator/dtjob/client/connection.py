@@ -16,7 +16,7 @@ from urllib.parse import urlencode, urlsplit
 
 from dtjob import __version__
 from dtjob.client import patience
-from dtjob.client.errors import ClientError, Ended, NotFound, Unavailable, Unreachable, error_of
+from dtjob.client.errors import ClientError, Ended, NotFound, NotReached, Unavailable, error_of
 from dtjob.client.kubeconfig import Access
 from dtjob.client.patience import Outage, Patience
 from dtjob.proxies import proxy_for
@@ -66,7 +66,7 @@ class Connection:
         try:
             answer: Object = json.loads(text)
         except ValueError:
-            raise Unreachable(f"{self.access.server} does not answer as an API server does") from None
+            raise NotReached(f"{self.access.server} does not answer as an API server does") from None
         return answer
 
     def raw(
@@ -220,7 +220,7 @@ class Connection:
         if self._has_ended:
             return Ended("this client has ended")
         said = "it does not answer" if isinstance(error, TimeoutError) else " ".join(str(error).split())
-        return Unreachable(f"the cluster at {self.access.server} cannot be reached: {said or type(error).__name__}")
+        return NotReached(f"the cluster at {self.access.server} cannot be reached: {said or type(error).__name__}")
 
 
 class _Secure(http.client.HTTPSConnection):

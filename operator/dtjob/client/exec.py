@@ -16,7 +16,7 @@ from urllib.parse import urlencode
 import aiohttp
 
 from dtjob.client.cluster import Cluster
-from dtjob.client.errors import Unreachable
+from dtjob.client.errors import NotReached
 from dtjob.client.streams import PROTOCOL, STATUS, STDERR, STDOUT, CommandFailed, messages, opened
 
 STDIN, RESIZE, CLOSE = b"\x00", b"\x04", b"\xff"
@@ -56,7 +56,7 @@ async def _run(cluster: Cluster, pod: str, container: str, command: Sequence[str
 def exit_code(status: bytes) -> int:
     """The exit code in the last message of a command. Raises ClientError if it has none."""
     if not status:
-        raise Unreachable("the connection to the pod broke")
+        raise NotReached("the connection to the pod broke")
     found = json.loads(status)
     if found.get("status") == "Success":
         return 0

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from dtjob.client.errors import NoCluster, Unreachable
+from dtjob.client.errors import NoCluster, NotReached
 
 USUAL_PLACE = Path("~/.kube/config")
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -156,7 +156,7 @@ class _Credentials:
             self._plugin()
 
     def authorization(self) -> str | None:
-        """The header's value. Raises NoCluster, and Unreachable if a plugin fails that has answered before."""
+        """The header's value. Raises NoCluster, and NotReached if a plugin fails that has answered before."""
         if file := self._user.get("tokenFile"):  # before the token, as client-go reads it. The file may rotate.
             return f"Bearer {_token_in(Path(file))}"
         if token := self._user.get("token"):
@@ -183,7 +183,7 @@ class _Credentials:
         return _kept(base64.b64decode(data)) if data else self._user.get(name)
 
     def _plugin(self) -> Mapping[str, Any]:
-        """What the credential plugin says, asked again before that expires. Raises NoCluster, Unreachable."""
+        """What the credential plugin says, asked again before that expires. Raises NoCluster, NotReached."""
         with self._lock:
             now = time.time()
             if self._said is not None and (self._until is None or now < self._until):
@@ -193,7 +193,7 @@ class _Credentials:
             except NoCluster as error:
                 if self._said is None:
                     raise
-                raise Unreachable(str(error)) from None  # such as a network that is away: a later try may succeed
+                raise NotReached(str(error)) from None  # such as a network that is away: a later try may succeed
             self._said, self._until = said, _renewal(said, now)
             if self._trusted is not None and said.get("clientCertificateData"):
                 certificate, key = (said[name].encode() for name in ("clientCertificateData", "clientKeyData"))

@@ -13,7 +13,7 @@ from yarl import URL
 
 from dtjob.client.cluster import Cluster
 from dtjob.client.connection import USER_AGENT
-from dtjob.client.errors import ClientError, Unreachable, error_of
+from dtjob.client.errors import ClientError, NotReached, error_of
 from dtjob.client.kubeconfig import Access
 
 STDOUT, STDERR, STATUS = 1, 2, 3
@@ -114,15 +114,15 @@ async def answer(cluster: Cluster, pod: str, port: int, path: str) -> bytes:
             async for data in _received(socket):
                 text += data
                 if len(text) > LARGEST_ANSWER:
-                    raise Unreachable(f"{pod}: the answer of port {port} is longer than {LARGEST_ANSWER} bytes")
+                    raise NotReached(f"{pod}: the answer of port {port} is longer than {LARGEST_ANSWER} bytes")
                 if _is_whole(text):
                     break
     except TimeoutError:
-        raise Unreachable(f"{pod}: port {port} does not answer") from None
+        raise NotReached(f"{pod}: port {port} does not answer") from None
     head, _, body = text.partition(_END_OF_HEAD)
     first = head.split(b"\r\n")[0].split(b" ")
     if first[1:2] != [b"200"]:
-        raise Unreachable(f"{pod}: port {port} answers {b' '.join(first[1:]).decode(errors='replace') or 'nothing'}")
+        raise NotReached(f"{pod}: port {port} answers {b' '.join(first[1:]).decode(errors='replace') or 'nothing'}")
     return body
 
 
@@ -145,7 +145,7 @@ async def messages(socket: aiohttp.ClientWebSocketResponse) -> AsyncIterator[tup
 
 
 async def _received(socket: aiohttp.ClientWebSocketResponse) -> AsyncIterator[bytes]:
-    """What the port sends: channel 0 has it, channel 1 an error. Raises Unreachable on an error.
+    """What the port sends: channel 0 has it, channel 1 an error. Raises NotReached on an error.
 
     The first message of each channel is the number of the port.
     """
@@ -157,7 +157,7 @@ async def _received(socket: aiohttp.ClientWebSocketResponse) -> AsyncIterator[by
         if rest and channel == 0:
             yield rest
         elif rest:
-            raise Unreachable(f"the connection to the pod broke: {' '.join(rest.decode(errors='replace').split())}")
+            raise NotReached(f"the connection to the pod broke: {' '.join(rest.decode(errors='replace').split())}")
 
 
 async def _with_new_credential(
@@ -203,4 +203,4 @@ async def opened(
                 error.status, json.dumps({"message": f"no connection to the pod: {said}"}).encode()
             ) from None
         except (aiohttp.ClientError, OSError) as error:
-            raise Unreachable(f"the connection to the pod broke: {error}") from None
+            raise NotReached(f"the connection to the pod broke: {error}") from None

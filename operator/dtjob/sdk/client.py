@@ -8,15 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from dtjob.api.job import API_VERSION, KIND, Job
-from dtjob.cli.bad_input import BadInput
-from dtjob.cli.manifest_yaml import written
-from dtjob.cli.script import Script
-from dtjob.cli.submit.command import submit
-from dtjob.cli.submit.submission import Submission
-from dtjob.cli.submit.submitted import made
+from dtjob.bad_input import BadInput
 from dtjob.client.cluster import Cluster, connect
-from dtjob.client.errors import Conflict
+from dtjob.client.verbs.submit import create, submit
 from dtjob.crd.answers.problems import problems
+from dtjob.manifests.manifest_yaml import written
+from dtjob.manifests.script import Script
+from dtjob.manifests.submission import Submission
+from dtjob.manifests.submitted import made
 from dtjob.sdk.function import as_script
 from dtjob.sdk.local_job import LocalJob
 from dtjob.sdk.remote_job import RemoteJob
@@ -48,7 +47,7 @@ class Client:
     def run(self, job: Job) -> RemoteJob | LocalJob:
         """Create the job, or train it here. It goes to its own namespace, if it has one.
 
-        Raises BadInput if it is wrong, there is one of its name, or this client is for another namespace.
+        Raises BadInput if it is wrong or this client is for another namespace, and Refused if there is one of its name.
         """
         dumped = job.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude={"status"})
         metadata = {name: one for name, one in dumped["metadata"].items() if name not in _OF_A_SERVER}
@@ -63,10 +62,7 @@ class Client:
                 f"{job.metadata.name}: its namespace is {cluster.namespace}, and this client is for {self._namespace}"
             )
         manifest["metadata"]["namespace"] = cluster.namespace
-        try:
-            stored = cluster.create(manifest)
-        except Conflict:
-            raise BadInput(f"the namespace {cluster.namespace} has a job {job.metadata.name}") from None
+        stored = create(cluster, manifest)
         return RemoteJob(cluster, str(stored["metadata"]["name"]))
 
     def train(

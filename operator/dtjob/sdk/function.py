@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from dtjob.cli.bad_input import BadInput
+from dtjob.bad_input import BadInput
 
 
 def as_script(function: Callable[..., Any], arguments: Mapping[str, Any]) -> str:

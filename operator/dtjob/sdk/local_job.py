@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from dtjob.sdk.errors import JobFailed
+from dtjob.client.errors import JobFailed
 
 _SUCCEEDED = "Succeeded"
 

@@ -19,7 +19,7 @@ import h5py
 import numpy as np
 import yaml
 
-from dtjob.cli.job_file import read_manifest
+from dtjob.manifests.job_file import read_manifest
 
 ROOT = Path(__file__).resolve().parents[3]
 WAIT_SECONDS = 150.0

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from dtjob.api.names import KIND
-from dtjob.cli.bad_input import BadInput
+from dtjob.bad_input import BadInput
 from dtjob.cli.commands.options import Context, JobName, Kubeconfig, Namespace, connected
 
 HelperImage = Annotated[
@@ -42,13 +42,14 @@ def fetch(
     cluster = connected(kubeconfig, context, namespace)
     cluster.get(KIND, job)
     _say_it_looks(job)  # before imports that take half a second
-    from dtjob.cli.steering import fetch as fetching
+    from dtjob.client.verbs import fetch as fetching
 
     if list_files:
         for name, size in fetching.listed(cluster, job, image).items():
             typer.echo(f"{size:>12}  {name}")
     else:
-        fetching.fetch(cluster, job, paths or [], directory, typer.echo, image)
+        for file in fetching.fetch(cluster, job, paths or [], directory, image):
+            typer.echo(str(file))
 
 
 def tensorboard(
@@ -68,7 +69,7 @@ def tensorboard(
     Example: dtjob tensorboard digits
     """
     cluster = connected(kubeconfig, context, namespace)
-    from dtjob.cli.steering.tensorboard import show
+    from dtjob.cli.tensorboard import show
 
     try:
         show(cluster, job, port, partial(_say_it_looks, job), typer.echo, image)
@@ -100,7 +101,7 @@ def run_in_pod(
     """
     if tty and not (stdin and sys.stdin.isatty()):
         raise BadInput("--tty: it needs --stdin and a terminal as standard input; leave it out")
-    from dtjob.cli.steering.exec import run_in_task
+    from dtjob.cli.exec import run_in_task
 
     cluster = connected(kubeconfig, context, namespace)
     try:
@@ -125,7 +126,7 @@ def debug_bundle(
     Example: dtjob debug-bundle digits
     """
     cluster = connected(kubeconfig, context, namespace)
-    from dtjob.cli.steering.bundle import collect
+    from dtjob.cli.bundle import collect
 
     file = output or Path(f"{job}-debug.tar.gz")
     names = collect(cluster, job, file, partial(typer.echo, err=True))

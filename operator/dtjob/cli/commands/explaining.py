@@ -47,7 +47,7 @@ def explain(
     """
     from dtjob.cli.default_options import defaults
     from dtjob.cli.explain import explanation as explaining
-    from dtjob.cli.job_file import read_job
+    from dtjob.manifests.job_file import read_job
 
     render = {
         ExplainOutput.TEXT: explaining.as_text,

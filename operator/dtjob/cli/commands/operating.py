@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from dtjob.cli.bad_input import BadInput
+from dtjob.bad_input import BadInput
 from dtjob.cli.commands.default_options import DefaultGangProvider, DefaultImage, DefaultPod, DefaultPodLabels
 from dtjob.cli.commands.log_format import LogFormat, LogLevel, configure
 

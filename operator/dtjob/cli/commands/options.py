@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Options that several commands have."""
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from dtjob.bad_input import BadInput
 
 if TYPE_CHECKING:
     from dtjob.client.cluster import Cluster
@@ -74,6 +77,18 @@ Task = Annotated[
     str | None,
     typer.Option(metavar="TASK", help="One task, such as worker-1, or a role, such as worker. Default: all tasks."),
 ]
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_DURATION = re.compile(r"(?:\d+[smhd])+|\d+")
+
+
+def seconds_of(text: str, option: str) -> float:
+    """The seconds of `90`, `15m` or `1h30m`, which were given with this option. Raises BadInput."""
+    if not _DURATION.fullmatch(text):
+        raise BadInput(f"{option}: {text} is no duration; write for example 90s, 15m or 1h30m")
+    if text.isdecimal():
+        return float(text)
+    return float(sum(int(count) * _UNITS[unit] for count, unit in re.findall(r"(\d+)([smhd])", text)))
 
 
 def connected(kubeconfig: Path | None, context: str | None, namespace: str | None) -> "Cluster":

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dtjob.cli.bad_input import BadInput
+from dtjob.bad_input import BadInput
 from dtjob.cli.commands.options import (
     Arguments,
     Evaluator,
@@ -89,7 +89,7 @@ def run(
         dtjob run job.yaml
         dtjob run train.py --workers 2 -- --epochs 5
     """
-    from dtjob.cli.script import Script
+    from dtjob.manifests.script import Script
 
     if quiet and all_tasks:
         raise BadInput("--all-tasks: it shows what the program prints, and --quiet does not; leave one of them out")

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from dtjob.cli.bad_input import BadInput
+from dtjob.api.counted import counted
+from dtjob.bad_input import BadInput
 from dtjob.cli.commands.options import Context, JobName, Kubeconfig, Namespace, Task, connected
 
 
@@ -14,9 +15,10 @@ def suspend(job: JobName, namespace: Namespace = None, kubeconfig: Kubeconfig = 
 
     Example: dtjob suspend digits
     """
-    from dtjob.cli.steering import changes
+    from dtjob.client.verbs import steering
 
-    typer.echo(changes.suspend(connected(kubeconfig, context, namespace), job))
+    steering.suspend(connected(kubeconfig, context, namespace), job)
+    typer.echo(f"the pods of {job} are told to save and to end; dtjob resume {job} continues it")
 
 
 def resume(job: JobName, namespace: Namespace = None, kubeconfig: Kubeconfig = None, context: Context = None) -> None:
@@ -24,9 +26,10 @@ def resume(job: JobName, namespace: Namespace = None, kubeconfig: Kubeconfig = N
 
     Example: dtjob resume digits
     """
-    from dtjob.cli.steering import changes
+    from dtjob.client.verbs import steering
 
-    typer.echo(changes.resume(connected(kubeconfig, context, namespace), job))
+    steering.resume(connected(kubeconfig, context, namespace), job)
+    typer.echo(f"{job} continues at its last checkpoint")
 
 
 def scale(
@@ -43,12 +46,13 @@ def scale(
 
     Example: dtjob scale digits 4
     """
-    from dtjob.cli.steering import changes
+    from dtjob.client.verbs import steering
 
     number = workers if replicas is None else replicas
     if number is None or workers not in (None, number):
         raise BadInput("scale: give one number of workers: dtjob scale JOB N, or --replicas N")
-    typer.echo(changes.scale(connected(kubeconfig, context, namespace), job, number))
+    steering.scale(connected(kubeconfig, context, namespace), job, number)
+    typer.echo(f"{job} saves and continues with {counted(number, 'worker')}")
 
 
 def restart(
@@ -62,9 +66,15 @@ def restart(
 
     Example: dtjob restart digits
     """
-    from dtjob.cli.steering import changes
+    from dtjob.client.verbs import steering
 
-    typer.echo(changes.restart(connected(kubeconfig, context, namespace), job, task))
+    cluster = connected(kubeconfig, context, namespace)
+    if task is not None:
+        pods = steering.replace_task(cluster, job, task)
+        typer.echo(f"{job}: {', '.join(pods)} deleted; the operator replaces it")
+        return
+    steering.restart(cluster, job)
+    typer.echo(f"the pods of {job} have ended; it starts again at its last checkpoint")
 
 
 def delete(
@@ -82,8 +92,9 @@ def delete(
 
     Example: dtjob delete digits
     """
-    from dtjob.cli.steering import changes
+    from dtjob.client.verbs import steering
 
     cluster = connected(kubeconfig, context, namespace)
     for job in jobs:
-        typer.echo(changes.delete(cluster, job, 600.0 if wait else None))
+        steering.delete(cluster, job, 600.0 if wait else None)
+        typer.echo(f"{job} is deleted")

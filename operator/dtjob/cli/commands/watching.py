@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from dtjob.cli.bad_input import BadInput
-from dtjob.cli.commands.options import Context, JobName, Kubeconfig, Namespace, Task, connected
+from dtjob.bad_input import BadInput
+from dtjob.cli.commands.options import Context, JobName, Kubeconfig, Namespace, Task, connected, seconds_of
 from dtjob.cli.work_directory import WORK_DIRECTORY
 
 
@@ -95,7 +95,7 @@ def status(
     Example: dtjob status digits
     """
     from dtjob.api.names import KIND
-    from dtjob.cli.watching.words import status_lines
+    from dtjob.client.verbs.words import status_lines
 
     found = connected(kubeconfig, context, namespace).get(KIND, job)
     if output is Output.TEXT:
@@ -109,7 +109,7 @@ def _print(value: Any, *, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(value, indent=2))
     else:
-        from dtjob.cli.manifest_yaml import written
+        from dtjob.manifests.manifest_yaml import written
 
         typer.echo(written([value]), nl=False)
 
@@ -143,13 +143,13 @@ def logs(
         dtjob logs digits --since 15m --timestamps
     """
     from dtjob.api.names import KIND
-    from dtjob.cli.watching import logs as reading
-    from dtjob.cli.watching.follow import follow_job
-    from dtjob.cli.watching.pods import in_order
-    from dtjob.cli.watching.wait import seconds_of
+    from dtjob.cli.watching import printer
+    from dtjob.client.verbs.logs import How
+    from dtjob.client.verbs.logs import logs as lines_of
+    from dtjob.client.verbs.pods import in_order
 
     in_order([], task)
-    how = reading.How(previous, tail, None if since is None else seconds_of(since, "--since"), timestamps)
+    how = How(previous, tail, None if since is None else seconds_of(since, "--since"))
     if follow and previous:
         raise BadInput("--follow: pods that were replaced print nothing more, so it goes without --previous")
     if (run := _local_run(job, work_dir, namespace or kubeconfig or context)) is not None:
@@ -161,8 +161,11 @@ def logs(
     cluster = connected(kubeconfig, context, namespace)
     cluster.get(KIND, job)
     if follow:
-        raise typer.Exit(follow_job(cluster, job, task, how))
-    if not reading.print_logs(cluster, job, reading.standard_output(), task, how):
+        raise typer.Exit(printer.follow_job(cluster, job, task, how, timestamps=timestamps))
+    out, line = printer.standard_output(), None
+    for line in lines_of(cluster, job, task, how):
+        printer.print_line(out, line, timestamps=timestamps)
+    if line is None:
         _say_that_there_are_none(task or job, previous=previous)
 
 
@@ -188,7 +191,7 @@ def _local_run(job: str, work_dir: Path | None, cluster: object) -> Path | None:
 def _local_logs(run: Path, job: str, task: str | None, *, follow: bool, previous: bool, tail: int | None) -> int:
     """Print the logs of a local run. Returns the exit code."""
     from dtjob.cli.watching import local_logs
-    from dtjob.cli.watching.logs import standard_output
+    from dtjob.cli.watching.printer import standard_output
 
     if follow:
         return local_logs.follow(run, job, standard_output(), task)
@@ -200,7 +203,7 @@ def _local_logs(run: Path, job: str, task: str | None, *, follow: bool, previous
 def _say_that_there_are_none(what: str, *, previous: bool) -> None:
     pod = "pod that was replaced" if previous else "pod"
     why = "; the log of a pod is deleted with it, and dtjob status shows the end of the last failed one"
-    typer.echo(f"no {pod} of {what} has a log{why if previous else ''}", err=True)
+    typer.echo(f"no {pod} of {what} has printed a line{why if previous else ''}", err=True)
 
 
 def wait(
@@ -220,16 +223,17 @@ def wait(
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
-    """Wait for a job. Exit code 0: the condition holds. 1: the job ended otherwise. 124: the time is up.
+    """Wait for a job. Exit code 0: the condition holds. 1: the job ended otherwise, or waits for you. 124: time is up.
 
     Example: dtjob wait digits --timeout 2h && echo trained
     """
-    from dtjob.cli.watching import wait as waiting
+    from dtjob.client.verbs.wait import check_wanted
+    from dtjob.client.verbs.wait import wait as wait_for
+    from dtjob.client.verbs.words import phase_of
 
-    word, seconds = waiting.check_wanted(wanted), None if timeout is None else waiting.seconds_of(timeout, "--timeout")
-    code, phase = waiting.wait(connected(kubeconfig, context, namespace), job, word, seconds)
-    typer.echo(f"{job}: {phase}", err=bool(code))
-    raise typer.Exit(code)
+    word, seconds = check_wanted(wanted), None if timeout is None else seconds_of(timeout, "--timeout")
+    found = wait_for(connected(kubeconfig, context, namespace), job, word, seconds)
+    typer.echo(f"{job}: {'deleted' if found is None else phase_of(found)}")
 
 
 def events(job: JobName, namespace: Namespace = None, kubeconfig: Kubeconfig = None, context: Context = None) -> None:
@@ -237,11 +241,10 @@ def events(job: JobName, namespace: Namespace = None, kubeconfig: Kubeconfig = N
 
     Example: dtjob events digits
     """
-    from dtjob.api.names import KIND
-    from dtjob.cli.watching.events import lines, of_job
+    from dtjob.cli.watching.events import lines
+    from dtjob.client.verbs.events import events as events_of
 
-    cluster = connected(kubeconfig, context, namespace)
-    found = of_job(cluster.list("Event"), cluster.get(KIND, job))
+    found = events_of(connected(kubeconfig, context, namespace), job)
     if not found:
         typer.echo(f"no events of {job}; a cluster keeps them for an hour", err=True)
     else:

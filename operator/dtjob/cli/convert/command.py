@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dtjob.cli.bad_input import BadInput
+from dtjob.bad_input import BadInput
 from dtjob.cli.convert.findings import CannotConvert
 from dtjob.cli.convert.others import of_helm, of_kind
 from dtjob.cli.convert.tfjob import Converted, convert, is_tfjob
-from dtjob.cli.manifest_yaml import written
-from dtjob.cli.reading.stream import Document, read_documents
+from dtjob.manifests.manifest_yaml import written
+from dtjob.manifests.stream import Document, read_documents
 
 
 @dataclass(frozen=True)

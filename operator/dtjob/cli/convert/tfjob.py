@@ -24,8 +24,8 @@ from dtjob.cli.convert.roles import (
 from dtjob.cli.convert.run_policy import Written, life_of, success_policy
 from dtjob.cli.convert.scheduling import scheduling
 from dtjob.cli.convert.template import Template, read_template
-from dtjob.cli.generated_name import with_a_name
 from dtjob.crd.answers.problems import problems
+from dtjob.manifests.generated_name import with_a_name
 
 TFJOB = "TFJob"
 TFJOB_VERSION = "kubeflow.org/v1"

@@ -9,7 +9,7 @@ from typing import Any
 from dtjob.api.names import API_VERSION, GROUP, KIND, PLURAL
 from dtjob.cli.doctor.finding import Finding, good, not_seen, note, problem
 from dtjob.client.cluster import Cluster
-from dtjob.client.errors import ApiError, Forbidden, NotFound
+from dtjob.client.errors import Forbidden, NotFound, Refused, Unavailable
 
 Object = dict[str, Any]
 CHART = "install the operator with helm"
@@ -44,7 +44,7 @@ def look_at_all(cluster: Cluster, now: datetime | None = None) -> Iterator[Findi
             yield from look()
         except Forbidden:
             yield not_seen(what, "you may not look at it; an administrator of the cluster may")
-        except ApiError as error:
+        except (Refused, Unavailable) as error:
             yield not_seen(what, str(error))
 
 

@@ -4,7 +4,7 @@
 import asyncio
 
 from dtjob.api.job import KIND
-from dtjob.cli.bad_input import BadInput, check_kubeconfig
+from dtjob.bad_input import BadInput, check_kubeconfig
 from dtjob.controller.cluster import ClusterError
 from dtjob.kube.calls import client
 from dtjob.kube.calls.kubeconfig import NoCluster

@@ -12,7 +12,7 @@ from dtjob.cli.explain.gang import gang_lines, gang_objects
 from dtjob.cli.explain.life import life
 from dtjob.cli.explain.rules import as_lines as failure_lines
 from dtjob.cli.explain.rules import rules_that_hold
-from dtjob.cli.manifest_yaml import written
+from dtjob.manifests.manifest_yaml import written
 from dtjob.objects import shared, topology
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults, image_of_role
 from dtjob.objects.manifest import Manifest

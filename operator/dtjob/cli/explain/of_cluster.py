@@ -2,7 +2,7 @@
 """What a cluster says of the jobs that it runs: the namespace, and what its operator fills in."""
 
 from dtjob.api.job import Job
-from dtjob.cli.bad_input import BadInput
+from dtjob.bad_input import BadInput
 from dtjob.cli.default_options import defaults
 from dtjob.cli.doctor.looks import OPERATORS, arguments_of, values_of
 from dtjob.client.cluster import Cluster

@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from dtjob.api.names import GROUP, KIND
-from dtjob.cli.watching.words import phase_of, since, step_text
 from dtjob.client.cluster import Cluster
-from dtjob.client.errors import TEMPORARY, ApiError
+from dtjob.client.errors import TEMPORARY, Refused
 from dtjob.client.patience import Patience
+from dtjob.client.verbs.words import phase_of, since, step_text
 from dtjob.times import duration
 
 Object = Mapping[str, Any]
@@ -82,7 +82,7 @@ def _changed(
             trying.answered()
         except TEMPORARY as error:
             trying.wait(error)
-        except ApiError as error:
+        except Refused as error:
             if error.code != _EXPIRED:
                 raise
             is_expired = True

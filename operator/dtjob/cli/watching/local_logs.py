@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from dtjob.api.phase import Phase
-from dtjob.cli.watching.logs import Sink
+from dtjob.cli.watching.printer import Printer
 from dtjob.local.display.terminal_line import TerminalLine
 from dtjob.local.log_files import GrowingLogs, LogFile, log_files
 from dtjob.local.runs import is_at_work, latest_run, logs_of, phase_of
@@ -22,7 +22,7 @@ def run_here(work_directory: Path, job: str) -> Path | None:
 
 
 def print_logs(
-    run: Path, job: str, printer: Sink, task: str | None, *, previous: bool = False, tail: int | None = None
+    run: Path, job: str, printer: Printer, task: str | None, *, previous: bool = False, tail: int | None = None
 ) -> int:
     """Print the logs so far, one task after the other: their lines have no times. Returns how many pods have one.
 
@@ -37,7 +37,7 @@ def print_logs(
     return len(files)
 
 
-def follow(run: Path, job: str, printer: Sink, task: str | None) -> int:
+def follow(run: Path, job: str, printer: Printer, task: str | None) -> int:
     """Print the logs from their beginning until no `dtjob run` works on the job any more.
 
     Returns 0 if the run has succeeded, else 1.

@@ -5,9 +5,9 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dtjob.cli.watching.pods import attempt_of, container_state, task_of
 from dtjob.client.cluster import Cluster
 from dtjob.client.errors import ClientError
+from dtjob.client.verbs.pods import attempt_of, container_state, task_of
 
 Object = Mapping[str, Any]
 Reports = dict[str, Object]

@@ -12,13 +12,13 @@ from typing import Any, TextIO
 from dtjob.api.names import KIND
 from dtjob.api.phase import ENDED, Phase
 from dtjob.cli.watching.listing import aligned
-from dtjob.cli.watching.pods import attempt_of, container_state, in_order, newest, selector, state_of, task_of
 from dtjob.cli.watching.reports import Reports, read_reports
-from dtjob.cli.watching.words import is_stuck, phase_of, since, status_lines, step_text, summary
 from dtjob.client.changes import changes
 from dtjob.client.cluster import Cluster
 from dtjob.client.errors import ClientError
 from dtjob.client.patience import Patience
+from dtjob.client.verbs.pods import attempt_of, container_state, in_order, newest, selector, state_of, task_of
+from dtjob.client.verbs.words import is_stuck, phase_of, since, status_lines, step_text, summary
 
 Object = Mapping[str, Any]
 HEAD = ("TASK", "STATE", "STEP", "STEPS/S", "LOSS", "ATTEMPT", "NODE", "AGE")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dtjob.cli.bad_input import BadInput, check_kubeconfig
+from dtjob.bad_input import BadInput, check_kubeconfig
 
 
 @pytest.mark.parametrize("command", ["doctor", "operator"])

@@ -3,7 +3,7 @@
 
 import pytest
 
-from dtjob.cli.bad_input import BadInput
+from dtjob.bad_input import BadInput
 from dtjob.cli.default_options import defaults
 
 

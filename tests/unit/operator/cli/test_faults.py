@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from dtjob.client import patience
-from tests.unit.operator.cli.steering.conftest import JOBS, stored
-from tests.unit.operator.cli.watching.jobs import pod
 from tests.unit.operator.client.api_server import ApiServer, Fault, serving
 from tests.unit.operator.client.test_kubeconfig import plugin
+from tests.unit.operator.client.verbs.jobs import JOBS, pod, stored
 
 PODS = "/api/v1/namespaces/team/pods"
 FAULTS = [Fault(429, "0"), Fault(500), Fault(502), Fault(503, "0"), Fault(504), Fault(), Fault(broken=b'{"type": "MO')]

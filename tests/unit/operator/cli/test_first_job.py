@@ -4,7 +4,7 @@
 import ast
 from pathlib import Path
 
-from dtjob.cli.job_file import read_job
+from dtjob.manifests.job_file import read_job
 
 
 def test_the_first_job_is_valid_and_its_script_is_python(dtjob, tmp_path: Path) -> None:

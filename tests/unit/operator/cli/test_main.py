@@ -49,7 +49,7 @@ NO_MANIFEST = (*SLOW, *OURS, "dtjob.api.job", "dtjob.crd")
         ("validate job.yaml", (*NO_CLUSTER, "dtjob.cli.commands.watching", "dtjob.objects.kueue")),
         ("explain job.yaml", (*NO_CLUSTER, "dtjob.cli.commands.watching")),
         ("convert tfjob.yaml", (*NO_CLUSTER, "dtjob.cli.commands.watching")),
-        ("submit train.py --dry-run", (*NO_CLUSTER, "dtjob.objects.kueue", "dtjob.cli.reading")),
+        ("submit train.py --dry-run", (*NO_CLUSTER, "dtjob.objects.kueue", "dtjob.manifests.stream")),
         ("run train.py --dry-run", (*NO_CLUSTER, "dtjob.cli.commands.submitting")),
         ("init new", (*NO_CLUSTER, *NO_MANIFEST, "yaml", "dtjob.objects")),
         *((f"{name} --kubeconfig none", NO_MANIFEST) for name in ("list", "doctor")),

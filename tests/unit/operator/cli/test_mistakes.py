@@ -13,8 +13,8 @@ import pytest
 from dtjob.cli import main
 from dtjob.cli.first_job import write
 from dtjob.client import patience
-from tests.unit.operator.cli.steering.conftest import JOBS, stored
 from tests.unit.operator.client.api_server import ApiServer, serving
+from tests.unit.operator.client.verbs.jobs import JOBS, stored
 
 OF_A_JOB = {
     **dict.fromkeys(("status", "logs", "wait", "top", "suspend", "resume", "restart", "delete"), ()),

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from dtjob.bad_input import BadInput
 from dtjob.cli import operator
-from dtjob.cli.bad_input import BadInput
 
 
 @pytest.mark.parametrize(

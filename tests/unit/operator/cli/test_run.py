@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from dtjob.cli.run import Options, run
-from dtjob.cli.script import Script
 from dtjob.local.outcome import Outcome
+from dtjob.manifests.script import Script
 from tests.unit.operator.cli.manifest import GOOD
 from tests.unit.operator.local.display.snapshots import snapshot
 from tests.unit.page_commands import ROOT

@@ -9,11 +9,11 @@ import yaml
 from typer.main import get_command
 
 from dtjob.cli.commands.running import ONLY_IN_A_CLUSTER
-from dtjob.cli.job_file import read_job
 from dtjob.cli.main import app
 from dtjob.cli.run import lacking_gpus
 from dtjob.cli.run_script import job_of, words
-from dtjob.cli.script import Script
+from dtjob.manifests.job_file import read_job
+from dtjob.manifests.script import Script
 
 
 def test_dry_run_prints_a_manifest_of_the_same_job(dtjob, tmp_path, monkeypatch):

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from dtjob.cli.bad_input import BadInput
-from dtjob.cli.manifest_yaml import documents, written
+from dtjob.bad_input import BadInput
 from dtjob.cli.validate import verdicts
+from dtjob.manifests.manifest_yaml import documents, written
 from tests.unit.operator.cli.manifest import GOOD
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from dtjob.client import connection
 from dtjob.client.cluster import Cluster, connect
-from dtjob.client.errors import ApiError, Conflict, Ended, Forbidden, NotFound, Unreachable
+from dtjob.client.errors import Conflict, Ended, Forbidden, NotFound, NotReached, Refused
 from tests.unit.operator.client.api_server import ApiServer, Fault
 
 PODS = "/api/v1/namespaces/team/pods"
@@ -40,11 +40,11 @@ def test_a_watch_gives_changes_and_raises_its_error(server: ApiServer, cluster: 
     server.answer(f"WATCH {PODS}", [{"type": "ADDED", "object": {"a": 1}}, gone])
     watch = cluster.watch("Pod", "7")
     assert next(watch) == ("ADDED", {"a": 1})
-    with pytest.raises(ApiError, match="too old"):
+    with pytest.raises(Refused, match="too old"):
         next(watch)
 
 
-@pytest.mark.parametrize(("code", "error"), [(403, Forbidden), (404, NotFound), (409, Conflict), (422, ApiError)])
+@pytest.mark.parametrize(("code", "error"), [(403, Forbidden), (404, NotFound), (409, Conflict), (422, Refused)])
 def test_refusals_keep_their_words(server: ApiServer, cluster: Cluster, code: int, error: type[Exception]) -> None:
     server.answer(f"GET {PODS}/a", {"reason": "R", "message": "it may not be"}, code=code)
     with pytest.raises(error, match="it may not be"):
@@ -57,13 +57,13 @@ def test_find_returns_none_for_a_missing_object(cluster: Cluster) -> None:
 
 def test_a_server_that_is_away_is_named(server: ApiServer, cluster: Cluster) -> None:
     server.close()
-    with pytest.raises(Unreachable, match=server.url):
+    with pytest.raises(NotReached, match=server.url):
         cluster.get("Pod", "a")
 
 
 def test_wrong_credentials_are_said(server: ApiServer, cluster: Cluster) -> None:
     server.answer(f"GET {PODS}/a", {"message": "Unauthorized"}, code=401)
-    with pytest.raises(ApiError, match="does not accept your credentials"):
+    with pytest.raises(Refused, match="does not accept your credentials"):
         cluster.get("Pod", "a")
 
 

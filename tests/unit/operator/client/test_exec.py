@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from aiohttp import web
 
-from dtjob.client.errors import Unreachable
+from dtjob.client.errors import NotReached
 from dtjob.client.exec import exit_code
 from dtjob.client.streams import CommandFailed
 
@@ -122,5 +122,5 @@ def test_a_terminal_passes_on_keys_and_its_size(server: str) -> None:
 def test_a_command_that_cannot_be_run_is_an_error() -> None:
     with pytest.raises(CommandFailed, match="no such file"):
         exit_code(json.dumps({"status": "Failure", "message": "bash:\nno such file"}).encode())
-    with pytest.raises(Unreachable, match="the connection to the pod broke"):
+    with pytest.raises(NotReached, match="the connection to the pod broke"):
         exit_code(b"")

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from dtjob.client import kubeconfig
-from dtjob.client.errors import NoCluster, Unreachable
+from dtjob.client.errors import NoCluster, NotReached
 from dtjob.client.kubeconfig import access
 
 
@@ -107,7 +107,7 @@ def test_a_plugin_that_fails_later_is_asked_again(tmp_path: Path) -> None:
     found = access(str(config(tmp_path, "a", plugin(tmp_path, -1.0))))
     found.authorization()
     (tmp_path / "fails").touch()
-    with pytest.raises(Unreachable, match="the network is away"):
+    with pytest.raises(NotReached, match="the network is away"):
         found.authorization()
     (tmp_path / "fails").unlink()
     assert found.authorization() == "Bearer t2"

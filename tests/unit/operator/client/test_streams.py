@@ -11,7 +11,7 @@ from aiohttp import WSMsgType, web
 
 from dtjob.client.cluster import Cluster
 from dtjob.client.connection import Connection
-from dtjob.client.errors import ApiError, Unreachable
+from dtjob.client.errors import NotReached, Refused
 from dtjob.client.kubeconfig import Access
 from dtjob.client.streams import CommandFailed, answer, forward, run_in_pod
 
@@ -122,7 +122,7 @@ def test_a_credential_that_has_expired_is_renewed_once(cluster: Cluster) -> None
     run_in_pod(Cluster(Connection(access), "team"), "a", "helper", ["true"], said.extend)
     assert said == b"true"
     access = Access(old.server, None, lambda: "Bearer old", "team")
-    with pytest.raises(ApiError, match="log in again"):
+    with pytest.raises(Refused, match="log in again"):
         run_in_pod(Cluster(Connection(access), "team"), "a", "helper", ["true"], said.extend)
 
 
@@ -133,7 +133,7 @@ def test_a_command_that_fails_says_its_last_line(cluster: Cluster) -> None:
 
 @pytest.mark.parametrize(("pod", "said"), [("b", "it is not there"), ("forbidden", "you may not open one")])
 def test_a_pod_that_cannot_be_reached_is_an_error(cluster: Cluster, pod: str, said: str) -> None:
-    with pytest.raises(ApiError, match=said):
+    with pytest.raises(Refused, match=said):
         run_in_pod(cluster, pod, "helper", ["true"], bytearray().extend)
 
 
@@ -156,5 +156,5 @@ async def test_a_port_of_a_pod_answers(cluster: Cluster, port: int) -> None:
 
 @pytest.mark.parametrize(("port", "said"), [(2, "answers 404 Not Found"), (3, "broke: connection refused")])
 async def test_a_port_that_does_not_answer_is_an_error(cluster: Cluster, port: int, said: str) -> None:
-    with pytest.raises(Unreachable, match=said):
+    with pytest.raises(NotReached, match=said):
         await answer(cluster, "c", port, "/status")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dtjob.cli.bad_input import BadInput
+from dtjob.bad_input import BadInput
 from dtjob.sdk.function import as_script
 
 

@@ -9,11 +9,10 @@ import pytest
 
 import dtjob
 from dtjob.api.phase import Phase
-from dtjob.cli.bad_input import BadInput
+from dtjob.bad_input import BadInput
 from tests.unit.operator import builders
-from tests.unit.operator.cli.steering.conftest import JOBS, stored
-from tests.unit.operator.cli.watching.jobs import RUNNING, pod
 from tests.unit.operator.client.api_server import ApiServer, Fault, serving
+from tests.unit.operator.client.verbs.jobs import JOBS, RUNNING, pod, stored
 
 PODS = "/api/v1/namespaces/team/pods"
 
@@ -120,7 +119,7 @@ def test_a_job_is_created_from_its_model(server: ApiServer, client: dtjob.Client
     sent = server.asked[-1][2]
     assert (sent["metadata"]["namespace"], sent["kind"]) == ("team", "DistributedTrainingJob")
     server.answer(f"POST {JOBS}", {"message": "exists"}, code=409)
-    with pytest.raises(BadInput, match="has a job digits"):
+    with pytest.raises(dtjob.Refused, match="has a job digits"):
         client.run(model)
 
 

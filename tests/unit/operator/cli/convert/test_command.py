@@ -8,7 +8,7 @@ from pathlib import Path
 
 import yaml
 
-from dtjob.cli.manifest_yaml import written
+from dtjob.manifests.manifest_yaml import written
 from tests.unit.operator.cli.convert.tfjobs import FOLDER, replica, tfjob
 
 _CLEAN = tfjob({"Worker": replica(replicas=2)})

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dtjob.cli.manifest_yaml import written
+from dtjob.manifests.manifest_yaml import written
 from tests.unit.operator.cli.convert.tfjobs import replica, tfjob
 
 DOCS = Path(__file__).parents[5] / "docs"

@@ -12,8 +12,8 @@ import pytest
 from dtjob.api.job import Job
 from dtjob.cli.convert.findings import CannotConvert
 from dtjob.cli.convert.tfjob import convert
-from dtjob.cli.generated_name import with_a_name
 from dtjob.crd.answers.problems import problems, to_job
+from dtjob.manifests.generated_name import with_a_name
 from dtjob.objects import labels, topology
 from dtjob.objects.pod.pod import pod
 from tests.unit.operator.cli.convert.tfjobs import FILES, converted, lines, of_file, replica, tfjob

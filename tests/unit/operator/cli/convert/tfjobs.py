@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from dtjob.cli.convert.tfjob import Converted, convert, is_tfjob
-from dtjob.cli.reading.stream import read_file
+from dtjob.manifests.stream import read_file
 
 FOLDER = Path(__file__).parents[4] / "tfjobs"
 FILES = sorted(FOLDER.iterdir())

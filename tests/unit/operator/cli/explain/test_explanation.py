@@ -9,9 +9,9 @@ import yaml
 
 from dtjob.api.job import Job
 from dtjob.cli.explain.explanation import as_json, as_text, as_yaml, objects
-from dtjob.cli.manifest_yaml import documents
+from dtjob.manifests.manifest_yaml import documents
 from tests.unit.operator.builders import job
-from tests.unit.operator.cli.test_manifest_yaml import VALUES
+from tests.unit.operator.manifests.test_manifest_yaml import VALUES
 from tests.unit.test_examples import EXAMPLES
 
 

@@ -11,8 +11,8 @@ import yaml
 
 from dtjob.cli.watching.listing import Form, table, watched
 from dtjob.client.cluster import Cluster
-from tests.unit.operator.cli.watching.jobs import NOW, RUNNING, job
 from tests.unit.operator.client.api_server import ApiServer
+from tests.unit.operator.client.verbs.jobs import NOW, RUNNING, job
 
 JOBS = "/apis/training.dtjob.dev/v1beta1/namespaces/team/distributedtrainingjobs"
 

@@ -8,13 +8,13 @@ import pytest
 from dtjob.cli.watching.reports import read_reports, status_port
 from dtjob.client import streams
 from dtjob.client.cluster import Cluster
-from dtjob.client.errors import ClientError, Unreachable
-from tests.unit.operator.cli.watching.jobs import job, pod
+from dtjob.client.errors import ClientError, NotReached
+from tests.unit.operator.client.verbs.jobs import job, pod
 
 ANSWERS: dict[str, bytes | ClientError] = {
     "digits-chief-0-0": b'{"attempt": 0, "step": 7}',
     "digits-worker-0-1": b'{"attempt": 0, "step": 6}',
-    "digits-worker-1-0": Unreachable("digits-worker-1-0: port 2223 does not answer"),
+    "digits-worker-1-0": NotReached("digits-worker-1-0: port 2223 does not answer"),
     "digits-worker-2-0": b"no report",
 }
 

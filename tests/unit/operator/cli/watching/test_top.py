@@ -5,8 +5,8 @@ import io
 
 from dtjob.cli.watching.top import MOST_TASKS, top, view
 from dtjob.client.cluster import Cluster
-from tests.unit.operator.cli.watching.jobs import NOW, RUNNING, job, pod
 from tests.unit.operator.client.api_server import ApiServer
+from tests.unit.operator.client.verbs.jobs import NOW, RUNNING, job, pod
 
 JOBS = "/apis/training.dtjob.dev/v1beta1/namespaces/team/distributedtrainingjobs"
 

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`dtjob debug-bundle`: what somebody needs who looks into a problem, in one archive. Secrets are left out."""
+
+import asyncio
+import io
+import json
+import re
+import tarfile
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from dtjob import __version__
+from dtjob.api.names import KIND, TRAINING_CONTAINER
+from dtjob.cli.watching.events import lines
+from dtjob.cli.watching.reports import status_port
+from dtjob.client.cluster import Cluster
+from dtjob.client.errors import ClientError
+from dtjob.client.verbs.events import events
+from dtjob.client.verbs.pods import in_order, selector
+from dtjob.client.verbs.words import status_lines
+from dtjob.manifests.manifest_yaml import written
+
+_COMMANDS = ("command", "args")
+REMOVED = "(removed by dtjob debug-bundle)"
+_SECRET = re.compile(r"token|secret|passw|credential|key|auth|private", re.I)
+_KNOWN = re.compile(r"(?:DTJOB|TF|NCCL|CUDA|NVIDIA|XLA|OMP|GRPC|KERAS)_\w+|PYTHON(?:HASHSEED|PATH|UNBUFFERED)")
+"""Variables of training, whose values explain a problem. Those of others are removed."""
+_KNOWN_WORD = re.compile(
+    r"python3?|-m|dtjob_trainer|(?:\S*/)?[\w-]+\.py|--?[\w.-]+|-?[\d.]+(?:e-?\d+)?|true|false", re.I
+)
+"""Words of a command line without a secret: options without their values, numbers, scripts."""
+_LOGIN = re.compile(r"(?<=://)[^/@\s]+(?=@)")
+"""User and password in a URL."""
+
+
+def collect(cluster: Cluster, name: str, file: Path, say: Callable[[str], None]) -> list[str]:
+    """Write the archive, and `say` so before. Returns the names of its files.
+
+    Raises ClientError if there is no such job.
+    """
+    job = cluster.get(KIND, name)
+    names = []
+    with tarfile.open(file, "w:gz") as archive:
+        say(f"{name}: collecting its objects, events, logs and metrics")
+        for path, text in _files(cluster, job):
+            entry = tarfile.TarInfo(f"{name}/{path}")
+            entry.size = len(text)
+            archive.addfile(entry, io.BytesIO(text))
+            names.append(path)
+    return names
+
+
+def without_secrets(value: Any) -> Any:
+    """The object without literal values of variables and arguments but known ones, without passwords in URLs, and
+    without what other tools remember."""
+    if isinstance(value, str):
+        return _LOGIN.sub(REMOVED, value)
+    if isinstance(value, list):
+        return [without_secrets(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    name = value.get("name")
+    if isinstance(name, str) and "value" in value and (not _KNOWN.fullmatch(name) or _SECRET.search(name)):
+        return {**value, "value": REMOVED}
+    left_out = ("managedFields", "kubectl.kubernetes.io/last-applied-configuration")
+    return {
+        name: [_argument(one) for one in item]
+        if name in _COMMANDS and isinstance(item, list)
+        else without_secrets(item)
+        for name, item in value.items()
+        if name not in left_out
+    }
+
+
+def _argument(word: Any) -> str:
+    """A word of a command line, without a value that nobody knows."""
+    option, equals, value = str(word).partition("=")
+    if equals and option.startswith("-"):
+        is_known = _KNOWN_WORD.fullmatch(value) and not _SECRET.search(option)
+        return str(word) if is_known else f"{option}={REMOVED}"
+    return str(word) if _KNOWN_WORD.fullmatch(str(word)) else REMOVED
+
+
+def _files(cluster: Cluster, job: dict[str, Any]) -> Iterator[tuple[str, bytes]]:
+    name = job["metadata"]["name"]
+    yield "version.txt", f"dtjob {__version__}\n".encode()
+    yield "status.txt", ("\n".join(status_lines(job)) + "\n").encode()
+    yield "job.yaml", written([without_secrets(job)]).encode()
+    yield _tried("events.txt", lambda: ("\n".join(lines(events(cluster, name))) + "\n").encode())
+    for kind in ("Pod", "Service", "ConfigMap", "PersistentVolumeClaim", "NetworkPolicy"):
+        yield _tried(f"{kind.lower()}s.yaml", partial(_objects, cluster, kind, name))
+    try:
+        pods = in_order(cluster.list("Pod", selector(name)))
+    except ClientError:
+        return
+    port = status_port(job)
+    for pod in pods:
+        at = pod["metadata"]["name"]
+        yield _tried(f"logs/{at}.log", partial(_log, cluster, at))
+        for path in ("status", "metrics"):
+            yield _tried(f"{path}/{at}.txt", partial(_asked, cluster, at, port, path))
+
+
+def _objects(cluster: Cluster, kind: str, job: str) -> bytes:
+    found = cluster.list(kind, selector(job))
+    return written([without_secrets({"kind": kind, **one}) for one in found]).encode()
+
+
+def _log(cluster: Cluster, pod: str) -> bytes:
+    text = cluster.log(pod, container=TRAINING_CONTAINER, timestamps=True)
+    return _LOGIN.sub(REMOVED, text.decode(errors="replace")).encode()
+
+
+def _asked(cluster: Cluster, pod: str, port: int, path: str) -> bytes:
+    from dtjob.client.streams import answer  # its import takes a while
+
+    return asyncio.run(answer(cluster, pod, port, f"/{path}"))
+
+
+def _tried(path: str, read: Callable[[], bytes]) -> tuple[str, bytes]:
+    """The file, or the reason why it is missing."""
+    try:
+        return path, read()
+    except (ClientError, json.JSONDecodeError) as error:
+        return f"{path}.error", f"{error}\n".encode()

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`dtjob tensorboard`: TensorBoard beside the checkpoints of a job, at a port of this machine."""
+
+import asyncio
+import socket
+from collections.abc import Callable
+from typing import Any
+
+from dtjob.api.names import KIND
+from dtjob.bad_input import BadInput
+from dtjob.client.cluster import Cluster
+from dtjob.client.errors import NotDone, Refused
+from dtjob.client.verbs.helper_pod import directory_of, ended, running
+
+PORT = 6006
+LOOK_SECONDS = 5.0
+"""How often it is looked whether TensorBoard still runs. It ends if the image lacks it, or after a day."""
+
+
+def command(directory: str) -> list[str]:
+    """What runs in the pod. It listens to the pod alone."""
+    return [
+        *("python3", "-m", "tensorboard.main", "--host=127.0.0.1", f"--port={PORT}"),
+        *(f"--logdir={_events(directory)}", "--reload_interval=10"),
+    ]
+
+
+def _events(directory: str) -> str:
+    """Where the events of a job are, below the directory or URI of its checkpoints."""
+    return f"{directory.rstrip('/')}/events"
+
+
+def _check_has_events(cluster: Cluster, stored: dict[str, Any], pod: str) -> None:
+    """Raise Refused if the job writes no events and its program has written none."""
+    from dtjob.client.verbs.fetch import sizes
+
+    if stored["spec"].get("tensorBoard") is None and not sizes(cluster, pod, _events(directory_of(stored))):
+        raise Refused(
+            f"{stored['metadata']['name']}: has written nothing for TensorBoard; to see a job there, set "
+            "`spec.tensorBoard: {}` before it starts"
+        )
+
+
+def show(
+    cluster: Cluster,
+    name: str,
+    port: int,
+    begin: Callable[[], None],
+    say: Callable[[str], None],
+    image: str | None = None,
+) -> None:
+    """Run TensorBoard until the user ends it.
+
+    `port`: of this machine, 0 for a free one. `begin` is called before a pod is made. Raises BadInput for a taken port,
+    Refused if there can be nothing to show, and NotDone if TensorBoard ends by itself.
+    """
+    stored = cluster.get(KIND, name)
+    _check_is_free(port)
+    begin()
+    with running(cluster, stored, command(directory_of(stored)), image) as pod:
+        _check_has_events(cluster, stored, pod)
+        asyncio.run(_forward(cluster, pod, port, lambda at: say(f"TensorBoard of {name}: http://127.0.0.1:{at}/")))
+
+
+async def _forward(cluster: Cluster, pod: str, port: int, ready: Callable[[int], None]) -> None:
+    """Forward the port until the user ends it. Raises NotDone if TensorBoard ends before."""
+    from dtjob.client.streams import forward  # its import takes a while
+
+    forwarding = asyncio.create_task(forward(cluster, pod, PORT, port, ready))
+    while not forwarding.done():
+        await asyncio.wait([forwarding], timeout=LOOK_SECONDS)
+        if said := await asyncio.to_thread(ended, cluster, pod):
+            raise NotDone(f"TensorBoard has ended: {said}")
+    forwarding.result()
+
+
+def _check_is_free(port: int) -> None:
+    """Raise BadInput if this port cannot be had, before a pod is made for it."""
+    with socket.socket() as one:
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as asyncio does it
+        try:
+            one.bind(("127.0.0.1", port))
+        except OSError as error:
+            said = f"--port: {port} cannot be used: {error.strerror}; give another, or 0 for a free one"
+            raise BadInput(said) from None

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A pod beside a job that reads its checkpoints: the pod of its chief with another command, and nothing to train."""
+
+import contextlib
+import secrets
+import signal
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from dtjob.api.job import Job
+from dtjob.api.names import API_VERSION, KIND, TRAINING_CONTAINER
+from dtjob.api.spec.pod_template import CHECKPOINT_VOLUME, CLUSTER_VOLUME, SHARED_MEMORY_VOLUME, SOURCE_VOLUME
+from dtjob.client.changes import changes
+from dtjob.client.cluster import Cluster
+from dtjob.client.errors import ClientError, NotDone, Refused
+from dtjob.client.verbs.pods import container_state, in_order, selector, state_of
+from dtjob.crd.answers.problems import to_job
+from dtjob.objects import labels, topology
+from dtjob.objects.pod.pod import pod
+
+Object = dict[str, Any]
+CONTAINER = "helper"
+START_SECONDS = 300.0
+LONGEST_SECONDS = 24 * 3600
+"""After which the pod ends, also if the command was killed."""
+_KEPT = (
+    *("securityContext", "imagePullSecrets", "nodeSelector", "tolerations", "serviceAccountName", "volumes"),
+    *("automountServiceAccountToken", "enableServiceLinks", "runtimeClassName"),
+)
+_OF_THE_OPERATOR = ("securityContext", "imagePullSecrets", "nodeSelector", "tolerations")
+"""Fields for which the operator has defaults (`jobs` in the values of the chart). Only a pod of the chief shows these,
+and the defaults of variables."""
+_OF_THE_CONTAINER = ("image", "imagePullPolicy", "securityContext", "envFrom", "env", "volumeMounts")
+_OURS = (CLUSTER_VOLUME, SOURCE_VOLUME, SHARED_MEMORY_VOLUME)
+_RESOURCES = {"requests": {"cpu": "100m", "memory": "256Mi"}, "limits": {"memory": "2Gi"}}
+
+
+def helper_pod(
+    stored: Object, command: list[str], image: str | None = None, pods: Sequence[Mapping[str, Any]] = ()
+) -> Object:
+    """The pod for a job as it is stored. `pods`: those of the job. Raises Refused if there is nothing to read."""
+    job = typed(stored)
+    _check_keeps(job)
+    task, node = topology.chief_task(job), _node(pods)
+    chief = pod(job, task, 0)["spec"]
+    training = _training(chief)
+    for one in in_order(pods, task.id)[-1:]:
+        chief |= {name: one["spec"][name] for name in _OF_THE_OPERATOR if name in one["spec"]}
+        training["env"] = _training(one["spec"]).get("env")
+    container = {name: training[name] for name in _OF_THE_CONTAINER if name in training}
+    container["image"] = image or container.get("image") or stored.get("status", {}).get("image")
+    if not container["image"]:
+        raise Refused(f"{job.metadata.name}: its image is the operator's default, which is not known; give --image")
+    container["env"] = [
+        one for one in container.get("env") or [] if not one["name"].startswith(("DTJOB_", "TF_CONFIG"))
+    ]
+    container["volumeMounts"] = [one for one in container.get("volumeMounts") or [] if one["name"] not in _OURS]
+    spec = {name: chief[name] for name in _KEPT if name in chief}
+    spec["volumes"] = [one for one in spec.get("volumes") or [] if one["name"] not in _OURS]
+    owner = {"apiVersion": API_VERSION, "kind": KIND, "name": job.metadata.name, "uid": job.metadata.uid}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": f"{job.metadata.name}-helper-{secrets.token_hex(3)}",
+            "labels": {"app.kubernetes.io/name": "dtjob-helper", "app.kubernetes.io/instance": job.metadata.name},
+            "ownerReferences": [owner],
+        },
+        "spec": {
+            **spec,
+            **({"affinity": _on_node(node)} if node else {}),
+            "restartPolicy": "Never",
+            "terminationGracePeriodSeconds": 0,
+            "activeDeadlineSeconds": LONGEST_SECONDS,
+            "containers": [{**container, "name": CONTAINER, "command": command, "resources": _RESOURCES}],
+        },
+    }
+
+
+def typed(stored: Object) -> Job:
+    """The job as a typed object."""
+    return to_job({name: stored[name] for name in ("apiVersion", "kind", "metadata", "spec") if name in stored})
+
+
+def directory_of(stored: Object) -> str:
+    """The directory or URI of the checkpoints. Raises Refused if the job has none."""
+    job = typed(stored)
+    _check_keeps(job)
+    assert job.spec.checkpoint is not None
+    return job.spec.checkpoint.directory
+
+
+@contextlib.contextmanager
+def running(cluster: Cluster, stored: Object, command: list[str], image: str | None = None) -> Iterator[str]:
+    """The name of a helper pod that runs. It is deleted afterwards. Raises NotDone if it does not start."""
+    pods = cluster.list("Pod", selector(stored["metadata"]["name"]))
+    with _signals_as_exceptions():
+        made = cluster.create(helper_pod(stored, command, image, pods))
+        name = str(made["metadata"]["name"])
+        try:
+            _wait_until_it_runs(cluster, name)
+            yield name
+        finally:
+            with contextlib.suppress(ClientError):
+                cluster.delete("Pod", name, made["metadata"]["uid"], seconds=0)
+
+
+@contextlib.contextmanager
+def _signals_as_exceptions() -> Iterator[None]:
+    """A signal that ends this process, as of a terminal that is closed, lets it clean up first."""
+    if threading.current_thread() is not threading.main_thread():  # of a notebook: only the first may
+        yield
+        return
+
+    def end(number: int, _: object) -> None:
+        raise SystemExit(128 + number)
+
+    ours = [one for one in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(one) is signal.SIG_DFL]
+    for one in ours:
+        signal.signal(one, end)
+    try:
+        yield
+    finally:
+        for one in ours:
+            signal.signal(one, signal.SIG_DFL)
+
+
+def ended(cluster: Cluster, name: str) -> str:
+    """How the helper pod has ended, and the last line of its log. Empty while it runs, or if nobody knows."""
+    try:
+        found = cluster.find("Pod", name)
+    except ClientError:
+        return ""
+    said, line = "its pod was deleted" if found is None else _state(found), b""
+    if said == "running":
+        return ""
+    with contextlib.suppress(ClientError):  # its node may be gone
+        line = b"" if found is None else cluster.log(name, container=CONTAINER, tailLines=1)
+    return ": ".join(filter(None, (said, line.decode(errors="replace").strip())))
+
+
+def _wait_until_it_runs(cluster: Cluster, name: str) -> None:
+    said = "pending"
+    for found in changes(cluster, "Pod", name, time.monotonic() + START_SECONDS):
+        if found is None:
+            break
+        said = _state(found)
+        if said == "running":
+            return
+        if said.startswith(("failed", "finished")):
+            said = ended(cluster, name) or said
+            break
+        if said.startswith(("ErrImage", "ImagePull", "Invalid", "Create")):
+            break
+    raise NotDone(f"the pod {name}, which reads the checkpoints, does not start: {said}")
+
+
+def _state(found: Mapping[str, Any]) -> str:
+    """The state of the helper's one container, or why it has no node."""
+    for one in (found.get("status") or {}).get("containerStatuses") or ():
+        renamed = {**found, "status": {"containerStatuses": [{**one, "name": "tensorflow"}]}}
+        return state_of(renamed)
+    for one in (found.get("status") or {}).get("conditions") or ():
+        if one.get("type") == "PodScheduled" and one.get("status") == "False":
+            return str(one.get("message") or "no node has room")
+    return "pending"
+
+
+def _check_keeps(job: Job) -> None:
+    storage = job.spec.checkpoint.storage if job.spec.checkpoint else None
+    if storage is None:
+        raise Refused(f"{job.metadata.name}: has no checkpoint, so it has no files to read")
+    if storage.volume is not None and "emptyDir" in storage.volume:
+        raise Refused(f"{job.metadata.name}: its checkpoints are in an emptyDir, which ends with the pod of the chief")
+
+
+def _training(spec: Mapping[str, Any]) -> Object:
+    """The training container of a pod."""
+    return next(one for one in spec["containers"] if one["name"] == TRAINING_CONTAINER)
+
+
+def _node(pods: Sequence[Mapping[str, Any]]) -> str | None:
+    """The node of a pod that runs and mounts the checkpoints: a claim may be for one node only."""
+    for one in in_order(pods):
+        volumes = [volume["name"] for volume in one["spec"].get("volumes") or ()]
+        if CHECKPOINT_VOLUME in volumes and container_state(one)[0] == "running" and labels.SERVING in _labels(one):
+            return str(one["spec"].get("nodeName") or "") or None
+    return None
+
+
+def _labels(found: Mapping[str, Any]) -> Mapping[str, str]:
+    return found["metadata"].get("labels") or {}
+
+
+def _on_node(node: str) -> Object:
+    field = {"key": "metadata.name", "operator": "In", "values": [node]}
+    return {
+        "nodeAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchFields": [field]}]}
+        }
+    }

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The logs of all tasks so far, merged by time."""
+
+import heapq
+import os
+import tempfile
+from collections.abc import Callable, Generator, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from dtjob.api.names import TRAINING_CONTAINER
+from dtjob.client.cluster import Cluster
+from dtjob.client.errors import NotFound, Refused, Unavailable
+from dtjob.client.verbs.pods import attempt_of, in_order, newest, selector, task_of
+
+Object = Mapping[str, Any]
+STAMPED: Mapping[str, Any] = {"container": TRAINING_CONTAINER, "timestamps": True}
+"""What the API server is asked for: each line begins with its time."""
+_PIECE = 16384
+"""Bytes of each log that are held while logs are merged."""
+
+
+class Line(NamedTuple):
+    """A line of a log. `task`: such as worker-1, and worker-1.2 for its third pod. `time`: as the API server has it."""
+
+    task: str
+    time: str
+    text: str
+
+
+@dataclass(frozen=True)
+class How:
+    """Which lines. `previous`: of replaced pods. `tail`: the last ones of each pod. `since`: seconds before now."""
+
+    previous: bool = False
+    tail: int | None = None
+    since: float | None = None
+
+    @property
+    def query(self) -> Mapping[str, Any]:
+        """What the API server is asked for."""
+        lines = {} if self.tail is None else {"tailLines": self.tail}
+        return {**STAMPED, **lines, **({} if self.since is None else {"sinceSeconds": max(1, round(self.since))})}
+
+
+ALL = How()
+
+
+def name_of(pod: Object) -> str:
+    """The task, with the attempt if it is not the first."""
+    attempt = attempt_of(pod)
+    return f"{task_of(pod)}.{attempt}" if attempt else task_of(pod)
+
+
+def logs(cluster: Cluster, job: str, task: str | None = None, how: How = ALL) -> Generator[Line]:
+    """The lines of a task, of a role or of all tasks so far, in the order of time. Raises ClientError, BadInput.
+
+    Logs are kept in a file meanwhile, one after the other, and merged from there: they may be larger than the memory.
+    """
+    pods = in_order(cluster.list("Pod", selector(job)), task)
+    if how.previous:
+        current = {pod["metadata"]["uid"] for pod in newest(pods)}
+        pods = [pod for pod in pods if pod["metadata"]["uid"] not in current]
+    with tempfile.TemporaryFile() as file:
+        parts: list[Iterator[tuple[str, int, Line]]] = []
+        for pod in pods:
+            begin = file.tell()
+            if _copied(cluster, pod, how.query, file.write):
+                parts.append(_stamped(file.fileno(), begin, file.tell(), len(parts), name_of(pod)))
+        file.flush()
+        for _, _, line in heapq.merge(*parts):
+            yield line
+
+
+def _copied(cluster: Cluster, pod: Object, query: Mapping[str, Any], sink: Callable[[bytes], object]) -> bool:
+    """Whether the pod has a log, which `sink` has got."""
+    try:
+        cluster.copy_log(pod["metadata"]["name"], sink, **query)
+    except NotFound:
+        return False
+    except Unavailable as error:  # its node does not answer
+        cluster.connection.outage.say(f"the log of {name_of(pod)} cannot be read: {error}")
+        return False
+    except Refused as error:
+        if error.code == 400:  # its container has not started
+            return False
+        raise
+    return True
+
+
+def _stamped(file: int, begin: int, end: int, at: int, task: str) -> Iterator[tuple[str, int, Line]]:
+    """Each line of a part of a file, with what it is merged by: its time and the number of the log. Times never go
+    back."""
+    last = ""
+    for line in _lines(file, begin, end):  # a progress bar has \r in its line
+        when, _, rest = line.decode(errors="replace").partition(" ")
+        last = max(last, when)
+        yield last, at, Line(task, last, rest)
+
+
+def _lines(file: int, begin: int, end: int) -> Iterator[bytes]:
+    rest = b""
+    while begin < end and (piece := os.pread(file, min(_PIECE, end - begin), begin)):
+        begin += len(piece)
+        *lines, rest = (rest + piece).split(b"\n")
+        yield from lines
+    if rest:
+        yield rest

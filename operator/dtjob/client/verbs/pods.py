@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pods of a job, by task and attempt."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dtjob.api.names import TRAINING_CONTAINER
+from dtjob.bad_input import BadInput
+from dtjob.objects import labels
+
+Object = Mapping[str, Any]
+TASK = re.compile(r"(chief|worker|ps|evaluator)(?:-(\d+))?")
+ORDER = ("chief", "worker", "ps", "evaluator")
+
+
+def selector(job: str) -> str:
+    """The label selector of the job's pods."""
+    return f"{labels.JOB_NAME}={job}"
+
+
+def in_order(pods: Sequence[Object], task: str | None = None) -> list[Object]:
+    """Those of this task or role, by task and attempt. Raises BadInput on what is no task."""
+    if task is not None and not TASK.fullmatch(task):
+        raise BadInput(f"--task: {task} is no task; write for example worker-1, or worker for all of them")
+    ours = [pod for pod in pods if labels.ROLE in labels.of(pod)]
+    if task is not None:
+        ours = [pod for pod in ours if task in (task_of(pod), labels.of(pod)[labels.ROLE])]
+    return sorted(ours, key=_key)
+
+
+def task_of(pod: Object) -> str:
+    """The task, such as worker-1."""
+    found = labels.of(pod)
+    return f"{found[labels.ROLE]}-{found.get(labels.INDEX, '0')}"
+
+
+def attempt_of(pod: Object) -> int:
+    """The attempt at the task, from 0."""
+    return int(labels.of(pod).get(labels.ATTEMPT, "0"))
+
+
+def newest(pods: Sequence[Object]) -> list[Object]:
+    """The newest attempt at each task, of pods in order."""
+    return list({task_of(pod): pod for pod in pods}.values())
+
+
+def container_state(pod: Object) -> tuple[str, Mapping[str, Any]]:
+    """The state of the training container, `waiting`, `running` or `terminated`, and what is known of it."""
+    for one in (pod.get("status") or {}).get("containerStatuses") or ():
+        if one.get("name") == TRAINING_CONTAINER:
+            for name, state in (one.get("state") or {}).items():
+                return name, state
+    return "waiting", {}
+
+
+def state_of(pod: Object) -> str:
+    """What the pod does, in a few words."""
+    if pod["metadata"].get("deletionTimestamp"):
+        return "ending"
+    name, state = container_state(pod)
+    if name == "terminated":
+        code = state.get("exitCode")
+        return "finished" if code == 0 else f"failed ({code})"
+    if name == "running":
+        return "running"
+    return str(state.get("reason") or (pod.get("status") or {}).get("reason") or "pending")
+
+
+def _key(pod: Object) -> tuple[int, int, int]:
+    found = labels.of(pod)
+    role = found[labels.ROLE]
+    return (ORDER.index(role) if role in ORDER else len(ORDER), int(found.get(labels.INDEX, 0)), attempt_of(pod))

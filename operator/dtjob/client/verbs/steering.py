@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Suspend, resume, scale, restart and delete a job. Each raises ClientError, such as NotFound."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from dtjob.api.names import KIND
+from dtjob.api.phase import ENDED, Phase
+from dtjob.client.cluster import Cluster
+from dtjob.client.errors import ClientError, JobFailed, NotDone, NotFound, Refused, TimedOut
+from dtjob.client.verbs.pods import in_order, newest, selector
+from dtjob.client.verbs.wait import DELETED, wait
+from dtjob.client.verbs.words import phase_of
+
+Object = Mapping[str, Any]
+SUSPENDED_SECONDS = 3600.0
+"""How long a restart waits for the job to save. checkpoint.saveTimeoutSeconds is at most that."""
+
+
+def suspend(cluster: Cluster, name: str) -> Object:
+    """Have the pods save and end. Returns the job. Raises Refused if it has ended."""
+    return _suspend(cluster, _going_on(cluster, name, "suspended"), True)
+
+
+def resume(cluster: Cluster, name: str) -> Object:
+    """Continue a suspended job at its last checkpoint. Returns the job. Raises Refused if it has ended."""
+    return _suspend(cluster, _going_on(cluster, name, "resumed"), False)
+
+
+def scale(cluster: Cluster, name: str, workers: int) -> Object:
+    """Change the number of workers. Returns the job. Raises Refused if it has ended or is not elastic."""
+    job = _going_on(cluster, name, "scaled")
+    if not (job["spec"].get("replicaSpecs") or {}).get("worker"):
+        raise Refused(f"{name}: has no workers")
+    if "elasticPolicy" not in job["spec"]:
+        raise Refused(f"{name}: its number of workers is fixed; only a job with elasticPolicy can be scaled")
+    # Not the subresource scale: it ignores the uid, so it would scale another job that has the name meanwhile.
+    change = {"spec": {"replicaSpecs": {"worker": {"replicas": workers}}}}
+    return cluster.patch(KIND, name, job["metadata"]["uid"], change)
+
+
+def restart(cluster: Cluster, name: str) -> None:
+    """Suspend the job until its pods have saved and ended, and resume it, whatever happens meanwhile.
+
+    Raises Refused for a job that has ended, or that somebody else or a queue has suspended. Raises NotDone if its pods
+    do not end.
+    """
+    job = _going_on(cluster, name, "restarted")
+    _check_has_pods(job)
+    _suspend(cluster, job, True)
+    try:
+        wait(cluster, name, "Suspended", SUSPENDED_SECONDS)
+    except JobFailed as error:
+        raise NotDone(f"{name}: was not restarted: {str(error).removeprefix(f'{name}: ')}") from None
+    except TimedOut:
+        said = f"{name}: its pods did not end within {SUSPENDED_SECONDS:.0f} s, so it goes on with them"
+        raise NotDone(said) from None
+    finally:
+        _resume_again(cluster, job)
+
+
+def replace_task(cluster: Cluster, name: str, task: str) -> list[str]:
+    """Delete the newest pod of a task or role, which the operator replaces. Returns the names of the pods.
+
+    Raises BadInput on what is no task, and Refused if there is no pod.
+    """
+    in_order([], task)
+    _going_on(cluster, name, "restarted")
+    pods = newest(in_order(cluster.list("Pod", selector(name)), task))
+    if not pods:
+        raise Refused(f"{name}: has no pod of {task}")
+    for pod in pods:
+        cluster.delete("Pod", pod["metadata"]["name"], pod["metadata"]["uid"])
+    return [pod["metadata"]["name"] for pod in pods]
+
+
+def delete(cluster: Cluster, name: str, seconds: float | None = None) -> None:
+    """Delete the job with its pods and files, and wait for so long until it is gone. Raises TimedOut.
+
+    `seconds` None: do not wait.
+    """
+    uid = cluster.get(KIND, name)["metadata"]["uid"]
+    cluster.delete(KIND, name, uid, "Foreground" if seconds is not None else "Background")
+    if seconds is not None:
+        try:
+            wait(cluster, name, DELETED, seconds, uid)
+        except TimedOut:
+            raise TimedOut(f"{name}: is told to end, and is not gone after {seconds:.0f} s") from None
+
+
+def _going_on(cluster: Cluster, name: str, what: str) -> Object:
+    """The job. Raises Refused if it has ended."""
+    job = cluster.get(KIND, name)
+    if phase_of(job) in ENDED:
+        raise Refused(f"{name}: has ended ({phase_of(job)}), so it cannot be {what}")
+    return job
+
+
+def _check_has_pods(job: Object) -> None:
+    """Raise Refused if the job is suspended: to resume it is a decision of whoever suspended it."""
+    name = job["metadata"]["name"]
+    if job["spec"].get("suspend"):
+        raise Refused(f"{name}: is suspended, so it has no pods to restart; dtjob resume {name} continues it")
+    if phase_of(job) == Phase.SUSPENDED:
+        raise Refused(f"{name}: waits in its queue, so it has no pods to restart")
+
+
+def _suspend(cluster: Cluster, job: Object, wanted: bool) -> Object:
+    return cluster.patch(KIND, job["metadata"]["name"], job["metadata"]["uid"], {"spec": {"suspend": wanted}})
+
+
+def _resume_again(cluster: Cluster, job: Object) -> None:
+    """Resume the job that `restart` has suspended. Raises NotDone if it stays suspended."""
+    name = job["metadata"]["name"]
+    try:
+        _suspend(cluster, job, False)
+    except NotFound:
+        return
+    except ClientError as error:
+        raise NotDone(f"{name}: stays suspended; dtjob resume {name} continues it: {error}") from None

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Logs of running pods, as they grow."""
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from dtjob.client.changes import TOO_OLD
+from dtjob.client.cluster import Cluster
+from dtjob.client.errors import TEMPORARY, ClientError, Ended, NotFound, NotReached, Refused, Unavailable
+from dtjob.client.patience import Patience
+from dtjob.client.verbs.logs import ALL, STAMPED, How, Line, name_of
+from dtjob.client.verbs.pods import container_state, in_order, selector
+
+Object = Mapping[str, Any]
+Sink = Callable[[Line], object]
+"""Takes the lines of all tasks, from any thread."""
+MOST_TAILS = 50
+"""Logs that are followed at the same time, each with a connection of its own."""
+
+
+class Tails:
+    """Follows the logs of the pods of a job, also of those that come later, each in a thread of its own. The first
+    MOST_TAILS are followed; another takes the place of one that has ended."""
+
+    def __init__(self, cluster: Cluster, job: str, sink: Sink, task: str | None = None, how: How = ALL) -> None:
+        self._cluster, self._job, self._sink, self._task, self._how = cluster, job, sink, task, how
+        self._threads: dict[str, threading.Thread] = {}
+        self._waiting: dict[str, Object] = {}
+        self._running = 0
+        self._has_said = False
+        self._stopping = threading.Event()
+        self._lock = threading.Lock()
+
+    def start(self) -> None:
+        """Begin, in the background. Raises ClientError if the pods may not be listed."""
+        trying = self._patience()
+        while True:
+            try:
+                self._version = self._look()
+                break
+            except Unavailable as error:
+                trying.wait(error)
+        threading.Thread(target=self._watch, daemon=True, name="pods").start()
+
+    def finish(self, seconds: float = 10.0) -> None:
+        """Look for pods once more, and wait until all logs have ended, for so long."""
+        with contextlib.suppress(*TEMPORARY):
+            self._look()
+        self._stopping.set()
+        until = time.monotonic() + seconds
+        for thread in self.threads():
+            thread.join(max(0.0, until - time.monotonic()))
+
+    def stop(self) -> None:
+        """Begin nothing more. Threads end with their calls."""
+        self._stopping.set()
+
+    def threads(self) -> Sequence[threading.Thread]:
+        """Those that read a log."""
+        with self._lock:
+            return list(self._threads.values())
+
+    def _look(self) -> str:
+        pods, version = self._cluster.listed("Pod", selector(self._job))
+        for pod in pods:
+            self._take(pod)
+        return version
+
+    def _watch(self) -> None:
+        trying = self._patience()
+        while not self._stopping.is_set():
+            try:
+                for _, pod in self._cluster.watch("Pod", self._version, selector(self._job)):
+                    self._version = str(pod["metadata"]["resourceVersion"])
+                    self._take(pod)
+                self._version = self._look()
+                trying.answered()
+            except Refused as error:
+                if error.code != TOO_OLD:
+                    self._say(f"logs of new pods are not followed any more: {error}")
+                    return
+                trying.wait(error)
+                self._version = "0"
+            except Ended:
+                return
+            except ClientError as error:
+                trying.wait(error)
+                self._version = "0"
+
+    def _take(self, pod: Object) -> None:
+        """Follow the pod once its container has started and there is a place."""
+        uid = pod["metadata"]["uid"]
+        if not in_order([pod], self._task) or container_state(pod)[0] == "waiting":
+            return
+        with self._lock:
+            if uid in self._threads:
+                return
+            self._waiting[uid] = pod
+            self._begin_waiting()
+
+    def _begin_waiting(self) -> None:
+        """Follow pods that wait, as many as there are places. The caller has the lock."""
+        while self._waiting and self._running < MOST_TAILS:
+            uid, pod = next(iter(self._waiting.items()))
+            del self._waiting[uid]
+            self._running += 1
+            thread = threading.Thread(target=self._follow, args=(pod,), daemon=True, name=pod["metadata"]["name"])
+            self._threads[uid] = thread
+            thread.start()
+        if self._waiting and not self._has_said:
+            self._has_said = True
+            self._say(f"the logs of {MOST_TAILS} pods are followed; for another task, give --task, such as worker-7")
+
+    def _follow(self, pod: Object) -> None:
+        try:
+            self._print_all(pod)
+        finally:
+            with self._lock:
+                self._running -= 1
+                self._begin_waiting()
+
+    def _print_all(self, pod: Object) -> None:
+        """Print each line once. A stream that breaks goes on after the last line."""
+        path, last = f"{self._cluster.path('Pod')}/{pod['metadata']['name']}/log", ""
+        trying = self._patience()
+        while True:
+            query, printed = ({**STAMPED, "sinceTime": last} if last else self._how.query), last
+            try:
+                with self._cluster.connection.stream(path, {**query, "follow": True}) as lines:
+                    for line in lines:
+                        trying.answered()
+                        at, _, text = line.decode(errors="replace").partition(" ")
+                        if at > printed:  # the API server answers from the whole second on
+                            last = max(last, at)
+                            self._sink(Line(name_of(pod), at, text))
+                if self._stopping.is_set() or not self._runs(pod):
+                    return
+                trying.wait(NotReached(f"the log of {name_of(pod)} broke off"))
+            except TEMPORARY as error:
+                trying.wait(error)
+                if self._stopping.is_set():
+                    return
+            except (NotFound, Ended):
+                return
+            except ClientError as error:
+                self._say(f"the log of {name_of(pod)} is not followed any more: {error}")
+                return
+
+    def _runs(self, pod: Object) -> bool:
+        """Whether more lines may come. A log that breaks off looks like one that ends."""
+        found = self._cluster.find("Pod", pod["metadata"]["name"])
+        is_same = found is not None and found["metadata"]["uid"] == pod["metadata"]["uid"]
+        return found is not None and is_same and container_state(found)[0] == "running"
+
+    def _patience(self) -> Patience:
+        return Patience(self._cluster.connection.outage, sleep=self._stopping.wait)
+
+    def _say(self, text: str) -> None:
+        self._cluster.connection.outage.say(text)

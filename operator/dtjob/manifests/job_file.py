@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads a job from a manifest file, with an answer a user can act on for everything that can be wrong with it."""
+
+from pathlib import Path
+from typing import Any
+
+from dtjob.api.job import KIND, Job
+from dtjob.bad_input import BadInput
+from dtjob.crd.answers.problems import problems, to_job
+from dtjob.manifests.generated_name import of_the_begin, with_a_name
+from dtjob.manifests.stream import parsed, read_file, text_of
+
+LARGEST_BYTES = 1536 * 1024
+"""What an API server takes for one object (etcd's limit for one request)."""
+
+
+def read_job(path: Path) -> Job:
+    """The job in this file. Raises BadInput with a line for each thing that is wrong."""
+    return checked(read_manifest(path), str(path))
+
+
+def checked(written: Any, where: str) -> Job:
+    """The job of a manifest that was found at `where`. Raises BadInput with a line for each thing that is wrong."""
+    manifest = with_a_name(written)
+    found = problems(manifest)
+    if manifest is not written:
+        found = [of_the_begin(problem) for problem in found]
+    if found:
+        raise BadInput(*(f"{where}: {problem}" for problem in found))
+    return to_job(manifest)
+
+
+def read_manifest(path: Path) -> Any:
+    """The one document in this file, not checked further. Raises BadInput.
+
+    Of several documents the one job: a file for `kubectl apply` may hold its volume's claim too.
+    """
+    found = [document for document in parsed(text_of(path, LARGEST_BYTES), str(path)) if document is not None]
+    if not found:
+        raise BadInput(f"{path}: is empty; give one {KIND}")
+    if len(found) == 1:
+        return found[0]
+    jobs = [document for document in found if isinstance(document, dict) and document.get("kind") == KIND]
+    if len(jobs) != 1:
+        raise BadInput(f"{path}: holds {len(found)} documents, {len(jobs)} of them a {KIND}; give a file with one")
+    return jobs[0]
+
+
+def read_only_job(path: Path) -> Any:
+    """The one job in this file, not checked further. Raises BadInput if the file has something else too."""
+    found = read_file(path)
+    jobs = [one.content for one in found if isinstance(one.content, dict) and one.content.get("kind") == KIND]
+    if len(jobs) != 1:
+        raise BadInput(f"{path}: has {len(jobs)} {KIND}s; give a file with one")
+    if others := len(found) - 1:
+        raise BadInput(f"{path}: has {others} objects of other kinds; apply the file with kubectl apply -f {path}")
+    return jobs[0]

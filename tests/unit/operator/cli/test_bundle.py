@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The archive has what is needed, and no secrets."""
+
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from dtjob.cli.bundle import REMOVED, collect, without_secrets
+from dtjob.client.cluster import Cluster
+from tests.unit.operator.client.api_server import ApiServer
+from tests.unit.operator.client.verbs.jobs import pod
+
+PODS = "/api/v1/namespaces/team/pods"
+
+
+def test_the_bundle_has_objects_logs_and_the_errors_of_missing_parts(
+    server: ApiServer, cluster: Cluster, tmp_path: Path
+) -> None:
+    server.answer(f"GET {PODS}", {"items": [pod("worker-1")], "metadata": {}})
+    server.answer(f"GET {PODS}/digits-worker-1-0/log", b"2026 a line\n")
+    server.answer("GET /api/v1/namespaces/team/events", {"items": [], "metadata": {}})
+    file = tmp_path / "bundle.tar.gz"
+    said: list[str] = []
+    names = collect(cluster, "digits", file, said.append)
+    assert said == ["digits: collecting its objects, events, logs and metrics"]
+    with tarfile.open(file) as archive:
+        assert archive.getnames() == [f"digits/{name}" for name in names]
+        log = archive.extractfile("digits/logs/digits-worker-1-0.log")
+        assert log is not None
+        assert log.read() == b"2026 a line\n"
+    assert {"job.yaml", "pods.yaml", "events.txt", "status.txt", "services.yaml.error"} <= set(names)
+
+
+@pytest.mark.parametrize("name", ["API_TOKEN", "WANDB_KEY", "HF_AUTH", "DB_URL", "TF_KEY", "RATE"])
+def test_values_of_variables_are_removed_but_known_ones(name: str) -> None:
+    known = {"name": "TF_CPP_MIN_LOG_LEVEL", "value": "2"}
+    found = without_secrets({"env": [{"name": name, "value": "x"}, known], "managedFields": []})
+    assert found == {"env": [{"name": name, "value": REMOVED}, known]}
+
+
+def test_values_of_arguments_are_removed_but_known_ones() -> None:
+    words = ["python3", "-m", "dtjob_trainer", "src/train.py", "--lr=1e-3", "--api-key=4", "--user=me", "--token", "k4"]
+    assert without_secrets({"args": words})["args"] == [
+        *words[:5], f"--api-key={REMOVED}", f"--user={REMOVED}", "--token", REMOVED,
+    ]  # fmt: skip
+
+
+def test_passwords_in_urls_are_removed_everywhere() -> None:
+    assert without_secrets({"message": "at postgres://u:pw@h/db"}) == {"message": f"at postgres://{REMOVED}@h/db"}

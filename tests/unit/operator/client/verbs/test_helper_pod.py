@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pod that reads checkpoints is the chief's, without what trains."""
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dtjob.client.cluster import Cluster
+from dtjob.client.errors import NotDone, Refused
+from dtjob.client.verbs.helper_pod import directory_of, ended, helper_pod, running
+from tests.unit.operator.client.api_server import ApiServer
+from tests.unit.operator.client.verbs.jobs import JOBS, stored
+
+PODS = "/api/v1/namespaces/team/pods"
+
+
+def test_the_helper_pod_mounts_the_claim_with_the_chiefs_rights_and_takes_no_gpu() -> None:
+    made = helper_pod(stored(), ["idle"], pods=[a_pod()])
+    (container,) = made["spec"]["containers"]
+    assert [one["name"] for one in made["spec"]["volumes"]] == ["checkpoints"]
+    assert container["volumeMounts"] == [{"name": "checkpoints", "mountPath": "/checkpoints", "subPath": "x"}]
+    assert container["env"] == [{"name": "A", "value": "1"}]
+    assert (container["command"], container["image"]) == (["idle"], "registry.example/a:1")
+    assert "nvidia.com/gpu" not in str(container)
+    assert made["spec"]["securityContext"]["runAsNonRoot"] is True
+    assert container["securityContext"]["allowPrivilegeEscalation"] is False
+    assert made["metadata"]["ownerReferences"][0]["uid"] == "u"
+    assert "node-1" in str(made["spec"]["affinity"])
+    assert not [name for name in made["metadata"]["labels"] if name.startswith("training.dtjob.dev")]
+
+
+def a_pod(task: str = "chief", attempt: int = 0, state: str = "running", **spec: Any) -> dict[str, Any]:
+    """A pod of the job that serves, as it is stored."""
+    names = {"role": task, "index": "0", "attempt": str(attempt), "serving": "true"}
+    return {
+        "metadata": {"name": "p", "labels": {f"training.dtjob.dev/{name}": value for name, value in names.items()}},
+        "spec": {
+            "nodeName": "node-1",
+            "volumes": [{"name": "checkpoints"}],
+            "containers": [{"name": "tensorflow", "env": [{"name": "A", "value": "1"}]}],
+            **spec,
+        },
+        "status": {"containerStatuses": [{"name": "tensorflow", "state": {state: {}}}]},
+    }
+
+
+def test_the_helper_pod_has_what_the_operators_defaults_gave_the_newest_pod_of_the_chief() -> None:
+    key = {"name": "KEY", "valueFrom": {"secretKeyRef": {"name": "bucket", "key": "key"}}}
+    newest = a_pod(
+        attempt=1,
+        state="terminated",
+        securityContext={"fsGroup": 17},
+        imagePullSecrets=[{"name": "pull"}],
+        containers=[{"name": "log"}, {"name": "tensorflow", "env": [{"name": "DTJOB_TASK", "value": "a"}, key]}],
+    )
+    made = helper_pod(stored(), [], pods=[newest, a_pod(), a_pod("worker", securityContext={"fsGroup": 18})])["spec"]
+    assert (made["securityContext"], made["imagePullSecrets"]) == ({"fsGroup": 17}, [{"name": "pull"}])
+    assert made["containers"][0]["env"] == [key]
+
+
+def test_the_image_is_the_one_that_the_job_started_with() -> None:
+    job = stored(image=None)
+    del job["spec"]["image"]
+    with pytest.raises(Refused, match="give --image"):
+        helper_pod(job, [])
+    job["status"]["image"] = "registry.example/default:1"
+    assert helper_pod(job, [])["spec"]["containers"][0]["image"] == "registry.example/default:1"
+    assert helper_pod(job, [], "registry.example/b:1")["spec"]["containers"][0]["image"] == "registry.example/b:1"
+
+
+def test_a_bucket_needs_no_volume() -> None:
+    job = stored(storage={"uri": "gs://bucket/path"})
+    assert directory_of(job) == "gs://bucket/path"
+    assert helper_pod(job, [])["spec"]["volumes"] == []
+
+
+@pytest.mark.parametrize("storage", [None, {"volume": {"emptyDir": {}}}])
+def test_without_files_that_stay_it_says_so(storage: dict[str, Any] | None) -> None:
+    job = stored(storage=storage)
+    if storage is None:
+        del job["spec"]["checkpoint"]
+    with pytest.raises(Refused, match=r"has no checkpoint|emptyDir, which ends with"):
+        helper_pod(job, [])
+
+
+def with_state(state: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "metadata": {"name": "digits-helper-1", "uid": "h", "resourceVersion": "1"},
+        "status": {"containerStatuses": [{"name": "helper", "state": state}]},
+    }
+
+
+def test_the_helper_pod_is_deleted_afterwards(server: ApiServer, cluster: Cluster) -> None:
+    server.answer(f"GET {PODS}", {"items": [], "metadata": {}})
+    server.answer(f"POST {PODS}", with_state({}))
+    server.answer(f"GET {PODS}/digits-helper-1", with_state({"running": {}}))
+    server.answer(f"DELETE {PODS}/digits-helper-1", {})
+    with running(cluster, stored(), []) as name:
+        assert name == "digits-helper-1"
+    assert server.asked[-1][:2] == ("DELETE", f"{PODS}/digits-helper-1")
+
+
+def test_a_pod_that_does_not_start_says_why_and_is_deleted(server: ApiServer, cluster: Cluster) -> None:
+    server.answer(f"GET {PODS}", {"items": [], "metadata": {}})
+    server.answer(f"POST {PODS}", with_state({}))
+    server.answer(f"GET {PODS}/digits-helper-1", with_state({"waiting": {"reason": "ErrImagePull"}}))
+    server.answer(f"DELETE {PODS}/digits-helper-1", {})
+    with pytest.raises(NotDone, match="does not start: ErrImagePull"), running(cluster, stored(), []):
+        raise AssertionError
+    assert server.asked[-1][0] == "DELETE"
+
+
+@pytest.mark.parametrize(("code", "words"), [(1, "failed (1): No module named tensorboard"), (0, "finished: bye")])
+def test_a_pod_that_ends_says_so_with_the_last_line_of_its_log(
+    server: ApiServer, cluster: Cluster, code: int, words: str
+) -> None:
+    server.answer(f"GET {PODS}", {"items": [], "metadata": {}})
+    server.answer(f"POST {PODS}", with_state({}))
+    server.answer(f"GET {PODS}/digits-helper-1", with_state({"running": {}}))
+    assert ended(cluster, "digits-helper-1") == ""
+    server.answer(f"GET {PODS}/digits-helper-1", with_state({"terminated": {"exitCode": code}}))
+    server.answer(f"GET {PODS}/digits-helper-1/log", words.partition(": ")[2].encode() + b"\n")
+    server.answer(f"DELETE {PODS}/digits-helper-1", {})
+    assert ended(cluster, "digits-helper-1") == words
+    with pytest.raises(NotDone) as said, running(cluster, stored(), []):
+        raise AssertionError
+    assert str(said.value).endswith(f"does not start: {words}")
+
+
+def test_a_pod_that_was_deleted_has_ended(cluster: Cluster) -> None:
+    assert ended(cluster, "digits-helper-1") == "its pod was deleted"
+
+
+def test_a_pod_that_ended_says_so_though_its_log_is_gone(server: ApiServer, cluster: Cluster) -> None:
+    server.answer(f"GET {PODS}/digits-helper-1", with_state({"terminated": {"exitCode": 1}}))
+    assert ended(cluster, "digits-helper-1") == "failed (1)"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_the_helper_pod_is_deleted_when_a_signal_ends_the_command(
+    server: ApiServer, cluster: Cluster, tmp_path: Path, number: int
+) -> None:
+    server.answer("GET " + JOBS + "/digits", stored(tensorBoard={}))
+    server.answer(f"GET {PODS}", {"items": [], "metadata": {}})
+    server.answer(f"POST {PODS}", with_state({}))
+    server.answer(f"GET {PODS}/digits-helper-1", with_state({"running": {}}))
+    server.answer(f"DELETE {PODS}/digits-helper-1", {})
+    words = ["tensorboard", "digits", "--port", "0", "--kubeconfig", str(server.kubeconfig(tmp_path))]
+    with subprocess.Popen([sys.executable, "-m", "dtjob", *words], stdout=subprocess.PIPE) as running_command:
+        assert running_command.stdout is not None
+        assert b"http://127.0.0.1" in running_command.stdout.readline()
+        running_command.send_signal(number)
+        assert running_command.wait(30) == 128 + number
+    assert server.asked[-1][:2] == ("DELETE", f"{PODS}/digits-helper-1")

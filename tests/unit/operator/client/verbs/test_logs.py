@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Logs so far: of all tasks and attempts, merged by time."""
+
+from typing import Any
+
+import pytest
+
+from dtjob.client.cluster import Cluster
+from dtjob.client.verbs import logs as reading
+from dtjob.client.verbs.logs import How
+from dtjob.client.verbs.logs import logs as lines_of
+from tests.unit.operator.client.api_server import ApiServer, Fault
+from tests.unit.operator.client.verbs.jobs import PODS
+
+
+def found(cluster: Cluster, task: str | None = None, **how: Any) -> list[str]:
+    return [f"{line.task} | {line.text}" for line in lines_of(cluster, "digits", task, How(**how))]
+
+
+def test_lines_of_all_tasks_are_in_the_order_of_time(logs: ApiServer, cluster: Cluster) -> None:
+    assert found(cluster) == ["worker-0 | a", "worker-1 | b", "worker-0 | c", "worker-1 | d", "worker-0.1 | e"]
+
+
+def test_logs_are_limited_to_a_task_or_to_previous_attempts(logs: ApiServer, cluster: Cluster) -> None:
+    assert found(cluster, "worker-1") == ["worker-1 | b", "worker-1 | d"]
+    assert found(cluster, previous=True) == ["worker-0 | a", "worker-0 | c"]
+
+
+def test_logs_are_limited_to_the_last_time_and_have_it(logs: ApiServer, cluster: Cluster) -> None:
+    lines = lines_of(cluster, "digits", "worker-1", How(since=900.0))
+    assert [line.time for line in lines] == ["2026-11-23T12:00:02Z", "2026-11-23T12:00:04Z"]
+    assert "sinceSeconds=900" in logs.asked[-1][1]
+
+
+def test_a_pod_without_a_log_is_left_out(logs: ApiServer, cluster: Cluster) -> None:
+    logs.answer(f"GET {PODS}/digits-worker-1-0/log", {"message": "is waiting to start"}, code=400)
+    assert found(cluster, "worker-1") == []
+
+
+def test_a_log_that_cannot_be_read_is_said(logs: ApiServer, cluster: Cluster) -> None:
+    said: list[str] = []
+    cluster.connection.outage.say = said.append
+    logs.answer(f"GET {PODS}/digits-worker-1-0/log", Fault(502, message="no route to host"))
+    assert found(cluster) == ["worker-0 | a", "worker-0 | c", "worker-0.1 | e"]
+    assert said == ["the log of worker-1 cannot be read: no route to host"]
+
+
+def test_large_logs_are_merged_in_pieces(logs: ApiServer, cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "_PIECE", 7)
+    assert found(cluster) == ["worker-0 | a", "worker-1 | b", "worker-0 | c", "worker-1 | d", "worker-0.1 | e"]

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A status in words has what one asks first."""
+
+from dtjob.client.verbs.words import since, status_lines, summary
+from tests.unit.operator.client.verbs.jobs import NOW, RUNNING, job
+
+
+def facts(**status) -> dict[str, str]:
+    return {line[2:16].strip(): line[17:] for line in list(status_lines(job(**status), NOW))[1:]}
+
+
+def test_everything_that_is_known_has_a_line() -> None:
+    assert next(iter(status_lines(job(**RUNNING), NOW))) == "digits: Running (AllTasksRunning): all tasks run"
+    assert facts(**RUNNING) == {
+        "strategy": "MultiWorkerMirrored",
+        "tasks": "3/3 run or have finished",
+        "step": "251 of 690, 36 %, 9.5 steps/s, about 46s left",
+        "metrics": "loss 0.5",
+        "checkpoint": "step 200, 1m ago, in claim data",
+        "evaluation": "step 200: accuracy 0.9; best at step 100 with 1",
+        "restarts": "2 (Error 2)",
+        "last failure": "worker-1, exit code 1, pod digits-worker-1-0, node node-2, 1m ago: ValueError: no",
+        "age": "2h",
+    }
+
+
+def test_the_summary_of_a_waiting_job_has_its_message() -> None:
+    waiting = job(phase="Pending", reason="WaitingForPods", message="0/1 nodes are available")
+    assert summary(waiting) == "Pending (WaitingForPods): 0/1 nodes are available"
+
+
+def test_a_job_without_a_status_names_the_operator() -> None:
+    assert "the operator has not written a status" in summary(job())
+
+
+def test_speed_and_time_left_are_of_a_job_that_runs() -> None:
+    assert facts(**{**RUNNING, "phase": "Succeeded"})["step"] == "251 of 690, 36 %"
+
+
+def test_a_time_that_cannot_be_read_is_left_out() -> None:
+    assert (since("yesterday", NOW), since(None, NOW)) == ("", "")

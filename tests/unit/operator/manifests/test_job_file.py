@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A manifest's file: everything that can be wrong with it is a sentence and exit code 2."""
+
+from pathlib import Path
+
+import pytest
+
+from dtjob.bad_input import BadInput
+from dtjob.manifests.job_file import LARGEST_BYTES, read_job, read_manifest
+from tests.unit.operator.cli.manifest import GOOD
+
+BAD_FILES = {
+    "not YAML": ("spec: [", "is not YAML: line 1"),
+    "empty": ("", "is empty; give one DistributedTrainingJob"),
+    "only a comment": ("# nothing\n", "is empty"),
+    "no job among two": ("kind: Pod\n---\nkind: Secret\n", "holds 2 documents, 0 of them a DistributedTrainingJob"),
+    "a list": ("- 1\n", "the top must be a mapping"),
+    "a word": ("hello", "the top must be a mapping"),
+    "another kind": ("apiVersion: v1\nkind: Pod\n", "must be DistributedTrainingJob, not 'Pod'"),
+    "a loop": ("&a [*a]", "is not a manifest"),
+    "control characters": ("a: \x07", "is not YAML"),
+    "a wrong value": (
+        GOOD.replace("replicas: 2", "replicas: 0"),
+        "spec.replicaSpecs.worker.replicas: must be at least 1",
+    ),
+    "an unknown field": (GOOD.replace("image:", "picture: x\n  image:"), "spec.picture: is an unknown field"),
+    "a broken rule": (GOOD.replace("MultiWorkerMirrored", "Mirrored"), "spec.replicaSpecs"),
+}
+
+
+@pytest.mark.parametrize(("text", "wanted"), BAD_FILES.values(), ids=BAD_FILES.keys())
+@pytest.mark.parametrize("command", ["run", "validate", "explain"])
+def test_a_bad_file_has_sentences_with_its_name_and_exit_code_2(dtjob, tmp_path, command, text, wanted):
+    file = tmp_path / "job.yaml"
+    file.write_text(text)
+    code, out, err = dtjob(command, file)
+    assert (code, out) == (2, "")
+    assert wanted in err
+    assert all(line.startswith(f"dtjob: {file}: ") for line in err.splitlines())
+
+
+@pytest.mark.parametrize("command", ["run", "explain"])
+def test_a_file_with_two_jobs_is_refused_by_a_command_about_one(dtjob, tmp_path, command):
+    file = tmp_path / "job.yaml"
+    file.write_text(f"{GOOD}\n---\n{GOOD}")
+    code, _, err = dtjob(command, file)
+    assert code == 2
+    assert "holds 2 documents, 2 of them a DistributedTrainingJob" in err
+    assert dtjob("validate", file)[0] == 0
+
+
+def test_a_file_for_kubectl_may_hold_the_jobs_claim_too(dtjob, tmp_path):
+    file = tmp_path / "job.yaml"
+    file.write_text(f"apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {{name: digits}}\n---\n{GOOD}")
+    assert dtjob("validate", file)[0] == 0
+
+
+@pytest.mark.parametrize("command", ["run", "validate", "explain"])
+def test_an_unreadable_file_is_one_sentence_and_exit_code_2(dtjob, tmp_path, command):
+    binary = tmp_path / "model.keras"
+    binary.write_bytes(b"PK\x03\x04\xff\xfe")
+    for file, wanted in (
+        (tmp_path / "missing.yaml", "No such file"),
+        (tmp_path, "Is a directory" if command != "validate" else "the folder has no file that ends with"),
+        (binary, "is not a text file in UTF-8"),
+    ):
+        code, out, err = dtjob(command, file)
+        assert (code, out) == (2, "")
+        assert err.startswith(f"dtjob: {file}: ")
+        assert wanted in err
+
+
+def test_a_file_that_no_api_server_would_take_is_not_read(tmp_path: Path):
+    file = tmp_path / "job.yaml"
+    file.write_text(GOOD + "#" * LARGEST_BYTES)
+    with pytest.raises(BadInput, match="larger than 1536 KiB"):
+        read_manifest(file)
+    file.write_text((GOOD + "#" * LARGEST_BYTES)[:LARGEST_BYTES])
+    assert read_job(file).metadata.name == "digits"
+
+
+def test_the_single_job_of_several_documents_is_read(tmp_path: Path):
+    file = tmp_path / "job.yaml"
+    file.write_text(f"---\n{GOOD}\n---\n---\nkind: ConfigMap\n")
+    assert read_manifest(file)["metadata"] == {"name": "digits"}

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What travels of a script or a folder, and what is too large."""
+
+import io
+import os
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from dtjob.bad_input import BadInput
+from dtjob.manifests.package import Package, package
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "project" / "lib" / "__pycache__").mkdir(parents=True)
+    for name in ("train.py", "lib/model.py", "lib/__pycache__/model.pyc", "data.bin", "notes.txt"):
+        (tmp_path / "project" / name).write_text(name)
+    return tmp_path / "project"
+
+
+def names(one: Package) -> list[str]:
+    assert one.archive is not None
+    with tarfile.open(fileobj=io.BytesIO(one.archive)) as archive:
+        return archive.getnames()
+
+
+def test_a_script_travels_as_text(folder: Path) -> None:
+    (folder.parent / "more.txt").write_text("numpy")
+    one = package(folder / "train.py", None, folder.parent / "more.txt")
+    assert (one.entrypoint, one.requirements) == ("train.py", "more.txt")
+    assert one.config_map("a", "b")["data"] == {"train.py": "train.py", "more.txt": "numpy"}
+    assert "binaryData" not in one.config_map("a", None)
+
+
+def test_a_folder_travels_without_what_it_ignores(folder: Path) -> None:
+    (folder / ".dtjobignore").write_text("# large\n*.bin\nnotes.*\n!notes.txt\n")
+    one = package(folder / "train.py", folder, None)
+    assert names(one) == ["lib/model.py", "notes.txt", "train.py"]
+    assert one.entrypoint == "train.py"
+
+
+def test_the_same_files_are_the_same_bytes(folder: Path) -> None:
+    first = package(folder / "train.py", folder, None).archive
+    os.utime(folder / "train.py", (1, 1))
+    assert package(folder / "train.py", folder, None).archive == first
+
+
+def test_requirements_from_elsewhere_come_along(folder: Path) -> None:
+    (folder.parent / "more.txt").write_text("numpy")
+    one = package(folder / "train.py", folder, folder.parent / "more.txt")
+    assert one.requirements == "more.txt"
+    assert "more.txt" in names(one)
+    assert package(folder / "train.py", folder, folder / "notes.txt").requirements == "notes.txt"
+
+
+@pytest.mark.parametrize("source", [False, True])
+def test_the_error_of_a_package_that_is_too_large_names_the_alternatives(folder: Path, source: bool) -> None:
+    (folder / "train.py").write_bytes(os.urandom(600 * 1024).hex().encode())
+    (folder / "data.bin").write_bytes(os.urandom(400 * 1024))
+    with pytest.raises(BadInput, match=r"KiB compressed, and a ConfigMap takes 900; leave files out with .dtjobignore"):
+        package(folder / "train.py", folder if source else None, None)
+
+
+@pytest.mark.parametrize(
+    ("script", "source", "requirements", "said"),
+    [
+        ("none.py", None, None, "none.py: is no file"),
+        ("project/train.py", None, "none.txt", "--requirements: none.txt: is no file"),
+        ("project/train.py", "none", None, "--source: none is no folder"),
+        ("other.py", "project", None, "other.py is not in the folder project"),
+    ],
+)
+def test_the_error_of_a_missing_file_names_it(
+    folder: Path, script: str, source: str | None, requirements: str | None, said: str
+) -> None:
+    Path("other.py").touch()
+    with pytest.raises(BadInput, match=said):
+        package(Path(script), (source and Path(source)) or None, (requirements and Path(requirements)) or None)
+
+
+def test_a_script_that_is_ignored_is_named(folder: Path) -> None:
+    (folder / ".dtjobignore").write_text("*.py\n")
+    with pytest.raises(BadInput, match=r"ignores the script train.py"):
+        package(folder / "train.py", folder, None)
