@@ -23,9 +23,9 @@ HEAD = """# The command line
 | exit code | meaning |
 |---|---|
 | 0 | success |
-| 1 | The job failed or waits for its user, or what was asked for did not happen. `convert` has warnings, or `doctor` found a problem. |
+| 1 | The job failed or waits for you, or something did not happen. `convert` warns, or `doctor` found a problem. |
 | 2 | The input is wrong: arguments, a manifest or a kubeconfig. |
-| 3 | The API server refused the call, or the state of the job does not allow it. For example, there is no such job, there is one of this name already, you may not do this, or the job has ended. |
+| 3 | The API server refused the call, or the job does not allow it: there is none or another one, or it has ended. |
 | 4 | The API server could not be reached, or it could not serve the call. |
 | 124 | The time of `--timeout` or `--wait` is up. |
 | 130 | Ctrl-C |
