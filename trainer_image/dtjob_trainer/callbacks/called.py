@@ -10,6 +10,7 @@ import keras
 
 from dtjob_trainer.callbacks import bar, files, keeping
 from dtjob_trainer.callbacks.keeping import KERAS
+from dtjob_trainer.checkpoint.state import CallbackState
 from dtjob_trainer.contract import log_line
 from dtjob_trainer.errors import CallbackError
 from dtjob_trainer.models.compiled import TrainedModel
@@ -224,7 +225,7 @@ class Callbacks:
             except Exception:  # of what its methods are yet to set
                 continue
 
-    def get_state(self) -> list[Any]:
+    def get_state(self) -> list[CallbackState]:
         """Each callback's state, as a checkpoint can hold it. For the chief task, where all of them run. It sets
         `not_kept`.
 
@@ -232,31 +233,31 @@ class Callbacks:
         """
         kept = [_kept(callback) for callback in self._all]
         self.not_kept = [why for _, each in kept for why in each]
-        return [state for state, _ in kept]
+        return [CallbackState(name, state) for name, (state, _) in zip(self.classes, kept, strict=True)]
 
     def files_left_out(self) -> list[str]:
         """What to write instead where files of callbacks are lost with the pod."""
         writers = (c for c in self._here() if files.are_kept(c))
         return [why for callback in writers if (why := files.left_out(callback)) is not None]
 
-    def set_state(self, states: Sequence[Any], classes: Sequence[str]) -> bool:
-        """Restore what `get_state` gave of the chief's callbacks, which were of these `classes`.
+    def set_state(self, states: Sequence[CallbackState]) -> bool:
+        """Restore what `get_state` gave of the chief's callbacks.
 
         Returns False if a callback here has no state there, or if the chief no longer has a callback that it had.
         Another task may have fewer callbacks. Each gets the state of the chief's callback of its class.
         """
         mine = self.classes
-        left, found = list(zip(classes, states, strict=True)), True
+        left, found = list(states), True
         for callback, name, runs in zip(self._all, mine, self._running, strict=True):
-            place = next((place for place, (of, _) in enumerate(left) if of == name), None)
+            place = next((place for place, each in enumerate(left) if each.of == name), None)
             if place is None:  # one that keeps nothing, of another task, has lost nothing
                 found = found and not self._is_chief and keeping.state_of(callback) == {}
                 continue
-            _, state = left.pop(place)
+            state = left.pop(place).state
             if runs:
                 keeping.restore(callback, keeping.decode(state), self._model)
         # of two of a class, nobody knows which one it is
-        return found and not (self._is_chief and left) and not {name for name, _ in left} & set(mine)
+        return found and not (self._is_chief and left) and not {each.of for each in left} & set(mine)
 
     def _here(self) -> list[Any]:
         return [callback for callback, runs in zip(self._all, self._running, strict=True) if runs]

@@ -7,6 +7,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,8 @@ def pack(state: Any) -> tuple[bytes, dict[str, Bytes]]:
     arrays: dict[str, Bytes] = {}
 
     def in_json(value: Any) -> dict[str, Any]:
+        if is_dataclass(value):
+            return vars(value)
         if not isinstance(value, np.ndarray | np.generic):
             raise TypeError(f"a checkpoint cannot hold a {type(value).__name__}")
         array = np.asarray(value)

@@ -3,14 +3,15 @@
 
 import json
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, NoReturn
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Generic, NoReturn
 
 import numpy as np
 import tensorflow as tf
 
-from dtjob_trainer.checkpoint import arrays, directory
+from dtjob_trainer.checkpoint import arrays, directory, state
+from dtjob_trainer.checkpoint.state import Loop, RunState
 from dtjob_trainer.checkpoint.stored import Stored
 from dtjob_trainer.checkpoint.writer import Writer
 from dtjob_trainer.contract.settings import DEFAULT_EVERY_SECONDS, EPOCH_SAVES_APART_SECONDS
@@ -20,8 +21,6 @@ from dtjob_trainer.models.variables import State
 from dtjob_trainer.process.runtime import Runtime
 from dtjob_trainer.strategies.collective import Group
 
-FORMAT = 1
-"""Version of the checkpoint's `state`."""
 REMEMBERED = 1000
 """Of how many earlier checkpoints each one knows the steps."""
 LONG_SECONDS = 1.0
@@ -29,13 +28,10 @@ LONG_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
-class Restored:
+class Restored(Generic[Loop]):
     """What a run goes on from."""
 
-    step: int
-    """Steps that are done."""
-    state: dict[str, Any]
-    """What `Saves.write` was given beside the step."""
+    state: RunState[Loop]
     same_replicas: bool
     """Whether as many replicas saved as train now."""
 
@@ -110,10 +106,10 @@ class Saves:
         """
         return self._writer is not None and since_save >= EPOCH_SAVES_APART_SECONDS and not self._writer.is_writing
 
-    def write(self, step: int, state: Callable[[], Mapping[str, Any]]) -> None:
-        """Save the variables as they are after `step`, with what `state` returns (JSON and arrays). Collective.
+    def write(self, step: int, state_of: Callable[[], RunState[Loop]]) -> None:
+        """Save the variables as they are after `step`, with the state of the run. Collective.
 
-        `state` is called at the chief alone, where all callbacks run.
+        `state_of` is called at the chief alone, where all callbacks run.
         """
         if self._settings is None:
             return
@@ -123,8 +119,7 @@ class Saves:
         tensors = self._state.capture()
         if self._writer is not None:
             self._earlier = [each for each in self._earlier if each != failed]
-            named = {"format": FORMAT, "step": step, "earlier": list(self._earlier), "tasks": self.history, **state()}
-            self._writer.write(step, tensors, named)
+            self._writer.write(step, tensors, replace(state_of(), earlier=self._earlier, groups=self.history))
             self._remember(step)
 
     def _say_if_long(self, step: int, waited: float) -> None:
@@ -139,15 +134,19 @@ class Saves:
             step=step,
         )
 
-    def restore(self) -> Restored | None:
-        """Give every task the chief's newest checkpoint; None where there is none. Collective."""
+    def restore(self, loop: type[Loop]) -> Restored[Loop] | None:
+        """Give every task the chief's newest checkpoint; None where there is none. Collective.
+
+        Raises CheckpointError if it is no checkpoint of such a `loop`.
+        """
         if self._settings is None:
             return None
         group, blob = self._group, b""
         found = self._newest(self._writer) if self._writer is not None else None
         if found is not None:
-            blob = json.dumps(found.state | {"passed": self._here.next_stage_has_begun}).encode()
-        size = int(group.sum(np.array([len(blob)], np.float64))[0])
+            blob = json.dumps(found.state).encode()
+        passes_over = found is not None and self._here.next_stage_has_begun
+        size, passed = group.sum(np.array([len(blob), passes_over], np.int64)).tolist()
         if size == 0:
             return None
         chiefs = group.broadcast(np.frombuffer(blob, np.uint8) if group.index == 0 else None, size)
@@ -155,20 +154,22 @@ class Saves:
         def read(name: str, size: int) -> arrays.Bytes:
             return np.array(group.broadcast(None if found is None else found.array(name), size))
 
-        state = arrays.unpack(chiefs.tobytes(), read)
-        step = int(state["step"])
-        self._here.progress.passes_over = state.pop("passed")
-        self.history = tuple((int(first), int(tasks)) for first, tasks in state["tasks"])
+        stored = arrays.unpack(chiefs.tobytes(), read)
+        name = f"{self._settings.directory}/ckpt-{stored.get('step')}"
+        found_state = state.read(stored, loop, name, group.anew)
+        step = found_state.step
+        self._here.progress.passes_over = bool(passed)
+        self.history = found_state.groups
         if self.history[-1][1] != group.tasks:
             self.history = (*self.history, (step, group.tasks))
         same_replicas = self._state.restore(found)
         self._found = found
-        self._earlier = list(state["earlier"])
+        self._earlier = found_state.earlier
         self._remember(step)
         self._here.progress.report(step=step, restoredStep=step, checkpoint={"step": step})
         resumed = "resumed from the checkpoint" if not self._here.progress.passes_over else "ended before: not repeated"
         self._here.log(resumed, step=step)
-        return Restored(step, state, same_replicas)
+        return Restored(found_state, same_replicas)
 
     def restore_again(self) -> None:
         """Give every variable the value that `restore` gave it. Collective."""

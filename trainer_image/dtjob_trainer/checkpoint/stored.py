@@ -26,16 +26,16 @@ class Stored(Values):
         Raises CheckpointError where it is not one of ours, one of UNREADABLE where it is damaged, and NotFoundError
         where it is gone. So does `read`.
         """
-        self._prefix, self.servers = f"{directory}/ckpt-{step}", servers
+        self.name, self.servers = f"{directory}/ckpt-{step}", servers
         self._types: dict[str, Any] = {STATE: tf.uint8}
         try:
             self.state: dict[str, Any] = json.loads(np.asarray(self.read([STATE])[0]).tobytes())
             """All that is no variable, with the names of arrays in place of these."""
         except tf.errors.NotFoundError:
-            if not tf.train.load_checkpoint(self._prefix).has_tensor(STATE):
+            if not tf.train.load_checkpoint(self.name).has_tensor(STATE):
                 raise foreign(directory, step) from None
             raise
-        reader = tf.train.load_checkpoint(self._prefix)
+        reader = tf.train.load_checkpoint(self.name)
         shapes, self._types = reader.get_variable_to_shape_map(), reader.get_variable_to_dtype_map()
         self.kinds = {name: kind_of(shapes[name], self._types[name]) for name in sorted(shapes) if name != STATE}
 
@@ -46,7 +46,7 @@ class Stored(Values):
         with tf.device("CPU:0"):
             return list(
                 tf.raw_ops.RestoreV2(
-                    prefix=self._prefix,
+                    prefix=self.name,
                     tensor_names=list(names),
                     shape_and_slices=[""] * len(names) if slices is None else list(slices),
                     dtypes=[self._types[name] for name in names],

@@ -130,7 +130,7 @@ class Writer:
             self.servers = servers
         return steps_in(self.settings.directory)
 
-    def write(self, step: int, tensors: Mapping[str, Any], state: Mapping[str, Any]) -> None:
+    def write(self, step: int, tensors: Mapping[str, Any], state: Any) -> None:
         """Write checkpoint `step`. Raises CheckpointError where neither this one nor the one before can be written, or
         another job has taken the directory."""
         self.owner.check()

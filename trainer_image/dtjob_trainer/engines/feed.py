@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The data of a custom loop: every replica gets equally many examples at every step, or what the program made of it."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -11,6 +11,7 @@ import tensorflow as tf
 from dtjob_trainer.data import elements, other_batches, sources
 from dtjob_trainer.data.batches import Place, Source, Wanted
 from dtjob_trainer.data.dataset import rows_of_each_batch
+from dtjob_trainer.data.other_batches import Position
 from dtjob_trainer.data.sharding import Eras, eras_of_pass
 from dtjob_trainer.errors import DataError
 from dtjob_trainer.strategies.collective import Group
@@ -34,10 +35,10 @@ class Feed(Protocol):
     def shared(self, history: Eras) -> None:
         """Told how many tasks have shared the batches of the run so far."""
 
-    def kept(self, step: int) -> Mapping[str, Any]:
-        """What a checkpoint keeps of the place in the data after `step`, as JSON has it."""
+    def position(self, step: int) -> Position | None:
+        """Where in the data the run is after `step`, for a checkpoint."""
 
-    def take_up(self, kept: Mapping[str, Any], step: int) -> str | None:
+    def take_up(self, kept: Position, step: int) -> str | None:
         """Go on after `step` where `kept` told of the place; what to say where the data is cut into other batches."""
 
     def inputs(self, step: int) -> Iterator[Any]:
@@ -71,22 +72,27 @@ class SourceFeed:
         """Told how many tasks have shared the batches of the run so far."""
         self._history = history
 
-    def kept(self, step: int) -> Mapping[str, Any]:
-        """What a checkpoint keeps of the place in the data after `step`, as JSON has it."""
+    def position(self, step: int) -> Position:
+        """Where in the data the run is after `step`, for a checkpoint."""
         number, first_step = self._place(step)
         source = self._source
-        cut = {"length": source.steps, "batch": source.batch, "cutByBatch": source.cut_by_batch}
-        return {"pass": number, "passBegan": step - first_step, **cut}
+        return Position(
+            passes=number,
+            pass_began=step - first_step,
+            length=source.steps,
+            batch=source.batch,
+            cut_by_batch=source.cut_by_batch,
+        )
 
-    def take_up(self, kept: Mapping[str, Any], step: int) -> str | None:
+    def take_up(self, kept: Position, step: int) -> str | None:
         """Go on after `step` in the pass of which `kept` told, at the same example where batches are others now."""
-        self._pass, self._pass_began = kept["pass"], kept["passBegan"]
+        self._pass, self._pass_began = kept.passes, kept.pass_began
         if not other_batches.differ(kept, self._source):
             return None
         done = step - self._pass_began
         there = other_batches.converted(done, kept, self._source)
-        if there is None and self._source.steps is None and kept["batch"] and self._source.batch:
-            there = done * kept["batch"] // self._source.batch  # a pass without an end cannot begin anew
+        if there is None and self._source.steps is None and kept.batch and self._source.batch:
+            there = done * kept.batch // self._source.batch  # a pass without an end cannot begin anew
         self._pass_began = other_batches.pass_began(step, there, self._source)
         return other_batches.told(kept, self._source, self._pass, there)
 
@@ -143,11 +149,10 @@ class DistributedFeed:
     def shared(self, history: Eras) -> None:
         """Nothing: it is the program's own."""
 
-    def kept(self, step: int) -> Mapping[str, Any]:
-        """Nothing: it has no place to go back to."""
-        return {}
+    def position(self, step: int) -> None:
+        """None: it has no place to go back to."""
 
-    def take_up(self, kept: Mapping[str, Any], step: int) -> str | None:
+    def take_up(self, kept: Position, step: int) -> str | None:
         """Nothing, whatever was trained on."""
         return None
 

@@ -8,10 +8,11 @@ from typing import Any
 
 from dtjob_trainer.callbacks import keeping
 from dtjob_trainer.checkpoint import directory as checkpoint
-from dtjob_trainer.checkpoint import object_store, owner
+from dtjob_trainer.checkpoint import object_store, owner, state
 from dtjob_trainer.checkpoint.best_model import MODEL, BestModel
 from dtjob_trainer.checkpoint.done import is_done
 from dtjob_trainer.checkpoint.retention import BestCheckpoints
+from dtjob_trainer.checkpoint.state import FitState, RunState
 from dtjob_trainer.checkpoint.stored import Stored
 from dtjob_trainer.data.batches import Source
 from dtjob_trainer.engines import choose
@@ -71,9 +72,9 @@ def follow(here: Runtime, trained: TrainedModel, source: Source | None) -> Any:
         step = next_step(found, seen, task.evaluation.every)
         if step is not None and others.own_it():
             step = None
-        load = functools.partial(_load, engine, directory, kept)
-        stored = unreadable.tried(load, step, found, ended=ended or passed)
-        result = _evaluate(here, engine, source, step, stored) if stored is not None else None
+        load = functools.partial(_load, engine, directory, kept, task.anew)
+        loaded = unreadable.tried(load, step, found, ended=ended or passed)
+        result = _evaluate(here, engine, source, step, loaded) if loaded is not None else None
         if step is not None and (result is not None or step != found[-1]):  # only the newest is tried again
             seen.add(step)
         if step is not None and result is not None:
@@ -105,8 +106,9 @@ def _history(here: Runtime, trained: TrainedModel, directory: str, last: int) ->
     trained.load(stored, {})
     history = trained.callbacks.History()
     history.set_model(trained.model)
-    history.history = keeping.decode(stored.state["history"])
-    history.epoch = list(range(stored.state["data"]["first"], stored.state["epochsEnded"]))
+    ended = state.read(stored.state, FitState, stored.name, here.task.anew if here.task is not None else "")
+    history.history = keeping.decode(ended.loop.history)
+    history.epoch = list(range(ended.position.first, ended.position.ended)) if ended.position is not None else []
     here.progress.steps_before += last
     return history
 
@@ -120,8 +122,8 @@ class _Unreadable:
         """When the last checkpoint could not be read for the first time."""
 
     def tried(
-        self, load: Callable[[int], Stored], step: int | None, found: Sequence[int], *, ended: bool
-    ) -> Stored | None:
+        self, load: Callable[[int], RunState[FitState]], step: int | None, found: Sequence[int], *, ended: bool
+    ) -> RunState[FitState] | None:
         """What `load` gives of checkpoint `step` of those `found`. None if it is removed or damaged, or for no step.
 
         - ended: whether no newer one can come. Raises EvaluatorError if the newest one then cannot be read for
@@ -198,17 +200,21 @@ def _keep(
     here.progress.report(evaluation=told)
 
 
-def _load(engine: Engine, directory: str, kept: BestCheckpoints, step: int) -> Stored:
-    """Give the model the weights of checkpoint `step`. Raises one of GONE where it cannot be read."""
+def _load(engine: Engine, directory: str, kept: BestCheckpoints, anew: str, step: int) -> RunState[FitState]:
+    """Give the model the weights of checkpoint `step`, and return its state. `anew`: as `state.read` takes it.
+
+    Raises one of GONE if the checkpoint cannot be read.
+    """
     kept.begin(step)
     stored = Stored(directory, step)
-    due = keeping.validates_on_averages(stored.state.get("callbacks", []))
+    found = state.read(stored.state, FitState, stored.name, anew)
+    due = keeping.validates_on_averages([each.state for each in found.loop.callbacks])
     engine.trained.load(stored, engine.trained.averages() if due else {})
-    return stored
+    return found
 
 
 def _evaluate(
-    here: Runtime, engine: Engine, source: Source, step: int | None, stored: Stored
+    here: Runtime, engine: Engine, source: Source, step: int | None, loaded: RunState[FitState]
 ) -> tuple[dict[str, float], list[int]]:
     """The metrics of checkpoint `step`, which is loaded, and the steps of earlier ones."""
     engine.reset_metrics()
@@ -220,4 +226,4 @@ def _evaluate(
     metrics = {name: value for name, value in found.items() if not isinstance(value, list)}
     here.say_left_out(name for name in found if name not in metrics)
     here.log("checkpoint evaluated", step=step, values=metrics)
-    return metrics, stored.state["earlier"]
+    return metrics, loaded.earlier

@@ -3,6 +3,7 @@
 
 import functools
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,10 @@ import numpy as np
 from dtjob_trainer.callbacks import keeping
 from dtjob_trainer.callbacks.called import Callbacks
 from dtjob_trainer.checkpoint.saves import Restored
+from dtjob_trainer.checkpoint.state import FitState
 from dtjob_trainer.contract.doing import CALLBACKS, DATA, STEPPING, VALIDATING
 from dtjob_trainer.data.batches import Source
+from dtjob_trainer.data.other_batches import Position
 from dtjob_trainer.data.stream import Portion
 from dtjob_trainer.engines.engine import Engine, Work
 from dtjob_trainer.loops import alike, exactness
@@ -25,7 +28,7 @@ from dtjob_trainer.process.runtime import Runtime
 from dtjob_trainer.tensorboard.training import learning_rates, number, numbers
 
 
-class FitLoop(TrainingRun):
+class FitLoop(TrainingRun[FitState]):
     """The loop of `fit`: epochs of steps, with validation and callbacks at their ends."""
 
     def __init__(
@@ -42,7 +45,7 @@ class FitLoop(TrainingRun):
         """`validates`: whether there is a validation after the epoch of this number (from 0); `scale_lr`: multiply the
         learning rate by the number of replicas."""
         optimizers = engine.trained.optimizers
-        super().__init__(here, engine.group, state, optimizers=optimizers, total_steps=epochs.total(0))
+        super().__init__(here, engine.group, state, FitState(), optimizers=optimizers, total_steps=epochs.total(0))
         self._engine, self._callbacks = engine, callbacks
         self._epochs, self._source, self._validation = epochs, epochs.source, validation
         epochs.streams = engine.streams(epochs.source)
@@ -51,16 +54,11 @@ class FitLoop(TrainingRun):
         self._validates, self._scale_lr = validates, scale_lr
         if scale_lr:
             engine.trained.scale_learning_rate(engine.group.replicas)
-        self._epoch_logs: dict[str, Any] | None = None
-        """Training's logs of an epoch whose steps are done, while its validation is not."""
         self._has_loss = False
         """Whether a step told its loss at the last agreement."""
-        self._stopped = False
-        """A callback has stopped the training."""
         self._asked_to_leave = False
         """Some task was asked to stop when the tasks last agreed at an epoch's end."""
         self._keras_history = callbacks.history
-        self._history: dict[str, list[Any]] = {}
         self._last_logs: dict[str, Any] = {}
         """What the last epoch's end was told, without what callbacks added to it."""
         self._warn = functools.cache(here.warn)
@@ -74,7 +72,7 @@ class FitLoop(TrainingRun):
         """Train to the end; returns Keras's History. Leaves by SystemExit where a stop was asked for."""
         model = self._engine.trained.model
         self._keras_history.set_model(model)
-        self._keras_history.history, self._keras_history.epoch = self._history, []
+        self._keras_history.history, self._keras_history.epoch = self._loop.history, []
         model.history = self._keras_history  # as in Keras, for callbacks to look at
         self._source.epoch_ends()  # as Keras, before all else
         self._callbacks.reset()
@@ -91,7 +89,7 @@ class FitLoop(TrainingRun):
         self._warn_of([self._source.inexact] if self._source.inexact else [])
         before = self._engine.updates() - self._step
         try:
-            while self._goes_on() or self._epoch_logs is not None:
+            while self._goes_on() or self._loop.epoch_logs is not None:
                 self._train_epoch()
         except Exception as error:
             if not is_peer_loss(error, self._here.members):  # after which a GPU may hold back what it has
@@ -99,9 +97,9 @@ class FitLoop(TrainingRun):
             raise
 
     def _nothing_left(self) -> str:
-        if self._goes_on() or self._epoch_logs is not None:
+        if self._goes_on() or self._loop.epoch_logs is not None:
             return ""
-        if self._stopped:
+        if self._loop.stopped:
             return "is of a run that a callback has stopped: remove that callback to train on"
         return f"has all epochs={self._epochs.epochs}: raise epochs to train on"
 
@@ -120,7 +118,7 @@ class FitLoop(TrainingRun):
         return {"epoch": self._epochs.ended, "totalEpochs": self._epochs.epochs}
 
     def _position(self) -> tuple[int, int, bool]:
-        return self._step, self._epochs.ended, self._stopped
+        return self._step, self._epochs.ended, self._loop.stopped
 
     def _finish(self) -> None:
         model = self._engine.trained.model
@@ -130,11 +128,11 @@ class FitLoop(TrainingRun):
         self._callbacks.train_end(self._last_logs)
 
     def _goes_on(self) -> bool:
-        return self._epochs.go_on and not self._stopped
+        return self._epochs.go_on and not self._loop.stopped
 
     def _train_epoch(self) -> None:
         epochs = self._epochs
-        if self._epoch_logs is None:  # else a restart resumes where its steps are done
+        if self._loop.epoch_logs is None:  # else a restart resumes where its steps are done
             if self._step == epochs.began:  # else it goes on within the epoch, and what began it is in the checkpoint
                 self._engine.reset_metrics()
                 self._here.pulse.enter(CALLBACKS)
@@ -144,7 +142,7 @@ class FitLoop(TrainingRun):
                     alike.see_rates_agree(self._group, self._here.task.members, list(rates.values()))
                 self._here.pulse.enter(DATA)
                 epochs.begin()
-            while not self._stopped and (work := self._next_work()):
+            while not self._loop.stopped and (work := self._next_work()):
                 self._train_steps(work)
         epochs.end_steps()
         self._end_epoch(epochs.ended)
@@ -194,7 +192,7 @@ class FitLoop(TrainingRun):
 
     def _ends_epoch(self) -> bool:
         """Whether the step just done is the last of its epoch, early or not."""
-        return self._stopped or self._epochs.ends(self._step)
+        return self._loop.stopped or self._epochs.ends(self._step)
 
     def _close(self) -> None:
         if self._ends_epoch():
@@ -215,20 +213,20 @@ class FitLoop(TrainingRun):
         """Keep an epoch's logs before its validation takes the metrics. Collective."""
         self._engine.wait()
         logs = self._engine.epoch_logs()
-        self._epoch_logs = {name: v if isinstance(v, list) else float(v) for name, v in logs.items()}
+        self._loop.epoch_logs = {name: v if isinstance(v, list) else float(v) for name, v in logs.items()}
         self._state.average_local()
 
     def _end_epoch(self, epoch: int) -> None:
-        if self._epoch_logs is None:  # else a restart resumes here
+        if self._loop.epoch_logs is None:  # else a restart resumes here
             self._close_steps()
-        logs = dict(self._epoch_logs or {})
+        logs = dict(self._loop.epoch_logs or {})
         if self._validation is not None and self._validates(epoch):
             with self._here.pulse.resting(VALIDATING):
                 found = validated(self._validation, self._engine, self._callbacks, self._here)
             if found is None:
                 self._leave(wait=False)
             logs |= {f"val_{name}": value for name, value in found.items()}
-        self._epoch_logs = None
+        self._loop.epoch_logs = None
         self._last_logs = logs
         self._here.pulse.enter(CALLBACKS)
         logs = self._callbacks.epoch_end(epoch, logs, self._step - self._epochs.began)
@@ -238,7 +236,7 @@ class FitLoop(TrainingRun):
         self._save_wanted |= self._saves.due_after_epoch(self._epochs.ended, by_default=by_default)
         for name, value in logs.items():
             single = number(value)  # callbacks may add anything
-            self._history.setdefault(name, []).append(value if single is None else single)
+            self._loop.history.setdefault(name, []).append(value if single is None else single)
         self._keras_history.epoch = list(self._epochs.numbers)
         shown = numbers(logs)
         self._here.say_left_out(name for name in logs if name not in shown)
@@ -256,7 +254,7 @@ class FitLoop(TrainingRun):
         """
         mine = [self._callbacks.stop_training, self._here.shutdown.requested, save]
         votes = self._engine.group.sum(np.array(mine, np.float64))
-        self._stopped |= bool(votes[0] > 0)
+        self._loop.stopped |= bool(votes[0] > 0)
         self._asked_to_leave = bool(votes[1] > 0)
         return bool(votes[2] > 0)
 
@@ -265,21 +263,15 @@ class FitLoop(TrainingRun):
         pace = self._pace_at(agreement.steps_per_second)
         self._here.progress.update(step=self._steps_done(), epoch=self._epochs.ended, **loss, **pace)
 
-    def _kept(self) -> Mapping[str, Any]:
+    def _where_in_data(self) -> Position:
+        return self._epochs.position(self._step)
+
+    def _kept(self) -> FitState:
         callbacks = self._callbacks.get_state()
         self._say_not_kept()
         for why in self._callbacks.files_left_out():
             self._warn(why)
-        return {
-            "epochsEnded": self._epochs.ended,
-            "data": self._epochs.kept(self._step),
-            "epochLogs": self._epoch_logs,
-            "stopped": self._stopped,
-            "history": keeping.encode_history(self._history),
-            "exact": self._exact,
-            "callbacks": callbacks,
-            "callbackClasses": self._callbacks.classes,
-        }
+        return replace(self._loop, history=keeping.encode_history(self._loop.history), callbacks=callbacks)
 
     def _say_not_kept(self) -> None:
         """Tell what checkpoints lack of callbacks, once. Callbacks may get other attributes as training goes on."""
@@ -289,17 +281,15 @@ class FitLoop(TrainingRun):
         for why in self._callbacks.not_kept:
             self._warn(f"resume is approximate: {why}")
 
-    def _take_up(self, restored: Restored) -> None:
-        state = restored.state
-        self._stopped = state["stopped"]
-        self._history |= keeping.decode(state["history"])
-        self._epochs.take_up(state, self._step)
+    def _take_up(self, restored: Restored[FitState]) -> None:
+        assert restored.state.position is not None
+        self._loop.history = self._keras_history.history = keeping.decode(self._loop.history)
+        self._epochs.take_up(restored.state.position, self._step, steps_done=self._loop.epoch_logs is not None)
         self._epochs.history = self._saves.history
         was_validated = self._validates(self._epochs.ended - 1)
-        known = (item for item in self._history.items() if was_validated or not item[0].startswith("val_"))
+        known = (item for item in self._loop.history.items() if was_validated or not item[0].startswith("val_"))
         self._last_logs = {name: values[-1] for name, values in known}
         self._total_steps = self._epochs.total(self._step)
-        self._epoch_logs = state["epochLogs"]
         self._tell_of_the_past()
         self._restore_callbacks(restored)
 
@@ -316,7 +306,7 @@ class FitLoop(TrainingRun):
             self._callbacks.epoch_begin_again(self._epochs.ended)
             self._epochs.begin()
 
-    def _restore_callbacks(self, restored: Restored) -> None:
+    def _restore_callbacks(self, restored: Restored[FitState]) -> None:
         """Give callbacks their state, and undo what their beginning has changed in variables: it was done before."""
         state = restored.state
         if self._group.sum(np.array([float(self._callbacks.begin_by_own)]))[0]:
@@ -324,10 +314,12 @@ class FitLoop(TrainingRun):
         began = self._saves.history[0][1]
         if self._scale_lr and began != self._group.tasks:  # the global batch is the same, and so are the rates
             self._engine.trained.scale_schedules(began / self._group.tasks)
-        mine = self._callbacks.set_state(state["callbacks"], state["callbackClasses"])
+        mine = self._callbacks.set_state(self._loop.callbacks)
+        self._loop.callbacks = []  # the arrays among them are the callbacks' now
         same_callbacks = bool(self._group.sum(np.array([float(not mine)]))[0] == 0)
         if not same_callbacks:
             self._warn_of(["a task has other callbacks than the chief had where the checkpoint was written"])
-        same = restored.same_replicas and self._epochs.same(state) and same_callbacks
-        self._exact = self._exact and state["exact"] and same
+        assert state.position is not None
+        same = restored.same_replicas and self._epochs.same(state.position) and same_callbacks
+        self._exact = self._exact and state.exact and same
         self._keras_history.epoch = list(self._epochs.numbers)

@@ -2,13 +2,14 @@
 """The loop of `train`: a custom step, run until so many are done."""
 
 import time
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from dtjob_trainer.checkpoint.saves import Restored
+from dtjob_trainer.checkpoint.state import TrainState
 from dtjob_trainer.contract.doing import DATA, STEPPING
+from dtjob_trainer.data.other_batches import Position
 from dtjob_trainer.engines.feed import Feed
 from dtjob_trainer.engines.step_function import Steps, Values
 from dtjob_trainer.loops.control import Agreement
@@ -27,7 +28,7 @@ EPOCHS_ALONE = (
 """Said if the job counts on a save after epochs."""
 
 
-class TrainLoop(TrainingRun):
+class TrainLoop(TrainingRun[TrainState]):
     """The loop of `train`: steps alone."""
 
     def __init__(
@@ -41,19 +42,18 @@ class TrainLoop(TrainingRun):
         inexact: list[str],
     ) -> None:
         """`inexact`: why a restarted run would not have the same bits; empty where it would."""
-        super().__init__(here, group, known.state(), optimizers=known.optimizers, total_steps=total_steps)
+        super().__init__(here, group, known.state(), TrainState(), optimizers=known.optimizers, total_steps=total_steps)
         self._feed, self._steps, self._inexact = feed, steps, inexact
         self._last = total_steps
         self._exact = not inexact
         self._last_line = time.monotonic()
-        self._values: Values = {}
         self._mine: Values = {}
         """This task's part of them, as of the last agreement."""
 
     def train(self) -> Values:
         """Train to the end; returns what the last step gave, summed over all tasks."""
         self.run()
-        return self._values
+        return self._loop.values
 
     def _train(self) -> None:
         self._warn_of(self._inexact)
@@ -99,21 +99,22 @@ class TrainLoop(TrainingRun):
     def _finish(self) -> None:
         self._state.average_local()
 
-    def _kept(self) -> Mapping[str, Any]:
-        return {"exact": self._exact, "values": self._values, "data": self._feed.kept(self._step)}
+    def _where_in_data(self) -> Position | None:
+        return self._feed.position(self._step)
+
+    def _kept(self) -> TrainState:
+        return self._loop
 
     def _begin(self) -> None:
         """Nothing: no callbacks are told."""
 
-    def _take_up(self, restored: Restored) -> None:
-        self._values = restored.state.get("values", {})
+    def _take_up(self, restored: Restored[TrainState]) -> None:
         self._feed.shared(self._saves.history)
-        data = restored.state["data"]
-        # The checkpoint of `fit` keeps another place. A dataset that the program has distributed itself has none.
-        if "pass" in data and (other := self._feed.take_up(data, self._step)) is not None:
+        position = restored.state.position
+        if position is not None and (other := self._feed.take_up(position, self._step)) is not None:
             self._inexact.append(other)
             self._exact = False
-        if not (restored.same_replicas and restored.state["exact"]):
+        if not (restored.same_replicas and restored.state.exact):
             self._inexact.append("the checkpoint is of another number of replicas, or was not exact itself")
             self._exact = False
 
@@ -127,13 +128,13 @@ class TrainLoop(TrainingRun):
         - mine: this task's part.
         """
         done = self._steps_done()
-        self._values = self._summed(mine)
-        loss = {"loss": self._values["loss"]} if "loss" in self._values else {}
+        self._loop.values = self._summed(mine)
+        loss = {"loss": self._loop.values["loss"]} if "loss" in self._loop.values else {}
         pace = self._pace_at(steps_per_second)
-        self._here.progress.update(step=done, **pace, **loss, metrics=self._values)
+        self._here.progress.update(step=done, **pace, **loss, metrics=self._loop.values)
         if done >= self._last or time.monotonic() - self._last_line >= LOG_SECONDS:
             self._last_line = time.monotonic()
-            self._here.log(f"step {done}/{self._last}", step=done, values=self._values)
+            self._here.log(f"step {done}/{self._last}", step=done, values=self._loop.values)
 
     def _summed(self, mine: Values) -> Values:
         """What `step_fn` returned in every task, of which `mine` is this one's, summed up. Collective."""

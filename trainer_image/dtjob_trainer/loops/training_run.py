@@ -4,12 +4,14 @@
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any, Generic, NoReturn
 
 from dtjob_trainer.checkpoint import same_call
 from dtjob_trainer.checkpoint.saves import Restored, Saves
+from dtjob_trainer.checkpoint.state import Call, Loop, RunState
 from dtjob_trainer.contract import pipes
 from dtjob_trainer.contract.doing import SAVING
+from dtjob_trainer.data.other_batches import Position as OfData
 from dtjob_trainer.errors import StateError
 from dtjob_trainer.loops.control import Agreement, Control
 from dtjob_trainer.loops.stopwatch import Stopwatch
@@ -24,7 +26,7 @@ LEGACY = "dtjob_trainer.models.tf_keras_model"
 """It brings tf_keras, which is imported only where the program uses it: half a second for three tasks on two cores."""
 
 
-class TrainingRun(ABC):
+class TrainingRun(ABC, Generic[Loop]):
     """What every loop does beside its steps. Every task runs the same steps, and all methods are collective.
 
     A subclass trains in `_train`, calling `_agree` after each step and `_save` where `_save_is_due`, and tells what of
@@ -32,13 +34,23 @@ class TrainingRun(ABC):
     """
 
     def __init__(
-        self, here: Runtime, group: Group, state: State, *, optimizers: Sequence[Any], total_steps: int | None
+        self,
+        here: Runtime,
+        group: Group,
+        state: State,
+        loop: Loop,
+        *,
+        optimizers: Sequence[Any],
+        total_steps: int | None,
     ) -> None:
+        """`loop`: the state of the loop as a run begins."""
         self._here, self._group, self._state, self._total_steps = here, group, state, total_steps
         self._saves = Saves(here, group, state)
-        self._call = {**_where(here), "optimizers": same_call.described(optimizers)}
+        self._loop: Loop = loop
+        """What is kept of the loop; once restored, it is that of the checkpoint."""
+        self._call = Call(*_where(here), same_call.described(optimizers))
         """What tells this call from others, for a checkpoint."""
-        self._before: Mapping[str, Any] = self._call
+        self._before = self._call
         """That of the checkpoint."""
         self._board = TrainingEvents(here, optimizers)
         self._control = Control(group, here.shutdown, self._saves.every_seconds, handed_out=here.traits.asynchronous)
@@ -110,10 +122,10 @@ class TrainingRun(ABC):
 
     def _refuse_another_call(self) -> None:
         """Raise StateError if an earlier process of this job ended a call of this number that was another one."""
-        if self._before["tasks"] != self._call["tasks"]:  # rates and schedules may depend on the size of the group
+        if self._before.tasks != self._call.tasks:  # rates and schedules may depend on the size of the group
             return
-        other = same_call.difference(self._call["optimizers"], self._before["optimizers"])
-        if other is not None and (self._here.progress.passes_over or self._before["uid"] == self._call["uid"]):
+        other = same_call.difference(self._call.optimizers, self._before.optimizers)
+        if other is not None and (self._here.progress.passes_over or self._before.uid == self._call.uid):
             raise StateError(
                 f"call {self._here.stage} of fit or train has {other} as in the checkpoint of its end: make the same "
                 "calls in the same order in every start, without leaving out those of an earlier start, or "
@@ -162,16 +174,20 @@ class TrainingRun(ABC):
         """Bring what the step just done leaves open to where a checkpoint can keep it; the run is left after it."""
 
     @abstractmethod
-    def _kept(self) -> Mapping[str, Any]:
-        """What a checkpoint keeps beside step and variables: JSON and arrays. Asked at the chief alone."""
+    def _kept(self) -> Loop:
+        """What a checkpoint keeps of the loop. Asked at the chief alone."""
+
+    @abstractmethod
+    def _where_in_data(self) -> OfData | None:
+        """Where in the data the run is. None: in data that starts anew in each process."""
 
     @abstractmethod
     def _begin(self) -> None:
         """What to do before the first step, with the variables restored."""
 
     @abstractmethod
-    def _take_up(self, restored: Restored) -> None:
-        """Go on where `_kept` told of the state of `restored`, after `_step`. The variables are restored."""
+    def _take_up(self, restored: Restored[Loop]) -> None:
+        """Go on after `_step`, with the state that was restored. The variables are restored."""
 
     @abstractmethod
     def _finish(self) -> None:
@@ -219,7 +235,11 @@ class TrainingRun(ABC):
         if wait:
             self._wait()
         with self._here.pulse.resting(SAVING), self._watch.saving():
-            self._saves.write(self._step, lambda: {**self._kept(), "call": self._call})
+            self._saves.write(self._step, self._run_state)
+
+    def _run_state(self) -> RunState[Loop]:
+        loop, position = self._kept(), self._where_in_data()
+        return RunState(loop, self._step, exact=self._exact, position=position, call=self._call)
 
     def _leave(self, *, wait: bool = True) -> NoReturn:
         """Save at this step and end the process, after a stop that all tasks agreed on.
@@ -245,24 +265,22 @@ class TrainingRun(ABC):
 
         The variables come first: callbacks of the program look at them as they begin.
         """
-        restored = self._saves.restore()
+        restored = self._saves.restore(type(self._loop))
         initial_values.agree(self._state if restored is not None else None)
         if restored is None:
             # Also of a process before this one in the same pod: what that had saved is not there.
             self._here.progress.report(restoredStep=0, checkpoint=None)
             self._begin()
         else:
-            self._step, self._before = restored.step, restored.state["call"]
+            self._step, self._before, self._loop = restored.state.step, restored.state.call, restored.state.loop
             self._begin()
             self._take_up(restored)
             self._saved = self._position()
         initial_values.agree_on_new()  # what callbacks have made
 
 
-def _where(here: Runtime) -> dict[str, Any]:
-    """The job, and how many tasks and replicas train."""
+def _where(here: Runtime) -> tuple[str, dict[str, int]]:
+    """The uid of the job, and how many tasks and replicas train."""
     tasks = {role: len(hosts) for role, hosts in here.task.cluster.items()} if here.task is not None else {}
-    return {
-        "uid": here.task.uid if here.task is not None else "",
-        "tasks": {**tasks, "replicas": here.strategy.num_replicas_in_sync},
-    }
+    uid = here.task.uid if here.task is not None else ""
+    return uid, {**tasks, "replicas": here.strategy.num_replicas_in_sync}

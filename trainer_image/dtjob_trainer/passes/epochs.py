@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which batches make an epoch: how steps, epochs and passes over the data stand to each other, as Keras has it."""
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Literal
 
 from dtjob_trainer.data import other_batches
 from dtjob_trainer.data.batches import Batch, Source
+from dtjob_trainer.data.other_batches import Position
 from dtjob_trainer.data.sharding import Eras, eras_of_pass
 from dtjob_trainer.data.stream import Portion
 from dtjob_trainer.errors import DataError
@@ -133,44 +134,43 @@ class Epochs:
             if self._out:
                 self._warn(step)
 
-    def kept(self, step: int) -> dict[str, Any]:
-        """What a checkpoint keeps of this after `step`, as JSON has it."""
+    def position(self, step: int) -> Position:
+        """Where in the data the run is after `step`, for a checkpoint."""
         over = self._pass is not None and self._pass.over
-        return {
-            "steps": self.steps,
-            "length": step - self._pass_began if over else self._length,
-            "began": self.began,
-            "passes": self._passes + over,
-            "passBegan": step if over else self._pass_began,
-            "batch": self.source.batch,
-            "cutByBatch": self.source.cut_by_batch,
-            "out": self._out,
-            "first": self._first,
-        }
+        return Position(
+            began=self.began,
+            passes=self._passes + over,
+            pass_began=step if over else self._pass_began,
+            length=step - self._pass_began if over else self._length,
+            steps=self.steps,
+            batch=self.source.batch,
+            cut_by_batch=self.source.cut_by_batch,
+            first=self._first,
+            ended=self.ended,
+            out=self._out,
+        )
 
-    def same(self, state: Mapping[str, Any]) -> bool:
-        """Whether epochs are what they were where a checkpoint was written with this `state`."""
-        return bool(state["data"]["steps"] == self.steps) and not other_batches.differ(state["data"], self.source)
+    def same(self, kept: Position) -> bool:
+        """Whether epochs are what they were where a checkpoint was written at this position."""
+        return kept.steps == self.steps and not other_batches.differ(kept, self.source)
 
-    def take_up(self, state: Mapping[str, Any], step: int) -> None:
-        """Go on where `kept` gave the `data` of this `state`, after `step`: in the epoch that ran there."""
-        kept = state["data"]
-        self._first = kept["first"]  # of the run, whatever this process was asked for
-        self.ended = state["epochsEnded"]
-        self.began, self._out = kept["began"], kept["out"]
-        self._passes, self._pass_began = kept["passes"], kept["passBegan"]
-        self._length = kept["length"] if self.source.steps is None else self.source.steps
-        if not self.same(state):
-            self._find_place(kept, step, steps_done=state.get("epochLogs") is not None)
+    def take_up(self, kept: Position, step: int, *, steps_done: bool = False) -> None:
+        """Go on in the epoch that ran after `step`, where `position` gave `kept`.
 
-    def _find_place(self, kept: Mapping[str, Any], step: int, *, steps_done: bool) -> None:
-        """Find the place in other batches, or for epochs of other lengths, after `step`.
-
-        `steps_done`: all steps of the running epoch are done, and its validation is not.
+        - steps_done: all steps of that epoch are done, and its validation is not.
         """
+        self._first = kept.first  # of the run, whatever this process was asked for
+        self.ended, self.began, self._out = kept.ended, kept.began, kept.out
+        self._passes, self._pass_began = kept.passes, kept.pass_began
+        self._length = kept.length if self.source.steps is None else self.source.steps
+        if not self.same(kept):
+            self._find_place(kept, step, steps_done=steps_done)
+
+    def _find_place(self, kept: Position, step: int, *, steps_done: bool) -> None:
+        """Find the place in other batches, or for epochs of other lengths, after `step`. `steps_done`: as above."""
         self._out, at = False, step - self._pass_began
         if self._when_out == "stop" and self._passes and not self.source.once:
-            self._passes, at = 0, kept["length"]  # its only pass may be longer now
+            self._passes, at = 0, kept.length or 0  # its only pass may be longer now
         there = other_batches.converted(at, kept, self.source)
         self._pass_began = other_batches.pass_began(step, there, self.source)
         if self.source.steps is None and other_batches.differ(kept, self.source):

@@ -14,6 +14,7 @@ from dtjob_trainer.checkpoint import writer
 from dtjob_trainer.checkpoint.directory import DATA_SUFFIX
 from dtjob_trainer.checkpoint.owner import OWNER
 from dtjob_trainer.checkpoint.saves import Saves
+from dtjob_trainer.checkpoint.state import CallbackState, FitState, RunState
 from dtjob_trainer.contract.settings import Checkpoint
 from dtjob_trainer.contract.task import Task
 from dtjob_trainer.errors import CheckpointError
@@ -116,7 +117,7 @@ def test_a_long_wait_for_the_checkpoint_before_is_told_once(
     saves: Any = Saves(here, SimpleNamespace(tasks=1), SimpleNamespace(capture=dict))  # type: ignore[arg-type]
     saves._writer = SimpleNamespace(settle=lambda: None, write=lambda *_: None)
     for step in (4, 8):
-        saves.write(step, dict)
+        saves.write(step, lambda: RunState(FitState()))
     assert logged == told
 
 
@@ -140,13 +141,13 @@ def test_a_single_unreadable_checkpoint_is_moved_aside(tmp_path: Path) -> None:
 class Chiefs:
     """The group of a chief, which notes what it tells, or of a worker, which is told that."""
 
-    tasks = 2
+    tasks, anew = 2, ""
 
     def __init__(self, index: int, told: list[Any]) -> None:
         self.index, self._told = index, told
 
     def sum(self, vector: Any) -> Any:
-        return self.broadcast(vector if self.index == 0 else None, 1)
+        return self.broadcast(vector if self.index == 0 else None, 2)
 
     def broadcast(self, data: Any, size: int) -> Any:
         if self.index == 0:
@@ -166,11 +167,11 @@ def test_every_task_gets_the_arrays_of_the_chiefs_state(tmp_path: Path) -> None:
         group: Any = Chiefs(index, told)
         saves = Saves(Runtime(task), group, state)
         if saves.writes:
-            saves.write(5, lambda: {"callbacks": [{"sums": [sums, 0.5]}]})
+            saves.write(5, lambda: RunState(FitState(callbacks=[CallbackState("Sums", [sums, 0.5])]), 5))
             saves.wait()
-        restored = saves.restore()
+        restored = saves.restore(FitState)
         assert restored is not None
-        found.append(restored.state["callbacks"][0]["sums"])
+        found.append(restored.state.loop.callbacks[0].state)
     assert not told
     for array, number in found:
         assert (array.tolist(), number) == (sums.tolist(), 0.5)
@@ -182,7 +183,7 @@ def test_no_other_job_can_take_the_directory_between_two_calls_of_fit(tmp_path: 
     group = Group(tf.distribute.get_strategy(), None)
     for _ in range(2):
         saves = Saves(here, group, State(group, {}, {}, []))
-        saves.restore()
+        saves.restore(FitState)
         assert (tmp_path / OWNER).exists()
         here.begin_stage()
     Saves(here, group, State(group, {}, {}, []))

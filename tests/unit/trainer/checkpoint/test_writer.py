@@ -12,6 +12,7 @@ import tensorflow as tf
 from dtjob_trainer.checkpoint import directory, saves, writer
 from dtjob_trainer.checkpoint.directory import steps_in
 from dtjob_trainer.checkpoint.owner import OWNER
+from dtjob_trainer.checkpoint.state import RunState, TrainState
 from dtjob_trainer.checkpoint.writer import Writer
 from dtjob_trainer.contract.settings import Checkpoint, WriteMode
 from dtjob_trainer.contract.task import Task
@@ -184,11 +185,11 @@ def test_no_checkpoint_names_one_that_was_never_written(tmp_path: Path, monkeypa
     run = saves.Saves(here, group, State(group, {}, {}, []))
     for step, fails in ((5, 0), (10, 2), (15, 0)):
         storage.fails = fails
-        run.write(step, dict)
+        run.write(step, lambda step=step: RunState(TrainState(), step))  # type: ignore[misc]
         run._writer.settle()  # type: ignore[union-attr]
-    restored = run.restore()
+    restored = run.restore(TrainState)
     assert restored is not None
-    assert restored.state["earlier"] == [5]
+    assert restored.state.earlier == [5]
 
 
 @BOTH

@@ -61,13 +61,13 @@ def test_passes_over_the_data_follow_one_another() -> None:
 def test_a_restart_goes_on_at_the_same_example_of_the_same_pass(
     before: int, step: int, after: int, rest: list[tuple[int, int]]
 ) -> None:
-    kept, made = feed(before).kept(step), feed(after)
+    kept, made = feed(before).position(step), feed(after)
     told = made.take_up(kept, step)
     assert seen(made, step, len(rest)) == rest
     assert (told is None) == (before == after)
     assert told is None or f"batch_size was {before} where the checkpoint was written, and is {after} now" in told
     again = feed(after)  # and so does another one, of the checkpoint that is written then
-    assert again.take_up(made.kept(step + 1), step + 1) is None
+    assert again.take_up(made.position(step + 1), step + 1) is None
     assert seen(again, step + 1, len(rest) - 1) == rest[1:]
 
 
@@ -76,7 +76,7 @@ def test_data_without_an_end_goes_on_at_the_same_example(cut_by_batch: bool) -> 
     """Be it only about the same, where the order depends on the batches: it cannot begin anew."""
     made = feed(16, known=False)
     made._source.cut_by_batch = cut_by_batch
-    made.take_up(feed(32, known=False).kept(3), 3)
+    made.take_up(feed(32, known=False).position(3), 3)
     assert seen(made, 3, 2) == [(0, 96), (0, 112)]
 
 

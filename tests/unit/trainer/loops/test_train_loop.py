@@ -13,6 +13,7 @@ from dtjob_trainer.checkpoint.directory import steps_in
 from dtjob_trainer.contract import exit_codes
 from dtjob_trainer.contract.settings import Checkpoint
 from dtjob_trainer.contract.task import Task
+from dtjob_trainer.data.other_batches import Position
 from dtjob_trainer.loops.train_loop import TrainLoop
 from dtjob_trainer.models.trackables import Trackables
 from dtjob_trainer.process.runtime import Runtime
@@ -31,11 +32,11 @@ class FourBatches:
     def shared(self, history: Any) -> None:
         """As a Feed."""
 
-    def kept(self, step: int) -> dict[str, Any]:
-        return {"pass": step}
+    def position(self, step: int) -> Position:
+        return Position(passes=step)
 
-    def take_up(self, kept: dict[str, Any], step: int) -> str | None:
-        assert kept == {"pass": step}
+    def take_up(self, kept: Position, step: int) -> str | None:
+        assert kept == Position(passes=step)
         return None
 
     def inputs(self, step: int) -> Iterator[Any]:

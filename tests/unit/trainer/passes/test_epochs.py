@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.passes.epochs: which batches make which epoch, as Keras has it, and the way back into one."""
 
-import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -109,9 +109,8 @@ def test_a_run_goes_on_where_its_checkpoint_is(source: Numbers, steps: int | Non
     for stop in range(1, last):
         first = course(source, epochs=4, steps=steps, when_out=when_out)
         begin, _ = run(first, until=stop)
-        state = {"epochsEnded": first.ended, "data": first.kept(stop)}
         again = course(source, epochs=4, steps=steps, when_out=when_out)
-        again.take_up(json.loads(json.dumps(state)), stop)
+        again.take_up(first.position(stop), stop)
         rest, _ = run(again, stop, most=most)
         assert [*begin[:-1], begin[-1] + rest[0], *rest[1:]] == whole
 
@@ -135,14 +134,14 @@ def test_a_resumed_run_has_as_many_steps(
         run(first, until=stop)
         first.ends(stop)  # as the loop asks before it saves
         again = course(Numbers(*lengths, known=known), epochs=3, steps=steps, when_out=when_out)
-        again.take_up(json.loads(json.dumps({"epochsEnded": first.ended, "data": first.kept(stop)})), stop)
+        again.take_up(first.position(stop), stop)
         assert again.total(stop) == expected
 
 
-def state_after(made: Any, until: int) -> dict[str, Any]:
-    """What a checkpoint keeps of a run from its beginning until so many steps are done."""
+def position_after(made: Any, until: int) -> Any:
+    """Where in the data a run is from its beginning until so many steps are done."""
     run(made, until=until)
-    return {"epochsEnded": made.ended, "data": json.loads(json.dumps(made.kept(until)))}
+    return made.position(until)
 
 
 @pytest.mark.parametrize(
@@ -169,12 +168,12 @@ def test_other_batches_go_on_at_the_same_example_of_the_same_epoch(
     rest: list[tuple[int, int]],
 ) -> None:
     """Whatever their number: no example is left out, no epoch is lost, and none is told of twice."""
-    state = state_after(course(Numbers(length, known=True, batch=batch), epochs=4), until)
+    position = position_after(course(Numbers(length, known=True, batch=batch), epochs=4), until)
     source = Numbers(now[0], known=True, batch=now[1])
     source.cut_by_batch = cut
     made = course(source, epochs=4)
-    assert not made.same(state)
-    made.take_up(state, until)
+    assert not made.same(position)
+    made.take_up(position, until)
     assert made.ended == ended
     made.total(until)
     found, end = run(made, until)
@@ -197,9 +196,9 @@ def test_smaller_batches_of_unknown_number_go_on_at_the_same_example(
     length: int, steps: int | None, until: int, rest: list[tuple[int, int]]
 ) -> None:
     """Of them there may be more than the run has had steps."""
-    state = state_after(course(Numbers(length // 2, batch=32), epochs=4, steps=steps), until)
+    position = position_after(course(Numbers(length // 2, batch=32), epochs=4, steps=steps), until)
     made = course(Numbers(length, batch=16), epochs=4, steps=steps)
-    made.take_up(state, until)
+    made.take_up(position, until)
     found, _ = run(made, until, until=until + len(rest))
     assert found[0] == rest
     (warning,) = made.told
@@ -207,29 +206,29 @@ def test_smaller_batches_of_unknown_number_go_on_at_the_same_example(
 
 
 def test_the_total_of_steps_is_unknown_after_a_change_of_the_batch_size() -> None:
-    state = state_after(course(Numbers(8, batch=32), epochs=4), 11)
+    position = position_after(course(Numbers(8, batch=32), epochs=4), 11)
     made = course(Numbers(16, batch=16), epochs=4)
-    made.take_up(state, 11)
+    made.take_up(position, 11)
     assert made.total(11) is None
 
 
 @pytest.mark.parametrize(("until", "left"), [(27, 19), (32, 16), (47, 9)])
 def test_the_remaining_steps_are_known_after_a_change_of_the_batch_size(until: int, left: int) -> None:
     """27 steps of 16 rows are 11 of the second epoch, which are 5 of 32: 3 are left of it, and 16 of the two others."""
-    state = state_after(course(Numbers(16, known=True, batch=16), epochs=4), until)
+    position = position_after(course(Numbers(16, known=True, batch=16), epochs=4), until)
     made = course(Numbers(8, known=True, batch=32), epochs=4)
-    made.take_up(state, until)
+    made.take_up(position, until)
     assert made.total(until) - until == sum(map(len, run(made, until)[0])) == left
 
 
 def test_epochs_of_other_lengths_go_on_in_the_one_that_ran() -> None:
-    state = state_after(course(Numbers(20, known=True, batch=16), epochs=4, steps=5), 7)
+    position = position_after(course(Numbers(20, known=True, batch=16), epochs=4, steps=5), 7)
     made = course(Numbers(20, known=True, batch=16), epochs=4, steps=4)
-    made.take_up(state, 7)
+    made.take_up(position, 7)
     assert (made.ended, made.began, made.told) == (1, 5, [])
     assert [len(epoch) for epoch in run(made, 7)[0]] == [2, 4, 4]
     larger = course(Numbers(10, known=True, batch=32), epochs=4, steps=5)
-    larger.take_up(state, 7)
+    larger.take_up(position, 7)
     assert [len(epoch) for epoch in run(larger, 7)[0]] == [4, 3, 5]
 
 
@@ -237,9 +236,8 @@ def test_an_epoch_whose_steps_are_done_is_not_trained_again_in_other_batches() -
     before = course(Numbers(16, known=True, batch=16), epochs=2)
     run(before, until=16)
     before.take(16, 1)
-    state = {"epochsEnded": 0, "epochLogs": {"loss": 1.0}, "data": before.kept(16)}
     made = course(Numbers(8, known=True, batch=32), epochs=2)
-    made.take_up(state, 16)
+    made.take_up(before.position(16), 16, steps_done=True)
     assert (made.ended, made.total(16)) == (0, 24)
     made.end(16)
     assert run(made, 16)[0] == [[(1, step) for step in range(8)]]
@@ -288,18 +286,17 @@ def test_a_run_that_begins_at_a_later_epoch_keeps_its_order_over_a_restart(
     for stop in range(1, last):
         first = course(source, epochs=6, steps=steps, first=3)
         begin, _ = run(first, until=stop)
-        state = json.loads(json.dumps({"epochsEnded": first.ended, "data": first.kept(stop)}))
         again = course(source, epochs=6, steps=steps, first=1)
-        again.take_up(state, stop)
+        again.take_up(first.position(stop), stop)
         assert list(again.numbers) == list(first.numbers)
         rest, _ = run(again, stop)
         assert [*begin[:-1], begin[-1] + rest[0], *rest[1:]] == whole
 
 
 def test_a_restart_with_other_data_keeps_the_numbers_of_epochs() -> None:
-    state = state_after(course(Numbers(4, known=True, batch=6), epochs=6, first=3), 6)
+    position = position_after(course(Numbers(4, known=True, batch=6), epochs=6, first=3), 6)
     made = course(Numbers(3, known=True, batch=8), epochs=6)
-    made.take_up(state, 6)
+    made.take_up(position, 6)
     assert (made.ended, made.began, list(made.numbers)) == (4, 5, [3])
     assert run(made, 6)[0][0] == [(4, 1), (4, 2)]
 
@@ -310,20 +307,20 @@ def test_the_data_is_informed_of_a_changed_number_of_tasks_within_an_epoch() -> 
     source.shared = told.append  # type: ignore[method-assign]
     made = course(source, epochs=3)
     made.history = ((0, 3), (14, 2))
-    state = {"epochsEnded": 1, "data": {**made.kept(14), "began": 10, "passes": 1, "passBegan": 10}}
-    made.take_up(state, 14)
+    position = replace(made.position(14), ended=1, began=10, passes=1, pass_began=10)
+    made.take_up(position, 14)
     assert [batch.inputs for batch in made.take(14, 2)] == [(1, 4), (1, 5)]
     assert told == [((0, 3), (4, 2))]
     assert made.told == []
     source.own_shares = True
     again = course(source, epochs=3)
     again.history = made.history
-    again.take_up(state, 14)
+    again.take_up(position, 14)
     again.take(14, 1)
     (warning,) = again.told
     assert "take them from context.shuffled(n) or context.files(counts)" in warning
     whole = course(source, epochs=3)
     whole.history = ((0, 3), (10, 2))
-    whole.take_up(state, 14)
+    whole.take_up(position, 14)
     whole.take(14, 1)
     assert whole.told == []
