@@ -23,7 +23,6 @@ from dtjob_trainer.checkpoint.directory import (
 )
 from dtjob_trainer.checkpoint.owner import Owner
 from dtjob_trainer.checkpoint.retention import Retention
-from dtjob_trainer.checkpoint.shared import is_shared
 from dtjob_trainer.contract.settings import Checkpoint
 from dtjob_trainer.contract.task import Task
 from dtjob_trainer.contract.times import timestamp
@@ -126,7 +125,7 @@ class Writer:
         make_writable(self.settings.directory)
         self.owner.take()
         done.remove_others_mark(self._root, self._uid)
-        if is_shared(self.settings.directory, servers := devices_of(self._task)):
+        if parts.is_shared(self.settings.directory, servers := devices_of(self._task)):
             self.servers = servers
         return steps_in(self.settings.directory)
 

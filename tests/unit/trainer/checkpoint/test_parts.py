@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from dtjob_trainer.checkpoint import writer
-from dtjob_trainer.checkpoint.directory import UNREADABLE, steps_in
+from dtjob_trainer.checkpoint import parts, writer
+from dtjob_trainer.checkpoint.directory import SEEN, UNREADABLE, clear_half_written, steps_in
 from dtjob_trainer.checkpoint.stored import Stored
 from dtjob_trainer.models import values
 from dtjob_trainer.models.values import Rows
+from tests.unit.trainer.raised import raise_as_tensorflow
 
 TABLE = np.arange(30, dtype=np.float32).reshape(10, 3)
 ROW = 12
@@ -85,3 +86,44 @@ def test_a_large_tensor_of_this_process_is_in_pieces_of_one_file(
     assert np.array_equal(part, TABLE[1:3])
     with pytest.raises(UNREADABLE):
         stored.verify()
+
+
+def test_a_server_that_reads_what_the_chief_writes_and_answers_has_the_directory(tmp_path: Path) -> None:
+    assert parts.is_shared(str(tmp_path), [parts.HERE, parts.HERE])
+    assert not parts.is_shared(str(tmp_path), [])
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("operation", ["read_file", "write_file"])
+@pytest.mark.parametrize(
+    "error", [tf.errors.NotFoundError, tf.errors.PermissionDeniedError, tf.errors.UnimplementedError]
+)
+def test_a_server_that_cannot_read_or_write_there_has_it_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, operation: str, error: Any
+) -> None:
+    def fail(*_: Any) -> None:
+        raise error(None, None, "not here")
+
+    monkeypatch.setattr(tf.io, operation, fail)
+    assert not parts.is_shared(str(tmp_path), [parts.HERE])
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_server_whose_answers_go_elsewhere_has_it_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tf.io, "write_file", lambda *_: None)
+    assert not parts.is_shared(str(tmp_path), [parts.HERE])
+
+
+def test_a_lost_parameter_server_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lost(*_: Any) -> None:
+        raise_as_tensorflow(tf.errors.UnavailableError(None, None, "Socket closed"))
+
+    monkeypatch.setattr(tf.io, "read_file", lost)
+    with pytest.raises(tf.errors.UnavailableError):
+        parts.is_shared(str(tmp_path), [parts.HERE])
+
+
+def test_the_test_file_of_a_killed_chief_is_removed(tmp_path: Path) -> None:
+    (tmp_path / f"{SEEN}0123").touch()
+    clear_half_written(str(tmp_path))
+    assert not list(tmp_path.iterdir())
