@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pages of docs/reference/ that are made from the code: the API, commands, Events and exit codes."""
+"""The pages of docs/reference/ that are made from the code: the API, commands, Events, exit codes and hooks."""
 
 import ast
 from collections.abc import Callable, Iterator, Mapping
@@ -13,6 +13,7 @@ from dtjob.cli.commands.shown import meanings
 from dtjob.cli.main import app
 from tools.reference.api_page import page as api
 from tools.reference.events import EVENTS
+from tools.reference.hooks_page import page as hooks
 
 ROOT = Path(__file__).resolve().parents[2]
 EXIT_CODES = ROOT / "trainer_image" / "dtjob_trainer" / "contract" / "exit_codes.py"
@@ -119,6 +120,7 @@ PAGES: Mapping[Path, Callable[[], str]] = {
         ("command-line.md", command_line),
         ("events.md", events),
         ("exit-codes.md", exit_codes),
+        ("hooks.md", hooks),
     )
 }
 """The files, and what makes each."""

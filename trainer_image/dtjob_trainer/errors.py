@@ -15,6 +15,7 @@
     │   └── StepError                     … `step_fn` of `train`
     ├── EvaluatorError (ValueError)       replicaSpecs.evaluator
     │   └── BestModelError                … spec.evaluation.best
+    ├── FrameworkError (RuntimeError)     another version of TensorFlow or Keras is needed
     ├── CutOffError (RuntimeError)        a call of `fit` or `train` after one that was cut off
     ├── ModelFitError (RuntimeError)      a method of keras.Model that the strategy cannot have
     ├── StateError (RuntimeError)         variables: a checkpoint is another model's, or a task has made others
@@ -88,6 +89,12 @@ class EvaluatorError(TrainerError, ValueError):
 
 class BestModelError(EvaluatorError):
     """The best checkpoint cannot be told; the message names the field of the manifest and the mend."""
+
+
+class FrameworkError(TrainerError, RuntimeError):
+    """TensorFlow or a Keras lacks what dtjob builds on; the message names it, what is lost, and the versions to use."""
+
+    permanent = True
 
 
 class CutOffError(TrainerError, RuntimeError):

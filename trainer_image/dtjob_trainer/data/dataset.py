@@ -13,19 +13,7 @@ from dtjob_trainer.data import elements, own_rows, randomness, read_out
 from dtjob_trainer.data.batches import Batch, Cutting, Place, Source, Wanted
 from dtjob_trainer.data.sharding import share
 from dtjob_trainer.errors import DataError
-
-_KEEP_BATCHES = frozenset({
-    "_AssertCardinalityDataset",
-    "CacheDataset",
-    "_MapDataset",
-    "_OptionsDataset",
-    "_ParallelMapDataset",
-    "_PrefetchDataset",
-    "_RepeatDataset",
-    "_TakeDataset",
-    "_ZipDataset",
-})  # fmt: skip
-"""TensorFlow's Datasets whose elements are made one by one of those that they read, in their order."""
+from dtjob_trainer.frameworks import datasets
 
 
 class DatasetSource(Source):
@@ -165,11 +153,11 @@ def batch_size_of(dataset: Any) -> int | None:
     """What a Dataset was told by batch(), as its last step but for what keeps batches as they are; None: unknown. The
     last batch may be smaller."""
     while True:
-        if (size := getattr(dataset, "_batch_size", None)) is not None:
+        if (size := datasets.batch_size(dataset)) is not None:
             return int(size)
-        if type(dataset).__name__ not in _KEEP_BATCHES:
+        if datasets.kind_of(dataset) not in datasets.KEEP_BATCHES:
             return None
-        dataset = dataset._inputs()[0]
+        dataset = datasets.inputs_of(dataset)[0]
 
 
 def _in_order() -> Any:

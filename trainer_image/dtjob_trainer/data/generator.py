@@ -7,13 +7,13 @@ from typing import Any
 
 import keras
 import tensorflow as tf
-from keras.src.trainers.data_adapters import data_adapter_utils
 
 from dtjob_trainer.data.batches import Place, Wanted
 from dtjob_trainer.data.dataset import DatasetSource
 from dtjob_trainer.errors import DataError
+from dtjob_trainer.frameworks import datasets
 
-SEEN_FIRST = data_adapter_utils.NUM_BATCHES_FOR_TENSOR_SPEC
+SEEN_FIRST = 2
 """Batches that tell which types and shapes there are, as in Keras."""
 
 
@@ -48,7 +48,7 @@ def dataset_of(batches: Any, first: list[Any]) -> Any:
 
     Batches are as `standard` gives them.
     """
-    signature = data_adapter_utils.get_tensor_spec(first)
+    signature = datasets.tensor_spec(first)
 
     def tensors() -> Iterable[Any]:
         for batch in batches():
@@ -71,4 +71,4 @@ def standard(batch: Any, argument: str) -> Any:
 
 
 def _tensor(part: Any) -> Any:
-    return data_adapter_utils.scipy_sparse_to_tf_sparse(part) if data_adapter_utils.is_scipy_sparse(part) else part
+    return datasets.from_scipy(part) if datasets.is_scipy_sparse(part) else part

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
-from tensorflow.python.eager import context
-from tensorflow.python.framework import ops
+
+from dtjob_trainer.frameworks import tensorflow
 
 ALIGNED = 64
 """Where TensorFlow lets a tensor begin: at a multiple of so many bytes."""
@@ -27,9 +27,7 @@ def of(array: Any) -> Any:
         if array.nbytes < LARGE or array.dtype.kind not in "biufc":
             return tf.constant(array)
         shared = array if _can_be_shared(array) else _aligned_copy(array)
-        context.context().ensure_initialized()
-        kind = tf.as_dtype(shared.dtype).as_datatype_enum
-        return ops.EagerTensor(shared, context.context().device_name, kind)
+        return tensorflow.tensor_of(shared)
 
 
 def _can_be_shared(array: Any) -> bool:

@@ -11,16 +11,12 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
-from tensorflow.python.data.util import structure
 
 from dtjob_trainer.data import elements, marks, randomness
 from dtjob_trainer.data.batches import Place
 from dtjob_trainer.data.sharding import share
+from dtjob_trainer.frameworks import datasets
 
-_PASSED_OVER = ("_OptionsDataset", "_PrefetchDataset")
-"""Parts that change no element. Options of the whole are set at the end, and the source reads ahead."""
-_MAPS = ("_MapDataset", "_ParallelMapDataset")
-_BATCHES = ("_BatchDataset", "_ParallelBatchDataset")
 ADVICE = "give a data function of DataContext, which makes its share alone (context.shuffled or context.files)"
 _NO_END = "it does not end with map() and batch(): let shuffle(), filter() and the like come before map()"
 
@@ -29,9 +25,9 @@ class OwnRows:
     """Such a Dataset: its elements are a task's rows of each batch, and what is to be known of the batch."""
 
     def __init__(self, dataset: Any, parts: "Parts", place: Place) -> None:
-        self._base, self._place, self._size = parts.base, place, int(parts.batch._batch_size)
-        self._functions = [part._map_func for part in parts.before if _is_map(part)]
-        rows = parts.base.batch(self._size, drop_remainder=bool(parts.batch._drop_remainder))
+        self._base, self._place, self._size = parts.base, place, int(datasets.batch_size(parts.batch))
+        self._functions = [datasets.map_function(part) for part in parts.before if _is_map(part)]
+        rows = parts.base.batch(self._size, drop_remainder=bool(datasets.drops_remainder(parts.batch)))
         rows = rows.map(_plain(self._taken)).unbatch()
         for part in parts.before:
             rows = _again(part, rows)
@@ -60,7 +56,7 @@ class OwnRows:
     def _mapped(self, row: list[Any]) -> Any:
         for function in self._functions:
             row = function.function(*row)
-        return structure.from_compatible_tensor_list(self._functions[-1].output_structure, row)
+        return datasets.from_tensors(self._functions[-1].output_structure, row)
 
     def _taken(self, *batch: Any) -> Any:
         """In the graph: this task's rows of a batch that is not mapped yet, one at least, each with what is to be known
@@ -114,18 +110,19 @@ def _taken_apart(dataset: Any) -> tuple[Parts | None, str]:
     part = dataset
     after: list[Any] = []
     before: list[Any] = []
-    while type(part).__name__ not in _BATCHES:
-        if not _passes(part, after, ("_RepeatDataset", "_TakeDataset")):
+    while datasets.kind_of(part) not in datasets.BATCHES:
+        if not _passes(part, after, (datasets.REPEAT, datasets.TAKE)):
             return None, f"{_NO_END}; or {ADVICE}"
-        part = part._inputs()[0]
-    batch, part = part, part._inputs()[0]
+        (part,) = datasets.inputs_of(part)
+    batch, (part,) = part, datasets.inputs_of(part)
     while _is_map(part) or _passes(part, before, ()):
         if _is_map(part):
             if why := randomness.keeps_state(part):
                 return None, f"{why}; or {ADVICE}"
             before.append(part)
-        part = part._inputs()[0]
-    dense = [isinstance(spec, tf.TensorSpec) for spec in tf.nest.flatten(batch._inputs()[0].element_spec)]
+        (part,) = datasets.inputs_of(part)
+    (rows,) = datasets.inputs_of(batch)
+    dense = [isinstance(spec, tf.TensorSpec) for spec in tf.nest.flatten(rows.element_spec)]
     if _maps(part) or not any(map(_is_map, before)) or not all(dense) or not _can_be_batched(part.element_spec):
         return None, f"{_NO_END}; or {ADVICE}"
     return Parts(part, before[::-1], batch, after[::-1]), ""
@@ -133,15 +130,16 @@ def _taken_apart(dataset: Any) -> tuple[Parts | None, str]:
 
 def _passes(part: Any, kept: list[Any], names: tuple[str, ...]) -> bool:
     """Whether a share may be taken before `part`, which is then added to `kept` unless it changes no element."""
-    name = type(part).__name__
-    in_memory = name == "CacheDataset" and not part._filename.numpy()  # tasks would share a file
+    name = datasets.kind_of(part)
+    in_memory = name == datasets.CACHE and datasets.is_in_memory(part)  # tasks would share a file
     if in_memory or name in names:
         kept.append(part)
-    return in_memory or name in names or name in _PASSED_OVER
+    # options of the whole are set at the end, and the source reads ahead
+    return in_memory or name in names or name in datasets.PASSED_OVER
 
 
 def _is_map(part: Any) -> bool:
-    return type(part).__name__ in _MAPS
+    return datasets.kind_of(part) in datasets.MAPS
 
 
 def _maps(dataset: Any) -> bool:
@@ -164,20 +162,20 @@ def _can_be_batched(spec: Any) -> bool:
 
 def _again(part: Any, dataset: Any) -> Any:
     """What `part` does, done to `dataset`, whose elements are the program's, and what is to be known of the batch."""
-    match type(part).__name__:
-        case "_RepeatDataset":
-            return dataset.repeat(part._count)
-        case "_TakeDataset":
-            return dataset.take(part._count)
-        case "CacheDataset":
+    match datasets.kind_of(part):
+        case datasets.REPEAT:
+            return dataset.repeat(datasets.count_of(part))
+        case datasets.TAKE:
+            return dataset.take(datasets.count_of(part))
+        case datasets.CACHE:
             return dataset.cache()
-    spec, function = part._inputs()[0].element_spec, part._map_func
+    (read,), function = datasets.inputs_of(part), datasets.map_function(part)
 
     def mapped(element: Any, about: Any) -> Any:
-        made = function.function(*structure.to_tensor_list(spec, element))
-        return structure.from_compatible_tensor_list(function.output_structure, made), about
+        made = function.function(*datasets.to_tensors(read.element_spec, element))
+        return datasets.from_tensors(function.output_structure, made), about
 
-    return dataset.map(_plain(mapped), num_parallel_calls=getattr(part, "_num_parallel_calls", None))
+    return dataset.map(_plain(mapped), num_parallel_calls=datasets.parallel_calls(part))
 
 
 def _plain(function: Callable[..., Any]) -> Callable[..., Any]:

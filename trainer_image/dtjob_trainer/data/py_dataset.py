@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A `keras.utils.PyDataset`, as the batches of one task: read by their numbers, with its own workers."""
 
-import inspect
+import contextlib
 import sys
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -9,7 +9,6 @@ from typing import Any
 
 import keras
 import tensorflow as tf
-from keras.src.trainers.data_adapters.py_dataset_adapter import OrderedEnqueuer
 
 from dtjob_trainer.data.batches import Place, Wanted
 from dtjob_trainer.data.dataset import DatasetSource
@@ -17,6 +16,7 @@ from dtjob_trainer.data.generator import SEEN_FIRST, dataset_of, standard
 from dtjob_trainer.data.sharding import epoch_order
 from dtjob_trainer.data.tf_keras_sequence import SequenceAsPyDataset
 from dtjob_trainer.errors import DataError
+from dtjob_trainer.frameworks import datasets
 
 
 class PyDatasetSource(DatasetSource):
@@ -103,17 +103,9 @@ class _Chosen(keras.utils.PyDataset):  # type: ignore[misc]
 
 def _by_workers(data: Any, indices: Sequence[int]) -> Iterator[Any]:
     """Those items of `data`, read ahead by Keras's own workers."""
-    enqueuer = OrderedEnqueuer(
-        _Chosen(data, indices), data.workers, data.use_multiprocessing, data.max_queue_size, shuffle=False
-    )
-    if inspect.signature(enqueuer.start).parameters:
-        enqueuer.start(0)  # since Keras 3.16, which asks for the number of the epoch
-    else:
-        enqueuer.start()
-    try:
-        yield from islice(enqueuer.get(), len(indices))
-    finally:
-        enqueuer.stop()
+    items = datasets.by_workers(_Chosen(data, indices), data.workers, data.use_multiprocessing, data.max_queue_size)
+    with contextlib.closing(items):
+        yield from islice(items, len(indices))
 
 
 def _one_thread() -> Any:

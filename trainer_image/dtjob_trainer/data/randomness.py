@@ -4,9 +4,10 @@
 TensorFlow is asked by the objects that are given, and by its registry of operations.
 """
 
-import functools
 from collections.abc import Iterator, Set
 from typing import Any
+
+from dtjob_trainer.frameworks import datasets, hooks, tensorflow
 
 NO_STATE = frozenset({
     "AllToAll",
@@ -85,9 +86,8 @@ def changing_resources(names: Set[str]) -> set[str]:
 def _states_of(name: str) -> str:
     """Where an operation of this type has a state: "own", "given" (in a resource), or nowhere that counts."""
     from tensorflow.core.framework import types_pb2
-    from tensorflow.python.framework import op_def_registry
 
-    known = op_def_registry.get(name)
+    known = tensorflow.definition_of(name)
     if known is None or not known.is_stateful or name.startswith(NO_STATE_OF):  # None: a function, which is looked at
         return ""
     taken, given = ({each.type for each in arguments} for arguments in (known.input_arg, known.output_arg))
@@ -164,25 +164,15 @@ def in_any_order(dataset: Any) -> bool:
     """Whether a part of `dataset`, or of Datasets in its functions, was told `deterministic=False`, which no option of
     the whole overrides."""
     return any(
-        getattr(part, "_deterministic", None) == "false"
-        or any(_is_in_any_order(function.function.graph) for function in part._functions())
+        datasets.is_in_any_order(part)
+        or any(_is_in_any_order(function.graph) for function in datasets.functions_of(part))
         for part in pipeline(dataset)
     )
 
 
 def watch_interleave() -> None:
     """Have `Dataset.interleave` keep on its Datasets, as `map` does, whether it was told `deterministic=False`."""
-    from tensorflow.python.data.ops import interleave_op
-
-    kind = interleave_op._ParallelInterleaveDataset
-    original = kind.__init__
-
-    @functools.wraps(original)
-    def keeping(self: Any, *args: Any, deterministic: bool | None = None, **kwargs: Any) -> None:
-        original(self, *args, deterministic=deterministic, **kwargs)
-        self._deterministic = "default" if deterministic is None else str(bool(deterministic)).lower()
-
-    kind.__init__ = keeping
+    hooks.put(datasets.INTERLEAVE, datasets.noting_order)
 
 
 def _is_in_any_order(graph: Any) -> bool:
@@ -194,11 +184,11 @@ def _is_in_any_order(graph: Any) -> bool:
 
 def operations_of(part: Any) -> set[str]:
     """The types of all operations in the functions of a part of a pipeline."""
-    return set().union(*(operations(function.function.graph) for function in part._functions()))
+    return set().union(*(operations(function.graph) for function in datasets.functions_of(part)))
 
 
 def pipeline(dataset: Any) -> Iterator[Any]:
     """`dataset` and all that it reads from."""
     yield dataset
-    for part in dataset._inputs():
+    for part in datasets.inputs_of(dataset):
         yield from pipeline(part)

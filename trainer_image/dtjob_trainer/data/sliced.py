@@ -4,17 +4,18 @@
 from typing import Any
 
 import tensorflow as tf
-from keras.src.trainers.data_adapters import array_slicing, data_adapter_utils
+
+from dtjob_trainer.frameworks import datasets
 
 
 class Sliced:
     """One ragged or sparse tensor, or a sparse matrix of SciPy, with floats in Keras's default precision."""
 
     def __init__(self, tensor: Any) -> None:
-        if data_adapter_utils.is_scipy_sparse(tensor):
-            tensor = data_adapter_utils.scipy_sparse_to_tf_sparse(tensor)
+        if datasets.is_scipy_sparse(tensor):
+            tensor = datasets.from_scipy(tensor)
         self._count = int(tensor.shape[0])
-        self._rows = array_slicing.convert_to_sliceable(tensor)
+        self._rows = datasets.sliceable(tensor)
         first = self.rows([0]) if len(self) else tensor
         self.spec = tf.type_spec_from_value(first)
         """Spec of some rows."""
@@ -29,4 +30,4 @@ class Sliced:
 
 def can_slice(value: Any) -> bool:
     """Whether `value` is such a tensor."""
-    return isinstance(value, tf.RaggedTensor | tf.SparseTensor) or data_adapter_utils.is_scipy_sparse(value)
+    return isinstance(value, tf.RaggedTensor | tf.SparseTensor) or datasets.is_scipy_sparse(value)

@@ -9,12 +9,12 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from dtjob_trainer.frameworks import coordinator
+
 AHEAD = 4
 """The most steps for each worker that wait until it is free. Their batches are in the chief's memory."""
 KEPT_SECONDS = 0.1
 """The least time between two steps whose results are kept."""
-_LOOK_SECONDS = 0.5
-"""How often to look whether a step has failed, while none begins. TensorFlow wakes nobody who waits for room."""
 
 
 class Results:
@@ -37,7 +37,7 @@ class Results:
             return
         self._kept.append(result)
         self._kept_at = now
-        while len(self._kept) > 1 and _is_done(self._kept[1]):
+        while len(self._kept) > 1 and coordinator.is_done(self._kept[1]):
             self._kept.popleft()
 
     def last_done(self) -> Any:
@@ -47,7 +47,7 @@ class Results:
         """
         if self._newest is None:
             return None
-        return next(filter(_is_done, [self._newest, *reversed(self._kept)]), self._kept[0])
+        return next(filter(coordinator.is_done, [self._newest, *reversed(self._kept)]), self._kept[0])
 
 
 class HandedOut:
@@ -58,7 +58,8 @@ class HandedOut:
 
     def __init__(self, strategy: tf.distribute.ParameterServerStrategy) -> None:
         self._coordinator = tf.distribute.coordinator.ClusterCoordinator(strategy)
-        workers: int = strategy._num_workers
+        self._queue = coordinator.queue_of(self._coordinator)
+        workers = coordinator.workers_of(strategy)
         self._most = AHEAD * workers
         self._traced: dict[int, Any] = {}
         """By the id of a function that was handed out, what was traced of it."""
@@ -70,7 +71,7 @@ class HandedOut:
         Waits while there are enough steps that no worker has begun. Raises the error of an earlier step.
         """
         tensors = tuple(_tensors(part) for part in inputs if part is not None)
-        wait_for_room(self._coordinator._cluster.closure_queue, self._most)
+        coordinator.wait_for_room(self._queue, self._most)
         # in each call of a tf.function TensorFlow looks at the arguments, which takes longer than to hand the step out
         result = self._coordinator.schedule(self._traced.get(id(function), function), args=(tensors,))
         if id(function) not in self._traced:
@@ -87,9 +88,8 @@ class HandedOut:
         return None if result is None else result.fetch()
 
     def outstanding(self) -> int:
-        """How many steps are not done. Any thread may ask. TensorFlow says only whether there are any (`done`)."""
-        closures = self._coordinator._cluster.closure_queue
-        return int(closures._queue.qsize() + closures._inflight_closure_count)
+        """How many steps are not done. Any thread may ask."""
+        return coordinator.outstanding(self._queue)
 
     def wait(self) -> None:
         """Return when all steps are done. Raises the error of a step."""
@@ -100,29 +100,6 @@ class HandedOut:
         return bool(self._coordinator.done())
 
 
-def wait_for_room(closures: Any, most: int) -> None:
-    """Return while fewer than `most` steps wait for a worker. Else return when half of them do, or if one has failed.
-
-    So several steps are handed out at once, in half the processor time: between two steps, other processes take the
-    processor's caches.
-
-    TensorFlow's own limit of its queue does not serve: a worker that comes back puts its step into the queue again,
-    and would wait there for room for ever.
-
-    - closures: TensorFlow's queue of the steps.
-    """
-    with closures._queue_lock:
-        if closures._queue.qsize() < most:
-            return
-        while closures._queue.qsize() > most // 2 and closures._error is None:
-            closures._queue_free_slot_condition.wait(_LOOK_SECONDS)
-
-
 def _tensors(part: Any) -> Any:
     """Tensors for the arrays of a part. Most parts are one array: to look for others in it takes longer."""
     return tf.constant(part) if isinstance(part, np.ndarray) else keras.tree.map_structure(tf.convert_to_tensor, part)
-
-
-def _is_done(result: Any) -> bool:
-    """Whether a RemoteValue has its value. Its public methods all wait for it."""
-    return bool(result._status_available_event.is_set())

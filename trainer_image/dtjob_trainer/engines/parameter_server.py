@@ -11,6 +11,7 @@ from dtjob_trainer.data.batches import Batch, Source
 from dtjob_trainer.data.stream import Portion
 from dtjob_trainer.engines.engine import Engine, Kind, Work
 from dtjob_trainer.engines.handed_out import AHEAD, HandedOut
+from dtjob_trainer.frameworks import coordinator
 from dtjob_trainer.models.compiled import TrainedModel
 from dtjob_trainer.models.cuts import Cut
 from dtjob_trainer.strategies.collective import Group
@@ -31,7 +32,7 @@ class ParameterServerEngine(Engine):
         super().__init__(trained, group, watched)
         self._steps = {"train": HandedOut(group.strategy), "evaluate": HandedOut(group.strategy)}
         """By kind; TensorFlow has one coordinator for both, so either waits for all."""
-        self.batches_ahead = AHEAD * group.strategy._num_workers
+        self.batches_ahead = AHEAD * coordinator.workers_of(group.strategy)
         if watched:
             self.steps_per_call = trained.steps_per_call
 

@@ -10,7 +10,6 @@ from typing import Any
 import keras
 import numpy as np
 import tensorflow as tf
-from tensorflow.python.framework.config import is_op_determinism_enabled
 
 from dtjob_trainer.data import elements
 from dtjob_trainer.data.batches import Batch, Source
@@ -18,6 +17,7 @@ from dtjob_trainer.data.stream import Portion, flat
 from dtjob_trainer.engines import collectives
 from dtjob_trainer.engines.engine import CALL_SECONDS, Engine, Kind, Work
 from dtjob_trainer.engines.pace import Pace
+from dtjob_trainer.frameworks import tensorflow
 from dtjob_trainer.models.compiled import TrainedModel
 from dtjob_trainer.models.cuts import Cut
 from dtjob_trainer.strategies.collective import Group
@@ -39,7 +39,7 @@ class SynchronousEngine(Engine):
         """The static numbers of rows, by source. The number is open for a source that is not here."""
         self._apart: dict[int, bool] = {}
         """By a function that runs several steps in one call, whether it must not."""
-        self._pace = Pace(CALL_SECONDS) if is_op_determinism_enabled() else None
+        self._pace = Pace(CALL_SECONDS) if tensorflow.is_deterministic() else None
         """Where TensorFlow lets no step look at the clock: of `tf.timestamp` it says that determinism forbids it."""
 
     def train(self, source: Source, work: Work) -> int:
@@ -251,7 +251,7 @@ def _of_stream(step: Callable[[Any, Any, Any], Any], source: Source, on_host: On
         iterator = _packed(tf.data.IteratorSpec(source.element_spec), iterator)
         ahead = _packed(tf.OptionalSpec(source.element_spec), ahead)
         first, most = tf.cast(numbers[0], tf.int32), tf.cast(numbers[1], tf.int32)
-        now = (lambda: tf.constant(0.0, tf.float64)) if is_op_determinism_enabled() else tf.timestamp
+        now = (lambda: tf.constant(0.0, tf.float64)) if tensorflow.is_deterministic() else tf.timestamp
         end = now() + numbers[2]
 
         def goes_on(done: Any, ahead: Any, fits: Any, _: Any) -> Any:

@@ -4,18 +4,18 @@
 from typing import Any
 
 import tensorflow as tf
-from tensorflow.python.framework.config import is_op_determinism_enabled
 
 from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.data import randomness
 from dtjob_trainer.engines.feed import Feed
+from dtjob_trainer.frameworks import tensorflow
 from dtjob_trainer.models.trackables import Trackables
 from dtjob_trainer.models.variables import State
 
 
 def of_devices() -> list[str]:
     """The reason in what this process trains on."""
-    if not tf.config.list_physical_devices("GPU") or is_op_determinism_enabled():
+    if not tf.config.list_physical_devices("GPU") or tensorflow.is_deterministic():
         return []
     return ["GPUs add up in no fixed order, unless tf.config.experimental.enable_op_determinism() is called before"]
 

@@ -13,21 +13,19 @@ import weakref
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
-from tensorflow.python.autograph.impl.api import autograph_artifact
 
 from dtjob_trainer.contract.task import Task
 from dtjob_trainer.errors import StateError
+from dtjob_trainer.frameworks import hooks, tensorflow
 from dtjob_trainer.models.values import Held
 from dtjob_trainer.models.variables import Plain, State, named, parts_of
 from dtjob_trainer.strategies.collective import Group
-
-_CREATE, _INITIAL = "_create_variable", "_get_variable_creator_initial_value"
-"""Where TensorFlow's strategy makes a variable, and takes its initial value."""
 
 
 @dataclass(frozen=True)
@@ -54,13 +52,16 @@ class InitialValues:
         """From now on, take the initial values of the group's strategy. One whose parts have other names than
         TensorFlow 2.21's goes on as it did."""
         strategy, extended = self._group.strategy, self._group.strategy.extended
-        if not (hasattr(extended, _CREATE) and hasattr(extended, _INITIAL)):
+        if hooks.missing(tensorflow.VARIABLE_MADE) or hooks.missing(tensorflow.INITIAL_VALUE):
             return
-        create, initial, run = getattr(extended, _CREATE), getattr(extended, _INITIAL), strategy.run
-        setattr(extended, _CREATE, lambda *args, **kwargs: self._create(create, *args, **kwargs))
-        setattr(extended, _INITIAL, lambda **kwargs: self._initial_value(initial, **kwargs))
+        hooks.put(tensorflow.VARIABLE_MADE, lambda create: partial(self._create, create), on=extended)
+        hooks.put(tensorflow.INITIAL_VALUE, lambda initial: partial(self._initial_value, initial), on=extended)
         # as it leaves TensorFlow's own alone, AutoGraph is not to convert this
-        strategy.run = autograph_artifact(lambda *args, **kwargs: self._run(run, *args, **kwargs))
+        hooks.put(
+            tensorflow.RUN,
+            lambda run: tensorflow.left_unconverted(lambda *args, **kwargs: self._run(run, *args, **kwargs)),
+            on=strategy,
+        )
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:

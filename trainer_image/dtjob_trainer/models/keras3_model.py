@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.errors import FitError
+from dtjob_trainer.frameworks.keras3 import global_generator, one_generator
 from dtjob_trainer.models import (
     added_sums,
     averages,
@@ -29,7 +30,6 @@ from dtjob_trainer.models.by_rows import average_loss, tapes
 from dtjob_trainer.models.compiled import TrainedModel
 from dtjob_trainer.models.cuts import Cut, current_cut, setting, unscaled
 from dtjob_trainer.models.gradients import own_gradients
-from dtjob_trainer.models.keras3_generator import global_generator, one_generator
 from dtjob_trainer.models.variables import State, is_local, named, parts_of, sum_of
 from dtjob_trainer.strategies import sharded_variables
 from dtjob_trainer.strategies.collective import Group

@@ -7,6 +7,7 @@ chief alone would break off the training of all. tf_keras has to have all tasks 
 """
 
 from dtjob_trainer.contract.strategy import Traits
+from dtjob_trainer.frameworks import hooks, keras3
 from dtjob_trainer.strategies.ambient import outside_strategy
 
 
@@ -15,8 +16,5 @@ def need_no_peers(traits: Traits) -> None:
 
     That serves whatever saves: `Model.save` and `save_weights`, `keras.saving`, `tf.keras`, and callbacks of any kind.
     """
-    if not traits.collective:
-        return
-    from keras.src.saving import saving_lib
-
-    saving_lib.get_attr_skipset = outside_strategy(saving_lib.get_attr_skipset)
+    if traits.collective:
+        hooks.put(keras3.SAMPLES_OF_SAVES, outside_strategy)

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The end of a program: waits for its background work, as Python does. No TensorFlow here."""
 
-import atexit
 import sys
 import threading
 import traceback
 from collections.abc import Callable
+
+from dtjob_trainer.frameworks import python
 
 TELL_SECONDS = 10.0
 """If the background work takes longer, the log says what the process waits for."""
@@ -25,11 +26,11 @@ def wait_as_python_does(tell: Callable[[str], None], limit: float | None, end: C
         timer.daemon = True
         timer.start()
     try:
-        threading._shutdown()  # type: ignore[attr-defined]
+        python.wait_for_threads()
     except BaseException:
         sys.stderr.write("Exception ignored in the wait for threads:\n")
         traceback.print_exc()
-    atexit._run_exitfuncs()
+    python.call_exit_functions()
     for timer in timers:
         timer.cancel()
 

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Notices a program that trains by other means than `fit` and `train`. Its steps are not counted."""
 
+from collections.abc import Callable
 from typing import Any
 
+from dtjob_trainer.frameworks import hooks, tensorflow
 from dtjob_trainer.process.runtime import Runtime
 
 
@@ -13,14 +15,14 @@ def watch(here: Runtime) -> None:
     """
     import tensorflow as tf
 
-    tape, original = tf.GradientTape, tf.GradientTape.gradient
+    def noticing(original: Callable[..., Any]) -> Callable[..., Any]:
+        def gradient(self: Any, *args: Any, **kwargs: Any) -> Any:
+            hooks.undo(tensorflow.OWN_GRADIENTS)
+            if not here.began:
+                here.progress.report(trainsItself=True)
+            return original(self, *args, **kwargs)
 
-    @tf.autograph.experimental.do_not_convert  # type: ignore[untyped-decorator]
-    def gradient(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if tape.gradient is gradient:  # what others have put in its place since stays
-            tape.gradient = original
-        if not here.began:
-            here.progress.report(trainsItself=True)
-        return original(self, *args, **kwargs)
+        replacement: Callable[..., Any] = tf.autograph.experimental.do_not_convert(gradient)
+        return replacement
 
-    tape.gradient = gradient
+    hooks.put(tensorflow.OWN_GRADIENTS, noticing)

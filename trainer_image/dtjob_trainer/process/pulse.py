@@ -4,7 +4,6 @@
 The loops note what they do, which costs one assignment a step. A thread reports what lasts.
 """
 
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -12,6 +11,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 from dtjob_trainer.contract.doing import DATA, STEPPING
+from dtjob_trainer.frameworks import python
 from dtjob_trainer.process.progress import Progress
 
 SECONDS = 0.5
@@ -85,7 +85,7 @@ class Pulse:
 
 def where(doing: str) -> str:
     """What the process really does while its loop says `doing`, judged by the stacks of its threads."""
-    frames = sys._current_frames()
+    frames = python.stacks()
     main = frames.get(threading.main_thread().ident or 0)
     if _passes(main, _MEETS_OTHERS) or _passes(main, _WAITS_FOR_STEPS):
         return STEPPING

@@ -7,9 +7,11 @@ their classes.
 
 import inspect
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from dtjob_trainer.contract.task import Task
+from dtjob_trainer.frameworks import hooks, tensorflow
 from dtjob_trainer.process.runtime import Runtime
 
 KINDS = {
@@ -51,7 +53,7 @@ class JobsStrategy:
         if not self._task.is_evaluator:
             self._apply(name, original, given)
         if self._here.strategy.cluster_resolver is None:
-            self._here.strategy.extended._cluster_resolver = _resolver_of_one(self._task)
+            tensorflow.choose_resolver(self._here.strategy, _resolver_of_one(self._task))
         return self._here.strategy
 
     def _apply(self, name: str, original: type, given: Mapping[str, Any]) -> None:
@@ -73,7 +75,6 @@ class JobsStrategy:
         fixed = [argument for argument in given if FIELDS.get(argument) in self._task.strategy_options]
         for argument in fixed:
             self._say(f"{name}: {argument} is left aside: spec.strategyOptions.{FIELDS[argument]} decides")
-        extended = self._here.strategy.extended
         devices = {key: value for key, value in given.items() if key in DEVICES and key not in fixed}
         for key in [key for key, value in devices.items() if not _are_here(value)]:
             self._say(f"{name}: {key}={devices.pop(key)!r} is left aside, because this task has no such devices")
@@ -82,11 +83,12 @@ class JobsStrategy:
         if "variable_partitioner" in given and "variable_partitioner" not in fixed:
             from dtjob_trainer.strategies import sharded_variables
 
-            extended._variable_partitioner = sharded_variables.of_floats(given["variable_partitioner"])
+            cut = sharded_variables.of_floats(given["variable_partitioner"])
+            tensorflow.choose_partitioner(self._here.strategy, cut)
         if "communication_options" in given and "communication_options" not in fixed:
-            extended._communication_options = given["communication_options"]
+            tensorflow.choose_communication(self._here.strategy, given["communication_options"])
         if "communication" in given and "communication" not in fixed:
-            extended._communication_options = extended._communication_options.merge(_options(given["communication"]))
+            tensorflow.choose_communication(self._here.strategy, _options(given["communication"]), merged=True)
 
     def _choose_devices(self, name: str, original: type, devices: Mapping[str, Any]) -> None:
         """Make the strategy with these devices the ambient one, the first time that the program asks for some."""
@@ -138,15 +140,9 @@ def give_the_jobs(here: Runtime, task: Task) -> None:
 
     `isinstance` holds for the class that was called, and for the class that the strategy is of.
     """
-    import tensorflow as tf
-
     jobs = JobsStrategy(here, task)
-    old, new = tf.compat.v1.distribute, tf.compat.v2.distribute
-    homes = (tf.distribute, tf.distribute.experimental, new, new.experimental, old, old.experimental)
-    for home in homes:
-        for name in KINDS:
-            if (original := getattr(home, name, None)) is not None:
-                setattr(home, name, _giving(name, original, jobs.of, jobs.was_asked_for))
+    for name, hook in tensorflow.CONSTRUCTORS.items():
+        hooks.put(hook, partial(_giving, name, of=jobs.of, was_asked_for=jobs.was_asked_for))
 
 
 def _giving(name: str, original: type, of: Callable[..., Any], was_asked_for: Callable[[str, Any], bool]) -> type:

@@ -5,6 +5,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from dtjob_trainer.frameworks import hooks, tensorflow
 from dtjob_trainer.process.runtime import Runtime
 
 LOGICAL = "strategyOptions.logicalCPUs splits the CPU"
@@ -26,17 +27,13 @@ def leave_to_the_job(here: Runtime) -> None:
 
     Scripts make them at their top, where plain `python` has not begun with TensorFlow.
     """
-    import tensorflow as tf
-
     warn = functools.cache(here.warn)
     for name, instead in INSTEAD.items():
-        *homes, last = name.split(".")
-        home = functools.reduce(getattr, homes, tf.config)
-        setattr(home, last, _left(getattr(home, last), f"tf.config.{name} has no effect here: {instead}", warn))
+        words = f"tf.config.{name} has no effect here: {instead}"
+        hooks.put(tensorflow.CONFIG_SETTERS[name], functools.partial(_left, words=words, warn=warn))
 
 
 def _left(original: Callable[..., None], words: str, warn: Callable[[str], None]) -> Callable[..., None]:
-    @functools.wraps(original)
     def call(*args: Any, **kwargs: Any) -> None:
         try:
             original(*args, **kwargs)

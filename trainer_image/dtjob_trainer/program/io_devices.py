@@ -5,12 +5,10 @@ Scripts give it as the guides on saving do. In a group TensorFlow names the proc
 device.
 """
 
-import functools
 from typing import Any
 
-import tensorflow as tf
-
 from dtjob_trainer.contract.task import Task
+from dtjob_trainer.frameworks import hooks, tensorflow
 
 LOCAL = "/job:localhost"
 
@@ -18,12 +16,10 @@ LOCAL = "/job:localhost"
 def stay_here(task: Task) -> None:
     """Have these options name this process as TensorFlow does, where they name LOCAL."""
     here = f"/job:{task.role}/task:{task.index}" if task.traits.asynchronous else None  # None: TensorFlow's own choice
-    for kind in (tf.saved_model.SaveOptions, tf.saved_model.LoadOptions, tf.train.CheckpointOptions):
-        kind.__init__ = _naming(kind.__init__, here)
+    hooks.put(tensorflow.DEVICE_OPTIONS, lambda original: _naming(original, here))
 
 
 def _naming(original: Any, here: str | None) -> Any:
-    @functools.wraps(original)
     def make(self: Any, *args: Any, **kwargs: Any) -> None:
         original(self, *args, **kwargs)
         if str(self.experimental_io_device or "").startswith(LOCAL):

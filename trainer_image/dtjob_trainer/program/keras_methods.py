@@ -4,14 +4,12 @@
 So a script that calls them trains under the job's strategy, with checkpoints and resume, and with one device's numbers.
 """
 
-import functools
 import inspect
 from collections.abc import Callable
 from typing import Any
 
-import wrapt
-
 from dtjob_trainer.contract.strategy import Traits
+from dtjob_trainer.frameworks import hooks, keras3, tf_keras
 from dtjob_trainer.loops import evaluate, fit
 from dtjob_trainer.models import own_fit
 from dtjob_trainer.process import runtime
@@ -26,26 +24,19 @@ def use_ours(traits: Traits) -> None:
 
     On a TPU, models of tf_keras keep their own methods.
     """
-    import keras
     import tensorflow as tf
 
     replicas = tf.distribute.get_strategy().num_replicas_in_sync
-
-    def replace(model: Any) -> None:
-        model.fit = _ours(model.fit, fit.fit)
-        model.evaluate = _ours(model.evaluate, evaluate.evaluate)
-        predictions.replace(model, traits, replicas)
-
-    replace(keras.Model)
-    if not traits.tpu:
-        wrapt.register_post_import_hook(lambda module: replace(module.Model), "tf_keras.src.engine.training")
+    for package in (keras3,) if traits.tpu else (keras3, tf_keras):
+        hooks.put(package.FIT, lambda original: _ours(original, fit.fit))
+        hooks.put(package.EVALUATE, lambda original: _ours(original, evaluate.evaluate))
+        predictions.replace(package.PREDICT, package.PREDICT_ON_BATCH, traits, replicas)
 
 
 def _ours(original: Callable[..., Any], ours: Callable[..., Any]) -> Callable[..., Any]:
     """`ours` in place of the method `original`, for models of the job's strategy."""
     signature = inspect.signature(original)
 
-    @functools.wraps(original)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         if self.distribute_strategy is not runtime.current().strategy:
             return original(self, *args, **kwargs)

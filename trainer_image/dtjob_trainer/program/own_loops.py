@@ -9,6 +9,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from dtjob_trainer.frameworks import hooks, tensorflow
 from dtjob_trainer.process.runtime import Runtime
 
 IN_CHIEF = (
@@ -22,24 +23,18 @@ def iterate_in_chief(here: Runtime) -> None:
 
     TensorFlow leaves it to `ClusterCoordinator.create_per_worker_dataset` to build such data, for the workers alone.
     """
-    from tensorflow.python.distribute import input_lib
-
-    extended, warn = here.strategy.extended, functools.cache(here.warn)
-    for name in ("_experimental_distribute_dataset", "_distribute_datasets_from_function"):
-        setattr(extended, name, _building(getattr(extended, name)))
-    for kind in (input_lib.DistributedDataset, input_lib.DistributedDatasetsFromFunction):
-        kind.build = _building_again(kind.build)
-        kind.__iter__ = _telling(kind.__iter__, warn)
+    warn = functools.cache(here.warn)
+    hooks.put(tensorflow.CHIEFS_DATA, _building, on=here.strategy.extended)
+    hooks.put(tensorflow.CHIEFS_DATA_BUILT, _building_again)
+    hooks.put(tensorflow.CHIEFS_DATA_READ, lambda iterate: _telling(iterate, warn))
 
 
 def _building(distribute: Callable[..., Any]) -> Callable[..., Any]:
     """The method `distribute`, whose data is ready for this process."""
 
-    @functools.wraps(distribute)
     def method(*args: Any, **kwargs: Any) -> Any:
         data = distribute(*args, **kwargs)
-        if not data._built:
-            data.build()
+        tensorflow.build_data(data)
         return data
 
     return method
@@ -48,9 +43,8 @@ def _building(distribute: Callable[..., Any]) -> Callable[..., Any]:
 def _building_again(build: Callable[..., None]) -> Callable[..., None]:
     """The method `build`, which the coordinator may call of data that is ready for this process."""
 
-    @functools.wraps(build)
     def method(self: Any, *args: Any, **kwargs: Any) -> None:
-        self._built = False
+        tensorflow.build_data_again(self)
         build(self, *args, **kwargs)
 
     return method
@@ -60,7 +54,6 @@ def _telling(iterate: Callable[[Any], Any], warn: Callable[[str], None]) -> Call
     """The method `iterate`, which says that this process alone trains. In a function it may be a worker's."""
     import tensorflow as tf
 
-    @functools.wraps(iterate)
     def method(self: Any) -> Any:
         if not tf.inside_function():
             warn(IN_CHIEF)

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`predict` and `predict_on_batch` of Keras's models under a strategy of several replicas."""
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -9,10 +8,9 @@ import keras
 import tensorflow as tf
 
 from dtjob_trainer.contract.strategy import Traits
+from dtjob_trainer.frameworks import hooks
+from dtjob_trainer.frameworks.keras3 import without_strategy
 from dtjob_trainer.strategies.ambient import outside_strategy
-
-STRATEGY = ("_distribute_strategy", "_distribution_strategy")
-"""The attribute in which a model of Keras 3 or tf_keras has its strategy."""
 
 
 def on_one_device(traits: Traits, replicas: int) -> bool:
@@ -27,35 +25,29 @@ def on_one_device(traits: Traits, replicas: int) -> bool:
     return replicas > 1 and not traits.tpu and not tf.config.list_logical_devices("GPU")
 
 
-def replace(model: Any, traits: Traits, replicas: int) -> None:
-    """Have models of the class `model` predict on one device, or a batch as `predict` does.
+def replace(predict: hooks.Hook, on_batch: hooks.Hook, traits: Traits, replicas: int) -> None:
+    """Have models of a package predict on one device, or a batch as `predict` does.
 
     Keras 3's own `predict_on_batch` gives the whole batch to each replica, and returns the rows of all replicas.
     """
     if on_one_device(traits, replicas):
-        model.predict = _here(model.predict)
-        model.predict_on_batch = _here(model.predict_on_batch)
+        hooks.put(predict, _here)
+        hooks.put(on_batch, _here)
     elif replicas > 1:
-        model.predict_on_batch = _by_predict(model.predict_on_batch)
+        hooks.put(on_batch, _by_predict)
 
 
 def _here(predict: Callable[..., Any]) -> Callable[..., Any]:
     """The method `predict`, on the device of this process."""
 
-    @functools.wraps(predict)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        held = {name: vars(self)[name] for name in STRATEGY if name in vars(self)}
-        vars(self).update(dict.fromkeys(held))
-        try:
+        with without_strategy(self):
             return outside_strategy(predict)(self, *args, **kwargs)
-        finally:
-            vars(self).update(held)
 
     return method
 
 
 def _by_predict(predict_on_batch: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(predict_on_batch)
     def method(self: Any, x: Any) -> Any:
         return self.predict(x, batch_size=len(keras.tree.flatten(x)[0]), verbose=0)
 

@@ -11,43 +11,43 @@ from typing import Any
 
 from dtjob_trainer.contract.task import Task
 from dtjob_trainer.errors import NoServerError
+from dtjob_trainer.frameworks import hooks, tensorflow
 from dtjob_trainer.process.runtime import Runtime
 
 
 def start_none(here: Runtime, task: Task) -> None:
     """Have `Server` of the cluster in TF_CONFIG start nothing, and its `join()` return. Others are TensorFlow's."""
-    import tensorflow as tf
 
-    original: Any = tf.distribute.Server
+    def starting_none(original: Any) -> type:
+        class Server(original):  # type: ignore[misc]
+            __doc__ = original.__doc__
 
-    class Server(original):  # type: ignore[misc]
-        def __new__(cls, server_or_cluster_def: Any, *args: Any, **kwargs: Any) -> Any:
-            if _is_of_the_job(server_or_cluster_def):
-                return NoServer(here, task)
-            return super().__new__(cls)
+            def __new__(cls, server_or_cluster_def: Any, *args: Any, **kwargs: Any) -> Any:
+                if _is_of_the_job(server_or_cluster_def):
+                    return NoServer(here, task)
+                return super().__new__(cls)
 
-    Server.__doc__ = original.__doc__
-    old = tf.compat.v1
-    for home in (tf.distribute, tf.compat.v2.distribute, old.distribute, old.train):
-        home.Server = Server
+        return Server
+
+    hooks.put(tensorflow.SERVER, starting_none)
 
 
 def refuse_coordinators(task: Task) -> None:
     """Have `ClusterCoordinator` raise NoServerError: there is nothing that it could give steps to."""
-    import tensorflow as tf
 
-    original: Any = tf.distribute.coordinator.ClusterCoordinator
+    def refusing(original: Any) -> type:
+        class ClusterCoordinator(original):  # type: ignore[misc]
+            __doc__ = original.__doc__
 
-    class ClusterCoordinator(original):  # type: ignore[misc]
-        def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-            raise NoServerError(
-                f"ClusterCoordinator needs servers, but under {task.strategy} there are none; set spec.strategy to "
-                "ParameterServer, or train with Model.fit, dtjob_trainer.train(…) or strategy.run(step, …)"
-            )
+            def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+                raise NoServerError(
+                    f"ClusterCoordinator needs servers, but under {task.strategy} there are none; set spec.strategy to "
+                    "ParameterServer, or train with Model.fit, dtjob_trainer.train(…) or strategy.run(step, …)"
+                )
 
-    ClusterCoordinator.__doc__ = original.__doc__
-    for home in (tf.distribute.coordinator, tf.distribute.experimental.coordinator):
-        home.ClusterCoordinator = ClusterCoordinator
+        return ClusterCoordinator
+
+    hooks.put(tensorflow.CLUSTER_COORDINATOR, refusing)
 
 
 class NoServer:

@@ -7,14 +7,12 @@
   have ended, and return at once.
 """
 
-import functools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import wrapt
-
 from dtjob_trainer.contract.task import Task
+from dtjob_trainer.frameworks import hooks, keras_tuner
 from dtjob_trainer.process.runtime import Runtime
 
 MARK = ".dtjob-search"
@@ -25,43 +23,43 @@ AGAIN = "the search of KerasTuner begins anew, because the program runs again fr
 def search_again(here: Runtime, task: Task) -> None:
     """Have tuners work so, once the program imports KerasTuner."""
     if task.traits.collective:
-        wrapt.register_post_import_hook(_write_in_place, "keras_tuner.src.backend.io")
+        hooks.put(keras_tuner.WEIGHTS_PATH, lambda _: lambda filepath, strategy: filepath)
+        hooks.put(keras_tuner.WEIGHTS_REMOVED, lambda _: lambda filepath, strategy: None)
     if task.traits.collective or task.checkpoint is not None:
-        wrapt.register_post_import_hook(
-            lambda module: begin_anew(module.BaseTuner, task.uid, here.log), "keras_tuner.src.engine.base_tuner"
-        )
+        begin_anew(task.uid, here.log)
 
 
-def _write_in_place(io: Any) -> None:
-    io.write_filepath = lambda filepath, strategy: filepath
-    io.remove_temp_dir_with_filepath = lambda filepath, strategy: None
-
-
-def begin_anew(tuner: Any, uid: str, log: Callable[[str], None]) -> None:
-    """Have tuners of the class `tuner` not load a search that an earlier process of the job with this `uid` began.
+def begin_anew(uid: str, log: Callable[[str], None], tuner: Any = None) -> None:
+    """Have tuners not load a search that an earlier process of the job with this `uid` began.
 
     They load what this process or something else than the job has left.
+
+    - tuner: a class in place of KerasTuner's.
     """
-    load, save = tuner.reload, tuner.save
     by_this_process: set[Path] = set()
 
-    @functools.wraps(save)
-    def saving(self: Any) -> None:
-        save(self)
-        mark = Path(self.project_dir) / MARK
-        if "://" not in str(self.project_dir) and not getattr(self, "_loaded_from_others", False):
-            by_this_process.add(mark.absolute())
-            mark.write_text(uid)
+    def saving(save: Callable[[Any], None]) -> Callable[[Any], None]:
+        def method(self: Any) -> None:
+            save(self)
+            mark = Path(self.project_dir) / MARK
+            if "://" not in str(self.project_dir) and not getattr(self, "_loaded_from_others", False):
+                by_this_process.add(mark.absolute())
+                mark.write_text(uid)
 
-    @functools.wraps(load)
-    def loading(self: Any) -> None:
-        mark = Path(self.project_dir) / MARK
-        of_the_job = mark.is_file() and mark.read_text() == uid
-        if of_the_job and mark.absolute() not in by_this_process:
-            log(AGAIN)
-            self._populate_initial_space()
-            return
-        self._loaded_from_others = not of_the_job
-        load(self)
+        return method
 
-    tuner.save, tuner.reload = saving, loading
+    def loading(load: Callable[[Any], None]) -> Callable[[Any], None]:
+        def method(self: Any) -> None:
+            mark = Path(self.project_dir) / MARK
+            of_the_job = mark.is_file() and mark.read_text() == uid
+            if of_the_job and mark.absolute() not in by_this_process:
+                log(AGAIN)
+                keras_tuner.begin_search(self)
+                return
+            self._loaded_from_others = not of_the_job
+            load(self)
+
+        return method
+
+    hooks.put(keras_tuner.TUNER_SAVED, saving, on=tuner)
+    hooks.put(keras_tuner.TUNER_LOADED, loading, on=tuner)

@@ -8,7 +8,6 @@ function in a set. Beside the variables of another task, it would give the wrong
 import contextlib
 import ctypes
 import errno
-import functools
 import inspect
 import os
 import shutil
@@ -18,10 +17,9 @@ from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any
 
-import wrapt
-
 from dtjob_trainer.checkpoint.model_file import SAVED_MODEL
 from dtjob_trainer.contract.task import Task
+from dtjob_trainer.frameworks import hooks, tensorflow, tf_keras
 from dtjob_trainer.process import places
 
 OF_A_SAVE = SAVED_MODEL | {"assets.extra", "debug", "saved_model.cpb"}
@@ -37,20 +35,11 @@ def save_directories_whole(task: Task) -> None:
 
     What this task has saved, it reads from links to the files of one save. Both `tf.saved_model` and tf_keras do so.
     """
-    from tensorflow.python.saved_model import load, save
-
     directories = _Directories(task.id)
-    save.save_and_return_nodes = directories.writing(save.save_and_return_nodes, "export_dir")
-    load.load_partial = directories.reading(load.load_partial, "export_dir")
-
-    def of_legacy_models(name: str, wrapped: Callable[..., Any]) -> None:
-        def replace(module: Any) -> None:
-            setattr(module, name, wrapped(getattr(module, name)))
-
-        wrapt.register_post_import_hook(replace, f"tf_keras.src.saving.legacy.saved_model.{name}")
-
-    of_legacy_models("save", lambda original: directories.writing(original, "filepath"))
-    of_legacy_models("load", lambda original: directories.reading(original, "path"))
+    hooks.put(tensorflow.SAVED_MODEL_WRITTEN, lambda original: directories.writing(original, "export_dir"))
+    hooks.put(tensorflow.SAVED_MODEL_READ, lambda original: directories.reading(original, "export_dir"))
+    hooks.put(tf_keras.SAVED_MODEL_WRITTEN, lambda original: directories.writing(original, "filepath"))
+    hooks.put(tf_keras.SAVED_MODEL_READ, lambda original: directories.reading(original, "path"))
 
 
 class _Directories:
@@ -76,7 +65,6 @@ class _Directories:
     ) -> Callable[..., Any]:
         signature = inspect.signature(original)
 
-        @functools.wraps(original)
         def function(*args: Any, **kwargs: Any) -> Any:
             given = signature.bind(*args, **kwargs)
             value = given.arguments.get(argument)

@@ -5,16 +5,14 @@ A script calls `model.save(path)` in every task. Where tasks share a volume, or 
 one would write into what another one is writing.
 """
 
-import functools
 import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import wrapt
-
 from dtjob_trainer.contract.task import Task
+from dtjob_trainer.frameworks import hooks, keras3, tensorflow, tf_keras
 from dtjob_trainer.process import places
 from dtjob_trainer.process.runtime import Runtime
 
@@ -29,8 +27,6 @@ def save_whole(here: Runtime, task: Task) -> None:
     chief's log says, once for each directory, that a file goes with the pod, and where to write instead. The status
     names the model that the chief saved last.
     """
-    import keras
-
     said: set[Path] = set()
 
     def look_at(path: Path) -> None:
@@ -44,13 +40,10 @@ def save_whole(here: Runtime, task: Task) -> None:
         if here.is_chief and not path.name.startswith("."):  # dt.save renames such a file, and reports its new name
             here.progress.report(model=str(path.absolute()))
 
-    def replace(model: Any) -> None:
-        model.save = _whole(model.save, task, look_at, report)
-        model.save_weights = _whole(model.save_weights, task, look_at)
-
-    _have_savers_write_beside(task, look_at)
-    replace(keras.Model)
-    wrapt.register_post_import_hook(lambda module: replace(module.Model), "tf_keras.src.engine.training")
+    hooks.put(tensorflow.SAVER, lambda original: _writing_beside(original, task, look_at))
+    for package in (keras3, tf_keras):
+        hooks.put(package.SAVE, lambda original: _whole(original, task, look_at, report))
+        hooks.put(package.SAVE_WEIGHTS, lambda original: _whole(original, task, look_at))
 
 
 def _such_as(task: Task) -> str:
@@ -70,7 +63,6 @@ def _whole(
     `look_at` is called with the path before the file is written, and `report` after it.
     """
 
-    @functools.wraps(original)
     def method(self: Any, filepath: Any, overwrite: bool = True, *args: Any, **kwargs: Any) -> Any:
         path = os.fspath(filepath) if isinstance(filepath, str | os.PathLike) else ""
         asks = not overwrite and Path(path).exists()
@@ -96,17 +88,13 @@ def _whole(
     return method
 
 
-def _have_savers_write_beside(task: Task, look_at: Callable[[Path], None]) -> None:
-    """Have TensorFlow's savers, in a group, write to a directory of this task, and rename the files, the index last.
+def _writing_beside(original: Callable[..., Any], task: Task, look_at: Callable[[Path], None]) -> Callable[..., Any]:
+    """The method `original` of savers. In a group it writes to a directory of this task, and renames the index last.
 
     TensorFlow's own temporary directory has the same name in all tasks, and the first one that ends removes it.
     """
     import tensorflow as tf
-    from tensorflow.python.checkpoint.functional_saver import MultiDeviceSaver
 
-    original = MultiDeviceSaver.save
-
-    @functools.wraps(original)
     def save(self: Any, file_prefix: Any, options: Any = None) -> Any:
         if not tf.executing_eagerly():
             return original(self, file_prefix, options)
@@ -127,4 +115,4 @@ def _have_savers_write_beside(task: Task, look_at: Callable[[Path], None]) -> No
             shutil.rmtree(beside, ignore_errors=True)
         return returned
 
-    MultiDeviceSaver.save = save
+    return save

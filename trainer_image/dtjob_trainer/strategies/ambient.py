@@ -8,6 +8,7 @@ from typing import Any
 
 from dtjob_trainer.contract.strategy import ALONE, TRAITS, Traits
 from dtjob_trainer.contract.task import Task
+from dtjob_trainer.frameworks import hooks, tensorflow
 from dtjob_trainer.strategies import keras_variables
 from dtjob_trainer.strategies.create import create
 
@@ -46,18 +47,13 @@ def keep_in_new_graphs() -> None:
 
     TensorFlow keeps the strategy in the default graph. Keras 3 and tf_keras call the function of different modules.
     """
-    import tensorflow as tf
-
-    v1, v2 = tf.compat.v1, tf.compat.v2
-    for home in (v1, v2.compat.v1, v1.compat.v1):
-        home.reset_default_graph = _keeping(home.reset_default_graph)
+    hooks.put(tensorflow.NEW_GRAPH, _keeping)
 
 
 def _keeping(reset_default_graph: Callable[[], None]) -> Callable[[], None]:
     """The function `reset_default_graph`, after which the strategy is what it was."""
     import tensorflow as tf
 
-    @functools.wraps(reset_default_graph)
     def reset() -> None:
         strategy = tf.distribute.get_strategy() if tf.distribute.has_strategy() else None
         reset_default_graph()

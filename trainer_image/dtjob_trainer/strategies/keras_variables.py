@@ -5,6 +5,8 @@ import contextlib
 from collections.abc import Callable
 from typing import Any
 
+from dtjob_trainer.frameworks import hooks, keras3, tensorflow
+
 
 def add_in_place() -> None:
     """Have Keras variables of this process add and subtract with the variable's own operation.
@@ -13,24 +15,20 @@ def add_in_place() -> None:
     two halves (measured: 271 of 400 steps counted); the variable's own operation is atomic. Under CentralStorage the
     sum over replicas would count the old value once for each replica.
     """
-    import keras
     import tensorflow as tf
 
-    kinds = (tf.Variable, tf.__internal__.distribute.ShardedVariable)
+    kinds = (tf.Variable, tensorflow.sharded_variable())
 
-    def in_place(name: str) -> Callable[[Any, Any], Any]:
-        keras_own = getattr(keras.Variable, name)
-
+    def in_place(keras_own: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
         def update(self: Any, value: Any) -> Any:
             variable = self.value
             if not isinstance(variable, kinds):  # inside Keras's stateless scopes it is a mere tensor
                 return keras_own(self, value)
-            return getattr(variable, name)(tf.cast(value, variable.dtype))
+            return getattr(variable, keras_own.__name__)(tf.cast(value, variable.dtype))
 
         return update
 
-    for name in ("assign_add", "assign_sub"):
-        setattr(keras.Variable, name, in_place(name))
+    hooks.put(keras3.ADD_IN_PLACE, in_place)
 
 
 def make_outside_of_functions() -> None:
@@ -39,14 +37,14 @@ def make_outside_of_functions() -> None:
     An optimizer or a layer makes its variables in its first step. TensorFlow moves the initial values of the copies
     out of the function, and fails for those that read another copy ("You must feed a value for placeholder tensor").
     """
-    import keras
     import tensorflow as tf
 
-    original = keras.Variable._initialize_with_initializer
+    def outside(original: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
+        def initialize(self: Any, initializer: Any) -> None:
+            several = tf.distribute.has_strategy() and len(tf.distribute.get_strategy().extended.worker_devices) > 1
+            with tf.init_scope() if several and tf.inside_function() else contextlib.nullcontext():
+                original(self, initializer)
 
-    def initialize(self: Any, initializer: Any) -> None:
-        several = tf.distribute.has_strategy() and len(tf.distribute.get_strategy().extended.worker_devices) > 1
-        with tf.init_scope() if several and tf.inside_function() else contextlib.nullcontext():
-            original(self, initializer)
+        return initialize
 
-    keras.Variable._initialize_with_initializer = initialize
+    hooks.put(keras3.VARIABLE_MADE, outside)

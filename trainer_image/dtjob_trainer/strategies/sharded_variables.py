@@ -12,11 +12,11 @@ from typing import Any
 import keras
 import numpy as np
 import tensorflow as tf
-from tensorflow.python.distribute.parameter_server_strategy_v2 import ParameterServerStrategyV2Extended
 
 from dtjob_trainer.errors import StrategyError
+from dtjob_trainer.frameworks import hooks, keras3, tensorflow
 
-ShardedVariable = tf.__internal__.distribute.ShardedVariable
+ShardedVariable = tensorflow.sharded_variable()
 _kinds = keras.optimizers
 ROW_BY_ROW = (
     *(_kinds.SGD, _kinds.RMSprop, _kinds.Adagrad, _kinds.Adadelta, _kinds.Ftrl),
@@ -61,16 +61,15 @@ def of_floats(partitioner: Any) -> Any:
 
 def allow_in_keras() -> None:
     """Have this process's Keras optimizers take sharded variables. For ParameterServer, one replica a worker."""
-    _allow_update_of_wholes(ParameterServerStrategyV2Extended)
-    _allow_slots(keras.Optimizer)
-    _allow_updates(keras.Optimizer)
-    _allow_weight_decay(keras.Optimizer)
-    ShardedVariable.__array__ = lambda self, dtype=None, copy=None: np.asarray(self.numpy(), dtype)
+    hooks.put(tensorflow.UPDATE_OF_WHOLES, _updating_wholes)
+    hooks.put(keras3.SLOT, _placing_slots)
+    hooks.put(keras3.UPDATE_STEP, _updating_shards)
+    hooks.put(keras3.WEIGHT_DECAY, _decaying_shards)
+    hooks.put(tensorflow.SHARDS_AS_ARRAY, lambda _: lambda self, dtype=None, copy=None: np.asarray(self.numpy(), dtype))
 
 
-def _allow_update_of_wholes(extended: Any) -> None:
-    """Have `strategy.extended.update` take what lies in shards: it has no one place to update it at."""
-    update = extended._update
+def _updating_wholes(update: Any) -> Any:
+    """`update` of a strategy's `extended`, which takes what lies in shards: it has no one place to update it at."""
 
     def update_whole(self: Any, var: Any, fn: Any, args: Any, kwargs: Any, group: bool) -> Any:
         if not is_sharded(var):
@@ -78,28 +77,21 @@ def _allow_update_of_wholes(extended: Any) -> None:
         fn(var, *args, **kwargs)
         return None
 
-    extended._update = update_whole
+    return update_whole
 
 
-def _allow_slots(optimizer: Any) -> None:
-    place_beside = optimizer.add_variable_from_reference
-
+def _placing_slots(place_beside: Any) -> Any:
     def add_variable_from_reference(self: Any, reference_variable: Any, **options: Any) -> Any:
         if not is_sharded(reference_variable):
             return place_beside(self, reference_variable, **options)
         # a shard cannot be placed beside a whole; cut by the same partitioner, it is spread as its variable is
-        strategy, self._distribution_strategy = self._distribution_strategy, _Anywhere()
-        try:
+        with keras3.under(self, _Anywhere()):
             return place_beside(self, reference_variable, **options)
-        finally:
-            self._distribution_strategy = strategy
 
-    optimizer.add_variable_from_reference = add_variable_from_reference
+    return add_variable_from_reference
 
 
-def _allow_updates(optimizer: Any) -> None:
-    update = optimizer._backend_update_step
-
+def _updating_shards(update: Any) -> Any:
     def backend_update_step(self: Any, gradients: Any, variables: Any, learning_rate: Any) -> None:
         learning_rate = tf.convert_to_tensor(learning_rate)  # else each ps reads it once for each of its variables
         pairs = list(zip(gradients, variables, strict=True))
@@ -110,7 +102,7 @@ def _allow_updates(optimizer: Any) -> None:
         if whole:
             update(self, [gradient for gradient, _ in whole], [variable for _, variable in whole], learning_rate)
 
-    optimizer._backend_update_step = backend_update_step
+    return backend_update_step
 
 
 def _update(optimizer: Any, gradient: Any, variable: Any, learning_rate: Any) -> None:
@@ -121,7 +113,7 @@ def _update(optimizer: Any, gradient: Any, variable: Any, learning_rate: Any) ->
         return
 
     def update_shards(distribution: Any) -> None:
-        index = optimizer._get_variable_index(variable)
+        index = keras3.place_of(optimizer, variable)
         for place, (shard, part) in enumerate(_split(gradient, variable)):
 
             def update(shard: Any, part: Any, rate: Any, place: int = place) -> None:
@@ -129,7 +121,7 @@ def _update(optimizer: Any, gradient: Any, variable: Any, learning_rate: Any) ->
 
             distribution.extended.update(shard, update, args=(part, learning_rate), group=False)
 
-    tf.__internal__.distribute.interim.maybe_merge_call(update_shards, optimizer._distribution_strategy)
+    tensorflow.merge_call(update_shards, keras3.strategy_of(optimizer))
 
 
 def _split(gradient: Any, variable: Any) -> Iterator[tuple[Any, Any]]:
@@ -164,9 +156,7 @@ class _OfShard:
         return self._index
 
 
-def _allow_weight_decay(optimizer: Any) -> None:
-    decay = optimizer._apply_weight_decay
-
+def _decaying_shards(decay: Any) -> Any:
     def apply_weight_decay(self: Any, variables: Any) -> None:
         if self.weight_decay is None:
             return
@@ -176,14 +166,13 @@ def _allow_weight_decay(optimizer: Any) -> None:
                 rate = tf.cast(self.learning_rate * self.weight_decay, shard.dtype)
                 distribution.extended.update(shard, lambda s, r: s.assign_sub(s * r), args=(rate,), group=False)
 
-        sharded = [variable for variable in variables if is_sharded(variable) and self._use_weight_decay(variable)]
+        sharded = [variable for variable in variables if is_sharded(variable) and keras3.decays(self, variable)]
         shards = [shard for variable in sharded for shard in variable.value.variables]
         if shards:
-            call = tf.__internal__.distribute.interim.maybe_merge_call
-            call(decay_shards, self._distribution_strategy, shards)
+            tensorflow.merge_call(decay_shards, keras3.strategy_of(self), shards)
         decay(self, [variable for variable in variables if not is_sharded(variable)])
 
-    optimizer._apply_weight_decay = apply_weight_decay
+    return apply_weight_decay
 
 
 def is_sharded(variable: Any) -> bool:

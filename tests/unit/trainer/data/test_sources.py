@@ -2,6 +2,7 @@
 """dtjob_trainer.data.sources: what is taken as arrays."""
 
 import inspect
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -56,11 +57,13 @@ def test_workers_of_a_pydataset_read_its_items_in_order(monkeypatch: pytest.Monk
         def __getitem__(self, index: int) -> int:
             return index**2
 
-    class Enqueuer(py_dataset.OrderedEnqueuer):  # type: ignore[misc]
+    home = import_module("keras.src.trainers.data_adapters.py_dataset_adapter")
+
+    class Enqueuer(home.OrderedEnqueuer):  # type: ignore[misc]
         def start(self, epoch: int) -> None:
             self.epoch = epoch
             super().start()
 
-    if next_release and not inspect.signature(py_dataset.OrderedEnqueuer.start).parameters.keys() - {"self"}:
-        monkeypatch.setattr(py_dataset, "OrderedEnqueuer", Enqueuer)
+    if next_release and not inspect.signature(home.OrderedEnqueuer.start).parameters.keys() - {"self"}:
+        monkeypatch.setattr(home, "OrderedEnqueuer", Enqueuer)
     assert list(py_dataset._by_workers(Squares(workers=2), [1, 3, 2])) == [1, 9, 4]

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from tensorflow.python.distribute.coordinator.cluster_coordinator import _CoordinatedClosureQueue
 
-from dtjob_trainer.engines.handed_out import KEPT_SECONDS, Results, wait_for_room
+from dtjob_trainer.engines.handed_out import KEPT_SECONDS, Results
+from dtjob_trainer.frameworks.coordinator import wait_for_room
 
 
 def result(done: bool) -> SimpleNamespace:

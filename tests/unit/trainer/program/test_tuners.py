@@ -35,7 +35,7 @@ def process(uid: str) -> tuple[Any, list[str]]:
 
     told: list[str] = []
     if uid:
-        tuners.begin_anew(Tuner, uid, told.append)
+        tuners.begin_anew(uid, told.append, Tuner)
     return Tuner, told
 
 
@@ -56,13 +56,3 @@ def test_a_search_of_something_else_than_the_job_is_loaded_in_each_process(tmp_p
         loaded = tuner(tmp_path)
         assert (loaded.trials, told) == (trials, [])
         loaded.search()
-
-
-def test_a_task_that_is_not_the_chief_writes_where_the_tuner_says() -> None:
-    class Io:
-        pass
-
-    io: Any = Io()
-    tuners._write_in_place(io)
-    assert io.write_filepath("d/checkpoint.weights.h5", None) == "d/checkpoint.weights.h5"
-    assert io.remove_temp_dir_with_filepath("d/checkpoint.weights.h5", None) is None

@@ -6,11 +6,11 @@ its functions are called without `strategy.run` ("Trying to access a placeholder
 """
 
 import contextlib
-import functools
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any
 
+from dtjob_trainer.frameworks import hooks, tensorflow
 from dtjob_trainer.process.runtime import Runtime
 from dtjob_trainer.strategies.ambient import outside_strategy
 
@@ -20,11 +20,10 @@ def load_outside_of_scopes(here: Runtime) -> None:
     import tensorflow as tf
 
     import_module("tensorflow.saved_model")  # else an import of it later, as Keras has one, makes the module anew
-    strategy, load, depth = here.strategy, tf.saved_model.load, 0
-    scope = strategy.scope
+    depth = 0
 
     @contextlib.contextmanager
-    def counted() -> Iterator[Any]:
+    def counted(scope: Callable[[], Any]) -> Iterator[Any]:
         nonlocal depth
         with scope() as entered:
             depth += 1
@@ -33,14 +32,16 @@ def load_outside_of_scopes(here: Runtime) -> None:
             finally:
                 depth -= 1
 
-    @functools.wraps(load)
-    def loaded(*args: Any, **kwargs: Any) -> Any:
-        return load(*args, **kwargs) if depth else outside_strategy(load)(*args, **kwargs)
+    def loading(load: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *args, **kwargs: (load if depth else outside_strategy(load))(*args, **kwargs)
 
     # as the ambient strategy is set again, TensorFlow asks for a scope where there is no strategy
-    strategy.scope = lambda: counted() if tf.distribute.has_strategy() else scope()
-    for home in (tf.saved_model, tf.compat.v2.saved_model):
-        home.load = loaded
+    hooks.put(
+        tensorflow.SCOPE,
+        lambda scope: lambda: counted(scope) if tf.distribute.has_strategy() else scope(),
+        on=here.strategy,
+    )
+    hooks.put(tensorflow.LOAD, loading)
 
 
 def call_outside_of_replicas() -> None:
@@ -48,23 +49,16 @@ def call_outside_of_replicas() -> None:
 
     tf_keras calls them so in a model whose class the program does not have.
     """
-    from tensorflow.python.saved_model import load
-
-    load._WrapperFunction._call_flat = _of_this_process(load._WrapperFunction._call_flat)
+    hooks.put(tensorflow.RESTORED_FUNCTION, _of_this_process)
 
 
 def _of_this_process(call_flat: Callable[..., Any]) -> Callable[..., Any]:
     """The method `call_flat` of restored functions, with the variables of one device outside of replicas."""
     import tensorflow as tf
-    from tensorflow.python.distribute import distribute_utils
 
-    @functools.wraps(call_flat)
     def method(self: Any, args: Any, captured_inputs: Any) -> Any:
         if tf.distribute.in_cross_replica_context():
-            captured_inputs = [
-                each._primary.handle if distribute_utils.is_distributed_variable(each) else each
-                for each in captured_inputs
-            ]
+            captured_inputs = [tensorflow.handle_here(each) for each in captured_inputs]
         return call_flat(self, args, captured_inputs)
 
     return method

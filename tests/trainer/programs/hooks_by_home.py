@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the targets of all hooks, named by the module or class that has each, and how long each hook lasts."""
+
+import json
+import sys
+from importlib import import_module
+from pathlib import Path
+
+from dtjob_trainer.frameworks.table import HOOKS
+
+found = {}
+for hook in HOOKS.values():
+    for target in hook.targets if hook.package != "keras_tuner" else ():
+        module, _, path = target.partition(":")
+        *parts, name = path.split(".")
+        home = import_module(module)
+        for part in parts:
+            home = getattr(home, part, None)
+        if isinstance(home, type):
+            kind = next((each for each in home.__mro__ if name in vars(each)), home)
+            found |= {f"{each.__module__}.{each.__qualname__}.{name}": hook.lasts for each in (home, kind)}
+        elif home is not None:
+            found[f"{home.__name__}.{name}"] = hook.lasts
+Path(sys.argv[1]).write_text(json.dumps(found))

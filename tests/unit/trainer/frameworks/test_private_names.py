@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Private names of TensorFlow, Keras and Python stand in dtjob_trainer/frameworks/ alone."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+PACKAGE = Path(__file__).parents[4] / "trainer_image" / "dtjob_trainer"
+HOME = "frameworks"
+PRIVATE_MODULES = ("keras.src", "keras_tuner.src", "tensorflow.python", "tf_keras.src")
+PUBLIC = {"_exit", "_output_shapes"}
+"""Names that begin like private ones: `os._exit`, and an attribute of nodes in a GraphDef."""
+OURS = ("_dtjob_", "_temp")
+"""How attributes begin that dtjob sets itself, and the end of the name of a file."""
+EXCEPTIONS: dict[str, set[str]] = {
+    "loops/callback_state.py": {
+        "_batches_seen_since_last_saving",
+        "_current_epoch",
+        "_ema_weights_in_model",
+        "_epoch_start_time",
+        "_global_test_batch",
+        "_global_train_batch",
+        "_last_batch_seen",
+        "_previous_epoch_iterations",
+    },
+    "loops/callbacks.py": {"_should_trace", "_train_counter"},
+    "models/added_sums.py": {"tensorflow.python.distribute.values"},
+    "models/additivity.py": {"_fn", "_fn_kwargs"},
+    "models/averages.py": {
+        "_model_variables_moving_average",
+        "_trainable_variables",
+        "tensorflow.python.distribute.ps_values",
+    },
+    "models/by_rows/average_loss.py": {"tensorflow.python.distribute", "tensorflow.python.ops"},
+    "models/by_rows/gradient_functions.py": {"tensorflow.python.autograph.impl.api"},
+    "models/by_rows/inlined.py": {
+        "__internal__",
+        "_attributes",
+        "_default_values",
+        "_experimental_autograph_options",
+        "_jit_compile",
+        "tensorflow.python.autograph.core",
+        "tensorflow.python.autograph.impl.api",
+        "tensorflow.python.eager.polymorphic_function",
+        "tensorflow.python.eager.polymorphic_function.polymorphic_function",
+        "tensorflow.python.framework",
+        "tensorflow.python.util",
+    },
+    "models/by_rows/layers.py": {"tensorflow.python.autograph.impl.api"},
+    "models/by_rows/objects.py": {"_keras_mask", "tensorflow.python.autograph.impl.api"},
+    "models/by_rows/scalars.py": {"__internal__"},
+    "models/by_rows/slices.py": {
+        "_add_function_recursive",
+        "_class",
+        "_create_op_internal",
+        "_gradient_op_type",
+        "_tpu_replicate",
+        "tensorflow.python.framework",
+    },
+    "models/compiled.py": {"_run_eagerly"},
+    "models/composites.py": {"_compile_loss", "_compile_metrics", "_compute_loss", "keras.src"},
+    "models/global_rows.py": {"_keras_mask"},
+    "models/gradients/lookups.py": {"_class"},
+    "models/gradients/tf_keras_sums.py": {"tf_keras.src.optimizers"},
+    "models/keras3_model.py": {
+        "_call_has_training_arg",
+        "_compile_loss",
+        "_compile_metrics",
+        "_flatten_metrics_in_order",
+        "_loss_tracker",
+        "_symbolic_build",
+    },
+    "models/loss_scale.py": {"_overwrite_variable_with_gradient", "_trainable_variables"},
+    "models/losses.py": {"_compute_loss", "keras.src.losses"},
+    "models/metric_updates.py": {"_aggregation", "_fn"},
+    "models/optimizer_steps.py": {
+        "_accumulated_gradients",
+        "_all_reduce_sum_gradients",
+        "_apply_weight_decay",
+        "_backend_apply_gradients",
+        "_backend_update_step",
+        "_clip_gradients",
+        "_iterations",
+        "_tf_apply",
+        "_trainable_variables",
+    },
+    "models/optimizers.py": {"_hyper"},
+    "models/own_step.py": {"_compile_metrics", "_flatten_layers", "_user_metrics", "_user_weighted_metrics"},
+    "models/recurrent.py": {"_flatten_layers"},
+    "models/replicas.py": {"__internal__"},
+    "models/resets.py": {"tensorflow.python.distribute.values"},
+    "models/results.py": {"tensorflow.python.eager"},
+    "models/stand_ins.py": {"_flatten_layers"},
+    "models/tf_keras_losses.py": {
+        "_conform_to_outputs",
+        "_get_reduction",
+        "_loss_weights",
+        "_losses",
+        "_per_output_metrics",
+        "_total_loss_mean",
+        "tf_keras.src.engine",
+        "tf_keras.src.optimizers",
+        "tf_keras.src.utils",
+    },
+    "models/tf_keras_metrics.py": {"_get_cross_replica", "tensorflow.python.distribute.values"},
+    "models/tf_keras_model.py": {
+        "_built",
+        "_create_all_weights",
+        "_flatten_layers",
+        "_is_compiled",
+        "_maybe_init",
+        "_random_generator",
+        "_rng_type",
+        "_sharded_container",
+        "_train_counter",
+        "tensorflow.python.autograph.core",
+        "tensorflow.python.distribute.ps_values",
+        "tf_keras.src",
+        "tf_keras.src.engine.base_layer",
+        "tf_keras.src.engine.functional",
+        "tf_keras.src.engine.training",
+        "tf_keras.src.optimizers",
+    },
+    "models/trackables.py": {"__internal__", "_built"},
+}
+"""By file, what is still to be moved. Names go from here and are never added."""
+
+
+def trees() -> dict[str, ast.Module]:
+    """Every file of the package, by its path below the package."""
+    return {str(file.relative_to(PACKAGE)): ast.parse(file.read_text()) for file in sorted(PACKAGE.rglob("*.py"))}
+
+
+def defined(tree: ast.AST) -> Iterator[str]:
+    """The names that a file of ours defines: they are ours."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.alias):
+            yield (node.asname or node.name).split(".")[-1]
+        elif isinstance(node, ast.Attribute | ast.Name) and isinstance(node.ctx, ast.Store):
+            if isinstance(node, ast.Name):
+                yield node.id
+            elif isinstance(node.value, ast.Name) and node.value.id == "self":
+                yield node.attr
+
+
+def is_private(name: object) -> bool:
+    single = isinstance(name, str) and name.startswith("_") and not name.startswith("__") and name.isidentifier()
+    return single and name not in PUBLIC and not str(name).startswith(OURS)
+
+
+def private(tree: ast.AST, ours: set[str]) -> set[str]:
+    """The private names of others that a file uses: modules, attributes, and their names as text."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            is_source = node.attr == "src" and ast.unparse(node.value) in ("keras", "tf_keras")
+            if is_source or node.attr == "__internal__" or (is_private(node.attr) and node.attr not in ours):
+                found.add(node.attr)
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith(PRIVATE_MODULES):
+            found.add(str(node.module))
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names if alias.name.startswith(PRIVATE_MODULES)}
+        elif isinstance(node, ast.Constant):
+            text = str(node.value)
+            if (is_private(text) and text not in ours) or text.startswith(PRIVATE_MODULES):
+                found.add(text)
+    return found
+
+
+def test_private_names_of_other_packages_stand_in_one_folder() -> None:
+    """If this fails for a name that is gone, take the name out of EXCEPTIONS."""
+    files = trees()
+    ours = {name for path, tree in files.items() if not path.startswith(HOME) for name in defined(tree)}
+    found = {path: private(tree, ours) for path, tree in files.items() if not path.startswith(HOME)}
+    assert {path: names for path, names in found.items() if names} == EXCEPTIONS
+
+
+def test_the_comparison_sees_names_of_each_kind() -> None:
+    source = """
+import tensorflow.python.eager
+from keras.src import backend
+class Ours:
+    def __init__(self): self._ours = 1
+one._ours, one._theirs, getattr(one, "_as_text"), tf.__internal__, keras.src, "tf_keras.src.losses", "_dtjob_mark"
+"""
+    tree = ast.parse(source)
+    names = {
+        "tensorflow.python.eager",
+        "keras.src",
+        "_theirs",
+        "_as_text",
+        "__internal__",
+        "src",
+        "tf_keras.src.losses",
+    }
+    assert private(tree, {*defined(tree)}) == names

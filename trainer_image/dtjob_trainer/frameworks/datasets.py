@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Private parts of tf.data, and of what Keras reads data with."""
+
+import functools
+import inspect
+from collections.abc import Callable, Generator, Sequence
+from importlib import import_module
+from typing import Any
+
+from dtjob_trainer.frameworks.hooks import Hook, read
+
+_ADAPTERS = "keras.src.trainers.data_adapters"
+
+INTERLEAVE = Hook(
+    targets=("tensorflow.python.data.ops.interleave_op:_ParallelInterleaveDataset.__init__",),
+    does="`Dataset.interleave` notes `deterministic=False`, which decides whether resume is exact.",
+    gone="see whether a Dataset is in any order",
+)
+
+_HOMES = {
+    "_AssertCardinalityDataset": "experimental.ops.cardinality",
+    "_BatchDataset": "ops.batch_op",
+    "_MapDataset": "ops.map_op",
+    "_OptionsDataset": "ops.dataset_ops",
+    "_ParallelBatchDataset": "ops.batch_op",
+    "_ParallelMapDataset": "ops.map_op",
+    "_PrefetchDataset": "ops.prefetch_op",
+    "_RepeatDataset": "ops.repeat_op",
+    "_TakeDataset": "ops.take_op",
+    "_ZipDataset": "ops.zip_op",
+    "CacheDataset": "ops.cache_op",
+}
+"""The modules of the kinds of Datasets that are known here by name."""
+MAPS = frozenset({"_MapDataset", "_ParallelMapDataset"})
+BATCHES = frozenset({"_BatchDataset", "_ParallelBatchDataset"})
+PASSED_OVER = frozenset({"_OptionsDataset", "_PrefetchDataset"})
+"""Datasets that change no element and no order."""
+REPEAT, TAKE, CACHE = "_RepeatDataset", "_TakeDataset", "CacheDataset"
+KEEP_BATCHES = MAPS | PASSED_OVER | {"_AssertCardinalityDataset", CACHE, REPEAT, TAKE, "_ZipDataset"}
+"""Datasets whose elements are made one by one of those that they read, in their order."""
+
+
+def kind_of(dataset: Any) -> str:
+    """TensorFlow's name of the kind of a Dataset. Raises FrameworkError if TensorFlow has other names for them."""
+    _see_kinds()
+    return type(dataset).__name__
+
+
+@functools.cache
+def _see_kinds() -> None:
+    for name, module in _HOMES.items():
+        read(import_module(f"tensorflow.python.data.{module}"), name, "see what a Dataset consists of")
+
+
+def inputs_of(dataset: Any) -> list[Any]:
+    """The Datasets that a Dataset reads."""
+    return list(read(dataset, "_inputs", "see what a Dataset consists of")())
+
+
+def functions_of(dataset: Any) -> list[Any]:
+    """The functions that a Dataset calls itself, each as TensorFlow has traced it."""
+    wrappers = read(dataset, "_functions", "see whether the functions of a Dataset draw random numbers")()
+    return [wrapper.function for wrapper in wrappers]
+
+
+def map_function(dataset: Any) -> Any:
+    """The function of a Dataset of `MAPS`, as TensorFlow keeps it."""
+    return read(dataset, "_map_func", "have tasks map their own rows")
+
+
+def parallel_calls(dataset: Any) -> Any:
+    """How many calls of the function of a Dataset of `MAPS` run at once; None: one after another."""
+    return getattr(dataset, "_num_parallel_calls", None)
+
+
+def count_of(dataset: Any) -> Any:
+    """The argument of `repeat()` or `take()`."""
+    return read(dataset, "_count", "have tasks map their own rows")
+
+
+def batch_size(dataset: Any) -> Any:
+    """The argument of `batch()`; None of any other Dataset."""
+    if kind_of(dataset) in BATCHES:
+        return read(dataset, "_batch_size", "know how many examples a batch has")
+    return getattr(dataset, "_batch_size", None)
+
+
+def drops_remainder(dataset: Any) -> Any:
+    """Whether `batch()` was told `drop_remainder`, as a tensor."""
+    return read(dataset, "_drop_remainder", "have tasks map their own rows")
+
+
+def is_in_memory(dataset: Any) -> bool:
+    """Whether a Dataset of `cache()` keeps its elements in memory."""
+    return not read(dataset, "_filename", "have tasks map their own rows").numpy()
+
+
+def is_in_any_order(dataset: Any) -> bool:
+    """Whether this part of a Dataset was told `deterministic=False`."""
+    if kind_of(dataset) in ("_ParallelMapDataset", "_ParallelBatchDataset"):
+        return bool(read(dataset, "_deterministic", "see whether a Dataset is in any order") == "false")
+    return getattr(dataset, "_deterministic", None) == "false"
+
+
+def noting_order(original: Callable[..., None]) -> Callable[..., None]:
+    """The method `__init__` of INTERLEAVE, which keeps what it was told, as the Datasets of `map` do."""
+
+    def keeping(self: Any, *args: Any, deterministic: bool | None = None, **kwargs: Any) -> None:
+        original(self, *args, deterministic=deterministic, **kwargs)
+        self._deterministic = "default" if deterministic is None else str(bool(deterministic)).lower()
+
+    return keeping
+
+
+def to_tensors(spec: Any, element: Any) -> Any:
+    """The tensors of an `element` of a Dataset, as its functions take them."""
+    return import_module("tensorflow.python.data.util.structure").to_tensor_list(spec, element)
+
+
+def from_tensors(spec: Any, tensors: Any) -> Any:
+    """The element of a Dataset that these `tensors` make up."""
+    return import_module("tensorflow.python.data.util.structure").from_compatible_tensor_list(spec, tensors)
+
+
+def by_workers(data: Any, workers: int, processes: bool, ahead: int) -> Generator[Any, None, None]:
+    """The items of a PyDataset in their order, read by Keras's own workers. It stops them at its end.
+
+    - processes: whether the workers are processes, and no threads.
+    - ahead: the most items that are ready.
+    """
+    enqueuer = import_module(f"{_ADAPTERS}.py_dataset_adapter").OrderedEnqueuer(
+        data, workers, processes, ahead, shuffle=False
+    )
+    if inspect.signature(enqueuer.start).parameters:
+        enqueuer.start(0)  # since Keras 3.16, which asks for the number of the epoch
+    else:
+        enqueuer.start()
+    try:
+        yield from enqueuer.get()
+    finally:
+        enqueuer.stop()
+
+
+def tensor_spec(batches: Sequence[Any]) -> Any:
+    """The spec that Keras has for these batches of a generator."""
+    return import_module(f"{_ADAPTERS}.data_adapter_utils").get_tensor_spec(batches)
+
+
+def is_scipy_sparse(value: Any) -> bool:
+    """Whether it is a sparse matrix of SciPy."""
+    return bool(import_module(f"{_ADAPTERS}.data_adapter_utils").is_scipy_sparse(value))
+
+
+def from_scipy(matrix: Any) -> Any:
+    """A sparse matrix of SciPy as a `tf.SparseTensor`."""
+    return import_module(f"{_ADAPTERS}.data_adapter_utils").scipy_sparse_to_tf_sparse(matrix)
+
+
+def sliceable(tensor: Any) -> Any:
+    """What gives rows of a ragged or sparse `tensor` by their numbers, as Keras does."""
+    return import_module(f"{_ADAPTERS}.array_slicing").convert_to_sliceable(tensor)

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What dtjob replaces in tf_keras once the program imports it, and tf_keras's private names."""
+
+from typing import Any
+
+from dtjob_trainer.frameworks.hooks import Hook
+
+_MODEL = "tf_keras.src.engine.training:Model"
+_LEGACY = "tf_keras.src.saving.legacy.saved_model"
+
+FIT = Hook(
+    targets=(f"{_MODEL}.fit",),
+    does="It trains under the strategy of the job, with checkpoints and resume. On a TPU it is tf_keras's own.",
+    gone="train models under the strategy of the job",
+    ends=True,
+)
+EVALUATE = Hook(
+    targets=(f"{_MODEL}.evaluate",),
+    does="It evaluates under the strategy of the job. On a TPU it is tf_keras's own.",
+    gone="evaluate models under the strategy of the job",
+    ends=True,
+)
+PREDICT = Hook(
+    targets=(f"{_MODEL}.predict",),
+    does="In groups, and on several CPUs, it predicts on one device of the task that calls it.",
+    gone="predict under the strategy of the job",
+)
+PREDICT_ON_BATCH = Hook(
+    targets=(f"{_MODEL}.predict_on_batch",),
+    does="It predicts as `predict` does.",
+    gone="predict under the strategy of the job",
+)
+SAVE = Hook(
+    targets=(f"{_MODEL}.save",),
+    does="It writes beside the file and renames it. The status names the model that the chief saved last.",
+    gone="keep tasks apart that save to the same file",
+)
+SAVE_WEIGHTS = Hook(
+    targets=(f"{_MODEL}.save_weights",),
+    does="It writes beside the file and renames it.",
+    gone="keep tasks apart that save to the same file",
+)
+SAVED_MODEL_WRITTEN = Hook(
+    targets=(f"{_LEGACY}.save:save",),
+    does="A group's task writes beside the directory, and exchanges the directories then.",
+    gone="keep tasks apart that save to the same directory",
+)
+SAVED_MODEL_READ = Hook(
+    targets=(f"{_LEGACY}.load:load",),
+    does="A group's task reads what it has saved from the files of one save.",
+    gone="keep tasks apart that save to the same directory",
+)
+MEANS = Hook(
+    targets=("tf_keras.src.losses:Loss._get_reduction",),
+    does="Outside of replicas, a loss may take a mean.",
+    gone="call a loss outside of replicas",
+)
+
+
+def allow_means(loss: Any, allowed: bool) -> bool:
+    """Say whether a `loss` may take means under a strategy. Returns what was said before."""
+    before = bool(loss._allow_sum_over_batch_size)
+    loss._allow_sum_over_batch_size = allowed
+    return before
