@@ -13,7 +13,8 @@ PUBLIC = {"_exit", "_output_shapes"}
 OURS = ("_dtjob_", "_temp")
 """How attributes begin that dtjob sets itself, and the end of the name of a file."""
 EXCEPTIONS: dict[str, set[str]] = {
-    "loops/callback_state.py": {
+    "callbacks/called.py": {"_should_trace", "_train_counter"},
+    "callbacks/keeping.py": {
         "_batches_seen_since_last_saving",
         "_current_epoch",
         "_ema_weights_in_model",
@@ -23,7 +24,6 @@ EXCEPTIONS: dict[str, set[str]] = {
         "_last_batch_seen",
         "_previous_epoch_iterations",
     },
-    "loops/callbacks.py": {"_should_trace", "_train_counter"},
     "models/added_sums.py": {"tensorflow.python.distribute.values"},
     "models/additivity.py": {"_fn", "_fn_kwargs"},
     "models/averages.py": {

@@ -24,9 +24,7 @@ def test_models_of_another_strategy_are_left_alone() -> None:
             return "trained"
 
     refuse = refused_methods._refusal("train_on_batch", "under it", "the job's", Model.train_on_batch)
-    with pytest.raises(
-        ModelFitError, match=r"Model\.train_on_batch cannot be used under it: Keras 3 fails"
-    ):
+    with pytest.raises(ModelFitError, match=r"Model\.train_on_batch cannot be used under it: Keras 3 fails"):
         refuse(Model())
     Model.distribute_strategy = "another"
     assert refuse(Model()) == "trained"
