@@ -60,13 +60,14 @@ def test_callbacks_for_each_batch_that_only_one_task_has_are_called_for_each(
         ),
         ("lengths", f"DataError: x: task worker-0 has 160 examples, chief-0 256; {SAME}"),
         ("shards", f"DataError: x: task worker-0 has another first or last example than chief-0; {SAME}"),
+        ("loss", "StepError: the step of task worker-0 exchanges other values than that of chief-0; make the same"),
         pytest.param(
             "last-batch",
             f"DataError: x: task worker-0 has 250 examples, chief-0 256; {SAME}",
             marks=pytest.mark.slow,
         ),
     ],
-    ids=["validation", "peek", "generator", "interleave", "lengths", "shards", "last-batch"],
+    ids=["validation", "peek", "generator", "interleave", "lengths", "shards", "loss", "last-batch"],
 )
 def test_all_tasks_say_what_was_given_to_them_apart(tmp_path: Path, mode: str, message: str) -> None:
     with started(tmp_path, mode) as run:

@@ -59,7 +59,7 @@ def test_a_task_that_does_something_else_between_two_calls_of_fit_is_named(tmp_p
         run.start()
         for task in run.tasks:
             assert run[task].exit_code() == 1
-            assert "refused: task worker-0 has made 1 variables and chief-0 0, or others;" in run[task].output()
+            assert "refused: task worker-0 has made 1 variables and chief-0 0;" in run[task].output()
             told = run[task].status["exception"]
             assert told["type"] == "StateError"
             assert told["message"].startswith("task worker-0 is in call 4 of fit or train, and chief-0 in call 3; make")
@@ -71,7 +71,7 @@ def test_a_task_that_makes_other_variables_is_named(tmp_path: Path) -> None:
         for task in run.tasks:
             assert run[task].exit_code() == 1
             told = run[task].status["exception"]
-            said = r"task worker-0 has made (\d+) variables and chief-0 (\d+), or others; make the same ones in every"
+            said = r"task worker-0 has made (\d+) variables and chief-0 (\d+); make the same ones in every"
             found = re.match(said, told["message"])
             assert told["type"] == "StateError"
             assert found is not None, told

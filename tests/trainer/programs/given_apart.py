@@ -74,7 +74,10 @@ keras.utils.set_random_seed(1)
 entry = keras.Input((8,), name="a")
 inputs = {"a": entry, "b": keras.Input((), name="b")} if mode == "structures" else entry
 model = keras.Model(inputs, keras.layers.Dense(1)(entry))
-model.compile("sgd", "mse", metrics=["mae"])
+loss = "mse"
+if mode == "loss" and not chief:  # not the sum of what it is for parts of a batch, so that tasks exchange rows
+    loss = lambda y, y_pred: tf.sqrt(tf.reduce_sum((y - y_pred) ** 2))  # noqa: E731
+model.compile("sgd", loss, metrics=["mae"])
 if not isinstance(given["x"], tf.data.Dataset):
     given["batch_size"] = BATCH
 history = dt.fit(model, **given, epochs=EPOCHS, verbose=0)

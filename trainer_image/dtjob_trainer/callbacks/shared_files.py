@@ -6,14 +6,12 @@ each one writes its own.
 """
 
 import contextlib
-import json
 import secrets
-import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
+from dtjob_trainer.strategies.agreement import Agreement, digest
 
 if TYPE_CHECKING:  # its module imports TensorFlow, and nothing here needs that
     from dtjob_trainer.strategies.collective import Group
@@ -34,13 +32,12 @@ def writes_here(group: "Group", paths: Sequence[str]) -> bool:
     local = [path for path in paths if "://" not in path]
     token = secrets.randbelow(TOKENS) if chief else 0
     with _probes(local, token) if chief else contextlib.nullcontext():
-        said = zlib.crc32(json.dumps(local).encode())
-        told = group.of_each(np.array([len(local), said, token], np.float64))
-        if not told[:, 0].any():
+        found = Agreement(group).add("number", len(local)).add("paths", digest(local)).add("token", token).exchange()
+        if not found["number"].any():
             return chief
-        same = bool((told[:, :2] == told[0, :2]).all())
-        seen = same and all(_sees(path, int(told[0, 2])) for path in local)
-        shared = bool(group.of_each(np.array([seen], np.float64)).all())
+        same = bool((found["paths"] == found["paths"][0]).all())
+        seen = same and all(_sees(path, int(found["token"][0, 0])) for path in local)
+        shared = bool(Agreement(group).add("seen", seen).exchange()["seen"].all())
     return chief or not shared
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from dtjob_trainer.engines import collectives
 from dtjob_trainer.engines.feed import Feed
 from dtjob_trainer.engines.handed_out import HandedOut
 from dtjob_trainer.errors import StepError
@@ -39,9 +40,10 @@ class Steps:
     def trace(self) -> Any:
         """Trace the step before anything is trained; the traced function (a `ConcreteFunction`).
 
-        Raises StepError for results that cannot be reported.
+        Collective. Raises StepError for results that cannot be reported, and if a task has another step.
         """
         concrete = self._function.get_concrete_function()
+        collectives.see_alike(self._group, concrete.graph)
         for name, spec in concrete.structured_outputs.items():
             if spec.shape.rank != 0:
                 raise StepError(

@@ -128,6 +128,7 @@ class SynchronousEngine(Engine):
         key = (kind, id(source))
         if key not in self._concrete:
             self._concrete[key] = self._trace(kind, source)
+            collectives.see_alike(self.group, self._concrete[key].graph)
         return self._concrete[key]
 
     def _trace(self, kind: Kind, source: Source) -> Any:

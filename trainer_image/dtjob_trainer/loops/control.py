@@ -5,9 +5,8 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from dtjob_trainer.process.shutdown import Shutdown
+from dtjob_trainer.strategies.meetings import Meetings
 
 if TYPE_CHECKING:  # its module imports TensorFlow, and nothing here needs that
     from dtjob_trainer.strategies.collective import Group
@@ -16,8 +15,7 @@ AGREE_SECONDS = 0.25
 """How often tasks agree: the longest that a stop waits beyond the present step, and how fresh the reported loss is."""
 
 MOST_STEPS = 100
-"""Most steps between two agreements of several tasks. Steps of 1 ms may turn into steps of 0.25 s, as where storage is
-throttled. A stop is then still heard within the default grace of 30 s."""
+"""Most steps between two agreements of several tasks."""
 MOST_STEPS_ALONE = 1000
 """The same for one task, which looks for a stop after each step and call."""
 FETCH_SECONDS = 1.0
@@ -47,21 +45,31 @@ class Control:
         """`every_seconds`: how often the clock asks for a save; None: never. `handed_out`: whether steps are."""
         self._group, self._shutdown, self._handed_out = group, shutdown, handed_out
         self._every_seconds = every_seconds
+        self._meetings = Meetings(group, 4, lambda: shutdown.requested)
         self.begin(0)
 
     def begin(self, step: int) -> None:
         """Steps begin, or go on, after `step`; the clock runs from now on."""
-        self._last_done, self._next = step, step + 1
+        self._meetings.plan(step, 1)
+        self._last_done = step
         self._last_time = self._last_save = time.monotonic()
         self._first = True
 
     def due(self, step: int) -> bool:
         """Whether to agree after `step`. A task that trains alone also answers a stop at once."""
-        return step >= self._next or (self._group.tasks == 1 and self._shutdown.requested)
+        return self._meetings.due(step)
 
     def left(self, step: int) -> int:
-        """How many steps after `step` come before tasks agree again; at least 1."""
-        return max(self._next - step, 1)
+        """How many steps a call after `step` may have, at least 1. To be asked before each call."""
+        return self._meetings.left(step)
+
+    def end(self, step: int) -> None:
+        """There are no steps after `step`. Collective."""
+        self._meetings.end(step)
+
+    def break_off(self) -> None:
+        """There are no further steps in this task, after an error."""
+        self._meetings.break_off()
 
     def agree(self, step: int, loss: float, done: int | None = None) -> Agreement:
         """Agree with all tasks after `step`; `loss` is this task's part. Collective.
@@ -70,17 +78,15 @@ class Control:
         """
         done = step if done is None else done
         now = time.monotonic()
-        chief = self._group.index == 0
         # the first interval holds tracing, so it tells nothing about speed
         rate = 0.0 if self._first else max(done - self._last_done, 0) / max(now - self._last_time, 1e-6)
         due = self._every_seconds is not None and now - self._last_save >= self._every_seconds
-        mine = [float(self._shutdown.requested), loss, rate if chief else 0.0, float(chief and due)]
-        stop, loss, rate, save = self._group.sum(np.array(mine, np.float64)).tolist()
+        stops, losses, rates, saves = self._meetings.meet(step, [self._shutdown.requested, loss, rate, due]).T
         self._first = False
         self._last_done, self._last_time = done, time.monotonic()
         seconds = FETCH_SECONDS if self._handed_out else AGREE_SECONDS
-        self._next = step + steps_until(rate, seconds, self._group.tasks)
-        return Agreement(stop > 0, save > 0, loss, rate)
+        self._meetings.plan(step, steps_until(rates[0], seconds, self._group.tasks))
+        return Agreement(bool(stops.any()), bool(saves[0]), float(losses.sum()), float(rates[0]))
 
     def since_saved(self) -> float:
         """Seconds since a checkpoint was taken, or since steps began."""
@@ -92,28 +98,40 @@ class Control:
 
 
 class StopInValidation:
-    """Decides at which batches of one validation to agree on a stop, the same in every task."""
+    """Decides at which batches of one validation to agree on a stop, the same in every task. A context manager."""
 
     def __init__(self, group: "Group", shutdown: Shutdown) -> None:
         self._group, self._shutdown = group, shutdown
-        self._last, self._next = 0, 1
-        self._last_time = time.monotonic()
+        self._meetings = Meetings(group, 2, lambda: shutdown.requested)
+        self._last, self._last_time = 0, time.monotonic()
+        self._seen = 0
+
+    def __enter__(self) -> "StopInValidation":
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is None:
+            self._meetings.end(self._seen)
+        self._meetings.break_off()
 
     def left(self, batches: int) -> int:
-        """How many batches after so many come before the tasks agree again; at least 1."""
-        return max(self._next - batches, 1)
+        """How many batches a call after so many may have, at least 1. To be asked before each call."""
+        return self._meetings.left(batches)
 
     def agreed(self, batches: int) -> bool:
         """Whether all tasks stop after so many `batches` of the validation. Collective where it is due."""
-        if batches < self._next:
-            return self._group.tasks == 1 and self._shutdown.requested
+        self._seen = batches
+        if self._group.tasks == 1 and self._shutdown.requested:
+            return True
+        if not self._meetings.due(batches):
+            return False
         now = time.monotonic()
-        rate = (batches - self._last) / max(now - self._last_time, 1e-6) if self._group.index == 0 else 0.0
-        stop, rate = self._group.sum(np.array([float(self._shutdown.requested), rate], np.float64)).tolist()
+        rate = (batches - self._last) / max(now - self._last_time, 1e-6)
+        stops, rates = self._meetings.meet(batches, [self._shutdown.requested, rate]).T
         self._last, self._last_time = batches, time.monotonic()
         # no further ahead than what is done, so that batches that turn slow are noticed
-        self._next = batches + min(steps_until(rate, AGREE_SECONDS, self._group.tasks), batches)
-        return bool(stop > 0)
+        self._meetings.plan(batches, min(steps_until(rates[0], AGREE_SECONDS, self._group.tasks), max(batches, 1)))
+        return bool(stops.any())
 
 
 def steps_until(steps_per_second: float, seconds: float, tasks: int) -> int:

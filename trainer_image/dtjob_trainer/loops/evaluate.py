@@ -54,7 +54,7 @@ def evaluate(
     place: dict[str, Any] = {"is_chief": here.is_chief, "asynchronous": here.traits.asynchronous, "tasks": group.tasks}
     called = Callbacks(callbacks, trained, **place, verbose=verbose)
     if group.tasks > 1:
-        alike.agree_on_evaluation(group, group.members, source, called)
+        alike.agree_on_evaluation(group, source, called)
     with initial_values.held():
         building.build(trained, source, group, here.traits, trains=False)
     initial_values.agree_on_new()

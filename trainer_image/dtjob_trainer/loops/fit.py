@@ -136,8 +136,8 @@ def fit(
     user_callbacks = _callbacks(here, group, trained, callbacks, verbose)
     _remark(here, trained, user_callbacks)
     course, order = data.epochs(training, group, x), alike.order_of(seed, shuffle, class_weight)
-    if here.task is not None and group.tasks > 1:
-        alike.agree(group, here.task.members, course, validation, validates, order, user_callbacks)
+    if group.tasks > 1:
+        alike.agree(group, course, validation, validates, order, user_callbacks)
     _say_start(here, course.total(0), lambda: shapes.told(model, training.spec()))
     with initial_values.held():
         building.build(trained, training, group, here.traits, trains=True)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The data that `fit` was given, as its sources, held against the strategy and the model."""
 
+import functools
 from collections.abc import Mapping
 from typing import Any
 
@@ -95,7 +96,15 @@ class FitData:
                 when_out = "stop"
 
         first, epochs = self._numbers.initial_epoch, self._numbers.epochs
-        return Epochs(source, group, steps=steps, epochs=epochs, when_out=when_out, tell=self._here.warn, first=first)
+        return Epochs(
+            source,
+            group,
+            steps=steps,
+            epochs=epochs,
+            when_out=when_out,
+            tell=functools.cache(self._here.warn),
+            first=first,
+        )
 
     def validation(self, data: Any) -> Source:
         """What to validate on: `data`, or its first `validation_steps` batches; of a model with an `evaluate()` of its

@@ -139,7 +139,7 @@ class FitLoop(TrainingRun[FitState]):
                 self._callbacks.epoch_begin(epochs.ended)
                 if self._callbacks.may_part and self._here.task is not None:
                     rates = learning_rates(self._engine.trained.optimizers)
-                    alike.see_rates_agree(self._group, self._here.task.members, list(rates.values()))
+                    alike.see_rates_agree(self._group, list(rates.values()))
                 self._here.pulse.enter(DATA)
                 epochs.begin()
             while not self._loop.stopped and (work := self._next_work()):
@@ -158,9 +158,9 @@ class FitLoop(TrainingRun[FitState]):
     def _steps_in_one_call(self) -> int:
         """As many steps as nothing happens between, but none beyond the next save."""
         every, step, most = self._saves.every_steps, self._step, self._engine.steps_per_call
+        left = self._control.left(step)
         if not self._callbacks.per_batch:
-            wanted = self._board.left(step, self._control.left(step))
-            most = self._engine.most_in_one_call("train", self._source, wanted)
+            most = self._engine.most_in_one_call("train", self._source, self._board.left(step, left))
         return min(most, every - step % every) if every else most
 
     def _train_steps(self, work: Work) -> None:

@@ -2,6 +2,7 @@
 """`train`: runs a step function of the program's own under the job's strategy, saves it and resumes it."""
 
 import contextlib
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,12 +16,9 @@ from dtjob_trainer.loops import exactness
 from dtjob_trainer.loops.train_loop import TrainLoop
 from dtjob_trainer.models import initial_values, optimizer_steps, optimizers
 from dtjob_trainer.models.trackables import Trackables
-from dtjob_trainer.passes.same_batches import SameBatches
+from dtjob_trainer.passes import same_batches
 from dtjob_trainer.process import runtime
 from dtjob_trainer.strategies.collective import Group
-
-LOG_SECONDS = 10.0
-"""Least time between two log lines."""
 
 
 @runtime.may_be_cut_off
@@ -61,8 +59,10 @@ def train(
     place = Place(group.index, group.tasks, group.replicas, remote=traits.asynchronous)
     here.progress.report(state="starting", totalSteps=total_steps)
 
+    warn = functools.cache(here.warn)
+
     def see(source: Source, marks: Sequence[float]) -> None:
-        SameBatches(source, group, here.warn).see(marks)
+        same_batches.see(source, group, marks, warn)
 
     inputs = feed.make(data, batch_size=batch_size, total_steps=total_steps, place=place, seed=seed, see=see)
     initial_values.begin(here.stage)  # the first exchange: after all errors that one task alone may have

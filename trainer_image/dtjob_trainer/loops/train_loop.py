@@ -70,6 +70,7 @@ class TrainLoop(TrainingRun[TrainState]):
 
     def _train_step(self, inputs: Any) -> None:
         self._here.pulse.enter(STEPPING)
+        self._control.left(self._step)
         self._board.before(self._step, 1)
         self._steps.run(inputs)
         self._step += 1

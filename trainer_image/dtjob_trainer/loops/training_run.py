@@ -84,7 +84,11 @@ class TrainingRun(ABC, Generic[Loop]):
         self._control.begin(self._step)
         self._say_if_nothing_is_left()
         here.pulse.steps_done = self._steps_done
-        self._train()
+        try:
+            self._train()
+            self._control.end(self._step)
+        finally:
+            self._control.break_off()
         self._wait()
         here.progress.report(**self._in_state("saving"), step=self._step, **self._watch.keys(), **self._unusable())
         if self._position() != self._saved:
@@ -252,6 +256,7 @@ class TrainingRun(ABC, Generic[Loop]):
             self._here.progress.report(**self._watch.keys())
             self._board.close()
 
+        self._control.end(self._step)
         self._saves.leave(self._step, save)
 
     def _warn_of(self, reasons: Sequence[str]) -> None:

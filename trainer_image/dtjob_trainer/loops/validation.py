@@ -22,29 +22,30 @@ def validated(source: Source, engine: Engine, callbacks: Callbacks, here: Runtim
     engine.reset_metrics()
     source.epoch_ends()
     callbacks.test_begin()
-    stop = StopInValidation(engine.group, here.shutdown)
-    step = 0
-    if stop.agreed(step):
-        return None
-
-    def size() -> int:
-        # the first batches by themselves, after which a callback may have had enough
-        few = callbacks.per_test_batch or step == 0
-        return engine.steps_per_call if few else engine.most_in_one_call("evaluate", source, stop.left(step))
-
-    for work in whole_pass(source, engine.group, size, streams=engine.streams(source)):
-        if callbacks.per_test_batch:
-            callbacks.test_batch_begin(step)
-        step += engine.evaluate(source, work)
-        if callbacks.per_test_batch:
-            callbacks.test_batch_end(step - 1, engine.evaluation_logs())
-        if _enough(step, engine, callbacks):
-            break
-        # those handed out to other machines are all in memory here
-        if stop.agreed(step) or (step % engine.batches_ahead == 0 and not _done(stop, step, engine)):
+    with StopInValidation(engine.group, here.shutdown) as stop:
+        step = 0
+        if stop.agreed(step):
             return None
-    if not _done(stop, step, engine):
-        return None
+
+        def size() -> int:
+            # the first batches by themselves, after which a callback may have had enough
+            most = stop.left(step)
+            few = callbacks.per_test_batch or step == 0
+            return engine.steps_per_call if few else engine.most_in_one_call("evaluate", source, most)
+
+        for work in whole_pass(source, engine.group, size, streams=engine.streams(source)):
+            if callbacks.per_test_batch:
+                callbacks.test_batch_begin(step)
+            step += engine.evaluate(source, work)
+            if callbacks.per_test_batch:
+                callbacks.test_batch_end(step - 1, engine.evaluation_logs())
+            if _enough(step, engine, callbacks):
+                break
+            # those handed out to other machines are all in memory here
+            if stop.agreed(step) or (step % engine.batches_ahead == 0 and not _done(stop, step, engine)):
+                return None
+        if not _done(stop, step, engine):
+            return None
     engine.wait()
     results = engine.evaluation_logs()
     callbacks.test_end(results)

@@ -11,7 +11,7 @@ another value, all take there what the chief has.
 import contextlib
 import weakref
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -25,7 +25,13 @@ from dtjob_trainer.errors import StateError
 from dtjob_trainer.frameworks import hooks, tensorflow
 from dtjob_trainer.models.values import Held
 from dtjob_trainer.models.variables import Plain, State, named, parts_of
+from dtjob_trainer.strategies.agreement import Agreement, digest
 from dtjob_trainer.strategies.collective import Group
+
+MEND = (
+    "make the same ones in every task, in the same order, and call strategy.run() in all tasks alike; load a model in "
+    "all tasks, and not within `if` for one of them"
+)
 
 
 @dataclass(frozen=True)
@@ -40,9 +46,8 @@ class _Made:
 class InitialValues:
     """The initial values of the variables that were made under a strategy since the last comparison."""
 
-    def __init__(self, group: Group, tasks: tuple[str, ...]) -> None:
-        """`tasks`: their ids, in the group's order."""
-        self._group, self._tasks = group, tasks
+    def __init__(self, group: Group) -> None:
+        self._group = group
         self._made: list[_Made] = []
         self._digests: list[tuple[int, int]] = []
         """Those of the variable that is being made."""
@@ -94,36 +99,28 @@ class InitialValues:
         """
         self._exchange(0, restored)
 
-    def _exchange(self, begins: int, restored: State | None = None) -> npt.NDArray[np.int64]:
+    def _exchange(self, begins: int, restored: State | None = None) -> npt.NDArray[np.float64]:
         """Compare, and return what each task `begins`: the number of a call of the program and 1, or 0 for none."""
         made, self._made = self._made, []
-        mine = begins, len(made), _of_all(one.kind for one in made), _of_all(one.initial for one in made)
-        told = self._group.of_each(np.array(mine, np.int64))
-        self._see_same_calls(told[:, 0])
-        self._see_same_kinds(told[:, 1:])
-        if not (told[:, 1:] == told[0, 1:]).all():
+        other = "task {task} has made %s; " + MEND
+        facts = Agreement(self._group).add("begins", begins)
+        facts.add("made", len(made), other % "{mine} variables and {chief} {his}", error=StateError)
+        facts.add("kinds", digest([one.kind for one in made]), other % "other variables than {chief}", error=StateError)
+        found = facts.add("values", digest([one.initial for one in made])).exchange()
+        self._see_same_calls(found["begins"][:, 0])
+        if not (found["values"] == found["values"][0]).all():
             self._take_the_chiefs(made, set() if restored is None else restored.handles())
-        return told[:, 0]
+        return found["begins"][:, 0]
 
-    def _see_same_calls(self, begins: npt.NDArray[np.int64]) -> None:
+    def _see_same_calls(self, begins: npt.NDArray[np.float64]) -> None:
         first = int(np.argmax(begins > 0))
-        for task, other in zip(self._tasks, begins, strict=True):
+        for task, other in zip(self._group.members, begins, strict=True):
             if other not in (0, begins[first]):
                 self._group.leave_together()
                 raise StateError(
-                    f"task {task} is in call {other - 1} of fit or train, and {self._tasks[first]} in call "
-                    f"{begins[first] - 1}; make the same calls in every task, and let an error of one of them end the "
-                    "program"
-                )
-
-    def _see_same_kinds(self, told: npt.NDArray[np.int64]) -> None:
-        for task, (number, kinds, _) in zip(self._tasks, told, strict=True):
-            if (number, kinds) != tuple(told[0, :2]):
-                self._group.leave_together()
-                raise StateError(
-                    f"task {task} has made {number} variables and {self._tasks[0]} {told[0, 0]}, or others; make the "
-                    "same ones in every task, in the same order, and call strategy.run() in all tasks alike; load a "
-                    "model in all tasks, and not within `if` for one of them"
+                    f"task {task} is in call {other - 1:.0f} of fit or train, and {self._group.members[first]} in call "
+                    f"{begins[first] - 1:.0f}; make the same calls in every task, and let an error of one of them end "
+                    "the program"
                 )
 
     def _take_the_chiefs(self, made: list[_Made], restored: set[int]) -> None:
@@ -203,10 +200,6 @@ def digests_of(value: npt.NDArray[Any]) -> tuple[int, int]:
     return zlib.crc32(f"{value.shape} {value.dtype}".encode()), zlib.crc32(content.data)
 
 
-def _of_all(digests: Iterable[int]) -> int:
-    return zlib.crc32(np.array([*digests], np.int64).tobytes())
-
-
 _watched: InitialValues | None = None
 
 
@@ -215,7 +208,7 @@ def watch(strategy: Any, task: Task) -> None:
     global _watched
     group = Group(strategy, task)
     if group.tasks > 1:
-        _watched = InitialValues(group, tuple(task.members))
+        _watched = InitialValues(group)
         _watched.watch()
 
 

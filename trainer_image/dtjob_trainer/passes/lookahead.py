@@ -2,7 +2,7 @@
 """The batches of one pass over the data, which ends at the same step in every task."""
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ import numpy as np
 from dtjob_trainer.data.batches import Batch, Source
 from dtjob_trainer.data.stream import Portion, Stream
 from dtjob_trainer.errors import DataError
-from dtjob_trainer.passes.same_batches import SameBatches
+from dtjob_trainer.passes import same_batches
 
 if TYPE_CHECKING:  # its module imports TensorFlow, and nothing here needs that
     from dtjob_trainer.strategies.collective import Group
@@ -47,7 +47,7 @@ class Pass:
         self._ready: deque[Batch] = deque()
         self._ahead = 1
         self._ended = False
-        self._same = SameBatches(source, group, tell)
+        self._compares = same_batches.are_compared(source, group)
 
     def take(self, most: int) -> list[Batch] | Portion:
         """The next `most` batches; fewer where it ends, none where it has ended."""
@@ -80,15 +80,17 @@ class Pass:
 
     def _opened(self) -> Stream:
         if self._stream is None:
-            see = self._same.see if self._same.wanted else None
-            self._stream = Stream(self._source, self._number, self._first_step, see)
+            self._stream = Stream(self._source, self._number, self._first_step, self._see if self._compares else None)
         return self._stream
 
     def _compare(self) -> None:
         """See that the first batch of the pass is the same in all tasks. Collective."""
-        if self._same.wanted:
-            self._same.see(self._ready[0].marks if self._ready else ())
-        self._same.wanted = False
+        if self._compares:
+            self._see(self._ready[0].marks if self._ready else ())
+        self._compares = False
+
+    def _see(self, mine: Sequence[float]) -> None:
+        same_batches.see(self._source, self._group, mine, self._tell)
 
     def _agree(self) -> None:
         """Read some batches and agree with all tasks on those that there are. Collective."""

@@ -54,8 +54,11 @@ class Group:
         self.most_on_host: float = MOST_ON_HOST if gpus else math.inf
         self._sums: dict[tuple[str, int], Any] = {}
 
-    def sum(self, vector: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """The sum of every task's `vector` (of one of REDUCED; same shape in all tasks)."""
+    def sum(self, vector: npt.NDArray[Any], key: int | None = None) -> npt.NDArray[Any]:
+        """The sum of every task's `vector` (of one of REDUCED; same shape in all tasks).
+
+        - key: numbers the exchange if it has no place among the others of this process, as in another thread.
+        """
         if vector.dtype not in REDUCED:
             raise TypeError(
                 f"not every strategy sums {vector.dtype}; use one of {', '.join(t.__name__ for t in REDUCED)}"
@@ -64,9 +67,8 @@ class Group:
             return vector
         with tf.device("CPU:0"):
             flat = tf.constant(vector.ravel())
-        summed: npt.NDArray[Any] = (
-            self._sum_tasks(flat) if vector.size <= self.most_on_host else self._sum_by_function(flat)
-        ).numpy()
+        on_host = key is not None or vector.size <= self.most_on_host
+        summed: npt.NDArray[Any] = (self._sum_tasks(flat, key) if on_host else self._sum_by_function(flat)).numpy()
         return summed.reshape(vector.shape)
 
     def sum_each(self, arrays: Sequence[npt.NDArray[Any]]) -> list[npt.NDArray[Any]]:
@@ -77,11 +79,11 @@ class Group:
         parts = np.split(joined, np.cumsum([array.size for array in arrays])[:-1])
         return [part.reshape(array.shape) for part, array in zip(parts, arrays, strict=True)]
 
-    def of_each(self, mine: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Every task's vector, a row each: [size] → [tasks, size]."""
+    def of_each(self, mine: npt.NDArray[Any], key: int | None = None) -> npt.NDArray[Any]:
+        """Every task's vector, a row each: [size] → [tasks, size]. `key`: as in `sum`."""
         table = np.zeros((self.tasks, mine.size), mine.dtype)
         table[self.index] = mine
-        return self.sum(table)
+        return self.sum(table, key)
 
     def leave_together(self) -> None:
         """Return when every task has come here too: one that ended before would break its last sum off for the others.
@@ -116,14 +118,14 @@ class Group:
         words.view(np.uint8)[self.first_replica : self.first_replica + self.local, :size] = rows
         return np.ascontiguousarray(self.sum(words).view(np.uint8)[:, :size])
 
-    def _sum_tasks(self, vector: Any) -> Any:
+    def _sum_tasks(self, vector: Any, key: int | None) -> Any:
         """The sum in the host's memory: an operation by itself, as to trace a function takes as long as twenty sums."""
         with tf.device("CPU:0"):
             return tf.raw_ops.CollectiveReduceV2(
                 input=vector,
                 group_size=self.tasks,
                 group_key=GROUP_KEY,
-                instance_key=next(_exchanges),
+                instance_key=next(_exchanges) if key is None else key,
                 ordering_token=[],
                 merge_op="Add",
                 final_op="Id",

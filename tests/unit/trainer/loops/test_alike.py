@@ -10,7 +10,7 @@ import pytest
 from dtjob_trainer.data.sharding import Sizes
 from dtjob_trainer.errors import CallbackError, DataError, FitError
 from dtjob_trainer.loops import alike
-from dtjob_trainer.strategies.collective import Group
+from tests.unit.trainer.tasks import Tasks
 
 TASKS = ("chief-0", "worker-0", "worker-1")
 SAME = "give every task the same data; dtjob takes each task's share of it"
@@ -25,7 +25,8 @@ def other(sizes: Sizes | None = None, batch: int | None = None, steps: int | Non
     return SimpleNamespace(sizes=sizes, marks=(), batch=batch, steps=steps)
 
 
-def given(
+def agree(
+    group: Any,
     source: Any = None,
     epochs: int = 2,
     first: int = 0,
@@ -33,23 +34,25 @@ def given(
     validation: Any = None,
     every: int = 1,
     order: Any = (1, True, None),
-) -> list[float]:
+    callbacks: Any = None,
+) -> None:
     course: Any = SimpleNamespace(source=source or arrays(), epochs=epochs, ended=first, steps=steps)
-    return alike.facts(course, validation, lambda epoch: (epoch + 1) % every == 0, alike.order_of(*order))
+    callbacks = callbacks or SimpleNamespace(per_batch=False, per_test_batch=False, classes=[])
+    validates = lambda epoch: (epoch + 1) % every == 0  # noqa: E731
+    alike.agree(group, course, validation, validates, alike.order_of(*order), callbacks)
 
 
-def found(*rows: list[float]) -> Any:
-    return alike.difference(np.array(rows, np.float64), TASKS[: len(rows)])
+def found(*given: dict[str, Any]) -> Any:
+    """The error that all tasks raise alike, if these are the arguments of each. None: there is none."""
+    errors = Tasks(TASKS[: len(given)]).errors(lambda group: agree(group, **given[group.index]))
+    assert len({(type(error), str(error)) for error in errors}) == 1
+    return errors[0]
 
 
-def test_every_fact_has_its_line() -> None:
-    assert len(given()) == len(given(validation=arrays())) == len(given(other())) == len(alike.FACTS)
-
-
-@pytest.mark.parametrize("rows", [given(), given(other()), given(validation=arrays(n=7)), given(other(steps=4))])
-def test_tasks_that_were_given_the_same_have_no_difference(rows: list[float]) -> None:
-    assert found(rows) is None
-    assert found(rows, rows, rows) is None
+@pytest.mark.parametrize("same", [{}, {"source": other()}, {"validation": arrays(n=7)}, {"source": other(steps=4)}])
+def test_tasks_that_were_given_the_same_have_no_difference(same: dict[str, Any]) -> None:
+    assert found(same) is None
+    assert found(same, same, same) is None
 
 
 @pytest.mark.parametrize(
@@ -131,37 +134,30 @@ def test_tasks_that_were_given_the_same_have_no_difference(rows: list[float]) ->
 def test_each_difference_between_tasks_has_its_error_and_its_message(
     chief: dict[str, Any], worker: dict[str, Any], kind: type[Exception], line: str
 ) -> None:
-    error = found(given(**chief), given(**worker))
+    error = found(chief, worker)
     assert (type(error), str(error)) == (kind, line)
 
 
 def test_the_task_that_differs_is_named() -> None:
-    assert "task worker-1 has 160" in str(found(given(), given(), given(arrays(160))))
+    assert "task worker-1 has 160" in str(found({}, {}, {"source": arrays(160)}))
 
 
 def test_floats_that_another_processor_has_rounded_are_the_same() -> None:
-    assert found(given(), given(arrays(marks=((5.0, 10.00001), *MARKS[1:])))) is None
+    assert found({}, {"source": arrays(marks=((5.0, 10.00001), *MARKS[1:]))}) is None
 
 
 def test_a_data_function_has_as_many_examples_as_it_likes() -> None:
-    assert found(given(other(Sizes(60, 32, False))), given(other(Sizes(50, 32, False)))) is None
+    assert found({"source": other(Sizes(60, 32, False))}, {"source": other(Sizes(50, 32, False))}) is None
 
 
 def test_all_tasks_call_back_at_each_batch_if_one_task_does() -> None:
-    """Of two tasks, as this one sees them: what the other has is added to what it gives."""
-    theirs = np.array([*given(), True, False, True])
-
-    class Two:
-        tasks, index, of_each = 2, 1, Group.of_each
-
-        def sum(self, table: Any) -> Any:
-            return np.add(table, [theirs, np.zeros_like(theirs)])
-
-    callbacks: Any = SimpleNamespace(per_batch=False, per_test_batch=False, classes=[])
-    group: Any = Two()
-    course: Any = SimpleNamespace(source=arrays(), epochs=2, ended=0, steps=None)
-    alike.agree(group, TASKS[:2], course, None, lambda _: True, alike.order_of(1, True, None), callbacks)
-    assert (callbacks.per_batch, callbacks.per_test_batch, callbacks.may_part) == (True, False, True)
+    each: Any = [
+        SimpleNamespace(per_batch=False, per_test_batch=False, classes=["A"]),
+        SimpleNamespace(per_batch=True, per_test_batch=False, classes=[]),
+    ]
+    Tasks(TASKS[:2]).run(lambda group: agree(group, callbacks=each[group.index]))
+    for callbacks in each:
+        assert (callbacks.per_batch, callbacks.per_test_batch, callbacks.may_part) == (True, False, True)
 
 
 def test_weights_of_classes_are_the_same_in_any_order_and_from_any_processor() -> None:
@@ -169,13 +165,17 @@ def test_weights_of_classes_are_the_same_in_any_order_and_from_any_processor() -
     assert alike.order_of(1, True, {}) == alike.order_of(1, True, None)
 
 
+def rates_differ(*rates: list[float]) -> Any:
+    return Tasks(TASKS[: len(rates)]).errors(lambda group: alike.see_rates_agree(group, rates[group.index]))[0]
+
+
 @pytest.mark.parametrize("rates", [[0.1], [0.1, np.nan], [np.nan, 0.0]])
 def test_learning_rates_that_are_nearly_the_same_are(rates: list[float]) -> None:
-    assert alike.other_rates(np.array([rates, [rate * (1 + 1e-7) for rate in rates]]), TASKS[:2]) is None
+    assert rates_differ(rates, [rate * (1 + 1e-7) for rate in rates]) is None
 
 
 def test_the_error_of_a_different_learning_rate_names_its_task() -> None:
-    error = alike.other_rates(np.array([[0.1, 0.5], [0.1, 0.5], [0.1, 0.05]]), TASKS)
+    error = rates_differ([0.1, 0.5], [0.1, 0.5], [0.1, 0.05])
     assert isinstance(error, CallbackError)
     assert str(error) == (
         "callbacks: the learning rate is 0.05 in task worker-1, and 0.5 in chief-0; give callbacks that change it to "

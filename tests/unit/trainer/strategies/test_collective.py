@@ -22,7 +22,7 @@ class TwoTasks(Group):
         self.local = 1
         self.exchanged: list[Any] = []
 
-    def _sum_tasks(self, vector: Any) -> Any:
+    def _sum_tasks(self, vector: Any, key: int | None = None) -> Any:
         self.exchanged.append(vector.dtype.as_numpy_dtype)
         return vector
 
