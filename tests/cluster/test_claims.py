@@ -66,12 +66,6 @@ def test_the_claim_of_somebody_else_is_refused_in_words(
     assert api.list("pods", namespace) == []
 
 
-def test_the_status_says_why_a_claim_has_no_volume(shared_operator: OperatorProcess, api: Api, namespace: str) -> None:
-    api.create("dtjobs", namespace, with_claim(storageClassName="fast"))
-    said = 'claim digits-checkpoints has no volume: ProvisioningFailed: storageclass.storage.k8s.io "fast" not found'
-    api.wait_for("dtjobs", namespace, "digits", lambda one: one and said in one.get("status", {}).get("message", ""))
-
-
 def test_a_program_on_a_volume_is_mounted_read_only_in_every_pod(
     shared_operator: OperatorProcess, api: Api, namespace: str
 ) -> None:

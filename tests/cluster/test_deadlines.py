@@ -9,7 +9,7 @@ from tests.cluster.conftest import Kubectl
 from tests.cluster.support.jobs import job, wait_phase
 from tests.cluster.support.kubelet import Kubelet
 from tests.cluster.support.operator_process import OperatorProcess
-from tools.cluster.rest import Api, Object
+from tools.cluster.rest import Api
 
 
 def failed_over(api: Api, namespace: str, reason: str, name: str = "digits") -> str:
@@ -38,34 +38,6 @@ def test_a_job_in_which_nothing_happens_fails_when_its_time_is_up(
     api.patch("dtjobs", namespace, "digits", {"spec": {"activeDeadlineSeconds": soon}})
     assert f"({soon})" in failed_over(api, namespace, "DeadlineExceeded")
     api.wait("pods", namespace, lambda pods: not pods)
-
-
-def test_a_job_that_does_not_start_says_what_it_waited_for(
-    shared_operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet
-) -> None:
-    """Two jobs, so that the time is waited for once; it is ample for what the kubelet does meanwhile."""
-    reasons = {"image": "ImagePullBackOff: Back-off pulling image", "node": "Unschedulable: 0/1 nodes are available"}
-    for name in reasons:
-        api.create("dtjobs", namespace, job(name, startDeadlineSeconds=12))
-        kubelet.run(f"{name}-chief-0-0")
-        for pod in (f"{name}-worker-0-0", f"{name}-worker-1-0"):
-            kubelet.wait(pod) if name == "image" else kubelet.unschedulable(pod)
-    for name, said in reasons.items():
-        message = failed_over(api, namespace, "StartDeadlineExceeded", name)
-        assert message.startswith("not all tasks ran within startDeadlineSeconds (12): ")
-        assert f"2 of 3 tasks did not run: worker-0 waits: {said}" in message
-
-
-def test_a_job_that_a_quota_keeps_from_starting_says_so(
-    shared_operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet
-) -> None:
-    quota: Object = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "small"}}
-    api.create("resourcequotas", namespace, quota | {"spec": {"hard": {"pods": "1"}}})
-    api.wait_for("resourcequotas", namespace, "small", lambda one: one and one.get("status", {}).get("hard"))
-    api.create("dtjobs", namespace, job(startDeadlineSeconds=6))
-    message = failed_over(api, namespace, "StartDeadlineExceeded")
-    assert message.startswith("not all tasks ran within startDeadlineSeconds (6): ")
-    assert "exceeded quota: small" in message
 
 
 def test_an_ended_job_goes_with_all_that_it_has(

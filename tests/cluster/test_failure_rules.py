@@ -65,17 +65,6 @@ def condition(found: Object, type_: str) -> str:
     return next((str(one["status"]) for one in conditions if one["type"] == type_), "")
 
 
-def test_an_image_that_cannot_be_pulled_ends_the_job_before_its_container_ran(
-    shared_operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet
-) -> None:
-    begin(api, namespace, kubelet, BLOCKS["job-config-issue"], waiting="worker-1")
-    ended = wait_phase(api, namespace, "Failed")["status"]
-    assert ended["lastFailure"]["rule"] == "failurePolicy.rules[1] (FailJob) matches reason ImagePullBackOff"
-    assert ended["lastFailure"]["logTail"] == "Back-off pulling image dtjob-trainer:nope"
-    assert "exitCode" not in ended["lastFailure"]
-    assert condition({"status": ended}, "Running") != "True"
-
-
 def test_rules_that_are_added_to_a_running_job_hold_from_then_on(
     shared_operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet, kubectl: Kubectl
 ) -> None:

@@ -1,30 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Work that is done is not done again, whatever becomes of its pods, against a real API server."""
 
-import json
-
 from tests.cluster.support.jobs import job, uids, wait_phase, wait_pods
 from tests.cluster.support.kubelet import Kubelet
 from tests.cluster.support.operator_process import OperatorProcess
 from tools.cluster.rest import Api, Object
 
 THREE = ("digits-chief-0-0", "digits-worker-0-0", "digits-worker-1-0")
-
-
-def test_a_chief_that_finishes_while_it_is_drained_has_succeeded(
-    shared_operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
-) -> None:
-    api.create("dtjobs", namespace, job())
-    wait_phase(api, namespace, "Running")
-    auto_kubelet.hang("digits-chief-0-0")  # its grace period lasts
-    auto_kubelet.drain("digits-chief-0-0")
-    auto_kubelet.exit("digits-chief-0-0", 0, message=json.dumps({"state": "finished", "step": 460}))
-    done = wait_phase(api, namespace, "Succeeded")
-    assert done["status"]["restarts"]["total"] == 0
-    assert done["status"]["progress"]["step"] == 460
-    auto_kubelet.release()
-    pods = wait_pods(api, namespace, *THREE[1:])
-    assert all(name.endswith("-0") for name in pods)
 
 
 def test_a_finished_workers_pod_may_go(

@@ -8,7 +8,7 @@ import pytest
 
 from tests.cluster.conftest import Kubectl
 from tests.cluster.support.gangs import COSCHEDULING, MEMBERS, VOLCANO, gang_job, group_of, serve, wait_until_gone
-from tests.cluster.support.jobs import phase_is, wait_phase
+from tests.cluster.support.jobs import wait_phase
 from tests.cluster.support.kubelet import Kubelet
 from tests.cluster.support.operator_process import OperatorProcess
 from tools.cluster.control_plane import ControlPlane
@@ -66,12 +66,3 @@ def test_a_pod_group_is_created_deleted_for_a_suspension_and_deleted_at_the_end(
     kubelet.succeed("digits-chief-0-1")
     wait_phase(api, namespace, "Succeeded")
     wait_until_gone(api, namespace, provider)
-
-
-def test_a_job_without_a_gang_asks_for_nothing(
-    shared_operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
-) -> None:
-    api.create("dtjobs", namespace, gang_job(namespace, ""))
-    found = api.wait_for("dtjobs", namespace, "digits", phase_is("Running"))
-    assert found is not None
-    assert "gang" not in found["status"]

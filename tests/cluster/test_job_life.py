@@ -94,16 +94,6 @@ def test_columns_at_every_stage_and_collection_at_the_end(
     api.wait("configmaps", namespace, lambda found: not any(name.startswith("digits") for name in found))
 
 
-def test_ps_and_workers_go_when_the_chief_has_succeeded(
-    shared_operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
-) -> None:
-    api.create("dtjobs", namespace, job(strategy="ParameterServer"))
-    wait_phase(api, namespace, "Running")
-    auto_kubelet.succeed("digits-chief-0-0")
-    wait_phase(api, namespace, "Succeeded")
-    api.wait("pods", namespace, lambda pods: set(pods) == {"digits-chief-0-0"})
-
-
 def test_an_image_of_ones_own_gets_tf_config(
     shared_operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet
 ) -> None:
@@ -119,44 +109,6 @@ def test_an_image_of_ones_own_gets_tf_config(
     config = json.loads(expanded)
     assert config["task"] == {"type": "worker", "index": 1}
     assert config["cluster"]["worker"][1] == "digits-worker-1.digits:2222"
-
-
-def test_ps_and_workers_without_a_chief_under_an_image_of_ones_own(
-    shared_operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
-) -> None:
-    replicas: Object = {"worker": {"replicas": 2}, "ps": {}}
-    api.create("dtjobs", namespace, job(strategy="ParameterServer", program=False, replicaSpecs=replicas))
-    wait_phase(api, namespace, "Running")
-    pod = api.wait_for("pods", namespace, "digits-worker-0-0", bool)
-    assert pod is not None
-    variables = environment(pod)
-    assert json.loads(variables["TF_CONFIG"].replace("$(DTJOB_CLUSTER)", "{}"))["task"] == {
-        "type": "worker",
-        "index": 0,
-    }
-    auto_kubelet.exit("digits-worker-1-0", 0)
-    api.wait_for(
-        "dtjobs", namespace, "digits", lambda found: found["status"]["replicaStatuses"]["worker"].get("succeeded")
-    )
-    assert api.get("dtjobs", namespace, "digits")["status"]["phase"] == "Running"
-    auto_kubelet.succeed("digits-worker-0-0")
-    wait_phase(api, namespace, "Succeeded")
-    api.wait("pods", namespace, lambda pods: set(pods) == {"digits-worker-0-0", "digits-worker-1-0"})
-
-
-def test_all_workers_are_waited_for_where_the_job_says_so(
-    shared_operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
-) -> None:
-    api.create("dtjobs", namespace, job(program=False, successPolicy="AllWorkers"))
-    wait_phase(api, namespace, "Running")
-    auto_kubelet.exit("digits-chief-0-0", 0)
-    auto_kubelet.exit("digits-worker-0-0", 0)
-    waited = lambda found: found["status"]["replicaStatuses"]["worker"].get("succeeded") == 1  # noqa: E731
-    found = api.wait_for("dtjobs", namespace, "digits", waited)
-    assert found is not None
-    assert found["status"]["phase"] == "Running"
-    auto_kubelet.exit("digits-worker-1-0", 0)
-    wait_phase(api, namespace, "Succeeded")
 
 
 def test_a_service_that_the_job_does_not_own_is_named_and_left_alone(

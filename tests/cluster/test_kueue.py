@@ -208,9 +208,3 @@ def test_a_prebuilt_workload_is_adopted(
     assert adopted["metadata"]["ownerReferences"][0]["uid"] == found["metadata"]["uid"]
     controller.admit()
     wait_pods(api, namespace, *FIRST)
-
-
-def test_a_scheduling_gate_is_named(shared_operator: OperatorProcess, api: Api, namespace: str) -> None:
-    template = {"spec": {"schedulingGates": [{"name": "example.com/hold"}]}}
-    api.create("dtjobs", namespace, job(strategy="Default", replicaSpecs={"chief": {"template": template}}))
-    wait_job(api, namespace, says("it is scheduled when its scheduling gate is taken away: example.com/hold"))

@@ -3,14 +3,13 @@
 server."""
 
 import json
-import time
 from typing import Any
 
 import pytest
 
 from tests.cluster.conftest import Kubectl
 from tests.cluster.support.jobs import all_created, job, wait_phase
-from tests.cluster.support.kubelet import Kubelet, now
+from tests.cluster.support.kubelet import Kubelet
 from tests.cluster.support.operator_process import OperatorProcess
 from tools.cluster.rest import Api, Object
 
@@ -67,25 +66,3 @@ def test_an_evaluator_that_was_not_at_work_is_made_again(
     assert "podAffinity" not in second["spec"].get("affinity", {})
     finish(api, namespace, kubelet, "digits-evaluator-0-1")
     assert "EvaluatorRestarting" in kubectl("get", "events", "--field-selector=involvedObject.name=digits").stdout
-
-
-def test_an_evaluator_that_fails_on_what_was_saved_last_is_given_up(
-    shared_operator: OperatorProcess, api: Api, namespace: str, kubectl: Kubectl, auto_kubelet: Kubelet
-) -> None:
-    manifest = with_evaluator(failurePolicy={"backoff": {"initialSeconds": 1}})
-    api.create("dtjobs", namespace, manifest)
-    wait_phase(api, namespace, "Running")
-    made = wait_pod(api, namespace, "digits-evaluator-0-0")["metadata"]["creationTimestamp"]
-    while now() <= made:  # times are whole seconds, and it is to be older than the end of training
-        time.sleep(0.05)
-    auto_kubelet.succeed("digits-chief-0-0")
-    wait_phase(api, namespace, "Succeeded")
-    auto_kubelet.exit("digits-evaluator-0-0", 1)
-    api.wait_for("pods", namespace, "digits-evaluator-0-1", lambda pod: pod and pod["status"]["phase"] == "Running")
-    auto_kubelet.exit("digits-evaluator-0-1", 1)
-    given_up = "condition=EvaluationGivenUp"
-    kubectl("wait", f"--for={given_up}", "dtjob/digits", "--timeout=120s")
-    found = api.get("dtjobs", namespace, "digits")
-    assert found["status"]["phase"] == "Succeeded"
-    assert found["status"]["restarts"]["evaluator"] == 1
-    assert "digits-evaluator-0-2" not in {one["metadata"]["name"] for one in api.list("pods", namespace)}

@@ -11,7 +11,7 @@ import pytest
 from dtjob_trainer.supervisor.server import StatusServer
 from tests.cluster.conftest import Kubectl
 from tests.cluster.support.chart import wait_until
-from tests.cluster.support.jobs import job, wait_phase, wait_pods
+from tests.cluster.support.jobs import job, wait_pods
 from tests.cluster.support.kubelet import Kubelet
 from tests.cluster.support.operator_process import OperatorProcess
 from tools.cluster.rest import Api
@@ -72,36 +72,6 @@ def test_step_and_checkpoint_come_from_the_chief(
     assert found["status"]["progress"]["step"] == 120
     wide = kubectl("get", "dtjobs", "-o", "wide").stdout.splitlines()[1].split()
     assert {"120", "25", "90", "100"} <= set(wide)
-
-
-def test_a_new_checkpoint_refills_the_budget(
-    shared_operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet, served: ServedStatus
-) -> None:
-    policy = {"maxRestartsWithoutProgress": 1, "backoff": {"initialSeconds": 0, "maxSeconds": 0}}
-    api.create("dtjobs", namespace, job(strategy="Mirrored", network={"statusPort": served.port}, failurePolicy=policy))
-    uid = api.get("dtjobs", namespace, "digits")["metadata"]["uid"]
-    for attempt in range(3):
-        step = 100 * (attempt + 1)
-        served.status = {"jobUid": uid, "step": step, "checkpoint": {"step": step, "time": "2026-11-21T10:00:00Z"}}
-        kubelet.run(f"digits-chief-0-{attempt}", address="127.0.0.1")
-        served.wait_taken()
-        kubelet.exit(f"digits-chief-0-{attempt}", 1)
-    kubelet.run("digits-chief-0-3")
-    status = wait_phase(api, namespace, "Running")["status"]
-    assert (status["restarts"]["total"], status["checkpoint"]["step"]) == (3, 300)
-
-
-def test_a_report_of_another_job_is_ignored(
-    shared_operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet, served: ServedStatus
-) -> None:
-    api.create("dtjobs", namespace, job(strategy="Mirrored", network={"statusPort": served.port}))
-    served.status = {"jobUid": "somebody-else", "step": 7}
-    kubelet.run("digits-chief-0-0", address="127.0.0.1")
-    wait_phase(api, namespace, "Running")
-    served.status = {"jobUid": api.get("dtjobs", namespace, "digits")["metadata"]["uid"], "step": 8}
-    found = api.wait_for("dtjobs", namespace, "digits", lambda f: f and "progress" in f.get("status", {}))
-    assert found is not None
-    assert found["status"]["progress"]["step"] == 8
 
 
 @pytest.mark.parametrize(

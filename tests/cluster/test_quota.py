@@ -97,19 +97,3 @@ def test_a_quota_is_asked_by_one_pod_now_and_then(
     wait_phase(api, namespace, "Running")
     conditions = {c["type"]: c["status"] for c in api.get("dtjobs", namespace, "digits")["status"]["conditions"]}
     assert conditions["Blocked"] == "False"
-
-
-def test_an_evaluator_takes_no_place_of_a_task_that_trains(
-    shared_operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
-) -> None:
-    api.create("resourcequotas", namespace, quota(3))
-    api.wait_for("resourcequotas", namespace, "small", lambda found: found and found.get("status", {}).get("used"))
-    manifest = job()
-    manifest["spec"]["replicaSpecs"]["evaluator"] = {}
-    api.create("dtjobs", namespace, manifest)
-    running = wait_phase(api, namespace, "Running")
-    assert running["status"]["ready"] == "3/4"
-    blocked = api.wait_for("dtjobs", namespace, "digits", lambda f: f and f["status"]["reason"] == "CannotCreate")
-    assert blocked is not None
-    assert "Pod/digits-evaluator-0-0" in blocked["status"]["message"]
-    assert "exceeded quota" in blocked["status"]["message"]

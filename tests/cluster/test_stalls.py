@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 
-from tests.cluster.support.jobs import job, wait_phase
+from tests.cluster.support.jobs import job
 from tests.cluster.support.kubelet import Kubelet
 from tests.cluster.support.operator_process import OperatorProcess
 from tests.cluster.test_progress import ServedStatus
-from tests.unit.operator import builders
-from tools.cluster.rest import Api, Object
+from tools.cluster.rest import Api
 
 POLICY = {"stallTimeoutSeconds": 600, "backoff": {"initialSeconds": 0, "maxSeconds": 0}}
 
@@ -23,60 +22,8 @@ def served() -> Iterator[ServedStatus]:
     server.close()
 
 
-def stall(kubelet: Kubelet, pod: str, straggler: str, behind: str = "in its data function") -> None:
-    """The pod's supervisor ends its container over a stall."""
-    end = builders.stalled(straggler, behind)["containerStatuses"][0]["state"]["terminated"]
-    kubelet.exit(pod, end["exitCode"], message=end["message"])
-
-
-def is_running(found: Object | None) -> bool:
-    return found is not None and found["status"].get("phase") == "Running"
-
-
 def has_restarted(times: int) -> Any:
     return lambda found: found["status"].get("restarts", {}).get("total") == times
-
-
-def notes(api: Api, namespace: str) -> list[str]:
-    return [one["note"] if "note" in one else one["message"] for one in api.list("events", namespace)]
-
-
-def test_a_stall_is_counted_and_named_and_its_pod_replaced(
-    shared_operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
-) -> None:
-    api.create("dtjobs", namespace, job(failurePolicy={**POLICY, "maxRestartsWithoutProgress": 1}))
-    made = api.wait_for("pods", namespace, "digits-worker-1-0", is_running)
-    assert made is not None
-    told = {one["name"]: one.get("value") for one in made["spec"]["containers"][0]["env"]}
-    assert told["DTJOB_STALL_TIMEOUT_SECONDS"] == "600"
-    stall(auto_kubelet, "digits-worker-1-0", "worker-1")
-    api.wait_for("pods", namespace, "digits-worker-1-1", is_running)
-    status = wait_phase(api, namespace, "Running")["status"]
-    assert status["restarts"] == {"total": 1, "causes": {"Stalled": 1}}
-    assert (status["internal"]["incident"].get("charged", 0), status["internal"]["attempts"]["exceptions"]) == (
-        1,
-        {"worker-1": 1},
-    )
-    sentence = "worker-1 stalled after step 120, in its data function (exit code 77)"
-    assert status["lastFailure"]["task"] == "worker-1"
-    assert status["lastFailure"]["cause"] == "Stalled"
-    assert "digits.py" in status["lastFailure"]["logTail"]
-    api.wait("events", namespace, lambda _: any(note.startswith(sentence) for note in notes(api, namespace)))
-    stall(auto_kubelet, "digits-worker-1-1", "worker-1")
-    status = wait_phase(api, namespace, "Failed")["status"]
-    assert status["message"].startswith(sentence), "one more than maxRestartsWithoutProgress"
-
-
-def test_a_rule_ends_a_job_over_its_first_stall(
-    shared_operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
-) -> None:
-    rules = [{"action": "FailJob", "onReasons": ["Stalled"]}]
-    api.create("dtjobs", namespace, job(strategy="Mirrored", failurePolicy={**POLICY, "rules": rules}))
-    api.wait_for("pods", namespace, "digits-chief-0-0", is_running)
-    stall(auto_kubelet, "digits-chief-0-0", "chief-0")
-    status = wait_phase(api, namespace, "Failed")["status"]
-    assert status["reason"] == "PodFailurePolicy"
-    assert "failurePolicy.rules[0] (FailJob) matches reason Stalled" in status["message"]
 
 
 def test_a_silent_running_task_that_the_chief_reports_is_replaced(

@@ -88,16 +88,3 @@ def test_a_job_gives_all_pods_back_and_goes_on_with_what_it_has(
         assert after[kept] == before[kept]
     assert after["internal"]["incident"] == before["internal"]["incident"]
     assert after["phase"] == "Running"
-
-
-def test_a_job_of_another_controller_is_left_alone(
-    shared_operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet
-) -> None:
-    api.create("dtjobs", namespace, job("theirs", managedBy="kueue.x-k8s.io/multikueue"))
-    ours = job("ours", "Default", managedBy="training.dtjob.dev/dtjob-controller")
-    api.create("dtjobs", namespace, ours)  # the operator has seen theirs when it has come to this
-    wait_pods(api, namespace, "ours-chief-0-0")
-    kubelet.run("ours-chief-0-0")
-    wait_phase(api, namespace, "Running", "ours")
-    assert "status" not in api.get("dtjobs", namespace, "theirs")
-    assert {one["involvedObject"]["name"] for one in api.list("events", namespace)} == {"ours"}

@@ -3,15 +3,12 @@
 
 import fnmatch
 import re
-import shutil
 from pathlib import Path
 
 import pytest
 
 from dtjob.api.spec.checkpoint import CheckpointStorage
 from tools import debian_base, images
-
-LABELS = {"title", "description", "licenses", "version", "revision"}
 
 
 def instructions(name: str) -> list[tuple[str, str]]:
@@ -75,13 +72,6 @@ def test_user_is_a_number_that_is_not_roots(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", images.IMAGES)
-def test_labels_come_last_so_that_a_commit_rebuilds_none_but_them(name: str) -> None:
-    last, labels = instructions(name)[-1]
-    assert last == "LABEL"
-    assert set(re.findall(r"org\.opencontainers\.image\.(\w+)=", labels)) == LABELS
-
-
-@pytest.mark.parametrize("name", images.IMAGES)
 def test_code_comes_after_the_dependencies(name: str) -> None:
     found = instructions(name)
     image = found[max(index for index, (word, _) in enumerate(found) if word == "FROM") :]
@@ -123,31 +113,6 @@ def test_files_that_the_dockerfiles_copy_exist(path: str) -> None:
     assert (images.ROOT / path).is_file()
 
 
-def test_pips_environment_goes_before_its_file_and_paths_stay_here(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = tmp_path / "pip.conf"
-    file.write_text("[global]\nindex-url = https://file.example\ntrusted-host = a\nfind-links = /opt/wheels\n")
-    monkeypatch.setenv("PIP_CONFIG_FILE", str(file))
-    monkeypatch.setenv("PIP_INDEX_URL", "https://user:100%25@environment.example")
-    settings = images.pip_settings()
-    assert settings["index-url"] == "https://user:100%25@environment.example"
-    assert settings["trusted-host"] == "a"
-    assert "find-links" not in settings
-    secrets = tmp_path / "secrets"
-    secrets.mkdir()
-    written = images._secrets(secrets)["pip"]
-    assert "index-url = https://user:100%25@environment.example\n" in written.read_text()
-    assert written.stat().st_mode & 0o077 == 0
-
-
-def test_without_an_engine_and_without_root_it_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shutil, "which", lambda name: None)
-    monkeypatch.setattr("os.geteuid", lambda: 1000)
-    with pytest.raises(images.ImagesError, match=r"neither Docker nor podman answers.*needs root"):
-        images.engine()
-
-
 def test_the_base_keeps_licences_and_nothing_of_the_machine(tmp_path: Path) -> None:
     kept = ["usr/share/doc/bash/copyright", "etc/ssl/certs/ca-certificates.crt", "usr/bin/python3"]
     gone = ["etc/resolv.conf", "etc/hostname", "etc/apt/sources.list", "var/cache/apt/archives/x.deb",
@@ -158,9 +123,3 @@ def test_the_base_keeps_licences_and_nothing_of_the_machine(tmp_path: Path) -> N
         file.write_text("x")
     debian_base.clean(tmp_path)
     assert [name for name in [*kept, *gone] if (tmp_path / name).exists()] == kept
-
-
-def test_a_changed_list_of_packages_gives_another_base_image(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = debian_base.reference()
-    monkeypatch.setattr(debian_base, "PACKAGES", (*debian_base.PACKAGES, "vim"))
-    assert debian_base.reference() != before

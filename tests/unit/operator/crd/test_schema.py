@@ -2,7 +2,6 @@
 """The models as a structural schema."""
 
 from collections.abc import Iterator
-from copy import deepcopy
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -79,15 +78,6 @@ def test_the_schema_is_structural() -> None:
     for node in nodes(spec_schema()):
         assert "type" in node or "x-kubernetes-int-or-string" in node
         assert not {"$ref", "anyOf", "title"} & set(node)
-
-
-def test_every_field_of_dtjob_is_described() -> None:
-    schema = deepcopy(spec_schema())
-    storage = schema["properties"]["checkpoint"]["properties"]["storage"]
-    storage["properties"]["volume"]["properties"] = {}  # these are Kubernetes' own
-    for node in nodes(schema):
-        for name, part in node.get("properties", {}).items():
-            assert part.get("description"), name
 
 
 def test_defaults_are_those_of_the_models() -> None:

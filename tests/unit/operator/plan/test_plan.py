@@ -75,66 +75,11 @@ def test_inputs_are_left_alone():
     assert (job, children) == before
 
 
-@pytest.mark.parametrize("program", [True, False])
-def test_a_dead_worker_is_replaced_and_without_a_supervisor_the_whole_group(program: bool):
-    job, pods, others = running_job(builders.job(program=program))
-    pods["worker-0"]["status"] = builders.out_of_memory()
-    made = plan_with(job, pods, others, at(1))
-    if program:
-        assert created_pods(made) == ["digits-worker-0-1"]
-        assert deleted(made) == ["digits-worker-0-0"]
-    else:
-        assert created_pods(made) == ["digits-worker-0-1", "digits-worker-1-1"]  # the old chief still runs
-        assert sorted(unserved(made)) == ["digits-chief-0-0", "digits-worker-1-0"]
-        assert len(deleted(made)) == 3
-    assert made.status is not None
-    assert made.status["restarts"] == {"total": 1, "causes": {"OOMKilled": 1}}
-    assert made.status["lastFailure"]["task"] == "worker-0"
-
-
 def test_a_replaced_pod_whose_sidecar_still_runs_loses_its_host_name():
     """EndpointSlices list a pod until all its containers have ended: both attempts would answer to one name."""
     job, pods, others = running_job(builders.job())
     pods["worker-0"]["status"] = {**builders.out_of_memory(), "phase": "Running"}
     assert unserved(plan_with(job, pods, others, at(1))) == ["digits-worker-0-0"]
-
-
-def test_a_pod_of_another_job_is_left_alone():
-    job, pods, others = running_job(builders.job())
-    stranger = builders.pod(builders.job(uid="another"), "worker-0", builders.out_of_memory(), attempt=3)
-    made = plan(job, Children((*pods.values(), *others, stranger)), at(1))
-    assert made.actions == ()
-
-
-def test_a_pod_that_vanished_is_a_disruption():
-    job, pods, others = running_job(builders.job())
-    del pods["worker-1"]
-    made = plan_with(job, pods, others, at(1))
-    assert created_pods(made) == ["digits-worker-1-1"]
-    assert made.status is not None
-    assert made.status["restarts"]["causes"] == {"Deleted": 1}
-    assert made.status["internal"]["incident"].get("charged", 0) == 0
-
-
-def test_a_deleted_service_is_made_again():
-    job, pods, others = running_job(builders.job())
-    made = plan_with(job, pods, [one for one in others if one["kind"] != "Service"])
-    assert created(made) == ["Service/digits"]
-
-
-def test_a_chief_on_a_lost_node_waits_for_its_predecessors_end():
-    job, pods, others = running_job(builders.job())
-    pods["chief-0"] = builders.deleting(pods["chief-0"], grace=30)
-    early = plan_with(job, pods, others, at(44))
-    assert early.actions == ()
-    assert early.look_again_at == at(45)
-    lost = plan_with(job, pods, others, at(45))
-    assert unserved(lost) == ["digits-chief-0-0"]
-    assert created_pods(lost) == []
-    assert lost.status is not None
-    job = builders.with_status(job, lost.status)
-    del pods["chief-0"]
-    assert created_pods(plan_with(job, pods, others, at(60))) == ["digits-chief-0-1"]
 
 
 def test_a_new_chief_takes_the_evaluator_along_to_its_node():
@@ -179,26 +124,6 @@ def test_a_worker_that_finishes_just_after_the_chief_failed_comes_back_and_costs
     assert made.status["internal"]["incident"] == first.status["internal"]["incident"]
 
 
-def test_the_chiefs_end_is_the_jobs_and_parameter_servers_go():
-    job, pods, others = running_job(builders.job("ParameterServer", ps=1))
-    pods["chief-0"]["status"] = builders.ended(0)
-    made = plan_with(job, pods, others, at(1))
-    assert made.status is not None
-    assert made.status["phase"] == "Succeeded"
-    assert sorted(deleted(made)) == ["digits-ps-0-0", "digits-worker-0-0", "digits-worker-1-0"]
-
-
-def test_the_budget_ends_the_job_with_its_cause():
-    job, pods, others = running_job(builders.job(failurePolicy={"maxRestartsWithoutProgress": 0}))
-    pods["worker-1"]["status"] = builders.ended(1, message="ValueError: bad shape")
-    made = plan_with(job, pods, others, at(1))
-    assert made.status is not None
-    assert made.status["phase"] == "Failed"
-    assert made.status["lastFailure"]["logTail"] == "ValueError: bad shape"
-    assert made.status["reason"] == "MaxRestartsExceeded"
-    assert sorted(deleted(made)) == ["digits-chief-0-0", "digits-worker-0-0"]
-
-
 def test_a_failed_job_says_how_many_tasks_are_left_and_a_succeeded_one_how_many_there_were():
     job, pods, others = running_job(builders.job(failurePolicy={"maxRestartsWithoutProgress": 0}))
     pods["chief-0"]["status"] = builders.ended(1)
@@ -229,50 +154,6 @@ def test_an_ended_job_is_not_blocked():
     assert made.status is not None
     held = {one["type"]: one["status"] for one in made.status["conditions"]}
     assert (held["Complete"], held["Blocked"]) == ("True", "False")
-
-
-def test_labels_of_the_pods_name_job_task_and_attempt():
-    (*_, made) = plan(builders.job(), Children(), NOW).actions
-    assert isinstance(made, Create)
-    assert (labels.task_id(made.manifest), labels.of(made.manifest)[labels.ATTEMPT]) == ("worker-1", "0")
-
-
-def test_a_lost_worker_does_not_stop_a_parameter_server_job():
-    job, pods, others = running_job(builders.job("ParameterServer", workers=2, ps=1))
-    pods["worker-1"] = builders.pod(job, "worker-1", builders.ended(137, signal=9))
-    made = plan_with(job, pods, others)
-    assert made.status is not None
-    assert made.status["phase"] == "Running"
-    assert [event.reason for event in made.events] == ["Restarting"]
-    pods["worker-0"] = builders.pod(job, "worker-0", builders.ended(137, signal=9))
-    both = plan_with(job, pods, others)
-    assert both.status is not None
-    assert both.status["phase"] == "Restarting"
-
-
-def test_a_wait_before_a_restart_is_announced():
-    job, pods, others = running_job(builders.job())
-    for attempt, now in ((0, at(60)), (1, at(120))):
-        pods["worker-0"] = builders.pod(job, "worker-0", builders.ended(1, now), attempt=attempt, created=now)
-        made = plan_with(job, pods, others, now)
-        assert made.status is not None
-        job = builders.with_status(job, made.status)
-    assert made.status["reason"] == "Error"
-    assert "the next start is at" in made.status["message"]
-    assert created_pods(made) == []
-
-
-@pytest.mark.parametrize("skew", [-30, 0, 30])
-def test_a_crash_loop_is_charged_whatever_the_api_servers_clock_says(skew: int):
-    job, pods, others = running_job(builders.job())
-    for attempt in range(3):
-        now = at(5 * attempt)
-        status = builders.ended(1, now)
-        pods["worker-0"] = builders.pod(job, "worker-0", status, attempt=attempt, created=at(5 * attempt - 1 + skew))
-        made = plan_with(job, pods, others, now)
-        assert made.status is not None
-        job = builders.with_status(job, made.status)
-    assert (made.status["internal"]["incident"].get("charged", 0), made.status["restarts"]["total"]) == (3, 3)
 
 
 @pytest.mark.parametrize("state", [builders.running(), builders.ended(0)], ids=["running", "succeeded"])

@@ -38,21 +38,6 @@ def become(world: World, name: str, status: dict[str, Any]) -> None:
     world.cluster.change("Pod", name, lambda one: one.update(status=status))
 
 
-def test_a_worker_that_finishes_while_its_chief_is_restarted_is_needed_again() -> None:
-    """It ended before the new chief's pod was made, which waits for it; the operator hears of it only after that."""
-    with life(builders.job("MultiWorkerMirrored", chief=False, workers=2, failurePolicy=POLICY)) as world:
-        world.run(1)
-        all_run(world)
-        become(world, "digits-worker-0-0", builders.disrupted("PreemptionByScheduler", world.now()))
-        world.run(0.055)  # the restart is decided, and about to be written
-        become(world, "digits-worker-1-0", builders.ended(0, world.now()))
-        world.run(5)
-        all_run(world)
-        assert world.job.status["internal"]["attempts"]["exceptions"] == {"worker-0": 1, "worker-1": 1}
-        assert world.job.status["restarts"]["total"] == 1
-        assert world.job.status["phase"] == "Running"
-
-
 @pytest.mark.parametrize("on_its_way", [False, True])
 def test_an_operator_whose_watch_is_lost_may_go_on_with_a_job_that_is_gone(on_its_way: bool) -> None:
     """Kubernetes collects what it makes for it; the next resync tells it of the job that has the name now. The watch is
@@ -97,28 +82,6 @@ def test_the_network_policy_of_the_last_evaluator_is_created_again_after_the_job
         assert world.job.status["phase"] == "Succeeded"
         assert "digits-evaluator-0-1" in world.pods
         assert ("NetworkPolicy", "digits") in world.cluster.objects
-
-
-def test_a_worker_that_finished_before_its_chief_was_ever_made_is_needed_again() -> None:
-    """The chief waits for the pod of a job that had its name; the others run, are preempted and finish meanwhile."""
-    job = builders.job("MultiWorkerMirrored", workers=2, failurePolicy=POLICY)
-    with life(job) as world:
-        world.cluster.quota = 0
-        world.run(1)
-        world.cluster.put({**builders.stranger("Pod", "digits-old", "digits"), "status": builders.running()})
-        world.cluster.quota = None
-        world.run(60)
-        all_run(world)
-        become(world, "digits-worker-1-0", builders.disrupted("PreemptionByScheduler", world.now()))
-        world.run(5)
-        assert "digits-chief-0-0" not in world.pods
-        become(world, "digits-worker-1-1", builders.ended(0, world.now()))
-        world.run(5)
-        world.cluster.remove("Pod", "digits-old")
-        world.run(60)
-        all_run(world)
-        assert world.job.status["phase"] == "Running"
-        assert world.job.status["internal"]["attempts"]["exceptions"]["worker-1"] == 2
 
 
 def test_a_plan_that_breaks_a_rule_is_found_where_nothing_is_logged(monkeypatch: pytest.MonkeyPatch) -> None:

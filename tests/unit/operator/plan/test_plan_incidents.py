@@ -61,40 +61,6 @@ def test_a_failure_after_training_has_resumed_and_saved_has_an_event_and_is_coun
     assert history.job.status["lastFailure"]["task"] == "worker-1"
 
 
-def test_a_drain_after_training_has_resumed_and_saved_explains_no_earlier_error() -> None:
-    history = supervised(program=True)
-    fails(history, "worker-0", 10, code=76)
-    history.reports["chief-0"] = said(restored=100, saved=120, incarnation=1)
-    history.look(at(20))
-    drained = builders.deleting(history.pods["digits-worker-1-0"], at(25), 60)
-    drained["status"]["conditions"] = [
-        {"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI"}
-    ]
-    history.pods["digits-worker-1-0"] = drained
-    history.look(at(25))
-    history.ends("worker-1", builders.disrupted(when=at(28)))
-    history.look(at(28))
-    assert history.job.status["restarts"]["causes"] == {"Error": 1, "Disruption": 1}
-
-
-def test_a_checkpoint_saved_before_a_failure_and_reported_after_it_ends_no_incident() -> None:
-    history = supervised()
-    fails(history, "worker-0", 10)
-    history.reports["chief-0"] = said(restored=0, saved=120)
-    history.look(at(16))
-    fails(history, "worker-1", 20)
-    assert history.total == 1
-
-
-def test_a_worker_that_fails_after_training_went_on_without_another_and_saved_is_counted() -> None:
-    history = supervised("ParameterServer", ps=1, workers=3)
-    fails(history, "worker-0", 10)
-    history.reports["chief-0"] = said(restored=0, saved=120)
-    history.look(at(16))
-    fails(history, "worker-1", 20)
-    assert (history.total, len(told(history, "worker-1 failed"))) == (2, 1)
-
-
 def without_checkpoints(**policy: Any) -> History:
     """A ParameterServer job of an image that knows nothing of dtjob, whose workers train by themselves."""
     job = builders.job(
@@ -126,41 +92,6 @@ def test_survivors_that_fail_in_the_wait_before_the_next_start_are_of_the_same_i
     assert told(history, "worker-2 failed") == [
         "worker-2 failed (exit code 1); it is replaced, and not counted apart from the failure of ps-1"
     ]
-
-
-def test_a_survivor_that_fails_just_after_that_wait_is_of_the_same_incident() -> None:
-    history = without_checkpoints()
-    fails(history, "ps-0", 10)
-    comes_back(history, 60)
-    fails(history, "worker-2", 70)
-    assert history.total == 1
-
-
-def test_a_failure_after_all_tasks_have_run_for_a_while_is_counted() -> None:
-    history = without_checkpoints()
-    fails(history, "ps-0", 10)
-    comes_back(history, 20)
-    fails(history, "worker-2", 65)
-    assert (history.total, len(told(history, "worker-2 failed"))) == (2, 1)
-
-
-def test_failures_of_one_survivor_after_another_do_not_make_an_incident_last() -> None:
-    """All tasks ran again after the first, and that decides, though none ran for long since."""
-    history = History(builders.job(workers=9, failurePolicy={"maxRestartsWithoutProgress": 3}))
-    for number in range(9):
-        fails(history, f"worker-{number}", 10 + 20 * number)
-        history.look(at(20 + 20 * number))
-        history.look(at(21 + 20 * number))
-    assert history.total >= 3
-
-
-def test_a_pod_that_fails_at_each_start_is_counted_each_time() -> None:
-    history = History(builders.job(failurePolicy={"maxRestartsWithoutProgress": 3, "backoff": {"maxSeconds": 0}}))
-    for number in range(3):
-        fails(history, "worker-1", 10 + 10 * number)
-        history.end_what_is_deleted()
-        history.look(at(15 + 10 * number))
-    assert (history.total, history.charged) == (3, 3)
 
 
 def test_a_disruption_long_after_an_error_does_not_give_its_charge_back() -> None:
