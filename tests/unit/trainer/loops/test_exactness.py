@@ -13,5 +13,5 @@ def test_gpus_are_exact_where_the_program_asks_for_it(
 ) -> None:
     found = [tf.config.PhysicalDevice("/physical_device:GPU:0", "GPU")] * gpus
     monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: found if kind == "GPU" else [])
-    monkeypatch.setattr(exactness, "is_op_determinism_enabled", lambda: ordered)
+    monkeypatch.setattr(exactness.tensorflow, "is_deterministic", lambda: ordered)
     assert len(exactness.of_devices()) == reasons

@@ -121,10 +121,9 @@ def test_an_error_of_the_exchange_is_raised_where_training_goes_on(one: Any) -> 
 
 
 def test_no_thread_is_left_after_the_end() -> None:
-    before = threading.active_count()
+    before = set(threading.enumerate())
     steps = Steps()
     steps.all.run(lambda group: train(steps, group, slow_from=1000, last=30, seconds=0))
-    until = time.monotonic() + 10
-    while threading.active_count() > before and time.monotonic() < until:
-        time.sleep(0.01)
-    assert threading.active_count() == before
+    for thread in set(threading.enumerate()) - before:
+        thread.join(10)
+        assert not thread.is_alive(), thread.name
