@@ -19,8 +19,6 @@ RUN /opt/build/bin/pip wheel --quiet --no-deps --no-index --no-build-isolation -
     && /opt/build/bin/pip --python /opt/venv/bin/python3 install --quiet --no-deps --no-index --root /code dist/*.whl
 
 # The image: first its dependencies, which only a change of pyproject.toml or constraints.txt builds again. No pip stays.
-# Of the Kubernetes client dtjob uses the asynchronous transport. Its models and typed calls, imported on demand and so
-# never, would make most of the virtual environment: the blocking ones go, the others stay uncompiled.
 FROM ${BASE}
 COPY constraints.txt pyproject.toml /opt/dtjob/
 RUN --mount=type=secret,id=pip --mount=type=secret,id=ca \
@@ -29,11 +27,9 @@ RUN --mount=type=secret,id=pip --mount=type=secret,id=ca \
 print(*project["dependencies"], *project["optional-dependencies"]["operator"], sep="\n")' >/tmp/build/requirements.txt \
     && PIP_CONFIG_FILE=/run/secrets/pip /tmp/build/bin/pip --python /opt/venv/bin/python3 install --no-cache-dir \
         --no-compile -c constraints.txt -r /tmp/build/requirements.txt \
-    && cd /opt/venv/lib/python3*/site-packages/kubernetes/client \
-    && find api models -name '*.py' ! -name __init__.py -delete \
-    && python3 -m compileall -q -x 'kubernetes/aio/client/(api|models)/' /opt/venv/lib \
+    && python3 -m compileall -q /opt/venv/lib \
     && rm -r /tmp/build
-# A uid without a name and a home of its own must do: the Kubernetes client asks for the one, kopf for the other.
+# A uid without a name and a home of its own must do: kopf asks for the name, the kubeconfig is looked for in the home.
 ENV PATH=/opt/venv/bin:$PATH \
     PYTHONUNBUFFERED=1 \
     HOME=/tmp \

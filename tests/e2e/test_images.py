@@ -84,7 +84,7 @@ def test_operator_starts_from_a_read_only_file_system(uid: int, operator: Contai
 
 
 def test_a_uid_without_name_and_home_will_do(operator: Container, tmp_path: Path) -> None:
-    """kopf asks for the user's name when it starts, the Kubernetes client for the home when it is imported."""
+    """kopf asks for the user's name when it starts, and the kubeconfig is looked for in the home."""
     command = ["python3", "-c", "import getpass, pathlib; print(getpass.getuser(), pathlib.Path.home())"]
     assert operator.run(tmp_path, command, uid=FOREIGN, read_only=True).stdout == "dtjob /tmp\n"
 

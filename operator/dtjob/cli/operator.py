@@ -6,9 +6,8 @@ import logging
 from collections.abc import Callable
 from pathlib import Path
 
-from dtjob.bad_input import BadInput, check_kubeconfig
+from dtjob.bad_input import BadInput
 from dtjob.kube import process
-from dtjob.kube.calls.kubeconfig import NoCluster
 from dtjob.kube.election.lease import Election
 from dtjob.kube.endpoints.endpoint import Address, EndpointError, parse_endpoint
 from dtjob.kube.watching.informer import VersionsWentBack
@@ -48,14 +47,10 @@ def election(namespace: str | None, name: str, seconds: int) -> Election:
 
 
 def run(options: process.Options, set_up_log: Callable[[], None]) -> int:
-    """Run the operator until SIGTERM or SIGINT. Returns the exit code 0. Raises BadInput where there is no cluster."""
-    check_kubeconfig(options.kubeconfig)
+    """Run the operator until SIGTERM or SIGINT. Returns the exit code. Raises NoCluster, and BadInput."""
     set_up_log()
     try:
         asyncio.run(process.run(options))
-    except NoCluster as error:
-        hint = "give --kubeconfig FILE, set KUBECONFIG, or run in a pod with a service account"
-        raise BadInput(f"no cluster is configured ({error}); {hint}") from None
     except EndpointError as error:
         raise BadInput(str(error)) from None
     except VersionsWentBack as error:

@@ -8,21 +8,11 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from dtjob.api.names import API_VERSION, KIND, PLURAL
+from dtjob.api import kinds
 from dtjob.client.connection import MERGE_PATCH, Connection, Object, Query
 from dtjob.client.errors import BadName, Conflict, NotFound, NotReached, Refused, error_of
 from dtjob.client.kubeconfig import access, forget_files
 
-RESOURCES = {
-    KIND: (API_VERSION, PLURAL),
-    "Pod": ("v1", "pods"),
-    "ConfigMap": ("v1", "configmaps"),
-    "Event": ("v1", "events"),
-    "Service": ("v1", "services"),
-    "PersistentVolumeClaim": ("v1", "persistentvolumeclaims"),
-    "NetworkPolicy": ("networking.k8s.io/v1", "networkpolicies"),
-}
-"""Kind to API version and plural."""
 PAGE = 500
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?")
 WATCH_SECONDS = 300
@@ -113,9 +103,7 @@ class Cluster:
 
     def path(self, kind: str, *, everywhere: bool = False) -> str:
         """The path of the objects of this kind."""
-        version, plural = RESOURCES[kind]
-        root = f"/apis/{version}" if "/" in version else f"/api/{version}"
-        return f"{root}/{plural}" if everywhere else f"{root}/namespaces/{self.namespace}/{plural}"
+        return kinds.path(*kinds.KINDS[kind], None if everywhere else self.namespace)
 
     def path_of(self, kind: str, name: str) -> str:
         """The path of one object. Raises BadName: a path without a name would be that of all objects."""

@@ -19,7 +19,6 @@ from dtjob.client import patience
 from dtjob.client.errors import ClientError, Ended, NotFound, NotReached, Unavailable, error_of
 from dtjob.client.kubeconfig import Access
 from dtjob.client.patience import Outage, Patience
-from dtjob.proxies import proxy_for
 
 Object = dict[str, Any]
 Query = Mapping[str, str | int | bool]
@@ -162,12 +161,6 @@ class Connection:
             self._open.link = None
 
     @property
-    def proxy(self) -> str | None:
-        """The proxy of the kubeconfig or of the environment, None if there is none."""
-        server = urlsplit(self.access.server)
-        return self.access.proxy or proxy_for(server.scheme, server.hostname or "")
-
-    @property
     def _prefix(self) -> str:
         return urlsplit(self.access.server).path
 
@@ -188,7 +181,8 @@ class Connection:
         server = urlsplit(self.access.server)
         host, trusted = server.hostname or "", self.access.trusted
         port = server.port or (443 if trusted else 80)
-        through = urlsplit(self.proxy) if self.proxy else None
+        proxy = self.access.proxy
+        through = urlsplit(proxy) if proxy else None
         at = (through.hostname or "", through.port or 80) if through else (host, port)
         if trusted is None:
             link = http.client.HTTPConnection(*at, timeout=seconds)

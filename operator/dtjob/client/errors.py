@@ -91,8 +91,10 @@ def status_of(text: bytes) -> tuple[str, str]:
     try:
         status = json.loads(text)
         return str(status.get("reason") or ""), " ".join(str(status.get("message") or "").split())
-    except (ValueError, AttributeError):
+    except ValueError:
         return "", text[:200].decode(errors="replace").strip()
+    except AttributeError:
+        return "", ""
 
 
 def seconds_of(retry_after: str | None) -> float | None:

@@ -19,8 +19,9 @@ from urllib.parse import urlsplit
 import yaml
 
 from dtjob.client.errors import NoCluster, NotReached
+from dtjob.proxies import proxy_for
 
-USUAL_PLACE = Path("~/.kube/config")
+USUAL_PLACE = "~/.kube/config"
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _EXEC_VERSION = "client.authentication.k8s.io/v1"
 _EARLY_SECONDS, _EARLY_PART = 60.0, 0.2
@@ -39,9 +40,16 @@ class Access:
     namespace: str
     server_name: str | None = None
     """The name in the certificate of the server, if it is not the host."""
-    proxy: str | None = None
+    own_proxy: str | None = None
+    """The proxy of the kubeconfig."""
     renewed: Callable[[str | None], bool] = lambda _: False
     """Takes a value that the API server has refused with 401. Returns whether there is a new credential to try."""
+
+    @property
+    def proxy(self) -> str | None:
+        """The proxy of the kubeconfig or of the environment, None if there is none."""
+        server = urlsplit(self.server)
+        return self.own_proxy or proxy_for(server.scheme, server.hostname or "")
 
 
 def access(kubeconfig: str | None = None, context: str | None = None) -> Access:
@@ -65,8 +73,10 @@ def _files(kubeconfig: str | None) -> list[Path]:
             raise NoCluster(f"--kubeconfig: {kubeconfig} is not a file")
         return [Path(kubeconfig)]
     named = os.environ.get("KUBECONFIG")
-    places = [Path(one) for one in named.split(os.pathsep) if one] if named else [USUAL_PLACE.expanduser()]
-    return [place for place in places if place.is_file()]
+    places = [one for one in named.split(os.pathsep) if one] if named else [USUAL_PLACE]
+    # Not pathlib: it raises where the process may not look into its home, or has none.
+    found = [os.path.expanduser(place) for place in places]  # noqa: PTH111
+    return [Path(place) for place in found if os.path.isfile(place)]  # noqa: PTH113
 
 
 def _merged(files: list[Path]) -> dict[str, Any]:
@@ -214,9 +224,12 @@ def _renewal(said: Mapping[str, Any], now: float) -> float | None:
 def _token_in(file: Path) -> str:
     """The token of a file, as it is now. Raises NoCluster."""
     try:
-        return file.read_text().strip()
+        token = file.read_text().strip()
     except OSError as error:
         raise NoCluster(f"the file {file} with the token cannot be read: {error.strerror}") from None
+    if not token:  # it is being replaced
+        raise NoCluster(f"the file {file} with the token is empty")
+    return token
 
 
 def _asked(plugin: Mapping[str, Any]) -> Mapping[str, Any]:

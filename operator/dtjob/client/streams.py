@@ -189,7 +189,7 @@ async def opened(
                 URL(access.server + path, encoded=True),
                 protocols=protocols,
                 max_msg_size=_LARGEST_MESSAGE,
-                proxy=cluster.connection.proxy,
+                proxy=access.proxy,
                 server_hostname=access.server_name,
                 headers={"Authorization": authorization} if authorization else None,
             )

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operator against an API server: the only home of kopf and of the Kubernetes client."""
+"""The operator against an API server: the only home of kopf."""

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Errors of an API server, in words for users."""
 
-import json
 from typing import Any
 
+from dtjob.client.errors import seconds_of, status_of
 from dtjob.controller.cluster import ClusterError, Refused
 from dtjob.kube import deep_json
 
@@ -48,15 +48,10 @@ class NotServed(Refused):
     """The API server does not serve this kind of objects."""
 
 
-def error_of(code: int, text: bytes | str, retry_after: str | None = None) -> ApiError:
-    """The error of an answer with this HTTP status, body and Retry-After (in seconds, as an API server has it)."""
-    try:
-        status = json.loads(text)
-        error = ApiError(code, status.get("reason", ""), status.get("message", ""))
-    except (ValueError, AttributeError):
-        error = ApiError(code, "", f"HTTP {code}: {text[:200]!r}")
-    if retry_after is not None and retry_after.isdecimal():  # a proxy may write a date
-        error.retry_after = min(float(retry_after), LONGEST_RETRY_AFTER)
+def error_of(code: int, text: bytes, retry_after: str | None = None) -> ApiError:
+    """The error of an answer with this HTTP status, body and Retry-After."""
+    error = ApiError(code, *status_of(text))
+    error.retry_after = min(seconds_of(retry_after) or 0.0, LONGEST_RETRY_AFTER)
     return error
 
 

@@ -30,9 +30,11 @@ def check(namespace: Namespace = None, kubeconfig: Kubeconfig = None) -> None:
 
     Example: dtjob check -n team
     """
-    from dtjob.cli.doctor.served import run
+    from dtjob.api.names import KIND
 
-    typer.echo(run(str(kubeconfig) if kubeconfig else None, namespace))
+    cluster = connected(kubeconfig, None, namespace)
+    count = len(cluster.list(KIND, everywhere=namespace is None))
+    typer.echo(f"the cluster serves {KIND}s; there are {count} in {namespace or 'all namespaces'}")
 
 
 def version(namespace: Namespace = None, kubeconfig: Kubeconfig = None, context: Context = None) -> None:

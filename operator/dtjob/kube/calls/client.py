@@ -17,16 +17,15 @@ import aiohttp
 
 from dtjob import __version__
 from dtjob.api.job import KIND
+from dtjob.client.kubeconfig import access, forget_files
 from dtjob.controller.cluster import AlreadyExists, ClusterError, Gone, Refused, Stale
 from dtjob.controller.observer import NOBODY, Observer
 from dtjob.kube.api_error import ApiError, NotServed, error_of, object_of
 from dtjob.kube.calls import pod_group_calls
 from dtjob.kube.calls.kinds import KINDS, path_of, resource_of, typed
-from dtjob.kube.calls.kubeconfig import configure
 from dtjob.kube.calls.transport import Transport
 from dtjob.kube.events.event import newest_warning
 from dtjob.kube.events.recorder import Recorder
-from dtjob.kube.libraries import client, config
 from dtjob.objects import drift, gangs, kueue
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Event, PatchWorkload
@@ -41,6 +40,7 @@ FIELD_MANAGER = "dtjob"
 USER_AGENT = f"{FIELD_MANAGER}/{__version__} ({platform.system().lower()}/{platform.machine()})"
 """Who calls, for audit logs and the API server's flow control."""
 JSON = "application/json"
+HEADERS = {"Accept": JSON, "User-Agent": USER_AGENT}
 METADATA_ONLY = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 """What to accept where an object's content is of no use to us."""
 WATCH_SECONDS = 300
@@ -56,22 +56,21 @@ PAGE = 200
 class Kube:
     """dtjob's calls to one API server; implements `cluster.Cluster`. Make it with `connect`."""
 
-    def __init__(self, api_client: client.ApiClient, transport: Transport, observer: Observer = NOBODY) -> None:
-        self._client, self._transport = api_client, transport
-        self._observer = observer
+    def __init__(self, transport: Transport, observer: Observer = NOBODY) -> None:
+        self._transport, self._observer = transport, observer
         self._events = Recorder(self._call)
         self._pod_groups = pod_group_calls.Served(self.serves)
 
     @property
     def server(self) -> str:
         """The URL of the API server."""
-        return str(self._client.configuration.host)
+        return self._transport.access.server
 
     async def session(self) -> tuple[str, aiohttp.ClientSession]:
         """Another client's connections to the API server, with the credentials that hold now; and the credentials as
         text, to compare. The caller closes the session. Raises ClusterError if there is no token."""
-        headers = await self._headers("GET", "/", None, JSON)
-        return headers.get("authorization", ""), self._transport.session(headers)
+        headers = await self._transport.authorized({"User-Agent": USER_AGENT})
+        return headers.get("Authorization", ""), self._transport.session(headers)
 
     async def create(self, manifest: Manifest) -> Manifest:
         """POST with strict field validation, so that a typing error in a template is an answer and not a silent
@@ -226,9 +225,8 @@ class Kube:
         }
         api_version = await self._version(kind)
         path = f"{path_of(kind, namespace, api_version)}?{urlencode(query)}"
-        headers = await self._headers("GET", path, None, JSON)
         try:
-            async with await self._transport.open(path, headers, WATCH_SECONDS + 30, SILENT_SECONDS) as response:
+            async with await self._transport.open(path, HEADERS, WATCH_SECONDS + 30, SILENT_SECONDS) as response:
                 if response.status == 404:
                     raise self._not_served(kind)
                 if response.status != 200:
@@ -236,7 +234,7 @@ class Kube:
                 async for line in _lines(response):
                     event = object_of(200, line)
                     if event["type"] == "ERROR":
-                        raise error_of(event["object"].get("code", 500), json.dumps(event["object"]))
+                        raise error_of(event["object"].get("code", 500), json.dumps(event["object"]).encode())
                     yield event["type"], typed(kind, event["object"], api_version)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise ClusterError(f"it broke ({type(error).__name__}: {error})") from error
@@ -277,7 +275,8 @@ class Kube:
         body = gangs.on_the_wire(body)
         if method in ("POST", "PUT", "PATCH"):
             path += f"{'&' if '?' in path else '?'}fieldManager={FIELD_MANAGER}"
-        headers = await self._headers(method, path, body, accept)
+        content = "application/merge-patch+json" if method == "PATCH" else JSON
+        headers = {**HEADERS, "Accept": accept, "Content-Type": content}
         try:
             status, text, said = await self._transport.request(method, path, headers, body)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
@@ -288,15 +287,6 @@ class Kube:
             return object_of(status, text)
         raise error_of(status, text, said.get("Retry-After"))
 
-    async def _headers(self, method: str, path: str, body: Any, accept: str) -> dict[str, str]:
-        content = "application/merge-patch+json" if method == "PATCH" else JSON
-        headers = {"Accept": accept, "User-Agent": USER_AGENT, "Content-Type": content}
-        try:
-            await self._client.update_params_for_auth(headers, [], ["BearerToken"], path, method, body)
-        except (config.ConfigException, OSError) as error:  # the token's file is being replaced, say
-            raise ClusterError(f"there is no token to call with: {error}") from error
-        return headers
-
 
 @asynccontextmanager
 async def connect(
@@ -306,12 +296,11 @@ async def connect(
 
     Raises NoCluster where there is neither.
     """
-    configuration = client.Configuration()
-    await configure(configuration, kubeconfig, context)
+    found = access(kubeconfig, context)
+    forget_files()
     async with (
-        client.ApiClient(configuration) as api_client,
-        Transport(api_client, CALL_TIMEOUT_SECONDS, CONNECT_TIMEOUT_SECONDS) as transport,
-        aclosing(Kube(api_client, transport, observer)) as kube,
+        Transport(found, CALL_TIMEOUT_SECONDS, CONNECT_TIMEOUT_SECONDS) as transport,
+        aclosing(Kube(transport, observer)) as kube,
     ):
         yield kube
 

@@ -1,25 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The kinds of objects that are asked for: their API versions and paths, and the resource that a path is about."""
 
-from dtjob.api.job import API_VERSION, KIND, PLURAL
+from dtjob.api import kinds
 from dtjob.objects import gangs, kueue
 from dtjob.objects.manifest import Manifest
 
 KINDS = {
-    "Pod": ("v1", "pods"),
-    "Service": ("v1", "services"),
-    "ConfigMap": ("v1", "configmaps"),
-    "PersistentVolumeClaim": ("v1", "persistentvolumeclaims"),
-    "Event": ("v1", "events"),
-    "NetworkPolicy": ("networking.k8s.io/v1", "networkpolicies"),
-    "Lease": ("coordination.k8s.io/v1", "leases"),
-    KIND: (API_VERSION, PLURAL),
+    **kinds.KINDS,
     kueue.KIND: (kueue.API_VERSION, kueue.PLURAL),
     "LocalQueue": (kueue.API_VERSION, "localqueues"),
     "ClusterQueue": (kueue.API_VERSION, "clusterqueues"),
     "ResourceFlavor": (kueue.API_VERSION, "resourceflavors"),
     "WorkloadPriorityClass": (kueue.API_VERSION, "workloadpriorityclasses"),
-    "PriorityClass": ("scheduling.k8s.io/v1", "priorityclasses"),
     **{kind: (version, gangs.PLURAL) for kind, version in gangs.VERSIONS.items()},
 }
 """Kind to API version and plural."""
@@ -28,9 +20,7 @@ KINDS = {
 def path_of(kind: str, namespace: str | None, version: str | None = None) -> str:
     """The path of all objects of this kind, in one namespace or in all."""
     known, plural = KINDS[kind]
-    version = version or known
-    root = f"/apis/{version}" if "/" in version else f"/api/{version}"
-    return f"{root}/namespaces/{namespace}/{plural}" if namespace else f"{root}/{plural}"
+    return kinds.path(version or known, plural, namespace)
 
 
 def typed(kind: str, manifest: Manifest, version: str | None = None) -> Manifest:

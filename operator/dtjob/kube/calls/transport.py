@@ -1,21 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """Requests to one API server: JSON over connections that stay open, with as little in between as can be.
 
-The transport of the `kubernetes` client looks at each request for what only other clients of it need, and writes JSON
-with the standard library. Its configuration is taken as it is: certificates, proxy, the server's name.
+Where the server is, and with which credentials it is called, `client/kubeconfig.py` says, as for the command line. That
+one's transport is synchronous, and quick to import; this one has thousands of calls and watches at a time.
 """
 
+import asyncio
+import math
+import time
 from asyncio import sslproto
-from collections.abc import Mapping
-from typing import Any, Self
+from collections.abc import Callable, Mapping
+from typing import Any, Self, TypeVar
 
 import aiohttp
 from yarl import URL
 
+from dtjob.client.errors import ClientError
+from dtjob.client.kubeconfig import Access
+from dtjob.controller.cluster import ClusterError
 from dtjob.kube import deep_json
-from dtjob.kube.libraries import client
-from dtjob.proxies import proxy_for
 
+_Answer = TypeVar("_Answer")
+TOKEN_SECONDS = 10.0
+"""How long a token is used before its file is read, or its plugin is asked, again. Kubernetes replaces it early."""
 READ_BYTES = 32 * 1024
 """What is held of each TLS connection for what comes in; a record of TLS has 16 KB at most."""
 
@@ -29,20 +36,14 @@ def hold_little_for_each_connection() -> None:
 class Transport:
     """One session of connections. To be entered before the first request, where an event loop runs."""
 
-    def __init__(
-        self, api_client: client.ApiClient, timeout_seconds: float, connect_seconds: float | None = None
-    ) -> None:
-        self._configuration = api_client.configuration
-        self._trusted = api_client.rest_client.ssl_context
+    def __init__(self, access: Access, timeout_seconds: float, connect_seconds: float | None = None) -> None:
+        self.access = access
+        self._trusted = access.trusted if access.trusted is not None else False
         self._timeout = aiohttp.ClientTimeout(total=timeout_seconds, sock_connect=connect_seconds)
-        self.proxy: str | None = self._configuration.proxy or proxy_for(*_scheme_and_host(self._configuration.host))
-        """Through which requests go, None if there is none."""
-        known = {
-            "server_hostname": self._configuration.tls_server_name,
-            "proxy": self.proxy,
-            "proxy_headers": self._configuration.proxy_headers,
-        }
-        self._options = {name: value for name, value in known.items() if value}
+        known = {"server_hostname": access.server_name, "proxy": access.proxy}
+        self._options: dict[str, Any] = {name: value for name, value in known.items() if value}
+        self._authorization: str | None = None
+        self._read_at = -math.inf
 
     async def __aenter__(self) -> Self:
         # No limit: calls have slots of their own, and watches, one for each namespace, would leave none to them.
@@ -55,40 +56,68 @@ class Transport:
         await self._session.close()
 
     async def request(
-        self, method: str, path: str, headers: dict[str, str], body: Any = None
+        self, method: str, path: str, headers: Mapping[str, str], body: Any = None
     ) -> tuple[int, bytes, Mapping[str, str]]:
         """HTTP status, text and headers of the answer. `path` is quoted already; a body is sent as JSON.
 
-        Raises aiohttp.ClientError, TimeoutError or OSError where no answer came.
+        Raises ClusterError without a token, and aiohttp.ClientError, TimeoutError or OSError if no answer came.
         """
         data = None if body is None else deep_json.dumps(body)
-        url = URL(self._configuration.host + path, encoded=True)
-        asked = self._session.request(method, url, data=data, headers=headers, timeout=self._timeout, **self._options)
-        async with asked as answer:
+        answer = await self._answered(method, path, headers, data=data, timeout=self._timeout)
+        async with answer:
             return answer.status, await answer.read(), answer.headers
 
-    async def open(self, path: str, headers: dict[str, str], seconds: float, silent: float) -> aiohttp.ClientResponse:
+    async def open(
+        self, path: str, headers: Mapping[str, str], seconds: float, silent: float
+    ) -> aiohttp.ClientResponse:
         """The answer to a GET, yet to be read and released, for `seconds` at most, of which `silent` may pass without
         a byte. Raises as `request` does."""
-        url = URL(self._configuration.host + path, encoded=True)
         timeout = aiohttp.ClientTimeout(total=seconds, sock_connect=silent, sock_read=silent)
-        return await self._session.get(url, headers=headers, timeout=timeout, **self._options)
+        return await self._answered("GET", path, headers, timeout=timeout)
+
+    async def authorized(self, headers: Mapping[str, str]) -> dict[str, str]:
+        """These headers with the credential that holds now. Raises ClusterError if there is none to call with.
+
+        A file is read, or a plugin is asked, in a thread, and not at each call.
+        """
+        now = time.monotonic()
+        if now - self._read_at > TOKEN_SECONDS:
+            self._authorization = await _without_holding(self.access.authorization)
+            self._read_at = now
+        return {**headers, "Authorization": self._authorization} if self._authorization else dict(headers)
 
     def session(self, headers: Mapping[str, str]) -> aiohttp.ClientSession:
         """Connections for a client that knows only URLs: they reach the API server as these do, and send `headers`."""
 
         async def named(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
-            request.server_hostname = self._configuration.tls_server_name
+            request.server_hostname = self.access.server_name
             return await handler(request)
 
         return aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, ssl=self._trusted),
             headers=headers,
-            proxy=self.proxy,
-            middlewares=(named,) if self._configuration.tls_server_name else (),
+            proxy=self.access.proxy,
+            middlewares=(named,) if self.access.server_name else (),
         )
 
+    async def _answered(
+        self, method: str, path: str, headers: Mapping[str, str], **options: Any
+    ) -> aiohttp.ClientResponse:
+        """The answer, yet to be read. A credential that is refused (401) is renewed once."""
+        url = URL(self.access.server + path, encoded=True)
+        sent = await self.authorized(headers)
+        answer = await self._session.request(method, url, headers=sent, **self._options, **options)
+        if answer.status != 401 or not await _without_holding(self.access.renewed, sent.get("Authorization")):
+            return answer
+        answer.release()
+        self._read_at = -math.inf
+        sent = await self.authorized(headers)
+        return await self._session.request(method, url, headers=sent, **self._options, **options)
 
-def _scheme_and_host(server: str) -> tuple[str, str]:
-    url = URL(server)
-    return url.scheme, url.host or ""
+
+async def _without_holding(ask: Callable[..., _Answer], *args: object) -> _Answer:
+    """What this says, asked in a thread: a plugin may take seconds. Raises ClusterError."""
+    try:
+        return await asyncio.to_thread(ask, *args)
+    except ClientError as error:
+        raise ClusterError(f"there is no token to call with: {error}") from None

@@ -87,10 +87,10 @@ def test_a_connection_that_was_idle_is_not_used_again(
 def test_the_proxy_is_the_kubeconfigs_or_the_environments(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("http_proxy", "http://proxy:3128")
     monkeypatch.setenv("no_proxy", "")
-    assert cluster.connection.proxy == "http://proxy:3128"
+    assert cluster.connection.access.proxy == "http://proxy:3128"
     for excepted in ("127.0.0.1", ".svc,127.0.0.0/8"):
         monkeypatch.setenv("no_proxy", excepted)
-        assert cluster.connection.proxy is None
+        assert cluster.connection.access.proxy is None
 
 
 @pytest.mark.timeout(20)  # the server holds the watch for longer

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The kubeconfig as kubectl reads it: merged files, contexts, tokens, passwords and plugins."""
 
+import errno
+import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import certifi
 import pytest
 import yaml
 
@@ -142,3 +145,44 @@ def test_the_error_without_a_kubeconfig_says_what_to_give(tmp_path: Path, monkey
         access()
     with pytest.raises(NoCluster, match="is not a file"):
         access(str(tmp_path / "none"))
+
+
+def test_a_home_that_is_not_to_be_looked_into_has_no_kubeconfig(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As /root for everybody else, where HOME says so all the same."""
+    where, stat = str(tmp_path / "root" / "config"), os.stat
+
+    def refusing(path: Any, **how: Any) -> os.stat_result:
+        if str(path) == where:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), where)
+        return stat(path, **how)
+
+    monkeypatch.setenv("KUBECONFIG", where)
+    monkeypatch.setattr(kubeconfig, "SERVICE_ACCOUNT", tmp_path)
+    monkeypatch.setattr(os, "stat", refusing)
+    with pytest.raises(NoCluster, match="no cluster is configured"):
+        access()
+
+
+def test_a_pod_without_a_kubeconfig_has_its_service_account(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, text in (("token", "secret\n"), ("ca.crt", certifi.contents()), ("namespace", "team")):
+        (tmp_path / name).write_text(text)
+    monkeypatch.setattr(kubeconfig, "SERVICE_ACCOUNT", tmp_path)
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "fd00::1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "1")
+    found = access()
+    assert (found.server, found.namespace, found.authorization()) == ("https://[fd00::1]:1", "team", "Bearer secret")
+    (tmp_path / "token").write_text("")  # it is being replaced
+    with pytest.raises(NoCluster, match="the token is empty"):
+        found.authorization()
+
+
+def test_a_kubeconfig_may_be_a_pipe(tmp_path: Path) -> None:
+    """As in `--kubeconfig <(command)`."""
+    text, pipe = config(tmp_path, "a", {"token": "1"}).read_text(), tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(pipe.write_text, text)
+        assert access(str(pipe)).authorization() == "Bearer 1"

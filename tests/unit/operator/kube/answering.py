@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from aiohttp import web
-from kubernetes.aio import client
 
+from dtjob.client.kubeconfig import Access
 from dtjob.kube.calls.client import Kube
 from dtjob.kube.calls.transport import Transport
 
@@ -19,8 +19,11 @@ async def asking(answer: Callable[[web.Request], Awaitable[web.StreamResponse]],
     app.add_routes([web.route("*", "/{path:.*}", answer)])
     await running.setup()
     await web.TCPSite(running, "127.0.0.1", 0).start()
-    configuration = client.Configuration()
-    configuration.host = f"http://127.0.0.1:{running.addresses[0][1]}"
-    async with client.ApiClient(configuration) as api_client, Transport(api_client, 5) as transport:
-        yield Kube(api_client, transport)
+    async with Transport(access_to(f"http://127.0.0.1:{running.addresses[0][1]}"), 5) as transport:
+        yield Kube(transport)
     await running.cleanup()
+
+
+def access_to(server: str, authorization: Callable[[], str | None] = lambda: None, **more: Any) -> Access:
+    """The way to an API server of a test, without TLS."""
+    return Access(server, None, authorization, "default", **more)

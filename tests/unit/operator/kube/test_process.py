@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from dtjob.client.errors import NoCluster
 from dtjob.controller.cluster import ClusterError
 from dtjob.kube import process
-from dtjob.kube.calls.kubeconfig import NoCluster
 from dtjob.kube.process import LOOP_AGAIN, WELL_AFTER_SECONDS, keep_running
 from dtjob.kube.watching.informer import VersionsWentBack
 from tests.unit.operator.simulation.time import SimulatedLoop

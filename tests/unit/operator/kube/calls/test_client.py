@@ -2,40 +2,27 @@
 """What of the client needs no API server; the rest is tests/cluster's."""
 
 import asyncio
-import errno
 import json
-import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import datetime
-from pathlib import Path
 from typing import Any
 
-import certifi
 import pytest
 from aiohttp import web
-from kubernetes.aio import client
-from kubernetes.aio.config import incluster_config, kube_config
-from kubernetes.aio.config.incluster_config import InClusterConfigLoader
 
 from dtjob import __version__
 from dtjob.controller.cluster import ClusterError, Gone, Stale
 from dtjob.kube.api_error import ApiError, NotServed
-from dtjob.kube.calls.client import Kube, connect
-from dtjob.kube.calls.kubeconfig import NoCluster
+from dtjob.kube.calls.client import Kube
 from dtjob.kube.calls.transport import Transport
-from tests.unit.operator.kube.answering import asking
+from tests.unit.operator.kube.answering import access_to, asking
 
 
-@pytest.mark.parametrize("authorization", ["Bearer secret", "bearer secret"], ids=["kubeconfig", "service account"])
-async def test_kopf_calls_with_our_token_and_name(authorization: str):
-    configuration = client.Configuration()
-    configuration.api_key["BearerToken"] = authorization
-    async with client.ApiClient(configuration) as api_client:
-        credentials, session = await Kube(api_client, Transport(api_client, 5)).session()
-        assert credentials == session.headers["Authorization"] == authorization
-        assert session.headers["User-Agent"].startswith(f"dtjob/{__version__} (")
-        await session.close()
+async def test_kopf_calls_with_our_token_and_name():
+    credentials, session = await Kube(Transport(access_to("http://127.0.0.1:1", lambda: "Bearer a"), 5)).session()
+    assert credentials == session.headers["Authorization"] == "Bearer a"
+    assert session.headers["User-Agent"].startswith(f"dtjob/{__version__} (")
+    await session.close()
 
 
 @pytest.mark.parametrize("text", ["", "<html>log in</html>", "[1]"])
@@ -163,79 +150,6 @@ async def test_a_queue_that_may_not_be_seen_is_as_if_it_were_not_there(kind: str
         assert await kube.get(kind, "default", "team-a") is None
         with pytest.raises(ClusterError, match="forbidden"):
             await kube.get("ResourceFlavor", None, "spot")
-
-
-async def test_a_token_that_cannot_be_read_is_a_call_that_failed(tmp_path: Path):
-    """A service account's token is replaced while the operator runs; here its file is empty for a moment."""
-    token, ca = tmp_path / "token", tmp_path / "ca.crt"
-    token.write_text("secret")
-    ca.write_text("certificate")
-    where = {"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": "1"}
-    loader = InClusterConfigLoader(str(token), str(ca), environ=where)
-    configuration = client.Configuration()
-    loader.load_and_set(configuration)
-    configuration.ssl_ca_cert = None
-    token.write_text("")
-    loader.token_expires_at = datetime.min
-    async with client.ApiClient(configuration) as api_client, Transport(api_client, 5) as transport:
-        with pytest.raises(ClusterError, match="token"):
-            await Kube(api_client, transport).get("Pod", "default", "digits-chief-0-0")
-
-
-@pytest.mark.parametrize("text", ["{}", "", "- 1", "not: [yaml", "clusters: 3"])
-async def test_an_unusable_kubeconfig_is_an_error_with_its_own_message(tmp_path: Path, text: str):
-    kubeconfig = tmp_path / "config"
-    kubeconfig.write_text(text)
-    with pytest.raises(NoCluster) as refused:
-        async with connect(str(kubeconfig)):
-            pass
-    assert "object" not in str(refused.value)  # Python's own words help nobody
-
-
-async def test_without_kubeconfig_and_outside_a_pod_there_is_no_cluster(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(kube_config, "KUBE_CONFIG_DEFAULT_LOCATION", str(tmp_path / "none"))
-    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
-    with pytest.raises(NoCluster):
-        async with connect():
-            pass
-
-
-async def test_an_operator_in_a_pod_does_not_warn_that_it_has_no_kubeconfig(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-):
-    where = str(tmp_path / "none")
-    monkeypatch.setattr(kube_config, "KUBE_CONFIG_DEFAULT_LOCATION", where)
-    token, ca = tmp_path / "token", tmp_path / "ca.crt"
-    token.write_text("secret")
-    ca.write_text(certifi.contents())
-    monkeypatch.setattr(incluster_config, "SERVICE_TOKEN_FILENAME", str(token))
-    monkeypatch.setattr(incluster_config, "SERVICE_CERT_FILENAME", str(ca))
-    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
-    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "1")
-    async with connect() as kube:
-        assert kube.server == "https://127.0.0.1:1"
-    assert caplog.messages == []
-
-
-async def test_a_home_that_is_not_to_be_looked_into_has_no_kubeconfig(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As /root for everybody else, where HOME says so all the same."""
-    where, stat = str(tmp_path / "root" / ".kube" / "config"), os.stat
-
-    def refusing(path: Any, **how: Any) -> os.stat_result:
-        if str(path) == where:
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), where)
-        return stat(path, **how)
-
-    monkeypatch.setattr(kube_config, "KUBE_CONFIG_DEFAULT_LOCATION", where)
-    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
-    monkeypatch.setattr(os, "stat", refusing)
-    with pytest.raises(NoCluster):
-        async with connect():
-            pass
 
 
 @asynccontextmanager

@@ -12,9 +12,11 @@ from typing import Any
 import aiohttp
 import pytest
 from aiohttp import web
-from kubernetes.aio import client
 
+from dtjob.client.errors import NotReached
+from dtjob.controller.cluster import ClusterError
 from dtjob.kube.calls.transport import READ_BYTES, Transport, hold_little_for_each_connection
+from tests.unit.operator.kube.answering import access_to
 
 Asked = list[tuple[str, str, dict[str, str], bytes]]
 
@@ -31,9 +33,7 @@ async def server(asked: Asked, prefix: str = "") -> AsyncIterator[Transport]:
     app.add_routes([web.route("*", "/{path:.*}", answer)])
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
-    configuration = client.Configuration()
-    configuration.host = f"http://127.0.0.1:{runner.addresses[0][1]}{prefix}"
-    async with client.ApiClient(configuration) as api_client, Transport(api_client, 5) as transport:
+    async with Transport(access_to(f"http://127.0.0.1:{runner.addresses[0][1]}{prefix}"), 5) as transport:
         yield transport
     await runner.cleanup()
 
@@ -74,20 +74,16 @@ async def test_the_environments_proxy_is_used_but_for_what_it_excepts(
     """The name resolves nowhere, and nobody listens at the address: only the proxy can answer."""
     asked: Asked = []
     async with server(asked) as proxy:
-        monkeypatch.setenv("http_proxy", proxy._configuration.host)
+        monkeypatch.setenv("http_proxy", proxy.access.server)
         monkeypatch.setenv("no_proxy", excepted)
-        configuration = client.Configuration()
-        configuration.host, configuration.proxy = host, None
-        async with client.ApiClient(configuration) as api_client, Transport(api_client, 5) as transport:
+        async with Transport(access_to(host), 5) as transport:
             with suppress(aiohttp.ClientError):
                 await transport.request("GET", "/api", {})
     assert bool(asked) == asked_proxy
 
 
 async def test_a_refused_connection_raises_an_error_that_callers_expect() -> None:
-    configuration = client.Configuration()
-    configuration.host = "http://127.0.0.1:1"
-    async with client.ApiClient(configuration) as api_client, Transport(api_client, 5) as transport:
+    async with Transport(access_to("http://127.0.0.1:1"), 5) as transport:
         with pytest.raises((aiohttp.ClientError, OSError)):
             await transport.request("GET", "/api", {})
 
@@ -118,14 +114,9 @@ async def test_a_hundred_watches_hold_up_no_call() -> None:
     app.add_routes([web.get("/watch", watch), web.get("/call", call)])
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
-    configuration = client.Configuration()
-    configuration.host = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    server = access_to(f"http://127.0.0.1:{runner.addresses[0][1]}")
     try:
-        async with (
-            client.ApiClient(configuration) as api_client,
-            Transport(api_client, 5) as transport,
-            AsyncExitStack() as stack,
-        ):
+        async with Transport(server, 5) as transport, AsyncExitStack() as stack:
             async with asyncio.timeout(10):
                 for _ in range(120):
                     await stack.enter_async_context(await transport.open("/watch", {}, 330, 90))
@@ -148,12 +139,43 @@ async def test_the_session_of_another_client_uses_the_same_proxy() -> None:
     app.add_routes([web.get("/{path:.*}", answer)])
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
-    configuration = client.Configuration()
-    configuration.host = "http://api.example.com.invalid"
-    configuration.proxy = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    async with client.ApiClient(configuration) as api_client:
-        session = Transport(api_client, 5).session({"User-Agent": "dtjob/1"})
-        async with session, session.get(f"{configuration.host}/apis") as found:
-            assert await found.json() == {}
+    server = "http://api.example.com.invalid"
+    transport = Transport(access_to(server, own_proxy=f"http://127.0.0.1:{runner.addresses[0][1]}"), 5)
+    async with transport.session({"User-Agent": "dtjob/1"}) as session, session.get(f"{server}/apis") as found:
+        assert await found.json() == {}
     await runner.cleanup()
     assert hosts == ["api.example.com.invalid"]
+
+
+async def test_a_token_that_is_refused_is_renewed_once() -> None:
+    tokens, asked = ["Bearer old", "Bearer new"], list[str | None]()
+
+    async def answer(request: web.Request) -> web.Response:
+        asked.append(request.headers.get("Authorization"))
+        return web.Response(status=200 if asked[-1] == "Bearer new" else 401, body=b"{}")
+
+    def renewed(refused: str | None) -> bool:
+        return tokens.pop(0) == refused
+
+    runner = web.AppRunner(app := web.Application())
+    app.add_routes([web.get("/{path:.*}", answer)])
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    server = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    async with Transport(access_to(server, lambda: tokens[0], renewed=renewed), 5) as transport:
+        assert (await transport.request("GET", "/a", {}))[0] == 200
+        async with await transport.open("/b", {}, 30, 30) as watch:
+            assert watch.status == 200
+    async with Transport(access_to(server, lambda: "Bearer old"), 5) as transport:
+        assert (await transport.request("GET", "/c", {}))[0] == 401
+    await runner.cleanup()
+    assert asked == ["Bearer old", "Bearer new", "Bearer new", "Bearer old"]
+
+
+async def test_a_call_without_a_token_is_an_error_of_the_cluster() -> None:
+    def away() -> str:
+        raise NotReached("the network of the plugin is away")
+
+    async with Transport(access_to("http://127.0.0.1:1", away), 5) as transport:
+        with pytest.raises(ClusterError, match="no token to call with: the network of the plugin is away"):
+            await transport.request("GET", "/api", {})
