@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from dtjob.sdk.client import Client
     from dtjob.sdk.local_job import LocalJob
     from dtjob.sdk.remote_job import RemoteJob
+    from dtjob.sdk.started_job import StartedJob
 
 __version__ = "0.1.0"
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "NotReached",
     "Refused",
     "RemoteJob",
+    "StartedJob",
     "Unavailable",
     "__version__",
 ]
@@ -42,6 +44,7 @@ _PLACES = {
     "Job": "dtjob.api.job",
     "LocalJob": "dtjob.sdk.local_job",
     "RemoteJob": "dtjob.sdk.remote_job",
+    "StartedJob": "dtjob.sdk.started_job",
 }
 
 

@@ -17,7 +17,8 @@ from tests.unit.test_page_programs import programs
 from tools.cluster.control_plane import ControlPlane
 from tools.cluster.rest import Api
 
-WHOLE, FUNCTION = programs(ROOT / "docs" / "start" / "python.md")
+# tests/trainer/test_python_client.py does what the third one does.
+WHOLE, FUNCTION, _ = programs(ROOT / "docs" / "start" / "python.md")
 
 
 def test_the_programs_of_the_page_work(

@@ -32,9 +32,9 @@ def _events(directory: str) -> str:
 
 def _check_has_events(cluster: Cluster, stored: dict[str, Any], pod: str) -> None:
     """Raise Refused if the job writes no events and its program has written none."""
-    from dtjob.client.verbs.fetch import sizes
+    from dtjob.client.verbs.fetch import in_pod, sizes
 
-    if stored["spec"].get("tensorBoard") is None and not sizes(cluster, pod, _events(directory_of(stored))):
+    if stored["spec"].get("tensorBoard") is None and not sizes(in_pod(cluster, pod), _events(directory_of(stored))):
         raise Refused(
             f"{stored['metadata']['name']}: has written nothing for TensorBoard; to see a job there, set "
             "`spec.tensorBoard: {}` before it starts"

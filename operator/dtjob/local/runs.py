@@ -148,7 +148,7 @@ def open_run(job: Job, work_directory: Path, fresh: bool = False, kept_at: Path 
             message = f"--work-dir: {home} is on a file system without locks ({error.strerror}); give a local directory"
         raise RunStateError(message) from None
     latest = latest_run(home)
-    record = _read(latest) if latest else None
+    record = record_of(latest) if latest else None
     if latest and record and is_done(latest, record.uid):
         record = replace(record, phase=Phase.SUCCEEDED.value)  # dtjob itself was killed after the training had ended
     resume, why = choose(record, latest.name if latest else "", spec_hash(job), fresh)
@@ -195,9 +195,17 @@ def logs_of(run: Path) -> Path:
     return run / "logs"
 
 
+def record_of(directory: Path) -> RunRecord | None:
+    """The record of a run, None if it cannot be read."""
+    try:
+        return RunRecord.from_json((directory / FILE).read_text())
+    except (OSError, ValueError):
+        return None  # a run that began and never wrote its record has nothing to resume
+
+
 def phase_of(run: Path) -> str:
     """The phase in a run's record; UNFINISHED if it has none."""
-    record = _read(run)
+    record = record_of(run)
     return record.phase if record else UNFINISHED
 
 
@@ -235,13 +243,6 @@ def _active_before(directory: Path, record: RunRecord) -> Activity | None:
 def _number(path: Path) -> int:
     digits = path.name.removeprefix("run-")
     return int(digits) if digits.isdecimal() else 0
-
-
-def _read(directory: Path) -> RunRecord | None:
-    try:
-        return RunRecord.from_json((directory / FILE).read_text())
-    except (OSError, ValueError):
-        return None  # a run that began and never wrote its record has nothing to resume
 
 
 def _not_written(directory: Path, error: OSError) -> str:

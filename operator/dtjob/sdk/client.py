@@ -5,20 +5,20 @@ import json
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from dtjob.api.job import API_VERSION, KIND, Job
 from dtjob.bad_input import BadInput
 from dtjob.client.cluster import Cluster, connect
 from dtjob.client.verbs.submit import create, submit
 from dtjob.crd.answers.problems import problems
-from dtjob.manifests.manifest_yaml import written
 from dtjob.manifests.script import Script
 from dtjob.manifests.submission import Submission
 from dtjob.manifests.submitted import made
 from dtjob.sdk.function import as_script
 from dtjob.sdk.local_job import LocalJob
 from dtjob.sdk.remote_job import RemoteJob
+from dtjob.sdk.started_job import StartedJob
 
 _OF_A_SERVER = ("uid", "resourceVersion", "generation")
 """Metadata of a job that was read, which no new job has."""
@@ -29,6 +29,8 @@ class Client:
 
     - here: run jobs as processes of this machine. No cluster is asked.
     - namespace, kubeconfig, context: as the options of the command line.
+
+    `with Client(…) as client:` closes it at the end: calls end, and jobs of this machine are saved and end.
     """
 
     def __init__(
@@ -41,10 +43,24 @@ class Client:
     ) -> None:
         self._cluster: Cluster | None = None
         self._namespace = namespace
+        self._jobs: list[LocalJob] = []
         if not here:
             self._cluster = connect(str(kubeconfig) if kubeconfig else None, context, namespace)
 
-    def run(self, job: Job) -> RemoteJob | LocalJob:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End all calls to the cluster. Save and end the jobs of this machine; the same jobs resume."""
+        if self._cluster is not None:
+            self._cluster.connection.end()
+        for job in self._jobs:
+            job.close()
+
+    def run(self, job: Job) -> StartedJob:
         """Create the job, or train it here. It goes to its own namespace, if it has one.
 
         Raises BadInput if it is wrong or this client is for another namespace, and Refused if there is one of its name.
@@ -55,7 +71,7 @@ class Client:
         if found := problems(manifest):
             raise BadInput(*map(str, found))
         if self._cluster is None:
-            return LocalJob(_kept(written([manifest]), "job.yaml"), job.metadata.name)
+            return self._here(manifest)
         cluster = Cluster(self._cluster.connection, str(metadata.get("namespace") or self._cluster.namespace))
         if self._namespace not in (None, cluster.namespace):
             raise BadInput(
@@ -88,7 +104,7 @@ class Client:
         requirements: str | None = None,
         name: str | None = None,
         queue: str | None = None,
-    ) -> RemoteJob | LocalJob:
+    ) -> StartedJob:
         """Train with a function as the program. It is sent as source, so it imports what it needs by itself.
 
         - arguments: of the function, by name.
@@ -118,7 +134,7 @@ class Client:
             sent = ("source", "requirements")
             program = {**manifest["spec"]["program"], "entrypoint": str(file)}
             manifest["spec"]["program"] = {key: one for key, one in program.items() if key not in sent}
-            return LocalJob(_kept(written([manifest]), "job.yaml"), manifest["metadata"]["name"])
+            return self._here(manifest)
         stored = submit(self._cluster, made(submission))
         return RemoteJob(self._cluster, str(stored["metadata"]["name"]))
 
@@ -132,6 +148,11 @@ class Client:
         """The jobs of the namespace. Raises BadInput without a cluster."""
         cluster = self._asked()
         return [RemoteJob(cluster, str(one["metadata"]["name"])) for one in cluster.list(KIND)]
+
+    def _here(self, manifest: dict[str, Any]) -> LocalJob:
+        """The job of this manifest, started on this machine."""
+        self._jobs.append(LocalJob(manifest))
+        return self._jobs[-1]
 
     def _asked(self) -> Cluster:
         if self._cluster is None:

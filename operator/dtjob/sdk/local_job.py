@@ -1,122 +1,166 @@
 # SPDX-License-Identifier: Apache-2.0
 """A job on this machine, as an object: `dtjob run` in a process of its own."""
 
-import html
-import json
-import shutil
+import copy
 import signal
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from dtjob.client.errors import JobFailed
+from dtjob.api.phase import ENDED, Phase
+from dtjob.api.status.status import Status
+from dtjob.client.errors import JobFailed, NotFound, Refused, TimedOut
+from dtjob.client.verbs.fetch import copied
+from dtjob.client.verbs.sent import PROGRAM
+from dtjob.client.verbs.steering import check_elastic, check_goes_on
+from dtjob.client.verbs.wait import DELETED, END, check_wanted, is_reached
+from dtjob.client.verbs.words import phase_of, summary
+from dtjob.local.display.terminal_line import plain
+from dtjob.local.lines import follow as follow_run
+from dtjob.local.lines import lines
+from dtjob.local.runs import CHECKPOINTS, RunRecord, latest_run, record_of
+from dtjob.local.work_directory import WORK_DIRECTORY
+from dtjob.manifests.manifest_yaml import written
+from dtjob.sdk.started_job import StartedJob
 
-_SUCCEEDED = "Succeeded"
+LOOK_SECONDS = 0.2
+RUN = (sys.executable, "-m", "dtjob", "run")
 
 
-class LocalJob:
-    """One job on this machine."""
+class LocalJob(StartedJob):
+    """One job on this machine. Its files are in .dtjob below the current directory, as those of `dtjob run`."""
 
-    def __init__(self, file: Path, name: str, work_directory: Path | str = ".dtjob") -> None:
-        self.name = name
-        command = [sys.executable, "-m", "dtjob", "run", str(file), "-o", "json", "--work-dir", str(work_directory)]
-        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        self._summary: dict[str, Any] = {}
-        self._lines: list[str] = []
-        self._more = threading.Condition()
-        self._threads = [threading.Thread(target=target, daemon=True) for target in (self._read_lines, self._read_end)]
-        for thread in self._threads:
-            thread.start()
+    def __init__(self, manifest: dict[str, Any], work_directory: Path = WORK_DIRECTORY) -> None:
+        super().__init__(str(manifest["metadata"]["name"]))
+        self._manifest, self._home = manifest, work_directory.resolve() / self.name
+        self._folder = Path(tempfile.mkdtemp(prefix="dtjob-"))
+        self._is_deleted = False
+        self._start()
+
+    def wait(self, wanted: str = END, timeout: float | None = None) -> Status:  # noqa: D102 (of StartedJob)
+        word, until = check_wanted(wanted), None if timeout is None else time.monotonic() + timeout
+        while True:
+            over = self._is_over
+            try:
+                stored = self._stored()
+            except NotFound:
+                if word == DELETED:
+                    return Status.read({})
+                raise JobFailed(f"{self.name}: deleted") from None
+            if is_reached(stored, word) and (over or phase_of(stored) not in ENDED):
+                return Status.read(stored["status"])
+            if over and word != DELETED:
+                raise JobFailed(f"{self.name}: {summary(stored)}")
+            if until is not None and time.monotonic() >= until:
+                raise TimedOut(f"{self.name}: {phase_of(stored)} after {timeout:g} s")
+            time.sleep(LOOK_SECONDS)
+
+    def logs(self, task: str | None = None, *, follow: bool = False) -> Iterator[str]:  # noqa: D102
+        while (run := self._run()) is None and follow and not self._is_over:
+            time.sleep(LOOK_SECONDS)
+        if run is not None:
+            for one, text in (follow_run if follow else lines)(run[0], self.name, task):
+                yield f"{one} | {plain(text)}"
+
+    def fetch(self, *paths: str, directory: Path | str = ".") -> list[Path]:  # noqa: D102
+        run = self._run()
+        if run is None:
+            raise Refused(f"{self.name}: has not begun")
+        return copied(_ask, self.name, str(run[0] / CHECKPOINTS), paths, Path(directory))
+
+    def suspend(self) -> None:  # noqa: D102
+        check_goes_on(self._stored(), "suspended")
+        self._tell_to_end()
+
+    def resume(self) -> None:  # noqa: D102
+        check_goes_on(self._stored(), "resumed")
+        if self._is_told or self._is_over:
+            self._process.wait()
+            self._start()
+
+    def scale(self, workers: int) -> None:  # noqa: D102
+        stored = self._stored()
+        check_goes_on(stored, "scaled")
+        check_elastic(stored)
+        was_running = not (self._is_told or self._is_over)
+        self.close()
+        self._manifest = copy.deepcopy(self._manifest)
+        self._manifest["spec"]["replicaSpecs"]["worker"]["replicas"] = workers
+        if was_running:
+            self._start()
+
+    def delete(self) -> None:  # noqa: D102
+        self._stored()
+        self._tell_to_end()
+        if not self._is_over:
+            self._process.send_signal(signal.SIGTERM)  # a second signal, and another one: two of a kind may become one
+        self._process.wait()
+        self._is_deleted = True
+
+    def close(self) -> None:
+        """Save the job and end it if it still trains. The same job resumes."""
+        self._tell_to_end()
+        self._process.wait()
 
     @property
-    def status(self) -> dict[str, Any]:
-        """The summary that `dtjob run -o json` prints, empty while the job trains."""
-        return self._summary
+    def _is_over(self) -> bool:
+        return self._process.poll() is not None
 
-    def wait(self, timeout: float | None = None) -> dict[str, Any]:
-        """Wait until the job has ended, and return its summary.
+    def _start(self) -> None:
+        run = latest_run(self._home)
+        record = record_of(run) if run else None
+        self._before = None if run is None or record is None else (run, record.starts)
+        self._is_told = False
+        file = self._folder / "job.yaml"
+        file.write_text(written([self._manifest]))
+        command = [*RUN, str(file), "--work-dir", str(self._home.parent)]
+        with self._output.open("w") as output:
+            self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
 
-        Raises JobFailed if it has not succeeded, and TimeoutError after so many seconds.
-        """
-        try:
-            self._process.wait(timeout)
-        except subprocess.TimeoutExpired:
-            raise TimeoutError(f"{self.name}: trains after {timeout:g} s") from None
-        for thread in self._threads:
-            thread.join()
-        if self._summary.get("phase") != _SUCCEEDED:
-            raise JobFailed(f"{self.name}: {self._why()}")
-        return self._summary
+    @property
+    def _output(self) -> Path:
+        """What `dtjob run` prints."""
+        return self._folder / "output"
 
-    def logs(self, *, follow: bool = False) -> Iterator[str]:
-        """What the chief's program prints, and what `dtjob run` tells. `follow`: until the job has ended."""
-        at = 0
-        while True:
-            with self._more:
-                while follow and at >= len(self._lines) and self._threads[0].is_alive():
-                    self._more.wait(1.0)
-                new = self._lines[at:]
-            yield from new
-            at += len(new)
-            if not follow or (not new and not self._threads[0].is_alive()):
-                return
+    def _tell_to_end(self) -> None:
+        """Once: a second signal would end the job without saving."""
+        if not self._is_told and not self._is_over:
+            self._process.send_signal(signal.SIGINT)
+        self._is_told = True
 
-    def metrics(self) -> dict[str, float]:
-        """The numbers of the summary, empty while the job trains."""
-        steps = self._summary.get("steps")
-        found = {} if steps is None else {"step": float(steps)}
-        return {**found, **{name: float(value) for name, value in (self._summary.get("metrics") or {}).items()}}
+    def _run(self) -> tuple[Path, RunRecord] | None:
+        """The directory and the record of this job's run, None until it has begun. An earlier run does not count."""
+        run = latest_run(self._home)
+        record = record_of(run) if run else None
+        if run is None or record is None or (run, record.starts) == self._before:
+            return None
+        return run, record
 
-    def fetch(self, *paths: str, directory: Path | str = ".") -> list[Path]:
-        """Copy files of a job that has ended into a directory. Paths are patterns below its checkpoints; left out, they
-        are models. Raises JobFailed while the job trains."""
-        if "runDirectory" not in self._summary:
-            raise JobFailed(f"{self.name}: has not ended")
-        top = Path(self._summary["runDirectory"]) / "checkpoints"
-        found = [file for path in paths or ("*.keras",) for file in sorted(top.glob(path))]
-        copied = []
-        for file in found:
-            target = Path(directory) / file.relative_to(top)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            if file.is_dir():
-                shutil.copytree(file, target, dirs_exist_ok=True)
-            else:
-                shutil.copy2(file, target)
-            copied.append(target)
-        return copied
+    def _stored(self) -> dict[str, Any]:
+        if self._is_deleted:
+            raise NotFound(f"{self.name}: was deleted", 404, "NotFound")
+        over, run = self._is_over, self._run()
+        status = dict((run[1].status if run else None) or {})
+        if over and run is None:
+            status = {"phase": Phase.FAILED, "message": self._last_line()}
+        elif over and status.get("phase") not in ENDED:
+            others = [one for one in status.get("conditions") or () if one["type"] not in ("Running", "Suspended")]
+            suspended = {"type": "Suspended", "status": "True"}
+            status |= {"phase": Phase.SUSPENDED, "reason": None, "message": None, "replicaStatuses": None}
+            status["conditions"] = [*others, suspended]
+        return {**self._manifest, "status": {name: value for name, value in status.items() if value is not None}}
 
-    def stop(self) -> None:
-        """Save the job and end it. The same job resumes."""
-        self._process.send_signal(signal.SIGINT)
+    def _last_line(self) -> str:
+        """Why a run has not begun."""
+        said = self._output.read_text(errors="replace").strip().splitlines()
+        return said[-1].removeprefix("dtjob: ") if said else "dtjob run has printed nothing"
 
-    def __repr__(self) -> str:
-        return f"LocalJob({self.name})"
 
-    def _repr_html_(self) -> str:
-        """The last lines, in a notebook."""
-        text = "\n".join([f"{self.name} on this machine", *self._lines[-6:]])
-        return f"<pre>{html.escape(text)}</pre>"
-
-    def _why(self) -> str:
-        """Why it has not succeeded: of the summary, or the last line of a run that did not begin."""
-        if not self._summary:
-            return self._lines[-1].removeprefix("dtjob: ") if self._lines else "dtjob run has printed nothing"
-        reason, message = (self._summary.get(name) for name in ("reason", "message"))
-        return f"{self._summary['phase']}{f' ({reason})' if reason else ''}{f': {message}' if message else ''}"
-
-    def _read_lines(self) -> None:
-        assert self._process.stderr is not None
-        for line in self._process.stderr:
-            with self._more:
-                self._lines.append(line.rstrip("\n"))
-                self._more.notify_all()
-        with self._more:
-            self._more.notify_all()
-
-    def _read_end(self) -> None:
-        assert self._process.stdout is not None
-        text = self._process.stdout.read().strip()
-        self._summary = json.loads(text.splitlines()[-1]) if text else {}
+def _ask(arguments: Sequence[str], sink: Callable[[bytes], object]) -> None:
+    """Run the program that reads files, on this machine."""
+    command = [sys.executable, "-c", PROGRAM, *arguments]
+    sink(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)

@@ -19,7 +19,7 @@ from dtjob.cli.commands.options import (
     Variables,
     Workers,
 )
-from dtjob.cli.work_directory import WORK_DIRECTORY
+from dtjob.local.work_directory import WORK_DIRECTORY
 
 ONLY_IN_A_CLUSTER = {
     "--cpu": "processes of this machine share its CPUs",

@@ -11,7 +11,7 @@ import typer
 
 from dtjob.bad_input import BadInput
 from dtjob.cli.commands.options import Context, JobName, Kubeconfig, Namespace, Task, connected, seconds_of
-from dtjob.cli.work_directory import WORK_DIRECTORY
+from dtjob.local.work_directory import WORK_DIRECTORY
 
 
 class Output(StrEnum):
@@ -174,13 +174,13 @@ def _local_run(job: str, work_dir: Path | None, cluster: object) -> Path | None:
 
     `cluster`: an option that names one. Raises BadInput if --work-dir has no such run.
     """
-    from dtjob.cli.watching.local_logs import run_here
+    from dtjob.local.runs import latest_run
 
     if cluster:
         if work_dir is not None:
             raise BadInput("--work-dir: it is for local runs, so it goes without --namespace, --kubeconfig, --context")
         return None
-    found = run_here(work_dir or WORK_DIRECTORY, job)
+    found = latest_run((work_dir or WORK_DIRECTORY) / job)
     if found is None and work_dir is not None:
         raise BadInput(f"--work-dir: {work_dir} has no run of {job}")
     if found is not None and work_dir is None:
@@ -189,13 +189,19 @@ def _local_run(job: str, work_dir: Path | None, cluster: object) -> Path | None:
 
 
 def _local_logs(run: Path, job: str, task: str | None, *, follow: bool, previous: bool, tail: int | None) -> int:
-    """Print the logs of a local run. Returns the exit code."""
-    from dtjob.cli.watching import local_logs
+    """Print the logs of a local run. Returns the exit code: 1 if a run that is followed does not succeed."""
+    from dtjob.api.phase import Phase
     from dtjob.cli.watching.printer import standard_output
+    from dtjob.local import lines
+    from dtjob.local.runs import phase_of
 
+    printer, text = standard_output(), None
+    read = lines.follow(run, job, task) if follow else lines.lines(run, job, task, previous=previous, tail=tail)
+    for one, text in read:
+        printer.line(one, text)
     if follow:
-        return local_logs.follow(run, job, standard_output(), task)
-    if not local_logs.print_logs(run, job, standard_output(), task, previous=previous, tail=tail):
+        return 0 if phase_of(run) == Phase.SUCCEEDED else 1
+    if text is None:
         _say_that_there_are_none(task or job, previous=previous)
     return 0
 

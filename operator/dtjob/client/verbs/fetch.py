@@ -5,7 +5,7 @@ import json
 import re
 import tarfile
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -20,6 +20,8 @@ from dtjob.client.verbs.sent import PROGRAM
 IDLE = ["python3", "-c", "import time; time.sleep(86400)"]
 WORDS = {"checkpoints": ["ckpt-*", "checkpoint", "stage-*"], "events": ["events"], "all": ["*"]}
 """Words for files, beside their paths."""
+Ask = Callable[[Sequence[str], Callable[[bytes], object]], None]
+"""Runs PROGRAM with these arguments, and gives its output to a function, piece by piece."""
 _CHECKPOINT = re.compile(r"(?:.*/)?(?:damaged-)?ckpt-\d+\..*|events/.*|\..*|(?:.*/)?(?:checkpoint|DONE)")
 
 
@@ -36,19 +38,25 @@ def fetch(
     """
     stored = cluster.get(KIND, name)
     top = directory_of(stored)
-    patterns = [pattern for path in paths for pattern in WORDS.get(path, [_relative(path, top)])]
+    patterns(paths, top)  # before a pod is made for it
     with running(cluster, stored, IDLE, image) as pod:
-        if not patterns:
-            there = sizes(cluster, pod, top)
-            patterns = models(there)
-            if not patterns:
-                raise Refused(f"{name}: has no model in {top}; {_there(there)}")
-        with tempfile.TemporaryFile() as archive:
-            run_in_pod(cluster, pod, CONTAINER, ["python3", "-c", PROGRAM, top, "tar", *patterns], archive.write)
-            archive.seek(0)
-            names = _unpacked(archive, directory)
-        if not names:
-            raise Refused(f"{name}: {', '.join(paths)}: no such file in {top}; {_there(sizes(cluster, pod, top))}")
+        return copied(in_pod(cluster, pod), name, top, paths, directory)
+
+
+def copied(ask: Ask, name: str, top: str, paths: Sequence[str], directory: Path) -> list[Path]:
+    """The same, with a program that reads the files below `top`."""
+    wanted = patterns(paths, top)
+    if not wanted:
+        there = sizes(ask, top)
+        wanted = models(there)
+        if not wanted:
+            raise Refused(f"{name}: has no model in {top}; {_there(there)}")
+    with tempfile.TemporaryFile() as archive:
+        ask([top, "tar", *wanted], archive.write)
+        archive.seek(0)
+        names = _unpacked(archive, directory)
+    if not names:
+        raise Refused(f"{name}: {', '.join(paths)}: no such file in {top}; {_there(sizes(ask, top))}")
     return [directory / one for one in names]
 
 
@@ -56,15 +64,25 @@ def listed(cluster: Cluster, name: str, image: str | None = None) -> dict[str, i
     """The files of the job with their sizes in bytes."""
     stored = cluster.get(KIND, name)
     with running(cluster, stored, IDLE, image) as pod:
-        return sizes(cluster, pod, directory_of(stored))
+        return sizes(in_pod(cluster, pod), directory_of(stored))
 
 
-def sizes(cluster: Cluster, pod: str, top: str) -> dict[str, int]:
-    """The files below `top`, as the helper pod sees them."""
+def in_pod(cluster: Cluster, pod: str) -> Ask:
+    """The program in a helper pod."""
+    return lambda arguments, sink: run_in_pod(cluster, pod, CONTAINER, ["python3", "-c", PROGRAM, *arguments], sink)
+
+
+def sizes(ask: Ask, top: str) -> dict[str, int]:
+    """The files below `top`, with their sizes in bytes."""
     said = bytearray()
-    run_in_pod(cluster, pod, CONTAINER, ["python3", "-c", PROGRAM, top, "list"], said.extend)
+    ask([top, "list"], said.extend)
     found: dict[str, int] = json.loads(said)
     return found
+
+
+def patterns(paths: Sequence[str], top: str) -> list[str]:
+    """What these words and paths choose below `top`. Raises BadInput for a path elsewhere."""
+    return [pattern for path in paths for pattern in WORDS.get(path, [_relative(path, top)])]
 
 
 def models(files: Sequence[str] | dict[str, int]) -> list[str]:

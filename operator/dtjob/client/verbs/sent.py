@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The program that runs in the helper pod of `dtjob fetch`. Only the standard library, and TensorFlow for buckets."""
+"""The program that reads the files of a job, in the helper pod of `dtjob fetch` or on this machine.
+
+It needs only the standard library, and TensorFlow for buckets.
+"""
 
 PROGRAM = r"""
 import fnmatch, io, json, os, sys, tarfile

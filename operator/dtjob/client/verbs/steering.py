@@ -30,10 +30,7 @@ def resume(cluster: Cluster, name: str) -> Object:
 def scale(cluster: Cluster, name: str, workers: int) -> Object:
     """Change the number of workers. Returns the job. Raises Refused if it has ended or is not elastic."""
     job = _going_on(cluster, name, "scaled")
-    if not (job["spec"].get("replicaSpecs") or {}).get("worker"):
-        raise Refused(f"{name}: has no workers")
-    if "elasticPolicy" not in job["spec"]:
-        raise Refused(f"{name}: its number of workers is fixed; only a job with elasticPolicy can be scaled")
+    check_elastic(job)
     # Not the subresource scale: it ignores the uid, so it would scale another job that has the name meanwhile.
     change = {"spec": {"replicaSpecs": {"worker": {"replicas": workers}}}}
     return cluster.patch(KIND, name, job["metadata"]["uid"], change)
@@ -91,9 +88,23 @@ def delete(cluster: Cluster, name: str, seconds: float | None = None) -> None:
 def _going_on(cluster: Cluster, name: str, what: str) -> Object:
     """The job. Raises Refused if it has ended."""
     job = cluster.get(KIND, name)
-    if phase_of(job) in ENDED:
-        raise Refused(f"{name}: has ended ({phase_of(job)}), so it cannot be {what}")
+    check_goes_on(job, what)
     return job
+
+
+def check_goes_on(job: Object, what: str) -> None:
+    """Raise Refused if the job has ended. `what`: what it cannot be then, such as suspended."""
+    if phase_of(job) in ENDED:
+        raise Refused(f"{job['metadata']['name']}: has ended ({phase_of(job)}), so it cannot be {what}")
+
+
+def check_elastic(job: Object) -> None:
+    """Raise Refused if the number of workers cannot change."""
+    name = job["metadata"]["name"]
+    if not (job["spec"].get("replicaSpecs") or {}).get("worker"):
+        raise Refused(f"{name}: has no workers")
+    if "elasticPolicy" not in job["spec"]:
+        raise Refused(f"{name}: its number of workers is fixed; only a job with elasticPolicy can be scaled")
 
 
 def _check_has_pods(job: Object) -> None:

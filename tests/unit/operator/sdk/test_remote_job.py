@@ -150,3 +150,10 @@ def test_a_function_is_sent_as_its_source(server: ApiServer, client: dtjob.Clien
 def test_without_a_cluster_there_are_no_jobs_to_list() -> None:
     with pytest.raises(BadInput, match="runs jobs on this machine"):
         dtjob.Client(here=True).list()
+
+
+def test_a_client_that_is_left_ends_its_calls(server: ApiServer, client: dtjob.Client) -> None:
+    with client:
+        job = client.get("digits")
+    with pytest.raises(dtjob.ClientError, match="has ended"):
+        _ = job.status

@@ -1,15 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """`dtjob logs` of a run on this machine."""
 
-import fcntl
 import json
-import threading
 from pathlib import Path
 
 import pytest
-
-from dtjob.cli.watching.local_logs import follow
-from dtjob.local.runs import LOCK
 
 NOTE = "logs of the local run .dtjob/first/run-2; with -n NAMESPACE, of the job in a cluster"
 
@@ -61,27 +56,3 @@ def test_a_job_of_a_cluster_is_meant_where_an_option_names_one_or_no_run_is_here
 def test_a_work_directory_without_the_run_is_refused(dtjob, run: Path) -> None:
     assert "--work-dir: .dtjob has no run of second" in dtjob("logs", "second", "--work-dir", ".dtjob")[2]
     assert "--work-dir: it is for local runs" in dtjob("logs", "first", "--work-dir", ".dtjob", "-n", "team")[2]
-
-
-def test_following_ends_when_no_run_is_at_work(run: Path) -> None:
-    lines: list[tuple[str, str]] = []
-    came = threading.Event()
-
-    class Sink:
-        def line(self, task: str, text: str) -> None:
-            lines.append((task, text))
-            if text in ("f", "late"):
-                came.set()
-
-    with (run.parent / LOCK).open("a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        thread = threading.Thread(target=follow, args=(run, "first", Sink(), None))
-        thread.start()
-        assert came.wait(10)
-        came.clear()
-        (run / "logs" / "first-worker-1-1.log").write_text("late\n")
-        assert came.wait(10)
-        assert thread.is_alive()
-    thread.join(10)
-    assert not thread.is_alive()
-    assert lines[-1] == ("worker-1", "\x1b[31me\x1b[0m")

@@ -1,47 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`dtjob logs` of a run on this machine: the files below `.dtjob`, each line with its task."""
+"""The lines of a run's logs, each with its task. A terminal has made of them what it shows."""
 
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from dtjob.api.phase import Phase
-from dtjob.cli.watching.printer import Printer
 from dtjob.local.display.terminal_line import TerminalLine
 from dtjob.local.log_files import GrowingLogs, LogFile, log_files
-from dtjob.local.runs import is_at_work, latest_run, logs_of, phase_of
+from dtjob.local.runs import is_at_work, logs_of
 
 LOOK_SECONDS = 0.2
-SUCCEEDED, OTHERWISE = 0, 1
+Task = str
 
 
-def run_here(work_directory: Path, job: str) -> Path | None:
-    """The directory of the job's latest run on this machine, None if it has none."""
-    return latest_run(work_directory / job)
-
-
-def print_logs(
-    run: Path, job: str, printer: Printer, task: str | None, *, previous: bool = False, tail: int | None = None
-) -> int:
-    """Print the logs so far, one task after the other: their lines have no times. Returns how many pods have one.
+def lines(
+    run: Path, job: str, task: str | None = None, *, previous: bool = False, tail: int | None = None
+) -> Iterator[tuple[Task, str]]:
+    """The lines so far of a task, of a role or of all, one task after the other: they have no times.
 
     `previous`: of pods that were replaced. `tail`: so many of the last lines of each pod.
     """
     files = log_files(logs_of(run), job, _wanted(task))
     newest = {file.task: file for file in files}
-    files = [file for file in files if not (previous and newest[file.task] == file)]
     for file in files:
-        for line in deque(_lines(file.path), maxlen=tail):
-            printer.line(_name(file), line)
-    return len(files)
+        if not (previous and newest[file.task] == file):
+            for line in deque(_lines(file.path), maxlen=tail):
+                yield _name(file), line
 
 
-def follow(run: Path, job: str, printer: Printer, task: str | None) -> int:
-    """Print the logs from their beginning until no `dtjob run` works on the job any more.
-
-    Returns 0 if the run has succeeded, else 1.
-    """
+def follow(run: Path, job: str, task: str | None = None) -> Iterator[tuple[Task, str]]:
+    """The lines from the beginning until no `dtjob run` works on the job any more."""
     logs = GrowingLogs(logs_of(run), job, _wanted(task), from_now=False)
     reading: dict[LogFile, TerminalLine] = {}
     over = False
@@ -49,7 +38,7 @@ def follow(run: Path, job: str, printer: Printer, task: str | None) -> int:
         added = logs.new()
         for file, data in added:
             for line in reading.setdefault(file, TerminalLine()).write_bytes(data):
-                printer.line(_name(file), line)
+                yield _name(file), line
         if added:
             continue
         if over:  # and nothing has come since
@@ -58,8 +47,7 @@ def follow(run: Path, job: str, printer: Printer, task: str | None) -> int:
         time.sleep(0 if over else LOOK_SECONDS)
     for file, terminal in reading.items():
         if last := terminal.end():
-            printer.line(_name(file), last)
-    return SUCCEEDED if phase_of(run) == Phase.SUCCEEDED else OTHERWISE
+            yield _name(file), last
 
 
 def _lines(path: Path) -> Iterator[str]:
