@@ -30,8 +30,8 @@ lint: $(STAMP)  ## ruff, mypy --strict and import-linter
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
 
-unit: $(STAMP)  ## Only the unit tests (about 5 minutes; PROCESSES=4: four tests at a time)
-	@$(BIN)/python -m pytest tests/unit $(if $(filter command,$(origin PROCESSES)),-n $(PROCESSES))
+unit: $(STAMP)  ## Only the unit tests, two at a time (about 3 minutes; PROCESSES=4: four)
+	@$(BIN)/python -m pytest tests/unit -n $(if $(filter command,$(origin PROCESSES)),$(PROCESSES),2)
 
 simulate: $(STAMP)  ## Look through 3,000 simulated lives of jobs, others each time (LIVES=…, SEED=…; about 10 minutes)
 	@seed=$(or $(SEED),$$RANDOM); echo "make simulate SEED=$$seed looks through the same lives again"; \

@@ -12,7 +12,12 @@ gc.set_threshold(100_000, 50, 50)
 
 # A busy machine is no reason to fail, nor is a history that nobody has met before.
 settings.register_profile(
-    "unit", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], database=None
+    "unit",
+    max_examples=30,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow],
+    database=None,
 )
 settings.load_profile("unit")
 

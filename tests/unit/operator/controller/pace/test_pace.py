@@ -78,7 +78,7 @@ def test_the_pods_of_a_small_job_are_looked_at_together() -> None:
 
 def test_a_single_failure_is_reacted_to_at_once() -> None:
     looks = Looks()
-    with world(400, looks) as made:
+    with world(100, looks) as made:
         made.run(5)
         for name in made.pods:
             run(made, name)
