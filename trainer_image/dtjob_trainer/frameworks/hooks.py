@@ -86,7 +86,7 @@ def _put_target(hook: Hook, target: str, wrap: Wrap, on: Any) -> None:
     if (found := _found(hook, target, on)) is not None:
         owner, name = found
         own, made = _own(owner, name), _made(wrap, getattr(owner, name, None))
-        setattr(owner, name, made)
+        _set(owner, name, made)
         _put.append((hook, owner, name, own, made))
 
 
@@ -106,7 +106,7 @@ def during(hook: Hook, wrap: Wrap, on: Any = None) -> Iterator[None]:
     before = [(owner, name, _own(owner, name)) for owner, name in found]
     try:
         for owner, name in found:
-            setattr(owner, name, _made(wrap, getattr(owner, name, None)))
+            _set(owner, name, _made(wrap, getattr(owner, name, None)))
         yield
     finally:
         for owner, name, own in before:
@@ -123,6 +123,16 @@ def met(hook: Hook) -> None:
     """Note that a replacement of `hook` was called."""
     with _lock:
         _met[hook] += 1
+
+
+def noted(hook: Hook, function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function`, whose calls are noted as those of a replacement of `hook`."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        met(hook)
+        return function(*args, **kwargs)
+
+    return call
 
 
 @contextlib.contextmanager
@@ -215,11 +225,20 @@ def _own(owner: Any, name: str) -> Any:
     return getattr(owner, name) if isinstance(owner, types.ModuleType) else vars(owner).get(name, _NONE)
 
 
+def _set(owner: Any, name: str, value: Any) -> None:
+    if isinstance(owner, type | types.ModuleType):
+        setattr(owner, name, value)
+    else:
+        vars(owner)[name] = value  # past Keras's own `__setattr__`, which keeps book of attributes
+
+
 def _set_back(owner: Any, name: str, own: Any) -> None:
-    if own is _NONE:
+    if own is not _NONE:
+        _set(owner, name, own)
+    elif isinstance(owner, type | types.ModuleType):
         delattr(owner, name)
     else:
-        setattr(owner, name, own)
+        del vars(owner)[name]
 
 
 def _made(wrap: Wrap, function: Any) -> Any:

@@ -2,6 +2,7 @@
 """What dtjob replaces in Keras 3, and Keras's private names."""
 
 import contextlib
+import inspect
 import random
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
@@ -64,6 +65,13 @@ ADD_IN_PLACE = Hook(
     gone="count the updates of several workers",
     ends=True,
 )
+ADD_ONCE = Hook(
+    targets=ADD_IN_PLACE.targets,
+    does="Layers that add to a variable of all replicas add what one device would.",
+    gone="count once what replicas add to one variable",
+    lasts="training",
+    ends=True,
+)
 VARIABLE_MADE = Hook(
     targets=("keras:Variable._initialize_with_initializer",),
     does="Variables that a `tf.function` makes for several replicas are made before it runs.",
@@ -88,10 +96,71 @@ WEIGHT_DECAY = Hook(
     gone="train variables that a partitioner cuts",
     ends=True,
 )
+LOSS_REDUCED = Hook(
+    targets=("keras.src.losses.loss:reduce_weighted_values",),
+    does="A loss is divided by the rows, mask entries or weights of the batch of all replicas.",
+    gone="have the loss of one device on several replicas",
+    lasts="training",
+    ends=True,
+    expected="to reduce a loss",
+)
+LOSS_SCALED = Hook(
+    targets=("keras.src.losses.loss:scale_loss_for_distribution",),
+    does="Losses that layers add are not divided by the number of replicas.",
+    gone="have the loss of one device on several replicas",
+    lasts="training",
+    ends=True,
+)
+LOSS_UNSCALED = Hook(
+    targets=("keras.src.losses.loss:unscale_loss_for_distribution",),
+    does="The loss of each output is not multiplied by the number of replicas.",
+    gone="report the loss of one device",
+    lasts="training",
+    ends=True,
+)
+APPLY = Hook(
+    targets=("keras:Optimizer.apply",),
+    does="Gradients are summed over replicas before an optimizer clips, scales or accumulates them.",
+    gone="sum gradients as on one device",
+    lasts="training",
+    ends=True,
+)
+GRADIENTS_SUMMED = Hook(
+    targets=("keras:Optimizer._all_reduce_sum_gradients",),
+    does="Gradients that are summed already are not summed again.",
+    gone="sum gradients as on one device",
+    lasts="training",
+    ends=True,
+    expected="to sum the gradients of replicas",
+)
+GRADIENTS_APPLIED = Hook(
+    targets=("keras:Optimizer._backend_apply_gradients",),
+    does="An optimizer that accumulates, or keeps averages, decides once for all replicas.",
+    gone="accumulate gradients or average weights on several replicas",
+    lasts="training",
+    ends=True,
+    expected="to apply gradients",
+)
+SCALED_APPLIED = Hook(
+    targets=("keras:optimizers.LossScaleOptimizer._tf_apply",),
+    does="The loss scale changes once for all replicas.",
+    gone="scale losses on several replicas",
+    lasts="training",
+    ends=True,
+    expected="to apply gradients of a scaled loss",
+)
+LOSS_SCALED_UP = Hook(
+    targets=("keras:optimizers.LossScaleOptimizer.scale_loss",),
+    does="Under ParameterServer, a step is scaled back by the scale that it began with.",
+    gone="scale losses on several workers",
+    lasts="training",
+    ends=True,
+)
 TAKE = Hook(
-    targets=("keras.src.backend.tensorflow.numpy:take",),
+    targets=("keras.src.backend.tensorflow.numpy:take", "keras.src.backend.tensorflow.ops.numpy:take"),  # since 3.16
     does="Under ParameterServer, rows of a table are looked up where the table is.",
     gone="look up rows without reading the whole table",
+    some=True,
 )
 ADAGRAD_STEP = Hook(
     targets=("keras:optimizers.Adagrad.update_step",),
@@ -167,6 +236,103 @@ def value_behind(variable: Any) -> Any:
 def autocast(variable: Any, value: Any) -> Any:
     """`value` in the type that a layer computes with, if it were the value of the Keras `variable`."""
     return variable._maybe_autocast(value)
+
+
+def trained_by(optimizer: Any) -> Any:
+    """The variables that a built optimizer updates."""
+    return optimizer._trainable_variables
+
+
+def averages_of(optimizer: Any) -> list[tuple[Any, Any]]:
+    """Each variable of an optimizer that updates variables itself, with its moving average, which may be None.
+
+    Empty before the optimizer is built.
+    """
+    if not optimizer.built:
+        return []
+    averages = read(optimizer, "_model_variables_moving_average", "keep moving averages of weights")
+    return list(zip(optimizer._trainable_variables, averages, strict=False))
+
+
+def sums_gradients(optimizer: Any) -> bool:
+    """Whether an optimizer sums the gradients of replicas as Keras's own do: its class overrides nothing of that."""
+    names = ("apply", *(hook.targets[0].rpartition(".")[2] for hook in (GRADIENTS_APPLIED, UPDATE_STEP)))
+    homes = [next((base for base in type(optimizer).__mro__ if name in vars(base)), object) for name in names]
+    return all(home.__module__.startswith("keras.") for home in homes)
+
+
+def clipped(optimizer: Any, gradients: Any) -> Any:
+    """Gradients as an optimizer clips them."""
+    return optimizer._clip_gradients(gradients)
+
+
+def let_weights_decay(optimizer: Any, variables: Any) -> None:
+    """Have the weights decay that an optimizer lets decay."""
+    optimizer._apply_weight_decay(variables)
+
+
+def accumulated(optimizer: Any, variable: Any) -> Any:
+    """What an optimizer has accumulated of the gradients of a variable."""
+    return optimizer._accumulated_gradients[optimizer._get_variable_index(variable)]
+
+
+def calls_of(optimizer: Any) -> Any:
+    """How often an optimizer was applied, as a tensor; not only with effect, as `iterations` counts."""
+    return optimizer._iterations.value
+
+
+def is_overwritten(optimizer: Any, variable: Any) -> bool:
+    """Whether the gradient of a variable is the variable's next value."""
+    return bool(optimizer._overwrite_variable_with_gradient(variable))
+
+
+def compiled_loss(model: Any) -> Any:
+    """The loss that a model was compiled with, as one object; None if there is none."""
+    return read(model, "_compile_loss", "see which losses a model was compiled with")
+
+
+def compiled_metrics(model: Any) -> Any:
+    """The metrics that a model was compiled with, as one object; None if there are none."""
+    return read(model, "_compile_metrics", "see which metrics a model was compiled with")
+
+
+def loss_function(model: Any) -> Any:
+    """The function with which Keras's own step computes the loss, with those that layers add."""
+    return read(model, "_compute_loss", "compute the loss of a model")
+
+
+def reduces_losses(model: Any) -> bool:
+    """Whether a model was compiled with a loss that Keras reduces: a name, a function, or an object of a class that
+    overrides nothing of that."""
+    import keras
+
+    own, losses = keras.losses.Loss, keras.tree.flatten(getattr(model, "loss", None))
+    homes = [
+        next(base for base in type(loss).__mro__ if "__call__" in vars(base))
+        for loss in losses
+        if isinstance(loss, own)
+    ]
+    return own in homes or any(isinstance(loss, str) or inspect.isfunction(loss) for loss in losses)
+
+
+def weights_of_mask(weight: Any, mask: Any, dtype: Any) -> Any:
+    """The weights of rows with those of a mask, which are 0 or 1; None if there are neither."""
+    return import_module("keras.src.losses.loss").apply_mask(weight, mask, dtype=dtype, reduction="sum")
+
+
+def of_one_rank(values: Any, weights: Any) -> Any:
+    """Values and weights with the same number of dimensions."""
+    return import_module("keras.src.losses.loss").squeeze_or_expand_to_same_rank(values, weights)
+
+
+def output_spec(function: Any, *args: Any, **kwargs: Any) -> Any:
+    """What `function` gives for symbolic tensors."""
+    return import_module("keras.src.backend").compute_output_spec(function, *args, **kwargs)
+
+
+def layers_of(model: Any, *, itself: bool = True) -> list[Any]:
+    """All layers of a model of Keras 3 or tf_keras, at any depth; `itself`: the model too."""
+    return list(read(model, "_flatten_layers", "see the layers of a model")(include_self=itself))
 
 
 def global_generator() -> Any:

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What dtjob replaces in TensorFlow, and TensorFlow's private names. `datasets.py` and `coordinator.py` have more."""
 
+import contextlib
+from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
 
@@ -210,27 +212,6 @@ def handle_here(variable: Any) -> Any:
     return variable._primary.handle if utils.is_distributed_variable(variable) else variable
 
 
-def sharded_variable() -> Any:
-    """The class of variables that a partitioner has cut."""
-    import tensorflow as tf
-
-    return tf.__internal__.distribute.ShardedVariable
-
-
-def merge_call(function: Any, strategy: Any, *args: Any) -> Any:
-    """Call `function` once for all replicas, or in each replica where the strategy needs no meeting of them."""
-    import tensorflow as tf
-
-    return tf.__internal__.distribute.interim.maybe_merge_call(function, strategy, *args)
-
-
-def meets_to_assign() -> bool:
-    """Whether replicas of the present strategy have to meet to assign a variable."""
-    import tensorflow as tf
-
-    return not tf.__internal__.distribute.strategy_supports_no_merge_call()
-
-
 def left_unconverted(function: Any) -> Any:
     """`function`, which AutoGraph calls as it is. What it calls is converted as before."""
     return import_module("tensorflow.python.autograph.impl.api").autograph_artifact(function)
@@ -254,3 +235,32 @@ def tensor_of(array: Any) -> Any:
     context.ensure_initialized()
     kind = tf.as_dtype(array.dtype).as_datatype_enum
     return import_module("tensorflow.python.framework.ops").EagerTensor(array, context.device_name, kind)
+
+
+@contextlib.contextmanager
+def graphs_as_traced() -> Iterator[None]:
+    """While this lasts, this thread runs graphs as they were traced: rewritten, `x / 3` becomes `x * (1 / 3)`."""
+    module = import_module("tensorflow.python.eager.context")
+    here = module.context()
+    config = here.config
+    config.graph_options.rewrite_options.disable_meta_optimizer = True
+    before = here.function_call_options
+    here.function_call_options = module.FunctionCallOptions(config_proto=config)
+    try:
+        yield
+    finally:
+        here.function_call_options = before
+
+
+def is_trackable(value: Any) -> bool:
+    """Whether TensorFlow tracks the variables of `value`: a module, a layer of tf_keras or a `tf.random.Generator`."""
+    import tensorflow as tf
+
+    return isinstance(value, tf.__internal__.tracking.AutoTrackable)
+
+
+def is_eager(value: Any) -> bool:
+    """Whether `value` is a tensor that has its value."""
+    import tensorflow as tf
+
+    return isinstance(value, tf.__internal__.EagerTensor)

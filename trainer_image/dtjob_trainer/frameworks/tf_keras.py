@@ -62,3 +62,8 @@ def allow_means(loss: Any, allowed: bool) -> bool:
     before = bool(loss._allow_sum_over_batch_size)
     loss._allow_sum_over_batch_size = allowed
     return before
+
+
+def legacy_rate(optimizer: Any) -> Any:
+    """The learning rate of an older optimizer, a variable or a schedule."""
+    return optimizer._hyper["learning_rate"]

@@ -1,20 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """What replicas add to a variable that sums over them: one device's sum."""
 
-import contextlib
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from typing import Any
 
-import keras
 import tensorflow as tf
-from tensorflow.python.distribute.values import DistributedVariable
 
-from dtjob_trainer.models.cuts import Cut, replaced
+from dtjob_trainer.frameworks import hooks, keras3, variables
+from dtjob_trainer.models.cuts import Cut
 from dtjob_trainer.models.metric_updates import counting
 
 
-@contextlib.contextmanager
-def counting_once_in_tensorflow() -> Iterator[None]:
+def counting_once_in_tensorflow() -> AbstractContextManager[None]:
     """The same for layers of tf_keras, whose variables are TensorFlow's own and add by themselves."""
 
     def adding(own: Any) -> Any:
@@ -23,9 +20,7 @@ def counting_once_in_tensorflow() -> Iterator[None]:
 
         return add
 
-    kind = DistributedVariable
-    with replaced(kind, assign_add=adding(kind.assign_add), assign_sub=adding(kind.assign_sub)):
-        yield
+    return hooks.during(variables.ADDED, adding)
 
 
 def addend_of(variable: Any, value: Any) -> Any:
@@ -37,15 +32,16 @@ def addend_of(variable: Any, value: Any) -> Any:
     return addend(cut, tf.cast(value, variable.dtype))
 
 
-@contextlib.contextmanager
-def counting_once() -> Iterator[None]:
+def counting_once() -> AbstractContextManager[None]:
     """While this lasts, a layer of Keras 3 adds to a variable of aggregation `sum` what it would on one device.
 
     Keras's `assign_add` is `assign(self + value)`, of which the sum over replicas counts the old value once for each.
     Here the values are summed, and added by the variable's own operation.
     """
 
-    def adding(sign: int, own: Any) -> Any:
+    def adding(own: Any) -> Any:
+        sign = 1 if own.__name__ == "assign_add" else -1
+
         def add(self: Any, value: Any) -> Any:
             cut = counting.get()
             variable = self.value
@@ -55,9 +51,7 @@ def counting_once() -> Iterator[None]:
 
         return add
 
-    kind = keras.Variable
-    with replaced(kind, assign_add=adding(1, kind.assign_add), assign_sub=adding(-1, kind.assign_sub)):
-        yield
+    return hooks.during(keras3.ADD_ONCE, adding)
 
 
 def sums(variable: Any) -> bool:

@@ -8,8 +8,9 @@ replicas assign together. Here the variables of all replicas are updated at once
 from typing import Any
 
 import tensorflow as tf
-from tensorflow.python.distribute.ps_values import AggregatingVariable
 
+from dtjob_trainer.frameworks import keras3
+from dtjob_trainer.frameworks import variables as framework
 from dtjob_trainer.models import replicas
 
 
@@ -18,8 +19,7 @@ def pairs_of(optimizer: Any) -> list[tuple[Any, Any]]:
 
     None where it keeps no averages.
     """
-    averages = getattr(optimizer, "_model_variables_moving_average", ()) if optimizer.use_ema else ()
-    pairs = zip(optimizer._trainable_variables, averages, strict=False)
+    pairs = keras3.averages_of(optimizer) if optimizer.use_ema else []
     return [(variable, average) for variable, average in pairs if average is not None]
 
 
@@ -37,7 +37,7 @@ def update(optimizer: Any) -> None:
     overwrites = tf.equal((steps + 1) % every, 0) if every else None
 
     def of_one(average: Any, variable: Any, first: Any, overwrites: Any) -> None:
-        variable = variable.get() if isinstance(variable, AggregatingVariable) else variable
+        variable = framework.of_one_device(variable)
         kept = tf.where(first, tf.zeros([], average.dtype), tf.constant(momentum, average.dtype))
         new = kept * tf.convert_to_tensor(average) + (1 - kept) * tf.convert_to_tensor(variable)
         average.assign(new)

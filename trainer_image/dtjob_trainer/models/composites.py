@@ -5,7 +5,8 @@ from typing import Any
 
 import keras
 import tensorflow as tf
-from keras.src import backend
+
+from dtjob_trainer.frameworks import keras3
 
 
 def build(model: Any, *parts: Any) -> None:
@@ -16,19 +17,20 @@ def build(model: Any, *parts: Any) -> None:
     if not any(isinstance(spec, (tf.RaggedTensorSpec, tf.SparseTensorSpec)) for spec in keras.tree.flatten(parts)):
         return
     x, y, sample_weight = keras.tree.map_structure(_symbol, parts)
-    y_pred = backend.compute_output_spec(model, x, training=False)
+    y_pred = keras3.output_spec(model, x, training=False)
     arguments = {"x": x, "y": y, "y_pred": y_pred, "sample_weight": sample_weight}
-    if model._compile_metrics is not None and not model._compile_metrics.built:
-        backend.compute_output_spec(model.compute_metrics, **arguments)
-    if model._compile_loss is not None and not model._compile_loss.built:
-        backend.compute_output_spec(model._compute_loss, training=False, **arguments)
+    metrics, loss = keras3.compiled_metrics(model), keras3.compiled_loss(model)
+    if metrics is not None and not metrics.built:
+        keras3.output_spec(model.compute_metrics, **arguments)
+    if loss is not None and not loss.built:
+        keras3.output_spec(keras3.loss_function(model), training=False, **arguments)
 
 
 def update_metrics(model: Any, x: Any, y: Any, sample_weight: Any) -> None:
     """Have a built model's metrics updated once with what specs say, without any effect."""
     x, y, sample_weight = keras.tree.map_structure(_symbol, (x, y, sample_weight))
-    y_pred = backend.compute_output_spec(model, x, training=False)
-    backend.compute_output_spec(model.compute_metrics, x=x, y=y, y_pred=y_pred, sample_weight=sample_weight)
+    y_pred = keras3.output_spec(model, x, training=False)
+    keras3.output_spec(model.compute_metrics, x=x, y=y, y_pred=y_pred, sample_weight=sample_weight)
 
 
 def _symbol(spec: Any) -> Any:

@@ -12,6 +12,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from dtjob_trainer.frameworks import keras3
 from dtjob_trainer.models import replicas
 
 
@@ -38,10 +39,10 @@ class LossScale:
         scale, steps = (tf.convert_to_tensor(v) for v in (optimizer.dynamic_scale, optimizer.step_counter))
         known = self._used is not None and self._used.graph is scale.graph
         used = self._used if known else scale
-        variables = trainable_variables or optimizer._trainable_variables
+        variables = trainable_variables or keras3.trained_by(optimizer)
 
         def unscale(grad: Any, variable: Any) -> Any:
-            leave = grad is None or optimizer._overwrite_variable_with_gradient(variable)
+            leave = grad is None or keras3.is_overwritten(optimizer, variable)
             return grad if leave else keras.ops.divide(grad, used)
 
         finite = optimizer.check_finite(grads)

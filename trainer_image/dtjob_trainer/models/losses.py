@@ -7,20 +7,17 @@ the global batch, and those that only the replicas know together are summed over
 """
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import keras
 import tensorflow as tf
-from keras.src.losses import loss as keras_loss
 
 from dtjob_trainer.errors import LossError
+from dtjob_trainer.frameworks import hooks, keras3
 from dtjob_trainer.models.by_rows import average_loss, layers, objects, scalars
-from dtjob_trainer.models.cuts import Cut, current_cut, replaced, setting, unscaled
-
-_own_reduction = keras_loss.reduce_weighted_values
-_own_scale = keras_loss.scale_loss_for_distribution
-_own_unscale = keras_loss.unscale_loss_for_distribution
+from dtjob_trainer.models.cuts import Cut, current_cut, setting, unscaled
 
 NO_SCALAR = "compile(): a loss with reduction None has a value for each example; use sum_over_batch_size"
 
@@ -30,39 +27,48 @@ def share_of(model: Any, cut: Cut, **arguments: Any) -> Any:
 
     Raises LossError for a loss that is no scalar.
     """
+    compute_loss = keras3.loss_function(model)
     if cut.replicas == 1:
-        value = model._compute_loss(**arguments)
+        value = compute_loss(**arguments)
         if value.shape.rank != 0:
             raise LossError(NO_SCALAR)
         return value
     if type(model).compute_loss is not keras.Model.compute_loss:
         with setting(current_cut, cut.by_itself):
-            value = model._compute_loss(**arguments)
+            value = compute_loss(**arguments)
         return scalars.share(value, cut)
-    with setting(current_cut, cut):
-        return model._compute_loss(**arguments)
+    compares = any(target is not None for target in keras.tree.flatten(arguments["y"]))
+    reduces = compares and keras3.reduces_losses(model)
+    with setting(current_cut, cut), hooks.expected(keras3.LOSS_REDUCED, reduces):
+        return compute_loss(**arguments)
 
 
 @contextlib.contextmanager
 def of_global_batch() -> Iterator[None]:
     """While this lasts, Keras's losses are as `share_of` needs them; elsewhere they stay what they are."""
-    own = replaced(
-        keras_loss,
-        reduce_weighted_values=_reduce,
-        scale_loss_for_distribution=_scale,
-        unscale_loss_for_distribution=_unscale,
-    )
-    with own, objects.heard(keras.losses.Loss, "keras"), layers.noted(keras.Layer), average_loss.of_one_device():
+    with (
+        hooks.during(keras3.LOSS_REDUCED, lambda own: hooks.noted(keras3.LOSS_REDUCED, partial(_reduce, own))),
+        hooks.during(keras3.LOSS_SCALED, lambda own: partial(_scale, own)),
+        hooks.during(keras3.LOSS_UNSCALED, lambda own: partial(_unscale, own)),
+        objects.heard(keras.losses.Loss, "keras"),
+        layers.noted(keras.Layer),
+        average_loss.of_one_device(),
+    ):
         yield
 
 
 def _reduce(
-    values: Any, sample_weight: Any = None, mask: Any = None, reduction: Any = "sum_over_batch_size", dtype: Any = None
+    own: Callable[..., Any],
+    values: Any,
+    sample_weight: Any = None,
+    mask: Any = None,
+    reduction: Any = "sum_over_batch_size",
+    dtype: Any = None,
 ) -> Any:
     """As Keras's `reduce_weighted_values`, with the divisors of the global batch."""
     cut = current_cut.get() or objects.cut_of(values)
     if cut is None or (cut.alone and reduction in (None, "none")):
-        return _own_reduction(values, sample_weight, mask, reduction, dtype)
+        return own(values, sample_weight, mask, reduction, dtype)
     return cut.spoken(_reduced_share(cut, values, sample_weight, mask, reduction, dtype))
 
 
@@ -75,10 +81,10 @@ def _reduced_share(cut: Cut, values: Any, sample_weight: Any, mask: Any, reducti
         sample_weight = keras.ops.convert_to_tensor(sample_weight, dtype=dtype)
     if mask is not None:
         mask = keras.ops.convert_to_tensor(mask, dtype=dtype)
-    weights = keras_loss.apply_mask(sample_weight, mask, dtype=values.dtype, reduction="sum")
+    weights = keras3.weights_of_mask(sample_weight, mask, values.dtype)
     if weights is not None:
         weights = keras.ops.cast(weights, values.dtype)
-        values, weights = keras_loss.squeeze_or_expand_to_same_rank(values, weights)
+        values, weights = keras3.of_one_rank(values, weights)
         values = values * weights
     summed = tf.reduce_sum(values)
     if reduction == "sum":
@@ -92,15 +98,15 @@ def _reduced_share(cut: Cut, values: Any, sample_weight: Any, mask: Any, reducti
     return cut.mean(summed / tf.cast(tf.size(values), values.dtype))
 
 
-def _scale(value: Any) -> Any:
+def _scale(own: Callable[[Any], Any], value: Any) -> Any:
     """Keras's scaling of what is added to a loss (`add_loss`, regularisers)."""
     cut = current_cut.get()
     if cut is not None:
         return value if cut.alone else scalars.share(value, cut)
-    return value if unscaled.get() else _own_scale(value)
+    return value if unscaled.get() else own(value)
 
 
-def _unscale(value: Any) -> Any:
+def _unscale(own: Callable[[Any], Any], value: Any) -> Any:
     """Keras's way back from a scaled loss to the one that it tracks for each output, once for each replica."""
     cut = current_cut.get()
-    return value if unscaled.get() or (cut is not None and cut.alone) else _own_unscale(value)
+    return value if unscaled.get() or (cut is not None and cut.alone) else own(value)

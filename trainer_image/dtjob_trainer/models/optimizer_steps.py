@@ -15,9 +15,9 @@ import keras
 import tensorflow as tf
 
 from dtjob_trainer.contract.strategy import Traits
+from dtjob_trainer.frameworks import hooks, keras3
 from dtjob_trainer.models import averages, replicas
 from dtjob_trainer.models.gradients import indexed_slices, overwritten
-from dtjob_trainer.models.instances import overridden
 from dtjob_trainer.models.loss_scale import LossScale
 from dtjob_trainer.models.optimizers import innermost, outermost
 
@@ -34,30 +34,62 @@ def of_all_replicas(
     with contextlib.ExitStack() as stack:
         for optimizer in optimizers if traits.distributed else ():
             is_wrapped = not any(optimizer is each for each in outer)
-            for owner, name, function in _replacements(optimizer, is_wrapped, traits, doubt):
-                stack.enter_context(overridden(owner, **{name: function}))
+            for hook, owner, wrap in _replacements(optimizer, is_wrapped, traits, doubt):
+                stack.enter_context(hooks.during(hook, wrap, on=owner))
         yield
 
 
 def _replacements(
     optimizer: Any, is_wrapped: bool, traits: Traits, doubt: Callable[[Any], object]
-) -> Iterator[tuple[Any, str, Callable[..., Any]]]:
-    """What methods of `optimizer`, and of those inside it, are while a step is traced: owner, name and function.
+) -> Iterator[tuple[hooks.Hook, Any, hooks.Wrap]]:
+    """What methods of `optimizer`, and of those inside it, are while a step is traced: hook, owner and replacement.
 
     - is_wrapped: another optimizer applies it, and gives it sums.
     """
     if traits.synchronous and not is_wrapped:
-        yield optimizer, "apply", partial(_sum_and_apply, optimizer, optimizer.apply, doubt)
+        yield keras3.APPLY, optimizer, lambda own: partial(_sum_and_apply, optimizer, _summed(optimizer, own), doubt)
     if isinstance(optimizer, keras.optimizers.LossScaleOptimizer):
         scale = LossScale(optimizer)
-        yield optimizer, "_tf_apply", scale.apply
+        yield keras3.SCALED_APPLIED, optimizer, lambda _: hooks.noted(keras3.SCALED_APPLIED, scale.apply)
         if traits.asynchronous:
-            yield optimizer, "scale_loss", scale.scale_loss
+            yield keras3.LOSS_SCALED_UP, optimizer, lambda _: scale.scale_loss
     for inner in innermost(optimizer):
         if traits.synchronous:
-            yield inner, "_all_reduce_sum_gradients", list
-        if inner.gradient_accumulation_steps or inner.use_ema:
-            yield inner, "_backend_apply_gradients", partial(_update, inner)
+            yield keras3.GRADIENTS_SUMMED, inner, lambda _: hooks.noted(keras3.GRADIENTS_SUMMED, list)
+        if _is_ours(inner):
+            yield keras3.GRADIENTS_APPLIED, inner, partial(_updating, inner)
+
+
+def _updating(inner: Any, _: Any) -> Callable[..., Any]:
+    return hooks.noted(keras3.GRADIENTS_APPLIED, partial(_update, inner))
+
+
+def _is_ours(inner: Any) -> bool:
+    """Whether `_update` applies the gradients of an optimizer that updates variables."""
+    return bool(inner.gradient_accumulation_steps or inner.use_ema)
+
+
+def _summed(optimizer: Any, apply: Callable[..., Any]) -> Callable[..., Any]:
+    """`apply` (Keras's own, of one optimizer), which raises FrameworkError if Keras does not call what we replace.
+
+    Gradients would be summed twice then, or not be accumulated.
+    """
+    inner = innermost(optimizer)
+    of_keras = all(map(keras3.sums_gradients, (optimizer, *inner)))
+    scales = isinstance(optimizer, keras.optimizers.LossScaleOptimizer)
+
+    def applied(grads: Sequence[Any], trainable_variables: Any) -> Any:
+        known = keras3.trained_by(optimizer) if trainable_variables is None else trainable_variables
+        apart = overwritten.places(known)
+        needed = of_keras and any(each is not None and place not in apart for place, each in enumerate(grads))
+        with (
+            hooks.expected(keras3.GRADIENTS_SUMMED, needed),
+            hooks.expected(keras3.GRADIENTS_APPLIED, needed and all(map(_is_ours, inner))),
+            hooks.expected(keras3.SCALED_APPLIED, needed and scales),
+        ):
+            return apply(grads, trainable_variables)
+
+    return applied
 
 
 def _sum_and_apply(
@@ -70,7 +102,7 @@ def _sum_and_apply(
     """`apply` (Keras's own, of one optimizer) on what one device has in place of all replicas' `grads`."""
     if trainable_variables is not None:
         trainable_variables = list(trainable_variables)
-    known = optimizer._trainable_variables if trainable_variables is None else trainable_variables
+    known = keras3.trained_by(optimizer) if trainable_variables is None else trainable_variables
     apart = [place for place in overwritten.places(known) if grads[place] is not None]
     grads = [overwritten.of_each(grad) if place in apart else grad for place, grad in enumerate(grads)]
     sums = partial(_sums, tf.distribute.get_replica_context())
@@ -89,9 +121,9 @@ def _update(optimizer: Any, grads: Sequence[Any], trainable_variables: Sequence[
     if optimizer.gradient_accumulation_steps:
         _accumulate_or_update(optimizer, grads, trainable_variables)
     else:
-        clipped = optimizer._clip_gradients(grads)
-        optimizer._apply_weight_decay(trainable_variables)
-        optimizer._backend_update_step(clipped, trainable_variables, optimizer.learning_rate)
+        clipped = keras3.clipped(optimizer, grads)
+        keras3.let_weights_decay(optimizer, trainable_variables)
+        keras3.update_step_of(optimizer, clipped, trainable_variables, optimizer.learning_rate)
     averages.update(optimizer)
 
 
@@ -101,17 +133,17 @@ def _accumulate_or_update(optimizer: Any, grads: Sequence[Any], trainable_variab
     Keras decides in each replica by itself whether this step updates.
     """
     every = optimizer.gradient_accumulation_steps
-    sums = [optimizer._accumulated_gradients[optimizer._get_variable_index(v)] for v in trainable_variables]
+    sums = [keras3.accumulated(optimizer, variable) for variable in trainable_variables]
     grads = [tf.convert_to_tensor(grad) for grad in grads]  # sparse ones, too, are accumulated in dense variables
 
     def update(grads: Sequence[Any]) -> None:
         means = [(grad + so_far.value) / every for grad, so_far in zip(grads, sums, strict=True)]
-        means = optimizer._clip_gradients(means)
-        optimizer._apply_weight_decay(trainable_variables)
-        optimizer._backend_update_step(means, trainable_variables, optimizer.learning_rate)
+        means = keras3.clipped(optimizer, means)
+        keras3.let_weights_decay(optimizer, trainable_variables)
+        keras3.update_step_of(optimizer, means, trainable_variables, optimizer.learning_rate)
         replicas.assign(sums, [tf.zeros_like(mean) for mean in means])
 
     def accumulate(grads: Sequence[Any]) -> None:
         replicas.assign(sums, [grad + so_far.value for grad, so_far in zip(grads, sums, strict=True)])
 
-    replicas.decide(tf.equal((optimizer._iterations.value + 1) % every, 0), update, accumulate, grads)
+    replicas.decide(tf.equal((keras3.calls_of(optimizer) + 1) % every, 0), update, accumulate, grads)

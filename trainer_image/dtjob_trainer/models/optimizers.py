@@ -8,6 +8,7 @@ import keras
 import tensorflow as tf
 
 from dtjob_trainer.contract.strategy import Traits
+from dtjob_trainer.frameworks import tf_keras
 
 SCALED_BY_REPLICAS = ("initial_learning_rate", "end_learning_rate", "warmup_target", "values")
 """What of the settings of Keras's schedules is a learning rate; every schedule is linear in its rates."""
@@ -112,7 +113,7 @@ def _rate_of(optimizer: Any) -> Any:
     """The variable that has the learning rate, or the schedule."""
     if hasattr(optimizer, "_learning_rate"):
         return optimizer._learning_rate
-    return optimizer._hyper["learning_rate"]  # of tf_keras's legacy optimizers
+    return tf_keras.legacy_rate(optimizer)  # of tf_keras's legacy optimizers
 
 
 def _scale_own_rate(optimizer: Any, factor: float) -> None:

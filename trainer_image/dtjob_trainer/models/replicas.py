@@ -8,7 +8,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-_interim = tf.__internal__.distribute.interim
+from dtjob_trainer.frameworks import variables as framework
 
 
 def decide(condition: Any, chosen: Callable[[Any], None], otherwise: Callable[[Any], None], values: Any) -> None:
@@ -25,10 +25,10 @@ def decide(condition: Any, chosen: Callable[[Any], None], otherwise: Callable[[A
         first = strategy.experimental_local_results(condition)[0]
         of_one(first, lambda branch: strategy.extended.call_for_each_replica(branch, args=(values,)))
 
-    if tf.__internal__.distribute.strategy_supports_no_merge_call():
-        of_one(condition, lambda branch: branch(values))
-    else:
+    if framework.meets_to_assign():
         tf.distribute.get_replica_context().merge_call(of_all, args=(condition, values))
+    else:
+        of_one(condition, lambda branch: branch(values))
 
 
 def _done(run: Callable[[Callable[[Any], None]], Any], branch: Callable[[Any], None]) -> Any:
@@ -44,7 +44,7 @@ def update(variables: Sequence[Any], function: Callable[..., None], *values: Seq
         for variable, mine in zip(variables, values, strict=True):
             strategy.extended.update(value_of(variable), function, args=tuple(mine), group=False)
 
-    _interim.maybe_merge_call(of_all, tf.distribute.get_strategy(), list(zip(*values, strict=True)))
+    framework.merge_call(of_all, tf.distribute.get_strategy(), list(zip(*values, strict=True)))
 
 
 def assign(variables: Sequence[Any], values: Sequence[Any]) -> None:

@@ -6,27 +6,24 @@ it there and then, in one all-reduce for each variable, also where nobody takes 
 reduces no int32, so that a metric which counts in that type could not be reset at all.
 """
 
-import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
-from tensorflow.python.distribute.values import SyncOnReadVariable
+from dtjob_trainer.frameworks import hooks, variables
 
 
-@contextlib.contextmanager
-def without_reading() -> Iterator[None]:
+def without_reading() -> AbstractContextManager[None]:
     """Within this, `assign` of such a variable gives the variable, which is read where somebody looks."""
-    assign = SyncOnReadVariable.assign
 
-    def unread(
-        self: Any, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
-    ) -> Any:
-        del read_value  # tf_keras gives it by its place where types are mixed
-        done = assign(self, value, use_locking, name, False)
-        return self if done is None else done  # within a graph it is an operation
+    def unread(assign: Callable[..., Any]) -> Callable[..., Any]:
+        def method(
+            self: Any, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+        ) -> Any:
+            del read_value  # tf_keras gives it by its place where types are mixed
+            done = assign(self, value, use_locking, name, False)
+            return self if done is None else done  # within a graph it is an operation
 
-    SyncOnReadVariable.assign = unread
-    try:
-        yield
-    finally:
-        SyncOnReadVariable.assign = assign
+        return method
+
+    return hooks.during(variables.COUNTED_ASSIGNED, unread)

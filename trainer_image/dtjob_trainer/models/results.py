@@ -7,8 +7,8 @@ from typing import Any
 
 import keras
 import tensorflow as tf
-from tensorflow.python.eager import context
 
+from dtjob_trainer.frameworks import tensorflow
 from dtjob_trainer.models.instances import overridden
 
 
@@ -20,7 +20,6 @@ class Results:
         self._package = package
         self._metrics: list[Any] = []
         self._function: Callable[..., Any] | None = None
-        self._options: Any = None
         self._parts: Callable[[], Any] | None = None
 
     def parts(self, variables: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
@@ -43,8 +42,8 @@ class Results:
         """
         if self._function is None:
             self._metrics = [m for m in metrics if str(type(m).__module__).startswith(f"{self._package}.")]
-            self._function, self._options = self._read_by(states), _without_rewriting()
-        with _call_options(self._options):
+            self._function = self._read_by(states)
+        with tensorflow.graphs_as_traced():
             results = self._function(*(value for _, value in states))
         with contextlib.ExitStack() as stack:
             for metric, result in zip(self._metrics, results, strict=True):
@@ -64,21 +63,3 @@ def _traced(function: Callable[..., Any], *signature: Any) -> Callable[..., Any]
     traced = tf.function(function, autograph=False, input_signature=signature)
     concrete: Callable[..., Any] = traced.get_concrete_function()
     return concrete
-
-
-def _without_rewriting() -> Any:
-    """Options of a call whose graph is run as it was traced: rewritten, `x / 3` becomes `x * (1 / 3)`."""
-    config = context.context().config
-    config.graph_options.rewrite_options.disable_meta_optimizer = True
-    return context.FunctionCallOptions(config_proto=config)
-
-
-@contextlib.contextmanager
-def _call_options(options: Any) -> Iterator[None]:
-    """While this lasts, this thread calls functions with `options`."""
-    here = context.context()
-    before, here.function_call_options = here.function_call_options, options
-    try:
-        yield
-    finally:
-        here.function_call_options = before

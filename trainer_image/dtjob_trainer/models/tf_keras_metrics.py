@@ -5,13 +5,13 @@ By itself tf_keras makes one for each variable as it reads it: those of the loss
 """
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import tensorflow as tf
-from tensorflow.python.distribute.values import SyncOnReadVariable
 
-from dtjob_trainer.models.cuts import replaced
+from dtjob_trainer.frameworks import hooks
+from dtjob_trainer.frameworks import variables as framework
 from dtjob_trainer.models.variables import sum_of
 from dtjob_trainer.strategies.collective import Group
 
@@ -25,7 +25,7 @@ def states_of_all(variables: Sequence[Any], group: Group) -> Iterator[None]:
     Left to TensorFlow: variables that replicas do not change each by itself, what is neither sum nor mean, and what a
     `tf.function` reads, which would keep the values that it was traced with.
     """
-    merged = {id(v): v for v in variables if isinstance(v, SyncOnReadVariable) and v.aggregation in _ADD_UP}
+    merged = {id(v): v for v in variables if framework.is_counted(v) and v.aggregation in _ADD_UP}
     if not merged:
         yield
         return
@@ -34,10 +34,9 @@ def states_of_all(variables: Sequence[Any], group: Group) -> Iterator[None]:
     for variable, total in zip(merged.values(), group.sum_each(sums), strict=True):
         copies = group.replicas if variable.aggregation == tf.VariableAggregation.MEAN else 1
         values[id(variable)] = tf.constant((total / copies).astype(variable.dtype.as_numpy_dtype))
-    own = SyncOnReadVariable._get_cross_replica
 
-    def read(self: Any) -> Any:
-        return values[id(self)] if id(self) in values and tf.executing_eagerly() else own(self)
+    def reading(own: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        return lambda self: values[id(self)] if id(self) in values and tf.executing_eagerly() else own(self)
 
-    with replaced(SyncOnReadVariable, _get_cross_replica=read):
+    with hooks.during(framework.COUNTED_READ, reading):
         yield

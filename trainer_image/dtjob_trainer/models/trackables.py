@@ -9,6 +9,7 @@ import keras
 import tensorflow as tf
 
 from dtjob_trainer.errors import VariablesError
+from dtjob_trainer.frameworks import tensorflow
 from dtjob_trainer.models import optimizers
 from dtjob_trainer.models.variables import METRIC, Plain, State, is_local, names_not_among, parts_of
 from dtjob_trainer.strategies.collective import Group
@@ -102,7 +103,7 @@ def _variables_of(place: str, leaf: Any) -> list[Any]:
         return [*leaf.variables, *(variable for optimizer in _optimizers_of(leaf) for variable in optimizer.variables)]
     if isinstance(leaf, keras.layers.Layer | keras.optimizers.Optimizer | keras.metrics.Metric):
         return list(leaf.variables)
-    if isinstance(leaf, tf.__internal__.tracking.AutoTrackable):  # tf_keras's, modules, tf.random.Generator
+    if tensorflow.is_trackable(leaf):  # tf_keras's, modules, tf.random.Generator
         # what tf.train.Checkpoint would save: tf_keras's `variables` leave out learning rates and seeds
         return [part for part in tf.train.TrackableView(leaf).descendants() if isinstance(part, tf.Variable)]
     raise VariablesError(

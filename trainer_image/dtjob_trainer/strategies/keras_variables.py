@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import Callable
 from typing import Any
 
-from dtjob_trainer.frameworks import hooks, keras3, tensorflow
+from dtjob_trainer.frameworks import hooks, keras3, variables
 
 
 def add_in_place() -> None:
@@ -17,7 +17,7 @@ def add_in_place() -> None:
     """
     import tensorflow as tf
 
-    kinds = (tf.Variable, tensorflow.sharded_variable())
+    kinds = (tf.Variable, variables.sharded())
 
     def in_place(keras_own: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
         def update(self: Any, value: Any) -> Any:

@@ -15,8 +15,9 @@ import tensorflow as tf
 
 from dtjob_trainer.errors import StrategyError
 from dtjob_trainer.frameworks import hooks, keras3, tensorflow
+from dtjob_trainer.frameworks import variables as framework
 
-ShardedVariable = tensorflow.sharded_variable()
+ShardedVariable = framework.sharded()
 _kinds = keras.optimizers
 ROW_BY_ROW = (
     *(_kinds.SGD, _kinds.RMSprop, _kinds.Adagrad, _kinds.Adadelta, _kinds.Ftrl),
@@ -121,7 +122,7 @@ def _update(optimizer: Any, gradient: Any, variable: Any, learning_rate: Any) ->
 
             distribution.extended.update(shard, update, args=(part, learning_rate), group=False)
 
-    tensorflow.merge_call(update_shards, keras3.strategy_of(optimizer))
+    framework.merge_call(update_shards, keras3.strategy_of(optimizer))
 
 
 def _split(gradient: Any, variable: Any) -> Iterator[tuple[Any, Any]]:
@@ -169,7 +170,7 @@ def _decaying_shards(decay: Any) -> Any:
         sharded = [variable for variable in variables if is_sharded(variable) and keras3.decays(self, variable)]
         shards = [shard for variable in sharded for shard in variable.value.variables]
         if shards:
-            tensorflow.merge_call(decay_shards, keras3.strategy_of(self), shards)
+            framework.merge_call(decay_shards, keras3.strategy_of(self), shards)
         decay(self, [variable for variable in variables if not is_sharded(variable)])
 
     return apply_weight_decay

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Variables of TensorFlow's strategies: what dtjob replaces in their classes, and how replicas meet to assign them."""
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from dtjob_trainer.frameworks.hooks import Hook
+
+_VALUES = "tensorflow.python.distribute.values"
+
+ADDED = Hook(
+    targets=(f"{_VALUES}:DistributedVariable.assign_add", f"{_VALUES}:DistributedVariable.assign_sub"),
+    does="Layers of tf_keras that add to a variable of all replicas add what one device would.",
+    gone="count once what replicas add to one variable",
+    lasts="training",
+    ends=True,
+)
+CENTRAL_ADDED = Hook(
+    targets=("tensorflow.python.distribute.ps_values:AggregatingVariable.assign_add",),
+    does="Under CentralStorage, metrics of tf_keras count only rows of the batch.",
+    gone="count in metrics where a replica has no rows",
+    lasts="training",
+    ends=True,
+)
+COUNTED_ASSIGNED = Hook(
+    targets=(f"{_VALUES}:SyncOnReadVariable.assign",),
+    does="To reset a metric, the sum over replicas is not read.",
+    gone="reset metrics without an exchange for each variable",
+    lasts="call",
+)
+COUNTED_READ = Hook(
+    targets=(f"{_VALUES}:SyncOnReadVariable._get_cross_replica",),
+    does="The states of all metrics of tf_keras are summed in one exchange.",
+    gone="read metrics in one exchange",
+    lasts="call",
+)
+
+
+def is_counted(variable: Any) -> bool:
+    """Whether each replica counts in `variable`, a TensorFlow variable, and reading it sums up."""
+    return isinstance(variable, import_module(_VALUES).SyncOnReadVariable)
+
+
+def of_one_device(variable: Any) -> Any:
+    """The variable itself of one of CentralStorage; any other as it is."""
+    central = import_module("tensorflow.python.distribute.ps_values").AggregatingVariable
+    return variable.get() if isinstance(variable, central) else variable
+
+
+def sharded() -> Any:
+    """The class of variables that a partitioner has cut."""
+    import tensorflow as tf
+
+    return tf.__internal__.distribute.ShardedVariable
+
+
+def is_cut(variable: Any) -> bool:
+    """Whether a TensorFlow variable is a shard of a variable that a partitioner has cut."""
+    return hasattr(variable, "_sharded_container")
+
+
+def merge_call(function: Callable[..., Any], strategy: Any, *args: Any) -> Any:
+    """Call `function` once for all replicas, or in each replica where the strategy needs no meeting of them."""
+    import tensorflow as tf
+
+    return tf.__internal__.distribute.interim.maybe_merge_call(function, strategy, *args)
+
+
+def meets_to_assign() -> bool:
+    """Whether replicas of the present strategy have to meet to assign a variable."""
+    import tensorflow as tf
+
+    return not tf.__internal__.distribute.strategy_supports_no_merge_call()
+
+
+def share(variable: Any, value: Any) -> None:
+    """Have a metric's variable, which all replicas change alike, be what the first of them has.
+
+    - value: the TensorFlow variable of a Keras `variable`, or the variable itself.
+    """
+    import tensorflow as tf
+
+    if value is not variable:
+        variable._aggregation = "only_first_replica"
+    for each in (value, *getattr(value, "_values", ())):
+        if hasattr(each, "_aggregation"):
+            each._aggregation = tf.VariableAggregation.ONLY_FIRST_REPLICA
