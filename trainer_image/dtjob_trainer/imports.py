@@ -35,7 +35,7 @@ def of_a_training_process(serves_only: bool = False) -> None:
             import keras  # noqa: F401
 
             for module in _LOOPS:
-                with contextlib.suppress(ImportError):  # it will be told by the program that needs it
+                with contextlib.suppress(ImportError, AttributeError):  # it will be told by the program that needs it
                     import_module(module)
     # 300,000 objects, none of them garbage: each look at them would take a twelfth of what the imports took
     gc.freeze()
@@ -48,5 +48,5 @@ def of_a_template() -> None:
         package = import_module("dtjob_trainer")
         for module in pkgutil.walk_packages(package.__path__, "dtjob_trainer."):
             if module.name not in _LEFT_OUT and "tf_keras" not in module.name:
-                with contextlib.suppress(ImportError):  # as above
+                with contextlib.suppress(ImportError, AttributeError):  # as above
                     import_module(module.name)

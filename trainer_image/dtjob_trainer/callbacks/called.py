@@ -9,10 +9,11 @@ from typing import Any
 import keras
 
 from dtjob_trainer.callbacks import bar, files, keeping
-from dtjob_trainer.callbacks.keeping import KERAS
 from dtjob_trainer.checkpoint.state import CallbackState
 from dtjob_trainer.contract import log_line
 from dtjob_trainer.errors import CallbackError
+from dtjob_trainer.frameworks import callbacks as framework
+from dtjob_trainer.frameworks import packages
 from dtjob_trainer.models.compiled import TrainedModel
 from dtjob_trainer.strategies.ambient import outside_strategy
 
@@ -98,7 +99,7 @@ class Callbacks:
         # tf_keras refuses methods for batches where it finds ParameterServer, whose steps it does not wait for
         make = outside_strategy(package.CallbackList) if asynchronous else package.CallbackList
         self._list = make([*called, *bars, self._last], add_history=False, add_progbar=False)
-        self._counter = getattr(self._model, "_train_counter", None)  # of tf_keras, whose TensorBoard reads it
+        self._counter = framework.counter_of(self._model)
         self._first = 0
         self.not_kept: list[str] = []
         """Why the states that `get_state` gave are not all of the callbacks' state, and what to write instead."""
@@ -319,13 +320,13 @@ def path_of(callback: Any) -> str | None:
 
 
 def _is_file_writer(base: type) -> bool:
-    return base.__module__.startswith(KERAS) and base.__name__ in FILES
+    return packages.is_of(base) and base.__name__ in FILES
 
 
 def _why_left_out(callback: Any) -> str | None:
     """Why `callback` is not called. None: it is."""
     for base in type(callback).__mro__:
-        if base.__module__.startswith(KERAS) and base.__name__ in LEFT_OUT:
+        if packages.is_of(base) and base.__name__ in LEFT_OUT:
             return f"callbacks: {type(callback).__name__} is left out: {LEFT_OUT[base.__name__]}"
     return None
 
@@ -371,7 +372,7 @@ def _by_epochs(callback: Any, package: Any) -> Any:
 def _instead_of_batches(callback: Any) -> str:
     """What to give to one of Keras's own callbacks, or to write in one of the program's."""
     for base in type(callback).__mro__:
-        if base.__module__.startswith(KERAS) and base.__name__ in BY_EPOCHS:
+        if packages.is_of(base) and base.__name__ in BY_EPOCHS:
             return BY_EPOCHS[base.__name__]
         if any(name in vars(base) for name in BATCH_METHODS):
             break
@@ -400,14 +401,14 @@ def _wants_batches(callback: Any, package: Any, methods: Sequence[str]) -> bool:
             return bool(callback.save_freq != "epoch") and methods is not TEST_BATCH_METHODS
         case "TensorBoard":
             each = callback.update_freq != "epoch"
-            return bool(each or callback._should_trace or callback.write_steps_per_second)
+            return bool(each or framework.profiles(callback) or callback.write_steps_per_second)
     return any(_plain(callback, name) is not getattr(package.Callback, name) for name in methods)
 
 
 def _begins_by_own(callback: Any) -> bool:
     """Whether a callback has code of the program for the begin of training or of an epoch."""
     methods = [_plain(callback, name) for name in ("on_train_begin", "on_epoch_begin")]
-    return not all(getattr(method, "__module__", "").startswith(KERAS) for method in methods)
+    return not all(packages.is_of(method) for method in methods)
 
 
 def _plain(callback: Any, name: str) -> Any:

@@ -4,7 +4,6 @@
 Of a user's callback without these, it keeps the attributes that training changes.
 """
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -13,33 +12,9 @@ import tensorflow as tf
 
 from dtjob_trainer.callbacks import attributes, files
 from dtjob_trainer.errors import CallbackError
-
-KERAS = ("keras.", "tf_keras.")
-"""How the names of Keras's own modules begin, of either package."""
-
-AVERAGES_IN_MODEL = "_ema_weights_in_model"
-"""Attribute of SwapEMAWeights: whether weights and averages have changed places."""
-
-STATEFUL: Mapping[str, tuple[str, ...]] = {
-    "EarlyStopping": ("wait", "stopped_epoch", "best", "best_epoch", "best_weights"),
-    "ReduceLROnPlateau": ("wait", "best", "cooldown_counter"),
-    "ModelCheckpoint": (
-        "best",
-        "_current_epoch",
-        "_batches_seen_since_last_saving",
-        "_last_batch_seen",
-        "epochs_since_last_save",
-    ),
-    "TensorBoard": ("_global_train_batch", "_global_test_batch"),
-    "CSVLogger": ("keys",),
-    "SwapEMAWeights": (AVERAGES_IN_MODEL,),
-    "LearningRateScheduler": (),
-    "TerminateOnNaN": (),
-    "RemoteMonitor": (),
-    "ProgbarLogger": (),
-    "History": (),
-}
-"""What Keras's own callbacks must not forget over a restart (they have no get_state)."""
+from dtjob_trainer.frameworks import callbacks as framework
+from dtjob_trainer.frameworks import packages
+from dtjob_trainer.frameworks.callbacks import AVERAGES_IN_MODEL, STATEFUL
 
 KERASS_PART, OWN_PART = "__keras__", "__own__"
 """What a state has of a user's subclass of Keras's that has a get_state: the attributes of the one, and that."""
@@ -109,20 +84,22 @@ def kept(callback: Any) -> tuple[Any, list[str]]:
         own = encode(callback.get_state())
         without = [] if hasattr(callback, "set_state") else ["give it set_state(state), as it has get_state()"]
         return ({KERASS_PART: kerass, OWN_PART: own} if kerass else own), without
+    name = keras_name(callback)
+    lost = [] if (kind := keras_class(callback)) is None else framework.lost(callback, kind, name)
     if is_kerass(callback):
-        return kerass, []
+        return kerass, lost
     changed, refused = attributes.changed(callback, _uncopied, STATEFUL.get(keras_name(callback), ()))
     why = [
         f"no checkpoint can hold its attribute {name} ({what}); use numbers, text, lists, dicts or arrays, or give the "
         "callback get_state() and set_state(state)"
         for name, what in refused.items()
     ]
-    return kerass | ({ATTRIBUTES: changed} if changed else {}), why
+    return kerass | ({ATTRIBUTES: changed} if changed else {}), lost + why
 
 
 def _kerass_state(callback: Any) -> dict[str, Any]:
     name = keras_name(callback)
-    state = {key: getattr(callback, key) for key in STATEFUL.get(name, ()) if hasattr(callback, key)}
+    state = framework.state_of(callback, name)
     if name == "CSVLogger":
         state["text"] = ""
         if tf.io.gfile.exists(callback.filename):  # tf_keras's makes it with the first row
@@ -162,8 +139,7 @@ def _restore_kerass(callback: Any, state: Mapping[str, Any], model: Any) -> None
     if files.are_kept(callback):
         files.put_back(callback, state.get(FILES, {}))
     if name == "TensorBoard" and callback.write_steps_per_second:  # set at the begin of an epoch, which may be past
-        callback._epoch_start_time = time.time()
-        callback._previous_epoch_iterations = np.float32(model.optimizer.iterations.numpy())
+        framework.begin_epoch(callback, np.float32(model.optimizer.iterations.numpy()))
 
 
 class Refused(ValueError):
@@ -253,5 +229,5 @@ def keras_name(callback: Any) -> str:
 
 def keras_class(callback: Any) -> type | None:
     """Keras's own class that `callback` is of or derives from; None for a plain Callback."""
-    kerass = (base for base in type(callback).__mro__ if base.__module__.startswith(KERAS))
+    kerass = (base for base in type(callback).__mro__ if packages.is_of(base))
     return next((base for base in kerass if base.__name__ in STATEFUL), None)

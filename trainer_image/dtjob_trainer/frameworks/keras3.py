@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager
 from importlib import import_module
 from typing import Any
 
+from dtjob_trainer.frameworks import packages
 from dtjob_trainer.frameworks.hooks import Hook, during, no_such, original, read
 
 _OPTIMIZER = "keras:Optimizer"
@@ -257,8 +258,7 @@ def averages_of(optimizer: Any) -> list[tuple[Any, Any]]:
 def sums_gradients(optimizer: Any) -> bool:
     """Whether an optimizer sums the gradients of replicas as Keras's own do: its class overrides nothing of that."""
     names = ("apply", *(hook.targets[0].rpartition(".")[2] for hook in (GRADIENTS_APPLIED, UPDATE_STEP)))
-    homes = [next((base for base in type(optimizer).__mro__ if name in vars(base)), object) for name in names]
-    return all(home.__module__.startswith("keras.") for home in homes)
+    return all(packages.is_of(packages.home(type(optimizer), name), "keras.") for name in names)
 
 
 def clipped(optimizer: Any, gradients: Any) -> Any:
@@ -307,11 +307,7 @@ def reduces_losses(model: Any) -> bool:
     import keras
 
     own, losses = keras.losses.Loss, keras.tree.flatten(getattr(model, "loss", None))
-    homes = [
-        next(base for base in type(loss).__mro__ if "__call__" in vars(base))
-        for loss in losses
-        if isinstance(loss, own)
-    ]
+    homes = [packages.home(type(loss), "__call__") for loss in losses if isinstance(loss, own)]
     return own in homes or any(isinstance(loss, str) or inspect.isfunction(loss) for loss in losses)
 
 

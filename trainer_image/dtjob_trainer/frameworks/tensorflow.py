@@ -212,11 +212,6 @@ def handle_here(variable: Any) -> Any:
     return variable._primary.handle if utils.is_distributed_variable(variable) else variable
 
 
-def left_unconverted(function: Any) -> Any:
-    """`function`, which AutoGraph calls as it is. What it calls is converted as before."""
-    return import_module("tensorflow.python.autograph.impl.api").autograph_artifact(function)
-
-
 def is_deterministic() -> bool:
     """Whether operations were told to be deterministic."""
     return bool(import_module("tensorflow.python.framework.config").is_op_determinism_enabled())

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from dtjob_trainer.frameworks.hooks import Hook
+from dtjob_trainer.frameworks.hooks import Hook, read
 
 _VALUES = "tensorflow.python.distribute.values"
 
@@ -49,10 +49,20 @@ def of_one_device(variable: Any) -> Any:
 
 
 def sharded() -> Any:
-    """The class of variables that a partitioner has cut."""
+    """The class of variables that a partitioner has cut; without it `()`, of which nothing is an instance.
+
+    ParameterServer does not start without it, and no other strategy has such variables.
+    """
     import tensorflow as tf
 
-    return tf.__internal__.distribute.ShardedVariable
+    return getattr(tf.__internal__.distribute, "ShardedVariable", ())
+
+
+def see_sharded() -> None:
+    """Raise FrameworkError if TensorFlow has no class of variables that a partitioner has cut."""
+    import tensorflow as tf
+
+    read(tf.__internal__.distribute, "ShardedVariable", "train with parameter servers")
 
 
 def is_cut(variable: Any) -> bool:

@@ -22,7 +22,7 @@ import tensorflow as tf
 
 from dtjob_trainer.contract.task import Task
 from dtjob_trainer.errors import StateError
-from dtjob_trainer.frameworks import hooks, tensorflow
+from dtjob_trainer.frameworks import functions, hooks, tensorflow
 from dtjob_trainer.models.values import Held
 from dtjob_trainer.models.variables import Plain, State, named, parts_of
 from dtjob_trainer.strategies.agreement import Agreement, digest
@@ -64,7 +64,7 @@ class InitialValues:
         # as it leaves TensorFlow's own alone, AutoGraph is not to convert this
         hooks.put(
             tensorflow.RUN,
-            lambda run: tensorflow.left_unconverted(lambda *args, **kwargs: self._run(run, *args, **kwargs)),
+            lambda run: functions.left_unconverted(lambda *args, **kwargs: self._run(run, *args, **kwargs)),
             on=strategy,
         )
 

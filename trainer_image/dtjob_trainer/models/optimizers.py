@@ -8,7 +8,7 @@ import keras
 import tensorflow as tf
 
 from dtjob_trainer.contract.strategy import Traits
-from dtjob_trainer.frameworks import tf_keras
+from dtjob_trainer.frameworks import packages, tf_keras
 
 SCALED_BY_REPLICAS = ("initial_learning_rate", "end_learning_rate", "warmup_target", "values")
 """What of the settings of Keras's schedules is a learning rate; every schedule is linear in its rates."""
@@ -84,8 +84,8 @@ def outermost(optimizers: Sequence[Any]) -> list[Any]:
 
 def overrides_apply(optimizer: Any) -> bool:
     """Whether the class of `optimizer` brings an `apply` that Keras does not know."""
-    home = next((base for base in type(optimizer).__mro__ if "apply" in vars(base)), None)
-    return home is not None and not home.__module__.startswith("keras.")
+    home = packages.home(type(optimizer), "apply")
+    return home is not None and not packages.is_of(home, "keras.")
 
 
 def scale_learning_rate(optimizer: Any, factor: int) -> None:
@@ -121,7 +121,7 @@ def _scale_own_rate(optimizer: Any, factor: float) -> None:
     if _is_number(rate):
         optimizer.learning_rate = float(rate.numpy()) * factor
         return
-    if not type(rate).__module__.startswith(("keras.", "tf_keras.")):
+    if not packages.is_of(type(rate)):
         raise ValueError(
             f"scale_lr cannot scale {type(rate).__name__}, which is not one of Keras's schedules; multiply its rates "
             "by dt.strategy().num_replicas_in_sync in your program"

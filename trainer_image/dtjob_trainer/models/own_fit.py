@@ -13,11 +13,11 @@ from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 from dtjob_trainer.errors import FitError
+from dtjob_trainer.frameworks import packages
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_PACKAGES = ("keras.", "tf_keras.")
 OURS = ("scale_lr", "seed", "save")
 """The arguments of `dtjob_trainer.fit` that no `fit()` of a model has."""
 _MENDS = {
@@ -69,8 +69,8 @@ def runs_own(ours: Callable[P, R]) -> Callable[P, R]:
 
 def own_of(model: Any, name: str) -> type | None:
     """The class that overrides the method `name` of Keras or tf_keras for `model`. None: no class does."""
-    owner = next((one for one in type(model).__mro__ if name in vars(one)), None)
-    if owner is None or _base_of(model) is None or owner.__module__.startswith(_PACKAGES):
+    owner = packages.home(type(model), name)
+    if owner is None or _base_of(model) is None or packages.is_of(owner):
         return None
     return owner
 
@@ -103,8 +103,7 @@ def given_to_evaluate(model: Any, data: Any, **arguments: Any) -> Any:
 
 def _base_of(model: Any) -> Any:
     """The package's own class `Model`."""
-    classes = (one for one in type(model).__mro__ if one.__module__.startswith(_PACKAGES))
-    return next((one for one in classes if one.__name__ == "Model"), None)
+    return next((one for one in type(model).__mro__ if one.__name__ == "Model" and packages.is_of(one)), None)
 
 
 def _called(name: str, reaches: Callable[..., Any], model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

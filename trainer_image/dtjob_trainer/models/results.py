@@ -8,7 +8,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from dtjob_trainer.frameworks import tensorflow
+from dtjob_trainer.frameworks import packages, tensorflow
 from dtjob_trainer.models.instances import overridden
 
 
@@ -41,7 +41,7 @@ class Results:
           are the same variables in each call.
         """
         if self._function is None:
-            self._metrics = [m for m in metrics if str(type(m).__module__).startswith(f"{self._package}.")]
+            self._metrics = [m for m in metrics if packages.is_of(type(m), f"{self._package}.")]
             self._function = self._read_by(states)
         with tensorflow.graphs_as_traced():
             results = self._function(*(value for _, value in states))

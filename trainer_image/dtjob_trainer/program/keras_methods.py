@@ -6,11 +6,11 @@ So a script that calls them trains under the job's strategy, with checkpoints an
 
 import inspect
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.frameworks import hooks, keras3, tf_keras
-from dtjob_trainer.loops import evaluate, fit
 from dtjob_trainer.models import own_fit
 from dtjob_trainer.process import runtime
 from dtjob_trainer.program import predictions
@@ -28,13 +28,16 @@ def use_ours(traits: Traits) -> None:
 
     replicas = tf.distribute.get_strategy().num_replicas_in_sync
     for package in (keras3,) if traits.tpu else (keras3, tf_keras):
-        hooks.put(package.FIT, lambda original: _ours(original, fit.fit))
-        hooks.put(package.EVALUATE, lambda original: _ours(original, evaluate.evaluate))
+        hooks.put(package.FIT, lambda original: _ours(original, "fit"))
+        hooks.put(package.EVALUATE, lambda original: _ours(original, "evaluate"))
         predictions.replace(package.PREDICT, package.PREDICT_ON_BATCH, traits, replicas)
 
 
-def _ours(original: Callable[..., Any], ours: Callable[..., Any]) -> Callable[..., Any]:
-    """`ours` in place of the method `original`, for models of the job's strategy."""
+def _ours(original: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """dtjob's function of that `name` in place of the method `original`, for models of the job's strategy.
+
+    It is imported when it is called: what it needs of a package may be missing, and other programs do not need that.
+    """
     signature = inspect.signature(original)
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -45,7 +48,8 @@ def _ours(original: Callable[..., Any], ours: Callable[..., Any]) -> Callable[..
         if given.setdefault("verbose", "auto") == "auto":
             given["verbose"] = VERBOSE
         model = given.pop("self")
-        with own_fit.running(ours.__name__):  # a class that overrides the method has been called before this one
+        ours = getattr(import_module(f"dtjob_trainer.loops.{name}"), name)
+        with own_fit.running(name):  # a class that overrides the method has been called before this one
             return ours(model, **given)
 
     return method

@@ -62,6 +62,7 @@ def of_floats(partitioner: Any) -> Any:
 
 def allow_in_keras() -> None:
     """Have this process's Keras optimizers take sharded variables. For ParameterServer, one replica a worker."""
+    framework.see_sharded()
     hooks.put(tensorflow.UPDATE_OF_WHOLES, _updating_wholes)
     hooks.put(keras3.SLOT, _placing_slots)
     hooks.put(keras3.UPDATE_STEP, _updating_shards)

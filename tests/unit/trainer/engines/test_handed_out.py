@@ -1,16 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """When the chief hands out more steps, which results are kept, and which one is the newest that is done."""
 
-from collections.abc import Iterator
-from threading import Event, Thread
+from threading import Event
 from types import SimpleNamespace
-from typing import Any
-
-import pytest
-from tensorflow.python.distribute.coordinator.cluster_coordinator import _CoordinatedClosureQueue
 
 from dtjob_trainer.engines.handed_out import KEPT_SECONDS, Results
-from dtjob_trainer.frameworks.coordinator import wait_for_room
 
 
 def result(done: bool) -> SimpleNamespace:
@@ -56,43 +50,3 @@ def test_the_oldest_result_is_waited_for_if_no_step_is_done() -> None:
     for number, step in enumerate(steps):
         results.add(step, now=float(number))
     assert results.last_done() is steps[0]
-
-
-@pytest.fixture
-def waiting() -> Iterator[Any]:
-    """TensorFlow's queue of steps, in which eight wait for a worker."""
-    queue = _CoordinatedClosureQueue()
-    for _ in range(8):
-        queue.put(SimpleNamespace())
-    yield queue
-    queue.stop()
-
-
-def room(queue: Any, most: int) -> Thread:
-    """A thread that waits for room."""
-    thread = Thread(target=wait_for_room, args=(queue, most), daemon=True)
-    thread.start()
-    return thread
-
-
-def test_a_step_is_handed_out_at_once_while_there_is_room(waiting: Any) -> None:
-    wait_for_room(waiting, 9)
-
-
-def test_more_steps_are_handed_out_when_half_of_them_have_begun(waiting: Any) -> None:
-    chief = room(waiting, 8)
-    for _ in range(3):
-        waiting.get()
-    chief.join(0.1)
-    assert chief.is_alive()
-    waiting.get()
-    chief.join(10)
-    assert not chief.is_alive()
-
-
-def test_a_failed_step_ends_the_wait_for_room(waiting: Any) -> None:
-    chief = room(waiting, 8)
-    waiting.get()
-    waiting.mark_failed(ValueError("of a step"))
-    chief.join(10)
-    assert not chief.is_alive()

@@ -13,33 +13,9 @@ PUBLIC = {"_exit", "_output_shapes"}
 OURS = ("_dtjob_", "_temp")
 """How attributes begin that dtjob sets itself, and the end of the name of a file."""
 EXCEPTIONS: dict[str, set[str]] = {
-    "callbacks/called.py": {"_should_trace", "_train_counter"},
-    "callbacks/keeping.py": {
-        "_batches_seen_since_last_saving",
-        "_current_epoch",
-        "_ema_weights_in_model",
-        "_epoch_start_time",
-        "_global_test_batch",
-        "_global_train_batch",
-        "_last_batch_seen",
-        "_previous_epoch_iterations",
-    },
     "models/additivity.py": {"_fn", "_fn_kwargs"},
     "models/by_rows/average_loss.py": {"tensorflow.python.distribute", "tensorflow.python.ops"},
     "models/by_rows/gradient_functions.py": {"tensorflow.python.autograph.impl.api"},
-    "models/by_rows/inlined.py": {
-        "__internal__",
-        "_attributes",
-        "_default_values",
-        "_experimental_autograph_options",
-        "_jit_compile",
-        "tensorflow.python.autograph.core",
-        "tensorflow.python.autograph.impl.api",
-        "tensorflow.python.eager.polymorphic_function",
-        "tensorflow.python.eager.polymorphic_function.polymorphic_function",
-        "tensorflow.python.framework",
-        "tensorflow.python.util",
-    },
     "models/by_rows/layers.py": {"tensorflow.python.autograph.impl.api"},
     "models/by_rows/objects.py": {"_keras_mask", "tensorflow.python.autograph.impl.api"},
     "models/by_rows/scalars.py": {"__internal__"},

@@ -21,13 +21,10 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
-from tensorflow.python.autograph.core import ag_ctx
-from tensorflow.python.autograph.impl.api import autograph_artifact
-from tensorflow.python.eager.polymorphic_function import autograph_util, function_type_utils
-from tensorflow.python.eager.polymorphic_function.polymorphic_function import Function
-from tensorflow.python.framework import ops
-from tensorflow.python.util import variable_utils
 
+from dtjob_trainer.frameworks import functions as framework
+from dtjob_trainer.frameworks import hooks
+from dtjob_trainer.frameworks.tensorflow import is_eager
 from dtjob_trainer.models.cuts import setting
 
 _inlining: ContextVar[bool] = ContextVar("inlining", default=False)
@@ -51,7 +48,7 @@ def nothing() -> AbstractContextManager[None]:
 def _outside(make: Callable[..., Any], **kwargs: Any) -> Any:
     """Make a variable where the step is called from, unless its initial value is computed in the step."""
     initial = kwargs.get("initial_value")
-    if tf.is_tensor(initial) and not isinstance(initial, tf.__internal__.EagerTensor):
+    if tf.is_tensor(initial) and not is_eager(initial):
         return make(**kwargs)
     with tf.init_scope():
         return make(**kwargs)
@@ -60,24 +57,19 @@ def _outside(make: Callable[..., Any], **kwargs: Any) -> Any:
 @functools.cache
 def _watch() -> None:
     """Have functions look, for the rest of the process, whether they are to become parts of a graph."""
-    Function.__call__ = _looking(Function.__call__)
+    hooks.put(framework.CALLED, _looking)
 
 
 def _looking(own: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(own)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if not _inlining.get() or tf.executing_eagerly() or self._attributes:
+        if not _inlining.get() or tf.executing_eagerly() or framework.has_attributes(self):
             return own(self, *args, **kwargs)
-        if self._jit_compile and _leaves_xla_aside(tf.distribute.get_strategy()):
+        if framework.by_xla(self) and _leaves_xla_aside(tf.distribute.get_strategy()):
             _tell_of_xla(self.__name__)
         given, named = _given(self, args, kwargs)
-        if not self._autograph:
-            return _returned(self.python_function(*given, **named))
-        converted = autograph_util.py_func_from_autograph(self.python_function, self._experimental_autograph_options)
-        with ag_ctx.ControlStatusCtx(ag_ctx.Status.UNSPECIFIED):  # what calls it may have been left unconverted
-            return _returned(converted(*given, **named))
+        return _returned(framework.call_python(self, given, named))
 
-    found: Callable[..., Any] = autograph_artifact(call)
+    found: Callable[..., Any] = framework.left_unconverted(call)
     return found
 
 
@@ -96,10 +88,7 @@ def _tell_of_xla(name: str) -> None:
 
 def _given(function: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
     """What the Python code of `function` is called with: numbers that its signature names, and arrays, are tensors."""
-    bound = function_type_utils.canonicalize_function_inputs(
-        args, kwargs, function.function_type, function._default_values
-    )
-    both = bound.args, bound.kwargs
+    both = framework.arguments_of(function, args, kwargs)
     if not any(map(_is_array, tf.nest.flatten(both))):
         return both
     found: tuple[Any, Any] = tf.nest.map_structure(
@@ -114,10 +103,10 @@ def _is_array(value: Any) -> bool:
 
 def _returned(values: Any) -> Any:
     """`values` as a function returns them: tensors, also of numbers, and of variables as they are now."""
-    return tf.nest.map_structure(_as_tensor, variable_utils.convert_variables_to_tensors(values))
+    return tf.nest.map_structure(_as_tensor, framework.as_tensors(values))
 
 
 def _as_tensor(value: Any) -> Any:
     if value is None or isinstance(value, tf.TensorArray | tf.Operation):
         return value
-    return ops.convert_to_tensor_or_composite(value)
+    return framework.as_tensor(value)

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""dtjob_trainer.frameworks.table: a process that does not use a hook does not need its target."""
+
+import subprocess
+import sys
+
+import pytest
+
+from dtjob_trainer.frameworks.table import HOOKS
+
+pytest.importorskip("tensorflow")
+WITHOUT_NAMES = """
+import inspect, pkgutil, sys
+import keras, tensorflow as tf
+from importlib import import_module
+from dtjob_trainer.frameworks import hooks
+from dtjob_trainer.frameworks.table import HOOKS
+
+targets = {target for hook in HOOKS.values() for target in hook.targets if hook.package in ("keras", "tensorflow")}
+private = {each for each in targets if ".src." in each or ".python." in each or "._" in each}
+for target in sorted(private):
+    owner, name = hooks._resolved(target, True) or (None, "")
+    kinds = owner.__mro__ if isinstance(owner, type) else [owner]
+    for kind in kinds:
+        if kind is not object and name in getattr(kind, "__dict__", ()):
+            delattr(kind, name)
+del tf.__internal__.distribute.ShardedVariable
+package = import_module("dtjob_trainer")
+for module in pkgutil.walk_packages(package.__path__, "dtjob_trainer."):
+    if "tf_keras" not in module.name and not module.name.endswith("__main__"):
+        import_module(module.name)
+print(len(private))
+"""
+
+
+def test_no_missing_name_ends_an_import() -> None:
+    run = subprocess.run([sys.executable, "-c", WITHOUT_NAMES], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert int(run.stdout) > 20
+
+
+def test_each_hook_says_what_is_lost_without_it() -> None:
+    assert all(hook.does.endswith(".") and hook.gone and not hook.gone.endswith(".") for hook in HOOKS.values())
+    assert not [name for name, hook in HOOKS.items() if hook.expected and not hook.ends]
