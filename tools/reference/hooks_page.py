@@ -16,12 +16,7 @@ that needs it: most depend on the strategy. If a version of a package lacks a fu
 cannot do. *Error* means that a process that needs the function ends, and *warning* that a line in the log says so. Both
 name the versions to use.
 """
-LASTS = {
-    "process": "",
-    "training": " While training runs.",
-    "trace": " While a step is traced.",
-    "call": " While one call runs.",
-}
+LASTS = {"process": "always", "training": "in training", "trace": "in a trace", "call": "in a call"}
 MOST = 2
 """Targets of one hook that are shown."""
 
@@ -29,7 +24,9 @@ MOST = 2
 def page() -> str:
     """The page, with a table for each package."""
     return HEAD + "".join(
-        "\n".join(["", f"## {title}", "", "| function | what it does in a job | if it is gone |", "|---|---|---|"])
+        "\n".join(
+            ["", f"## {title}", "", "| function | what it does in a job | when | if it is gone |", "|---|---|---|---|"]
+        )
         + "".join(f"\n{_row(hook)}" for hook in HOOKS.values() if hook.package == package)
         + "\n"
         for package, title in SEEN.items()
@@ -40,10 +37,12 @@ def _row(hook: Hook) -> str:
     names = [f"`{name}`" for name in dict.fromkeys(_shown(hook))]
     more = f" and {len(names) - MOST} more" if len(names) > MOST else ""
     gone = f"{'Error' if hook.ends else 'Warning'}: dtjob cannot {hook.gone}."
-    return f"| {', '.join(names[:MOST])}{more} | {hook.does}{LASTS[hook.lasts]} | {gone} |"
+    asked = f" If {hook.package} does not call it {hook.expected}, the job ends." if hook.expected else ""
+    return f"| {', '.join(names[:MOST])}{more} | {hook.does}{asked} | {LASTS[hook.lasts]} | {gone} |"
 
 
 def _shown(hook: Hook) -> Iterator[str]:
     for target in hook.targets:
         name = target.replace(":", ".")
-        yield name.replace("tensorflow.", "tf.", 1) if name.count(".python.") == 0 else name
+        is_public = name.startswith("tensorflow.") and not name.startswith("tensorflow.python.")
+        yield f"tf.{name.removeprefix('tensorflow.')}" if is_public else name

@@ -67,3 +67,8 @@ def allow_means(loss: Any, allowed: bool) -> bool:
 def legacy_rate(optimizer: Any) -> Any:
     """The learning rate of an older optimizer, a variable or a schedule."""
     return optimizer._hyper["learning_rate"]
+
+
+def is_built(optimizer: Any) -> bool:
+    """Whether an optimizer has its variables. Before, it has no such attribute."""
+    return bool(getattr(optimizer, "_built", False))

@@ -9,7 +9,7 @@ import keras
 import tensorflow as tf
 
 from dtjob_trainer.errors import VariablesError
-from dtjob_trainer.frameworks import tensorflow
+from dtjob_trainer.frameworks import tensorflow, tf_keras
 from dtjob_trainer.models import optimizers
 from dtjob_trainer.models.variables import METRIC, Plain, State, is_local, names_not_among, parts_of
 from dtjob_trainer.strategies.collective import Group
@@ -91,7 +91,7 @@ def _variables_of(place: str, leaf: Any) -> list[Any]:
             f"{place}: legacy optimizers make their variables too late; use tf_keras.optimizers.Adam …"
         )
     if _is_a(leaf, "optimizers", "Optimizer"):
-        if not (leaf.built if isinstance(leaf, keras.optimizers.Optimizer) else getattr(leaf, "_built", False)):
+        if not (leaf.built if isinstance(leaf, keras.optimizers.Optimizer) else tf_keras.is_built(leaf)):
             raise VariablesError(
                 f"{place}: the optimizer has no variables yet; call its build(model.trainable_variables) before train()"
             )
