@@ -73,6 +73,11 @@ NOT_ASKED = {
     },
 }
 """What Keras's loop asks for and ours does not, and why."""
+SINCE_3_16 = {
+    ("optimizer", "_backend_maybe_overwrite_model_variables"): "models/averages.py does it for all replicas at once",
+    ("optimizer", "_unscale_grads"): SCALED,
+}
+"""The same of the next release (`make trainer-nightly`)."""
 
 HOOKS = [f"on_{of}_{end}" for of in ("train", "test", "epoch", "train_batch", "test_batch") for end in ("begin", "end")]
 IN_TRAINER = {"self": "model", "self.optimizer": "optimizer", "callbacks": "callbacks"}
@@ -102,7 +107,8 @@ def test_our_loop_asks_for_all_that_keras_asks_for(tmp_path: Path, package: str)
     with Cluster(tmp_path, "Mirrored", {"chief": 1}, *arguments, options={"logicalCPUs": 2}) as run:
         run.run()
     ours = {(owner, name) for owner, names in json.loads(out.read_text()).items() for name in names}
-    wanted, excused = by_keras(package), set(NOT_ASKED[package])
+    wanted = by_keras(package)
+    excused = set(NOT_ASKED[package]) | (SINCE_3_16.keys() & wanted)
     assert len(wanted) > 20, "Keras's source is not found where it was"
     missing = wanted - ours - excused
     assert not missing, f"{package} asks for these, and dt.fit does not: {sorted(missing)}"
