@@ -3,19 +3,15 @@
 
 import json
 import sys
-from importlib import import_module
 from pathlib import Path
 
+from dtjob_trainer.frameworks.hooks import resolved
 from dtjob_trainer.frameworks.table import HOOKS
 
 found = {}
 for hook in HOOKS.values():
     for target in hook.targets if hook.package != "keras_tuner" else ():
-        module, _, path = target.partition(":")
-        *parts, name = path.split(".")
-        home = import_module(module)
-        for part in parts:
-            home = getattr(home, part, None)
+        home, name = resolved(target, hook.adds) or (None, "")
         if isinstance(home, type):
             kind = next((each for each in home.__mro__ if name in vars(each)), home)
             found |= {f"{each.__module__}.{each.__qualname__}.{name}": hook.lasts for each in (home, kind)}

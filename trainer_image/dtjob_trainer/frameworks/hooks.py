@@ -149,7 +149,7 @@ def expected(hook: Hook, needed: bool = True) -> Iterator[None]:
 
 def missing(hook: Hook) -> list[str]:
     """Those targets of `hook` that the installed versions lack. Imports the modules of the targets."""
-    found = [target for target in hook.targets if _resolved(target, hook.adds) is None]
+    found = [target for target in hook.targets if resolved(target, hook.adds) is None]
     return [] if hook.some and len(found) < len(hook.targets) else found
 
 
@@ -192,7 +192,7 @@ def _found(hook: Hook, target: str, on: Any) -> tuple[Any, str] | None:
 
     None if it is left as it is. Raises FrameworkError for a missing target of a hook that `ends`.
     """
-    found = _resolved(target, hook.adds) if on is None else (on, target.rpartition(".")[2].rpartition(":")[2])
+    found = resolved(target, hook.adds) if on is None else (on, target.rpartition(".")[2].rpartition(":")[2])
     if found is not None and (hook.adds or hasattr(*found)):
         return found
     if not hook.some or missing(hook):
@@ -203,7 +203,7 @@ def _found(hook: Hook, target: str, on: Any) -> tuple[Any, str] | None:
     return None
 
 
-def _resolved(target: str, adds: bool = False) -> tuple[Any, str] | None:
+def resolved(target: str, adds: bool = False) -> tuple[Any, str] | None:
     """The object of a target and the name of its attribute; None if a part of it is missing."""
     module, _, path = target.partition(":")
     *parts, name = path.split(".")

@@ -157,6 +157,12 @@ LOSS_SCALED_UP = Hook(
     lasts="training",
     ends=True,
 )
+METRIC_RESULT = Hook(
+    targets=("keras:Metric.result",),
+    does="The results of all metrics are read by one function; a step of the program has those of its replica.",
+    gone="read metrics where callbacks see each step",
+    lasts="call",
+)
 TAKE = Hook(
     targets=("keras.src.backend.tensorflow.numpy:take", "keras.src.backend.tensorflow.ops.numpy:take"),  # since 3.16
     does="Under ParameterServer, rows of a table are looked up where the table is.",

@@ -13,7 +13,7 @@ from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 from dtjob_trainer.errors import FitError
-from dtjob_trainer.frameworks import packages
+from dtjob_trainer.frameworks import hooks, keras3, packages, tf_keras
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -109,23 +109,20 @@ def _base_of(model: Any) -> Any:
 def _called(name: str, reaches: Callable[..., Any], model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call the method `name` of `model`, with `reaches` in place of the package's."""
     base, reached = _base_of(model), False
-    before, own = getattr(base, name), vars(base).get(name)
+    package = keras3 if packages.is_of(base, "keras.") else tf_keras
 
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        nonlocal reached
-        if self is not model:
-            return before(self, *args, **kwargs)
-        reached = True
-        return reaches(*args, **kwargs)
+    def reaching(before: Callable[..., Any]) -> Callable[..., Any]:
+        def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+            nonlocal reached
+            if self is not model:
+                return before(self, *args, **kwargs)
+            reached = True
+            return reaches(*args, **kwargs)
 
-    setattr(base, name, method)
-    try:
+        return method
+
+    with hooks.during(package.FIT if name == "fit" else package.EVALUATE, reaching, on=base):
         returned = getattr(model, name)(*args, **kwargs)
-    finally:
-        if own is None:
-            delattr(base, name)
-        else:
-            setattr(base, name, own)
     if not reached:
         owner = own_of(model, name)
         assert owner is not None

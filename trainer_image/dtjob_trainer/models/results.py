@@ -8,8 +8,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from dtjob_trainer.frameworks import packages, tensorflow
-from dtjob_trainer.models.instances import overridden
+from dtjob_trainer.frameworks import hooks, keras3, packages, tensorflow
 
 
 class Results:
@@ -47,7 +46,7 @@ class Results:
             results = self._function(*(value for _, value in states))
         with contextlib.ExitStack() as stack:
             for metric, result in zip(self._metrics, results, strict=True):
-                stack.enter_context(overridden(metric, result=lambda result=result: result))
+                stack.enter_context(hooks.during(keras3.METRIC_RESULT, _giving(result), on=metric))
             yield
 
     def _read_by(self, states: Sequence[tuple[Any, Any]]) -> Callable[..., Any]:
@@ -57,6 +56,10 @@ class Results:
                 return [metric.result() for metric in self._metrics]
 
         return _traced(read, *(tf.TensorSpec(value.shape, value.dtype) for _, value in states))
+
+
+def _giving(result: Any) -> hooks.Wrap:
+    return lambda _: lambda: result
 
 
 def _traced(function: Callable[..., Any], *signature: Any) -> Callable[..., Any]:

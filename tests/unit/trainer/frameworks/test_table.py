@@ -19,7 +19,7 @@ from dtjob_trainer.frameworks.table import HOOKS
 targets = {target for hook in HOOKS.values() for target in hook.targets if hook.package in ("keras", "tensorflow")}
 private = {each for each in targets if ".src." in each or ".python." in each or "._" in each}
 for target in sorted(private):
-    owner, name = hooks._resolved(target, True) or (None, "")
+    owner, name = hooks.resolved(target, True) or (None, "")
     kinds = owner.__mro__ if isinstance(owner, type) else [owner]
     for kind in kinds:
         if kind is not object and name in getattr(kind, "__dict__", ()):
