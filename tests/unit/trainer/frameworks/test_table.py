@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.frameworks.table: a process that does not use a hook does not need its target."""
 
+import re
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
 
+from dtjob_trainer.frameworks.hooks import SEEN
 from dtjob_trainer.frameworks.table import HOOKS
 
+ROOT = Path(__file__).parents[4]
 pytest.importorskip("tensorflow")
 WITHOUT_NAMES = """
 import inspect, pkgutil, sys
@@ -37,6 +42,15 @@ def test_no_missing_name_ends_an_import() -> None:
     run = subprocess.run([sys.executable, "-c", WITHOUT_NAMES], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     assert int(run.stdout) > 20
+
+
+def test_the_versions_to_use_are_those_that_the_package_allows() -> None:
+    project = tomllib.loads((ROOT / "trainer_image" / "pyproject.toml").read_text())["project"]
+    (keras,) = (each for each in project["dependencies"] if each.startswith("keras"))
+    (tensorflow,) = project["optional-dependencies"]["cpu"]
+    for package, requirement in (("keras", keras), ("tensorflow", tensorflow)):
+        (major, first), (_, after) = re.findall(r"(\d+)\.(\d+)", requirement)
+        assert re.findall(r"\d+\.\d+", SEEN[package]) == [f"{major}.{first}", f"{major}.{int(after) - 1}"]
 
 
 def test_each_hook_says_what_is_lost_without_it() -> None:
