@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One object as it changes: read first, then watched, for as long as somebody asks."""
+"""Objects as they change: read first, then watched, for as long as somebody asks."""
 
+import threading
 import time
 from collections.abc import Iterator
 
@@ -11,6 +12,8 @@ from dtjob.client.patience import Patience
 
 TOO_OLD = 410
 """The API server no longer knows what came after a version."""
+_AGAIN_SECONDS = 0.2
+"""Before a watch that ended is continued."""
 
 
 def changes(cluster: Cluster, kind: str, name: str, deadline: float | None = None) -> Iterator[Object | None]:
@@ -42,11 +45,63 @@ def changes(cluster: Cluster, kind: str, name: str, deadline: float | None = Non
                 return
 
 
+def batches(
+    cluster: Cluster,
+    kind: str,
+    selector: str = "",
+    *,
+    everywhere: bool = False,
+    stopping: threading.Event | None = None,
+) -> Iterator[list[tuple[str, Object]]]:
+    """The objects with these labels, and then what happens to them: ADDED, MODIFIED or DELETED, and the object.
+
+    The first batch has all that is there. What passes is waited for, and told. Raises ClientError. Ends after
+    `stopping` is set.
+    """
+    stopping = stopping or threading.Event()
+    trying = Patience(cluster.connection.outage, sleep=stopping.wait)
+    there: dict[str, Object] = {}
+    version = ""
+    while not stopping.is_set():
+        try:
+            if not version:
+                found, version = cluster.listed(kind, selector, everywhere=everywhere)
+                before, there = there, {one["metadata"]["uid"]: one for one in found}
+                gone = [("DELETED", one) for uid, one in before.items() if uid not in there]
+                yield [*_new(before, there), *gone]
+            for change, object_ in cluster.watch(kind, version, selector, everywhere=everywhere):
+                version = _version(object_)
+                there[object_["metadata"]["uid"]] = object_
+                if change == "DELETED":
+                    del there[object_["metadata"]["uid"]]
+                yield [(change, object_)]
+            trying.answered()
+            stopping.wait(_AGAIN_SECONDS)
+        except TEMPORARY as error:
+            trying.wait(error)
+        except Refused as error:
+            if error.code != TOO_OLD:
+                raise
+            version = ""
+
+
+def _new(before: dict[str, Object], now: dict[str, Object]) -> Iterator[tuple[str, Object]]:
+    for uid, one in now.items():
+        if uid not in before:
+            yield "ADDED", one
+        elif _version(one) != _version(before[uid]):
+            yield "MODIFIED", one
+
+
+def _version(object_: Object) -> str:
+    return str(object_["metadata"].get("resourceVersion", ""))
+
+
 def _until_the_watch_ends(cluster: Cluster, kind: str, name: str, deadline: float | None) -> Iterator[Object | None]:
     """The object, and each change while one watch lasts. Raises ClientError."""
     found = cluster.get(kind, name, seconds=0)
     yield found
-    version, fields = str(found["metadata"]["resourceVersion"]), f"metadata.name={name}"
+    version, fields = _version(found), f"metadata.name={name}"
     try:
         for change, object_ in cluster.watch(kind, version, fields=fields, seconds=_seconds_until(deadline)):
             yield None if change == "DELETED" else object_

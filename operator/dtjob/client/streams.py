@@ -24,7 +24,7 @@ _DATA = b"\x00"
 """Begins a message with data of a forwarded port."""
 _END_OF_HEAD = b"\r\n\r\n"
 LARGEST_ANSWER = 4 * 1024 * 1024
-ANSWER_SECONDS = 10.0
+ANSWER_SECONDS = 5.0
 """From the beginning of a question at a port to the last byte of its answer."""
 _REFUSED = {
     403: "you may not open one; the role edit of the namespace has the right",

@@ -7,9 +7,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from dtjob.api.names import GROUP, KIND
+from dtjob.client.changes import batches
 from dtjob.client.cluster import Cluster
-from dtjob.client.errors import TEMPORARY, Refused
-from dtjob.client.patience import Patience
 from dtjob.client.verbs.words import phase_of, since, step_text
 from dtjob.times import duration
 
@@ -17,7 +16,6 @@ Object = Mapping[str, Any]
 COLUMNS = ("NAME", "PHASE", "READY", "STEP", "ETA", "RESTARTS", "REASON", "AGE")
 MORE_COLUMNS = ("STRATEGY", "WORKERS", "CHECKPOINT", "GOODPUT")
 """Those of `-o wide`."""
-_EXPIRED = 410
 
 
 @dataclass(frozen=True)
@@ -53,43 +51,14 @@ def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
 
 def watched(cluster: Cluster, form: Form, labels: str = "", *, everywhere: bool = False) -> Iterator[str]:
     """The table, and then a line for each change of a job, without an end. Raises ClientError."""
-    jobs, version = cluster.listed(KIND, labels, everywhere=everywhere)
-    rows = [form.head, *(form.row(job, datetime.now(UTC)) for job in jobs)]
-    yield from aligned(rows)
-    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
-    for job in _changed(cluster, jobs, version, labels, everywhere=everywhere):
-        row = form.row(job, datetime.now(UTC))
-        widths = [max(width, len(cell)) for width, cell in zip(widths, row, strict=True)]
-        yield _line(row, widths)
-
-
-def _changed(
-    cluster: Cluster, jobs: Sequence[Object], version: str, labels: str, *, everywhere: bool
-) -> Iterator[Object]:
-    """Each job after each of its changes. A connection that breaks is made again."""
-    seen, is_expired = {_version(job) for job in jobs}, False
-    trying = Patience(cluster.connection.outage)
-    while True:
-        try:
-            if is_expired:
-                jobs, version = cluster.listed(KIND, labels, everywhere=everywhere)
-                yield from (job for job in jobs if _version(job) not in seen)
-                seen, is_expired = {_version(job) for job in jobs}, False
-            for _, job in cluster.watch(KIND, version, labels, everywhere=everywhere):
-                version = str(job["metadata"]["resourceVersion"])
-                seen.add(_version(job))
-                yield job
-            trying.answered()
-        except TEMPORARY as error:
-            trying.wait(error)
-        except Refused as error:
-            if error.code != _EXPIRED:
-                raise
-            is_expired = True
-
-
-def _version(job: Object) -> tuple[str, str]:
-    return str(job["metadata"]["uid"]), str(job["metadata"]["resourceVersion"])
+    widths: list[int] = []
+    for batch in batches(cluster, KIND, labels, everywhere=everywhere):
+        rows = [form.row(job, datetime.now(UTC)) for _, job in batch]
+        rows = rows if widths else [form.head, *rows]
+        widths = widths or [0] * len(form.head)
+        for row in rows:
+            widths = [max(width, len(cell)) for width, cell in zip(widths, row, strict=True)]
+        yield from (_line(row, widths) for row in rows)
 
 
 def _line(row: Sequence[str], widths: Sequence[int]) -> str:

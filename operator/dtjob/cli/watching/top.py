@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`dtjob top`: a job of a cluster as it trains: a live view on a terminal, else a line for each change."""
 
-import contextlib
 import sys
-import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -12,10 +10,10 @@ from typing import Any, TextIO
 from dtjob.api.names import KIND
 from dtjob.api.phase import ENDED, Phase
 from dtjob.cli.watching.listing import aligned
-from dtjob.cli.watching.reports import Reports, read_reports
+from dtjob.cli.watching.reports import read_reports
 from dtjob.client.changes import changes
 from dtjob.client.cluster import Cluster
-from dtjob.client.errors import ClientError
+from dtjob.client.errors import TEMPORARY, NotFound
 from dtjob.client.patience import Patience
 from dtjob.client.verbs.pods import attempt_of, container_state, in_order, newest, selector, state_of, task_of
 from dtjob.client.verbs.words import is_stuck, phase_of, since, status_lines, step_text, summary
@@ -23,11 +21,8 @@ from dtjob.client.verbs.words import is_stuck, phase_of, since, status_lines, st
 Object = Mapping[str, Any]
 HEAD = ("TASK", "STATE", "STEP", "STEPS/S", "LOSS", "ATTEMPT", "NODE", "AGE")
 MOST_TASKS = 24
-REDRAW_PER_SECOND = 2
-REPORT_SECONDS = 2.0
-"""Between two questions to the tasks that are shown."""
-AGAIN_SECONDS = 0.2
-"""Before pods are looked for again."""
+LOOK_SECONDS = 2.0
+"""Between two looks at the job, its pods and their reports."""
 
 
 def top(cluster: Cluster, name: str, out: TextIO | None = None) -> int:
@@ -115,63 +110,22 @@ def _live(cluster: Cluster, name: str, out: TextIO) -> int:
     from rich.live import Live
     from rich.text import Text
 
-    shown = _Shown()
-
-    def render() -> Text:
-        return Text("\n".join(view(shown.job, shown.pods, shown.reports, shown.why)), overflow="ellipsis", no_wrap=True)
-
-    for job in changes(cluster, KIND, name):
-        if job is None:
-            return _code(None)
-        shown.job = job
-        break
-    shown.follow(cluster, name)
-    with Live(console=Console(file=out), refresh_per_second=REDRAW_PER_SECOND, get_renderable=render):
-        for job in changes(cluster, KIND, name):
-            if job is None:
-                return _code(None)
-            shown.job = job
-            if phase_of(job) in ENDED or is_stuck(job):
-                return _code(job)
-    return 1
-
-
-class _Shown:
-    """What the live view shows. Threads read its pods, at each change of one, and the reports of its tasks."""
-
-    def __init__(self) -> None:
-        self.job: Object = {}
-        self.pods: list[Any] = []
-        self.reports: Reports = {}
-        self.why = ""
-
-    def follow(self, cluster: Cluster, name: str) -> None:
-        """Begin, in the background."""
-        for target in (self._follow_pods, self._follow_reports):
-            threading.Thread(target=target, args=(cluster, name), daemon=True).start()
-
-    def _follow_pods(self, cluster: Cluster, name: str) -> None:
-        trying = Patience(cluster.connection.outage)
+    job, trying = cluster.get(KIND, name), Patience(cluster.connection.outage)
+    with Live(console=Console(file=out), auto_refresh=False) as live:
         while True:
             try:
-                pods, version = cluster.listed("Pod", selector(name))
-                there = {pod["metadata"]["uid"]: pod for pod in pods}
-                self.pods = list(there.values())
-                for change, pod in cluster.watch("Pod", version, selector(name)):
-                    there.pop(pod["metadata"]["uid"], None)
-                    if change != "DELETED":
-                        there[pod["metadata"]["uid"]] = pod
-                    self.pods = list(there.values())
+                pods = cluster.list("Pod", selector(name))
+                text = "\n".join(view(job, pods, *read_reports(cluster, job, shown_tasks(pods))))
+                live.update(Text(text, overflow="ellipsis", no_wrap=True), refresh=True)
+                if phase_of(job) in ENDED or is_stuck(job):
+                    return _code(job)
                 trying.answered()
-                time.sleep(AGAIN_SECONDS)
-            except ClientError as error:
+                time.sleep(LOOK_SECONDS)
+                job = cluster.get(KIND, name)
+            except NotFound:
+                return _code(None)
+            except TEMPORARY as error:
                 trying.wait(error)
-
-    def _follow_reports(self, cluster: Cluster, _: str) -> None:
-        while True:
-            with contextlib.suppress(ClientError, OSError, RuntimeError):  # a token that is away, or the end of top
-                self.reports, self.why = read_reports(cluster, self.job, shown_tasks(self.pods))
-            time.sleep(REPORT_SECONDS if self.pods else AGAIN_SECONDS)
 
 
 def _code(job: Object | None) -> int:

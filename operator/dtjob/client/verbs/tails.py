@@ -4,12 +4,12 @@
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from dtjob.client.changes import TOO_OLD
+from dtjob.client.changes import batches
 from dtjob.client.cluster import Cluster
-from dtjob.client.errors import TEMPORARY, ClientError, Ended, NotFound, NotReached, Refused, Unavailable
+from dtjob.client.errors import TEMPORARY, ClientError, Ended, NotFound, NotReached
 from dtjob.client.patience import Patience
 from dtjob.client.verbs.logs import ALL, STAMPED, How, Line, name_of
 from dtjob.client.verbs.pods import container_state, in_order, selector
@@ -36,19 +36,14 @@ class Tails:
 
     def start(self) -> None:
         """Begin, in the background. Raises ClientError if the pods may not be listed."""
-        trying = self._patience()
-        while True:
-            try:
-                self._version = self._look()
-                break
-            except Unavailable as error:
-                trying.wait(error)
-        threading.Thread(target=self._watch, daemon=True, name="pods").start()
+        found = batches(self._cluster, "Pod", selector(self._job), stopping=self._stopping)
+        self._take(next(found, []))
+        threading.Thread(target=self._watch, args=(found,), daemon=True, name="pods").start()
 
     def finish(self, seconds: float = 10.0) -> None:
         """Look for pods once more, and wait until all logs have ended, for so long."""
         with contextlib.suppress(*TEMPORARY):
-            self._look()
+            self._take([("ADDED", pod) for pod in self._cluster.list("Pod", selector(self._job))])
         self._stopping.set()
         until = time.monotonic() + seconds
         for thread in self.threads():
@@ -63,43 +58,23 @@ class Tails:
         with self._lock:
             return list(self._threads.values())
 
-    def _look(self) -> str:
-        pods, version = self._cluster.listed("Pod", selector(self._job))
-        for pod in pods:
-            self._take(pod)
-        return version
-
-    def _watch(self) -> None:
-        trying = self._patience()
-        while not self._stopping.is_set():
-            try:
-                for _, pod in self._cluster.watch("Pod", self._version, selector(self._job)):
-                    self._version = str(pod["metadata"]["resourceVersion"])
-                    self._take(pod)
-                self._version = self._look()
-                trying.answered()
-            except Refused as error:
-                if error.code != TOO_OLD:
-                    self._say(f"logs of new pods are not followed any more: {error}")
-                    return
-                trying.wait(error)
-                self._version = "0"
-            except Ended:
-                return
-            except ClientError as error:
-                trying.wait(error)
-                self._version = "0"
-
-    def _take(self, pod: Object) -> None:
-        """Follow the pod once its container has started and there is a place."""
-        uid = pod["metadata"]["uid"]
-        if not in_order([pod], self._task) or container_state(pod)[0] == "waiting":
+    def _watch(self, found: Iterator[list[tuple[str, Object]]]) -> None:
+        try:
+            for batch in found:
+                self._take(batch)
+        except Ended:
             return
-        with self._lock:
-            if uid in self._threads:
-                return
-            self._waiting[uid] = pod
-            self._begin_waiting()
+        except ClientError as error:
+            self._say(f"logs of new pods are not followed any more: {error}")
+
+    def _take(self, batch: Sequence[tuple[str, Object]]) -> None:
+        """Follow the pods whose container has started, as far as there are places."""
+        for change, pod in batch:
+            has_log = in_order([pod], self._task) and container_state(pod)[0] != "waiting"
+            with self._lock:
+                if has_log and change != "DELETED" and pod["metadata"]["uid"] not in self._threads:
+                    self._waiting[pod["metadata"]["uid"]] = pod
+                    self._begin_waiting()
 
     def _begin_waiting(self) -> None:
         """Follow pods that wait, as many as there are places. The caller has the lock."""

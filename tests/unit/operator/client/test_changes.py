@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """One object as it changes."""
 
+import itertools
 import time
 
 import pytest
 
-from dtjob.client.changes import changes
+from dtjob.client.changes import batches, changes
 from dtjob.client.cluster import Cluster
 from dtjob.client.errors import NotFound
 from tests.unit.operator.client.api_server import ApiServer
@@ -40,3 +41,30 @@ def test_changes_end_at_the_deadline(server: ApiServer, cluster: Cluster) -> Non
 def test_a_missing_object_is_an_error_at_the_start(cluster: Cluster) -> None:
     with pytest.raises(NotFound):
         next(changes(cluster, "Pod", "a"))
+
+
+def test_all_objects_come_first_and_what_was_missed_comes_after_the_next_list(
+    server: ApiServer, cluster: Cluster
+) -> None:
+    def named(name: str, version: str) -> dict[str, object]:
+        return {"metadata": {"name": name, "uid": name, "resourceVersion": version}}
+
+    first = {"items": [named("a", "1"), named("b", "2"), named("c", "3")], "metadata": {"resourceVersion": "3"}}
+    later = {"items": [named("a", "6"), named("b", "2"), named("d", "7")], "metadata": {"resourceVersion": "7"}}
+    server.answer(f"GET {PODS}", first, later)
+    old = {"type": "ERROR", "object": {"code": 410, "message": "too old"}}
+    server.answer(
+        f"WATCH {PODS}",
+        [{"type": "MODIFIED", "object": named("a", "4")}],
+        [old],
+        [{"type": "DELETED", "object": named("d", "8")}],
+    )
+    found = itertools.islice(batches(cluster, "Pod"), 4)
+    seen = [[(change, one["metadata"]["name"]) for change, one in batch] for batch in found]
+    assert seen == [
+        [("ADDED", "a"), ("ADDED", "b"), ("ADDED", "c")],
+        [("MODIFIED", "a")],
+        [("MODIFIED", "a"), ("ADDED", "d"), ("DELETED", "c")],
+        [("DELETED", "d")],
+    ]
+    assert "resourceVersion=4" in server.asked[2][1]

@@ -3,12 +3,13 @@
 
 import io
 
+import pytest
+
+from dtjob.cli.watching import top as showing
 from dtjob.cli.watching.top import MOST_TASKS, top, view
 from dtjob.client.cluster import Cluster
-from tests.unit.operator.client.api_server import ApiServer
-from tests.unit.operator.client.verbs.jobs import NOW, RUNNING, job, pod
-
-JOBS = "/apis/training.dtjob.dev/v1beta1/namespaces/team/distributedtrainingjobs"
+from tests.unit.operator.client.api_server import ApiServer, Fault
+from tests.unit.operator.client.verbs.jobs import JOBS, NOW, PODS, RUNNING, job, pod
 
 
 def stored(version: str, **status: object) -> dict[str, object]:
@@ -64,3 +65,23 @@ def test_without_a_terminal_each_change_is_a_line(server: ApiServer, cluster: Cl
         "digits: Running (AllTasksRunning): all tasks run, step 251/690, loss 0.5",
         "digits: Succeeded (Completed): done",
     ]
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_shows_the_job_to_its_end_also_through_an_outage(
+    server: ApiServer, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(showing, "LOOK_SECONDS", 0.0)
+    ended = stored("3", phase="Succeeded", reason="Completed", message="done")
+    server.answer(f"GET {JOBS}/digits", stored("1", **RUNNING), Fault(503, "0"), ended)
+    server.answer(f"GET {PODS}", {"items": [pod("worker-1", state={"waiting": {}})], "metadata": {}})
+    out = Terminal()
+    assert top(cluster, "digits", out) == 0
+    assert "worker-1" in out.getvalue()
+    assert "digits: Succeeded (Completed): done" in out.getvalue()
+    server.answer(f"GET {JOBS}/digits", stored("1", **RUNNING), Fault(404))
+    assert top(cluster, "digits", Terminal()) == 1
