@@ -70,49 +70,6 @@ def test_a_deadline_passes_while_the_operator_is_away() -> None:
         assert outcome(made) == ("Failed", "StartDeadlineExceeded")
 
 
-def test_a_job_that_no_quota_lets_start_says_so_at_its_end() -> None:
-    with world(startDeadlineSeconds=60) as made:
-        made.cluster.quota = 1
-        made.run(60 + LATE)
-        assert outcome(made) == ("Failed", "StartDeadlineExceeded")
-        assert "exceeded quota: small" in made.job.status["message"]
-        assert "3 of 3 tasks did not run" in made.job.status["message"]
-
-
-def test_suspension_stops_the_clocks() -> None:
-    with world(activeDeadlineSeconds=1000, startDeadlineSeconds=100, suspend=True) as made:
-        made.run(86_400)
-        assert outcome(made) == ("Suspended", "JobSuspended")
-        set_spec(made, suspend=False)
-        made.run(90)
-        all_run(made)
-        made.run(400)
-        set_spec(made, suspend=True)
-        made.run(86_400)
-        assert outcome(made) == ("Suspended", "JobSuspended")
-        assert 490 <= made.job.status["active"]["seconds"] <= 493
-        set_spec(made, suspend=False)
-        made.run(95)
-        all_run(made)
-        assert outcome(made) == ("Running", "AllTasksRunning")
-        made.run(420)
-        assert outcome(made) == ("Failed", "DeadlineExceeded")
-
-
-def test_an_ended_job_is_deleted_when_its_time_has_come() -> None:
-    with world("Default", ttlSecondsAfterFinished=3600) as made:
-        made.run(1)
-        all_run(made)
-        made.cluster.change("Pod", "digits-chief-0-0", lambda one: one.update(status=builders.ended(0, made.now())))
-        made.run(3000)
-        assert outcome(made)[0] == "Succeeded"
-        made.restart()
-        made.run(590)
-        assert (KIND, "digits") in made.cluster.objects
-        made.run(20)
-        assert (KIND, "digits") not in made.cluster.objects
-
-
 def test_a_time_to_live_that_was_raised_just_now_is_not_over() -> None:
     """The operator has yet to hear of it."""
     with world("Default", ttlSecondsAfterFinished=60) as made:

@@ -8,7 +8,6 @@ import pytest
 
 from dtjob.api.job import KIND, Job
 from dtjob.controller.cluster import ClusterError, Refused
-from dtjob.controller.pace.repair_limit import AT_ONCE
 from dtjob.controller.pace.status_delay import LONGEST_FIRST_SECONDS, MUCH
 from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.objects import kueue, labels
@@ -270,31 +269,6 @@ def test_a_job_trains_on_whose_workload_loses_its_label(restarted: bool) -> None
         assert all(deleting(pod) for pod in made.pods.values())
 
 
-def test_a_label_that_is_taken_away_each_time_is_told_of_as_often_as_it_is_restored() -> None:
-    """It is left alone for ever longer, and an event that says `restored` at each look would be wrong."""
-    with training() as made:
-        calls = len(made.cluster.calls)
-        for _ in range(40):
-            if made.is_labelled:
-                made.take_label()
-            made.run(3)
-        restored = [one for one in made.cluster.calls[calls:] if one.startswith("patch")]
-        told = [one.message for one in made.cluster.events if one.reason == "LabelsRestored"]
-    assert AT_ONCE < len(restored) < 20
-    assert len(told) == len(restored)
-    assert all(made.workload.name in one and labels.JOB_NAME in one for one in told)
-
-
-def test_an_eviction_of_a_workload_that_lost_its_label_suspends_the_job() -> None:
-    with training() as made:
-        made.take_label()
-        made.kueue_says(condition("Evicted", True, "Preempted", "for another"))
-        made.run(1)
-        assert made.job.status["phase"] == "Suspended"
-        made.run(240)
-        assert not made.workload.reserved
-
-
 def test_a_job_trains_on_though_its_workloads_label_cannot_be_restored() -> None:
     for error in (
         ClusterError("workloads.kueue.x-k8s.io is forbidden: cannot patch resource"),
@@ -367,54 +341,3 @@ def test_the_end_of_a_job_is_written_to_a_workload_that_lost_its_label(restarted
         made.cluster.change(KIND, "digits", lambda one: one["metadata"].update(annotations={"touched": "yes"}))
         made.run(60)
         assert made.cluster.calls[calls:] == []
-
-
-def test_the_end_of_a_job_is_written_to_a_workload_that_lost_its_label_after_it() -> None:
-    """Its last pods were still ending."""
-    with training() as made:
-        made.cluster.change("Pod", "digits-chief-0-0", lambda one: one.update(status=builders.ended(0, made.now())))
-        made.run(5)
-        assert (made.job.status["phase"], made.workload.finished) == ("Succeeded", False)
-        made.take_label()
-        made.run(1)
-        assert made.is_labelled
-        finish(made)
-        made.run(60)
-        assert made.workload.finished
-
-
-def test_a_workload_that_is_gone_stops_the_job_as_ever() -> None:
-    with training() as made:
-        made.cluster.remove(kueue.KIND, made.workload.name)
-        made.run(1)
-        assert made.job.status["phase"] == "Suspended"
-        assert all(deleting(pod) for pod in made.pods.values())
-        made.run(120)
-        assert not made.workload.reserved  # another, which waits
-
-
-def test_an_ended_job_looks_up_its_missing_workload_once() -> None:
-    """Kueue removes those that are finished after a while, where it is told to."""
-    with training() as made:
-        finish(made)
-        made.run(60)
-        assert made.workload.finished
-        gone = made.workload.name
-        calls = len(made.cluster.calls)
-        made.cluster.remove(kueue.KIND, gone)
-        made.run(60)
-        assert made.cluster.calls[calls:] == [f"get Workload {gone}", "write status"]
-        made.restart()
-        made.run(60)
-        assert made.cluster.calls[calls:] == [f"get Workload {gone}", "write status"]
-        assert made.job.status["queue"]["clusterQueue"] == "research"
-
-
-def test_a_suspended_jobs_workload_gives_its_quota_back_though_it_loses_its_label() -> None:
-    with training() as made:
-        made.cluster.change(KIND, "digits", lambda one: one["spec"].update(suspend=True))
-        made.run(1)
-        made.take_label()
-        made.run(120)
-        assert made.job.status["reason"] == "JobSuspended"
-        assert made.cluster.of_kind(kueue.KIND) == []

@@ -40,23 +40,3 @@ def test_a_finished_worker_is_remembered_and_its_pod_may_go(program: bool):
     assert [action for action in gone.actions if isinstance(action, Create) and action.kind == "Pod"] == []
     assert gone.status is None, "nothing has changed"
     assert job.status["replicaStatuses"]["worker"]["succeeded"] == 1
-
-
-def test_a_group_restart_makes_a_finished_task_again_and_forgets_that_it_had_finished():
-    done = [{"role": "worker", "attempt": 0, "indexes": "0"}]
-    job = builders.job(program=False, status=builders.remembered(finished=done, allCreated=True))
-    pods = builders.all_pods(job)
-    del pods["worker-0"]
-    pods["worker-1"]["status"] = builders.out_of_memory()
-    made = plan(job, Children(tuple(pods.values())), at(20))
-    assert made.status is not None
-    assert made.status["internal"]["attempts"]["exceptions"] == {"chief-0": 1, "worker-0": 1, "worker-1": 1}
-    assert "finished" not in made.status["internal"]
-    assert "digits-worker-0-1" in [action.name for action in made.actions if isinstance(action, Create)]
-
-
-def test_a_task_that_finished_at_an_earlier_attempt_is_created_again():
-    done = [{"role": "worker", "attempt": 0, "indexes": "0"}]
-    job = builders.job(status=builders.remembered({"worker-0": 1}, finished=done, allCreated=False))
-    made = plan(job, Children(()), NOW)
-    assert "digits-worker-0-1" in [action.name for action in made.actions if isinstance(action, Create)]
