@@ -16,6 +16,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from dtjob.api.job import GROUP
+from dtjob.controller.call_summary import CallSummary
 from dtjob.controller.cluster import AlreadyExists, Cluster, ClusterError, JobKey, Refused, Stale
 from dtjob.controller.pace.holds import Holds
 from dtjob.controller.pace.slots import CALLS_OF_A_JOB, Slots
@@ -39,6 +40,17 @@ TRIES_BEFORE_MISSING_SAID = 4
 """The same for an answer that names an object that is missing (after about 3 s)."""
 LOOKS_BEFORE_SAID = 6
 """What is in the way for so many looks (30 s, a pod's usual grace) is said too."""
+
+
+@dataclass(frozen=True)
+class Means:
+    """What all plans are carried out with. `slots` are the calls that may be under way over all jobs."""
+
+    cluster: Cluster
+    store: Store
+    queue: WorkQueue[JobKey]
+    clock: Callable[[], datetime]
+    slots: Slots = field(default_factory=Slots)
 
 
 class Held(Exception):
@@ -67,109 +79,101 @@ class Outcome:
 
 
 class Creation:
-    """Makes objects of all jobs. `slots` are the calls that may be under way over all of them. What became of them
-    goes into the summary of the job, in the store's memory of it."""
+    """Makes objects of one job, as one plan asks for them. What became of them goes into `summary`."""
 
-    def __init__(
-        self,
-        cluster: Cluster,
-        store: Store,
-        queue: WorkQueue[JobKey],
-        slots: Slots,
-        clock: Callable[[], datetime],
-    ) -> None:
-        self._cluster, self._store, self._queue, self._slots = cluster, store, queue, slots
-        self._clock = clock
+    def __init__(self, means: Means, key: JobKey, uid: str, summary: CallSummary) -> None:
+        """`key` and `uid` are the job's."""
+        self._means, self._key, self._uid, self._summary = means, key, uid, summary
+        self._cluster, self._store, self._queue = means.cluster, means.store, means.queue
 
-    def is_due(self, key: JobKey, uid: str, makes: Sequence[Make]) -> bool:
-        """Whether a new object of the job with this uid is to be made now, and not only later."""
-        memory, creates = self._store.memory(key), [one for one in makes if isinstance(one, Create)]
-        if memory.made_for != uid:
+    def is_due(self, makes: Sequence[Make]) -> bool:
+        """Whether a new object is to be made now, and not only later."""
+        memory, creates = self._store.memory(self._key), [one for one in makes if isinstance(one, Create)]
+        if memory.made_for != self._uid:
             return bool(creates)
-        return any(memory.holds.of(one.role).until <= _now() for one in self._due(key, creates))
+        return any(memory.holds.of(one.role).until <= _now() for one in self._due(creates))
 
-    async def make(self, key: JobKey, uid: str, makes: Sequence[Make]) -> None:
-        """Make what may be tried now for the job with this uid. Raises the first error that may pass, when all calls
-        have ended.
+    async def make(self, makes: Sequence[Make]) -> None:
+        """Make what may be tried now. Raises the first error that may pass, when all calls have ended.
 
         What was refused is said in the store's problems, and makes the job due when it may be tried again.
         """
-        memory = self._store.memory(key)
-        if memory.made_for != uid:  # calls that were under way for another job of this name may have told of it
-            memory.made_for, memory.holds = uid, Holds()
+        memory = self._store.memory(self._key)
+        if memory.made_for != self._uid:  # calls that were under way for another job of this name may have told of it
+            memory.made_for, memory.holds = self._uid, Holds()
         needed, roles, alone = in_groups(makes)
-        self._holds(key).keep({what_of(one) for one in makes} | roles.keys())
+        self._holds.keep({what_of(one) for one in makes} | roles.keys())
         try:
-            with self._slots.calls(key, len(makes)):
-                outcomes = [await self._each(key, self._due(key, needed))]
-                self._say(key, outcomes[0])
+            with self._means.slots.calls(self._key, len(makes)):
+                outcomes = [await self._each(self._due(needed))]
+                self._say(outcomes[0])
                 # Without its Service or NetworkPolicy a pod would run unnamed or unprotected.
-                if not outcomes[0] and not any(self._is_missing(key, create) for create in needed):
-                    of_roles = (self._make_role(key, role, some) for role, some in roles.items())
+                if not outcomes[0] and not any(self._is_missing(create) for create in needed):
+                    of_roles = (self._make_role(role, some) for role, some in roles.items())
                     outcomes += await asyncio.gather(*of_roles)
-                outcomes += await asyncio.gather(*(self._alone(key, one) for one in self._due(key, alone)))
+                outcomes += await asyncio.gather(*(self._alone(one) for one in self._due(alone)))
         finally:
-            wait = self._holds(key).next_try(_now())
+            wait = self._holds.next_try(_now())
             if wait is not None:
-                self._queue.add_after(key, wait)
+                self._queue.add_after(self._key, wait)
         if errors := [error for outcome in outcomes for error in outcome.errors]:
             raise errors[0]
 
-    async def _alone(self, key: JobKey, one: Make) -> Outcome:
+    async def _alone(self, one: Make) -> Outcome:
         """Make or repair an object for which nothing else waits."""
-        outcome = await self._each(key, [one])
-        self._say(key, outcome)
+        outcome = await self._each([one])
+        self._say(outcome)
         return outcome
 
-    async def _make_role(self, key: JobKey, role: str, pods: Sequence[Create]) -> Outcome:
+    async def _make_role(self, role: str, pods: Sequence[Create]) -> Outcome:
         """Make the pods of one role until one is refused; the others wait with it."""
         outcome = Outcome()
-        if self._holds(key).of(role).until > _now():
+        if self._holds.of(role).until > _now():
             return outcome
-        due = self._due(key, pods)
+        due = self._due(pods)
         made = 0
         for batch in batches(due):
-            if not self._is_wanted(key):
+            if not self._is_wanted():
                 break
-            outcome = await self._each(key, batch)
+            outcome = await self._each(batch)
             if outcome:
                 break
             made += len(batch)
         if outcome.refused:
-            self._holds(key).hold(role, _now())
-            self._say_of_role(key, due[made:], outcome)
+            self._holds.hold(role, _now())
+            self._say_of_role(due[made:], outcome)
         else:
-            self._holds(key).lift(role)
+            self._holds.lift(role)
         return outcome
 
-    def _say(self, key: JobKey, outcome: Outcome) -> None:
+    def _say(self, outcome: Outcome) -> None:
         """Say why each of these was refused, and try it again later."""
         for create, why in outcome.refused:
-            self._holds(key).hold(what_of(create), _now())
-            self._set_problem(key, create, why)
+            self._holds.hold(what_of(create), _now())
+            self._set_problem(create, why)
 
-    def _say_of_role(self, key: JobKey, pods: Sequence[Create], outcome: Outcome) -> None:
+    def _say_of_role(self, pods: Sequence[Create], outcome: Outcome) -> None:
         """Say why the first of these was refused, and how many wait with it: one message and not four hundred."""
         refused = {what_of(create): why for create, why in outcome.refused}
-        waiting = [one for one in self._due(key, pods) if what_of(one) not in outcome.made]
+        waiting = [one for one in self._due(pods) if what_of(one) not in outcome.made]
         first, *others = sorted(waiting, key=lambda create: what_of(create) not in refused)
         more = f" ({len(others)} more such {'pod waits' if len(others) == 1 else 'pods wait'})" if others else ""
-        self._set_problem(key, first, refused[what_of(first)] + more)
+        self._set_problem(first, refused[what_of(first)] + more)
         for create in others:
-            self._set_problem(key, create, None)
+            self._set_problem(create, None)
 
-    async def _each(self, key: JobKey, creates: Sequence[Make]) -> Outcome:
+    async def _each(self, creates: Sequence[Make]) -> Outcome:
         """Make these at once, as many as the job may have under way, and no more after a failure."""
         outcome, iterator = Outcome(), iter(creates)
 
         async def lane() -> None:
             for create in iterator:
                 try:
-                    async with self._slots.of(key, f"{type(create).__name__} {create.kind}") as slot:
-                        if outcome or not self._is_wanted(key):  # or it would be asked for in vain, once it has a slot
+                    async with self._means.slots.of(self._key, f"{type(create).__name__} {create.kind}") as slot:
+                        if outcome or not self._is_wanted():  # or it would be asked for in vain, once it has a slot
                             slot.leave_unused()
                             return
-                        if await self._one(key, create):
+                        if await self._one(create):
                             outcome.made.add(what_of(create))
                 except Refused as error:
                     outcome.refused.append((create, str(error)))
@@ -181,66 +185,67 @@ class Creation:
         await asyncio.gather(*(lane() for _ in creates[:CALLS_OF_A_JOB]))
         return outcome
 
-    async def _one(self, key: JobKey, create: Make) -> bool:
+    async def _one(self, create: Make) -> bool:
         """Make one object; whether it stands. One whose name is taken, or that stands and cannot be put right, is held
         for itself; Refused and what may pass are raised."""
         what = what_of(create)
         try:
             if isinstance(create, Repair):
-                return await self._repair(key, create)
-            stored = await self._stored(key, create)
+                return await self._repair(create)
+            stored = await self._stored(create)
         except Held as error:
-            self._hold(key, create, error)
+            self._hold(create, error)
             return error.stands
         except Refused:
             raise
         except ClusterError as error:
             tries = TRIES_BEFORE_MISSING_SAID if error.names_missing else TRIES_BEFORE_SAID
-            if self._queue.failures(key) >= tries:
-                self._note_problem(key, create, str(error))  # the next try writes it
+            if self._queue.failures(self._key) >= tries:
+                self._note_problem(create, str(error))  # the next try writes it
             raise
         else:
-            self._holds(key).lift(what)
-            self._set_problem(key, create, None)
+            self._holds.lift(what)
+            self._set_problem(create, None)
             # No watch event will say what is known here already; the status still has to say that all were created.
             if self._store.apply(stored) is not None:
-                self._queue.add(key)
+                self._queue.add(self._key)
             return True
 
-    def _hold(self, key: JobKey, create: Make, error: Held) -> None:
+    def _hold(self, create: Make, error: Held) -> None:
         """Leave it for a while, and say why where that may last."""
-        holds, what = self._holds(key), what_of(create)
+        holds, what = self._holds, what_of(create)
         holds.hold(what, _now(), blocker=error.blocker, stands=error.stands)
         if error.lasts or holds.of(what).tries >= LOOKS_BEFORE_SAID:
-            self._set_problem(key, create, str(error))
+            self._set_problem(create, str(error))
 
-    async def _repair(self, key: JobKey, action: Repair) -> bool:
+    async def _repair(self, action: Repair) -> bool:
         """Put an object right, unless that was done too often lately."""
-        now, what, memory = self._clock(), (action.kind, action.name), self._store.memory(key)
+        now, what, memory = self._means.clock(), (action.kind, action.name), self._store.memory(self._key)
         if wait := memory.repairs.wait(what, now):
-            self._queue.add_after(key, wait.total_seconds())
+            self._queue.add_after(self._key, wait.total_seconds())
             return True
-        logger.info("%s/%s: repairing %s %s: %s is not as it should be", *key, action.kind, action.name, action.field)
+        said = "%s/%s: repairing %s %s: %s is not as it should be"
+        logger.info(said, *self._key, action.kind, action.name, action.field)
         stored = await self._cluster.repair(action.manifest, action.there["metadata"]["uid"])
         if stored is not None:
             memory.repairs.note(what, now)
-            memory.summary.repaired(action.kind, action.name, action.field)
-        self._holds(key).lift(what_of(action))
-        self._set_problem(key, action, None)
+            self._summary.repaired(action.kind, action.name, action.field)
+        self._holds.lift(what_of(action))
+        self._set_problem(action, None)
         if stored is None:
             self._store.remove(action.there)
         else:
             self._store.apply(stored)
         # What is stored now may differ as before, which is no news to the store: somebody wants it otherwise.
-        self._queue.add(key)
+        self._queue.add(self._key)
         return True
 
-    async def _stored(self, key: JobKey, create: Create) -> Manifest:
+    async def _stored(self, create: Create) -> Manifest:
         """The object as stored, be it made now or there already as ours."""
         wanted = built(create)
         try:
             stored = await self._cluster.create(wanted)
-            self._store.memory(key).summary.created(create.kind, create.name, again=create.again)
+            self._summary.created(create.kind, create.name, again=create.again)
             return stored
         except AlreadyExists as error:
             found = error.existing
@@ -249,58 +254,59 @@ class Creation:
             raise Held(message, blocker=found["metadata"]["uid"])
         # The same owner's is what this create would have made: a pod's name says which attempt it is.
         uid = labels.of(wanted).get(labels.JOB_UID) if create.kind == shared.CLAIM else labels.controller_uid(wanted)
-        if not shared.is_of(found, key[1], uid):
+        if not shared.is_of(found, self._key[1], uid):
             instead = "mount it with checkpoint.storage.volume" if create.kind == shared.CLAIM else "delete it"
             message = f"{create.kind} {create.name} exists and is not this job's; {instead} or rename the job"
             raise Held(message, lasts=True)
         try:
-            return await self._put_right(key, wanted, found)
+            return await self._put_right(wanted, found)
         except Stale:
             raise
         except ClusterError as error:
             raise Held(str(error), stands=True, lasts=isinstance(error, Refused)) from error
 
-    async def _put_right(self, key: JobKey, wanted: Manifest, found: Manifest) -> Manifest:
+    async def _put_right(self, wanted: Manifest, found: Manifest) -> Manifest:
         """An object of ours that was there already, with what it should have."""
         if wanted["kind"] in drift.SHARED_KINDS:
             if field := drift.drifted(wanted, found):
-                await self._repair(key, Repair(wanted, found, field))
+                await self._repair(Repair(wanted, found, field))
             return drift.labelled(found, labels.of(wanted))  # a ConfigMap may have lost them
         lost = lost_labels(wanted, found)
         return await restore_labels(self._cluster, found, lost) if lost else found
 
-    def _holds(self, key: JobKey) -> Holds:
-        return self._store.memory(key).holds
+    @property
+    def _holds(self) -> Holds:
+        return self._store.memory(self._key).holds
 
-    def _is_wanted(self, key: JobKey) -> bool:
+    def _is_wanted(self) -> bool:
         """Whether the job is still there and not suspended meanwhile: thousands of pods take a while to make."""
-        return (job := self._job(key)) is not None and not deleting(job) and not job["spec"].get("suspend")
+        return (job := self._job()) is not None and not deleting(job) and not job["spec"].get("suspend")
 
-    def _job(self, key: JobKey) -> Manifest | None:
+    def _job(self) -> Manifest | None:
         """The job that the calls under way are for; None if it is gone, and where another has its name."""
-        job = self._store.job(key)
-        return job if job is not None and job["metadata"]["uid"] == self._store.memory(key).made_for else None
+        job = self._store.job(self._key)
+        return job if job is not None and job["metadata"]["uid"] == self._uid else None
 
-    def _due(self, key: JobKey, creates: Sequence[Made]) -> list[Made]:
-        return [create for create in creates if not self._is_held(key, create)]
+    def _due(self, creates: Sequence[Made]) -> list[Made]:
+        return [create for create in creates if not self._is_held(create)]
 
-    def _is_missing(self, key: JobKey, create: Create) -> bool:
+    def _is_missing(self, create: Create) -> bool:
         """Whether it is held, and does not stand all the same."""
-        return self._is_held(key, create) and not self._holds(key).of(what_of(create)).stands
+        return self._is_held(create) and not self._holds.of(what_of(create)).stands
 
-    def _is_held(self, key: JobKey, create: Make) -> bool:
-        hold = self._holds(key).of(what_of(create))
+    def _is_held(self, create: Make) -> bool:
+        hold = self._holds.of(what_of(create))
         return hold.until > _now() and not (hold.blocker and self._store.is_gone(hold.blocker))
 
-    def _set_problem(self, key: JobKey, create: Make, why: str | None) -> None:
-        if self._note_problem(key, create, why):
-            self._queue.add(key)
+    def _set_problem(self, create: Make, why: str | None) -> None:
+        if self._note_problem(create, why):
+            self._queue.add(self._key)
 
-    def _note_problem(self, key: JobKey, create: Make, why: str | None) -> bool:
+    def _note_problem(self, create: Make, why: str | None) -> bool:
         """Note why the object could not be made, or with None that it could; whether that is new."""
-        new = self._job(key) is not None and self._store.set_problem(key, what_of(create), why)
+        new = self._job() is not None and self._store.set_problem(self._key, what_of(create), why)
         if new and why is not None and isinstance(create, Create):
-            self._store.memory(key).summary.refused(create.kind, create.name, why)
+            self._summary.refused(create.kind, create.name, why)
         return new
 
 

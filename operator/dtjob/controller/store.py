@@ -11,7 +11,6 @@ from typing import Any
 
 from dtjob.api.job import KIND, Job, stored_job
 from dtjob.api.phase import ENDED
-from dtjob.controller.call_summary import CallSummary
 from dtjob.controller.cluster import JobKey
 from dtjob.controller.nesting import shallow
 from dtjob.controller.pace.holds import Holds
@@ -52,8 +51,6 @@ class Memory:
     """What was refused, and when it may be tried again."""
     repairs: RepairLimit = field(default_factory=RepairLimit)
     """What was repaired lately: objects by kind and name, and labels by the uid of what has them."""
-    summary: CallSummary = field(default_factory=CallSummary)
-    """What the plan that is carried out has come to."""
     unanswered: Unanswered | None = None
     """The last status, if it is not known whether it is written."""
     progress_refused: str = ""

@@ -43,6 +43,10 @@ RECURSION_LIMIT = 50_000
 """The API server takes objects that are nested 10,000 levels deep, and kopf's parser recurses into them. From Python
 3.12 on it has a limit of its own, about as high."""
 
+CHILDREN_SECONDS = 3600.0
+"""How often the pods and other objects of jobs are listed again: 28 MB for 4,000 pods. Their watches name the version
+that they have reached, and list again by themselves after a gap. So this heals only what an API server never told."""
+
 RESYNC_AGAIN_SECONDS = 10.0
 """How soon a resync that failed is tried again."""
 
@@ -105,10 +109,13 @@ async def _operate(cluster: client.Kube, options: Options, pulse: Pulse, metrics
     pod_groups = PodGroups(cluster, store, queue, options.namespaces, options.defaults)
     metrics.watch(store, queue)
 
-    async def resync_once() -> None:
+    async def resync_once(children: bool = True) -> None:
         pulse.beat("resync", options.resync_seconds + RESYNC_MAY_TAKE_SECONDS)
         known = set(store.job_keys())
-        watched.note(await resync(informers))
+        if children:
+            watched.note(await resync(informers))
+        else:
+            watched.note(await resync(informers[-1:], without=watched.refused), set(watched.namespaces))
         new = [job for key in store.job_keys() if key not in known and (job := store.job(key)) is not None]
         if job_watches.have_missed_one(new, datetime.now(UTC)):
             watched.changed.set()
@@ -127,7 +134,7 @@ async def _operate(cluster: client.Kube, options: Options, pulse: Pulse, metrics
 
     loops: dict[str, Callable[[], Awaitable[None]]] = {
         "reconciler": lambda: reconciler.run(options.concurrency),
-        "resync": lambda: _resync_forever(resync_once, options.resync_seconds),
+        "resync": lambda: _resync_forever(seldom_children(resync_once), options.resync_seconds),
         "reports": reports.poll_forever,
         "Workloads": workloads.watch_forever,
         "PodGroups": pod_groups.watch_forever,
@@ -201,6 +208,20 @@ async def _resync_forever(resync_once: Callable[[], Awaitable[None]], every_seco
             logger.warning("resync failed: %s; trying again in %.0f s", error, wait)
         else:
             failures, wait = 0, every_seconds
+
+
+def seldom_children(resync_once: Callable[[bool], Awaitable[None]]) -> Callable[[], Awaitable[None]]:
+    """A resync of jobs, and each CHILDREN_SECONDS of all that belongs to them too. Everything was listed just now."""
+    clock = asyncio.get_running_loop().time
+    listed = clock()
+
+    async def resync() -> None:
+        nonlocal listed
+        now, children = clock(), clock() - listed >= CHILDREN_SECONDS
+        await resync_once(children)
+        listed = now if children else listed
+
+    return resync
 
 
 def collect_garbage_seldom() -> None:

@@ -122,7 +122,7 @@ class Plan:
 
     `status` is the whole new status, None if it would not change. It is written before any action, so that a crash
     between two lines can only repeat what is safe to repeat; only a new job's first objects may come before
-    (`urgency.begins`). `only_counts`: it tells of counts alone, or is a first status that only says what pods wait for.
+    (`order.py`). `only_counts`: it tells of counts alone, or is a first status that only says what pods wait for.
     `look_again_at` is when time alone can change the plan.
     `events_of` is the uid of a pod whose own events are to be read, for the status to say them.
     """

@@ -2,7 +2,7 @@
 """`plan`: from what a job should be and what is observed to what to do now. Pure; the heart of dtjob.
 
 One call decides everything about one job, as the Kubernetes Job controller's syncJob does: nothing depends on how the
-state came about. The new status is written before any action, but for the first objects of a new job (`urgency.py`). So
+state came about. The new status is written before any action, but for the first objects of a new job (`order.py`). So
 a crash at any point only repeats calls that are safe to repeat.
 """
 
@@ -32,6 +32,7 @@ from dtjob.plan.lifetime.phase import keep_image, note_phase, wait_for_image
 from dtjob.plan.lifetime.success import succeed, succeeded
 from dtjob.plan.lifetime.suspension import BY_USER, Pause, go_on, is_suspended, suspend
 from dtjob.plan.lifetime.time_spent import with_goodput
+from dtjob.plan.order import only_counts
 from dtjob.plan.pods.convergence import converge, find_config_map, restore_labels
 from dtjob.plan.pods.gang import note_gang, release_gang
 from dtjob.plan.pods.one_chief import find_earlier_chiefs, find_vanished
@@ -41,7 +42,6 @@ from dtjob.plan.seen.children import Children
 from dtjob.plan.seen.pod_facts import facts_of
 from dtjob.plan.seen.progress import next_write, only_progress_differs
 from dtjob.plan.seen.situation import Situation
-from dtjob.plan.urgency import only_counts
 
 LOOK_AT_LEAST_EVERY = timedelta(minutes=5)
 """A timer does not notice that the clock was set; so a job that waits for a moment is looked at that often."""

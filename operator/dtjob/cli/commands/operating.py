@@ -25,7 +25,10 @@ Metrics = Annotated[
     str | None, typer.Option(metavar="[HOST]:PORT", help="Address for Prometheus' /metrics. Default: none.")
 ]
 ResyncSeconds = Annotated[
-    float, typer.Option(min=0.1, metavar="SECONDS", help="Time after which everything is listed again.")
+    float,
+    typer.Option(
+        min=0.1, metavar="SECONDS", help="Time after which all jobs are listed again. Their pods are listed each hour."
+    ),
 ]
 ReportSeconds = Annotated[
     float, typer.Option(min=0.1, metavar="SECONDS", help="Time after which chiefs are asked for their progress again.")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Status delay: how long a status waits that is not urgent (`plan/urgency.py`)."""
+"""Status delay: how long a status waits that is not urgent (`plan/order.py`)."""
 
 import math
 

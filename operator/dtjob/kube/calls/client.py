@@ -192,8 +192,8 @@ class Kube:
     async def pages(
         self, kind: str, namespace: str | None, selector: str = ""
     ) -> AsyncIterator[tuple[list[Manifest], int]]:
-        """A consistent LIST (from etcd, not from a cache) page by page, each with the resourceVersion that the whole
-        LIST shows."""
+        """A consistent LIST page by page, each with the resourceVersion that the whole LIST shows. Newer API servers
+        answer it from their caches. With resourceVersion=0 older ones would too, but all of it in one page."""
         query, version = {"limit": str(PAGE), "labelSelector": selector}, await self._version(kind)
         while True:
             try:

@@ -2,8 +2,8 @@
 """Informer: keeps the objects of one kind in the store up to date, with a LIST in pages and a watch from its version.
 
 Each namespace has a LIST and a watch of its own. A watch that ends continues from the last version that it named, in an
-event or in a bookmark. If the API server no longer knows what came after that version (410), the namespace is listed
-again. A LIST also removes: an object that is older than the LIST, and is not in it, has been deleted.
+event or in a bookmark. If the API server no longer knows what came after that version (410), or names an older one, the
+namespace is listed again. A LIST also removes: an object has been deleted if it is older than the LIST and not in it.
 """
 
 import asyncio
@@ -90,6 +90,9 @@ class Informer:
                 if version is None:
                     version = await self._list(namespace)
                 async for happened, found in self._kube.watch(self.kind, namespace, self._selector, version):
+                    if version_of(found) < version:  # etcd was restored from a backup, which a LIST shows
+                        version = None
+                        break
                     version, failures, logged = version_of(found), 0, ""
                     if happened != BOOKMARK:
                         take_in(self._store, self._queue, happened, found)

@@ -11,10 +11,11 @@ import pytest
 
 from dtjob.api.job import KIND
 from dtjob.api.spec.scheduling import GangProvider
+from dtjob.controller.call_summary import CallSummary
 from dtjob.controller.cluster import AlreadyExists, Cluster, ClusterError, JobKey, Refused
-from dtjob.controller.creation import Creation, batches, in_groups
+from dtjob.controller.creation import Creation, Means, batches, in_groups
 from dtjob.controller.pace.giving_way import SMALLEST_SHARE, GivingWay
-from dtjob.controller.pace.slots import CALLS_OF_A_JOB, Slots
+from dtjob.controller.pace.slots import CALLS_OF_A_JOB
 from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.controller.store import Store
 from dtjob.kube.api_error import ApiError
@@ -376,7 +377,7 @@ async def test_a_workload_that_the_watch_lost_with_its_label_is_known_again() ->
     unlabelled["metadata"]["labels"] = {}
 
     cluster = HasIt(unlabelled)
-    creation = Creation(cast(Cluster, cluster), store, WorkQueue(), Slots(), lambda: NOW)
-    await creation.make(KEY, builders.JOB_UID, [Create.of(wanted)])
+    means = Means(cast(Cluster, cluster), store, WorkQueue(), lambda: NOW)
+    await Creation(means, KEY, builders.JOB_UID, CallSummary()).make([Create.of(wanted)])
     assert [one["metadata"]["uid"] for one in store.children(KEY).objects if one["kind"] == kueue.KIND] == ["w"]
     assert labels.of(cluster.found)[labels.JOB_NAME] == "digits"

@@ -363,10 +363,9 @@ def test_the_memory_of_a_job_is_dropped_at_once(how: str) -> None:
     else:
         store.forget(KEY)
     memory = store.memory(KEY)
-    assert memory == Memory(holds=memory.holds, repairs=memory.repairs, summary=memory.summary)
+    assert memory == Memory(holds=memory.holds, repairs=memory.repairs)
     assert memory.repairs.wait("first", NOW) == timedelta()
     assert store.memory(KEY).holds.next_try(0.0) is None
-    assert store.memory(KEY).summary.events() == []
 
 
 def test_questions_about_a_deleted_job_leave_no_memory_of_it() -> None:

@@ -71,6 +71,25 @@ def test_resyncs_come_at_their_times_and_one_that_fails_is_tried_again_later_eac
     assert loop.run_until_complete(story()) == pytest.approx([180, 190, 210, 250, 430], abs=0.01)
 
 
+def test_jobs_are_listed_at_each_resync_and_their_pods_once_an_hour(loop: SimulatedLoop) -> None:
+    """A LIST of pods that fails is made again at the next try."""
+    asked: list[tuple[float, bool]] = []
+
+    async def resync(children: bool) -> None:
+        asked.append((asyncio.get_running_loop().time(), children))
+        if len([one for one in asked if one[1]]) == 1:
+            raise ClusterError("the API server did not answer")
+
+    async def story() -> None:
+        resyncs = asyncio.create_task(process._resync_forever(process.seldom_children(resync), 180))
+        await asyncio.sleep(2 * 3600 + 400)
+        resyncs.cancel()
+
+    loop.run_until_complete(story())
+    assert len(asked) == 43
+    assert [moment for moment, children in asked if children] == pytest.approx([3600, 3610, 7210], abs=0.1)
+
+
 async def test_a_process_that_cannot_go_on_ends_all_its_loops() -> None:
     async def fails() -> None:
         raise VersionsWentBack("the list of Pods is of version 59")

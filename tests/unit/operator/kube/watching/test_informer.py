@@ -350,12 +350,26 @@ async def test_the_watches_of_other_namespaces_go_on_while_one_is_refused() -> N
     assert cluster.asked.count(("Pod", "default", 50)) == 1
 
 
+async def test_a_deletion_of_which_no_watch_has_told_is_found_by_the_next_list() -> None:
+    """That is all for which pods are listed each hour."""
+    cluster, store, queue = Cluster(), Store(), WorkQueue[JobKey]()
+    pods = Informer(cluster, "Pod", store, queue)
+    take_in(store, queue, "ADDED", pod("worker-0", 40))
+    await pods.resync()
+    assert uids(store) == set()
+    assert await due(queue) == [KEY]
+
+
+BACK = ("BOOKMARK", {"metadata": {"resourceVersion": "49"}})
+
+
 @pytest.mark.usefixtures("quick")
-async def test_a_watch_after_an_etcd_was_restored_ends_with_that() -> None:
+@pytest.mark.parametrize("told", [EXPIRED, BACK], ids=["expired", "bookmark"])
+async def test_a_watch_after_an_etcd_was_restored_ends_with_that(told: Any) -> None:
     cluster = Cluster()
     async with watching(cluster, Store()) as task:
         cluster.version = 49
-        cluster.events.put_nowait(EXPIRED)
+        cluster.events.put_nowait(told)
         with pytest.raises(VersionsWentBack):
             await task
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which change of a status may wait, and which jobs begin with their pods."""
+"""Which change of a status may wait, which jobs begin with their pods, and what else comes first."""
+
+from typing import Any
 
 import pytest
 
@@ -11,10 +13,11 @@ from dtjob.api.status.restarts import Restarts
 from dtjob.api.status.status import Status
 from dtjob.api.status.workers import ReplicaStatus
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
+from dtjob.plan.actions import Plan
+from dtjob.plan.order import Order, only_counts, order_of
 from dtjob.plan.plan import plan
 from dtjob.plan.record.status import BLOCKED, set_condition, set_phase
 from dtjob.plan.seen.children import Children
-from dtjob.plan.urgency import begins, only_counts
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW
 from tests.unit.operator.simulation.life.stage import elastic
@@ -62,7 +65,7 @@ NOTHING = Children()
 
 
 def planned(job: Job, children: Children = NOTHING, defaults: Defaults = NO_DEFAULTS) -> bool:
-    return begins(job, children, plan(job, children, NOW, defaults))
+    return order_of(job, children, plan(job, children, NOW, defaults), creates=True) is Order.MAKE
 
 
 def test_a_small_new_job_gets_its_pods_before_its_first_status() -> None:
@@ -98,3 +101,27 @@ def test_the_finish_of_an_ended_jobs_task_may_be_written_later_but_for_its_evalu
     ended = set_phase(WRITTEN, Phase.SUCCEEDED, "Completed", "", NOW)
     assert only_counts(builders.changed(ended, finished={"worker-0": 0}), ended)
     assert not only_counts(builders.changed(ended, finished={"evaluator-0": 0}), ended)
+
+
+SAID = Plan(status={"phase": "Running"})
+
+
+@pytest.mark.parametrize(
+    ("decided", "more", "order"),
+    [
+        (SAID, {}, Order.WRITE),
+        (SAID, {"creates": True}, Order.WRITE),
+        (SAID, {"may_wait": True}, Order.LATER),
+        (Plan(), {}, Order.WRITE),
+        (Plan(), {"creates": True}, Order.CHECK),
+        (Plan(), {"creates": True, "failed": True}, Order.CHECK),
+    ],
+)
+def test_a_status_comes_first_and_a_check_where_there_is_none(decided: Plan, more: Any, order: Order) -> None:
+    assert order_of(builders.job(), NOTHING, decided, **{"creates": False, **more}) is order
+
+
+@pytest.mark.parametrize("more", [{"creates": False}, {"creates": True, "failed": True}])
+def test_a_new_job_of_which_nothing_can_be_made_gets_its_status(more: Any) -> None:
+    job = builders.job()
+    assert order_of(job, NOTHING, plan(job, NOTHING, NOW), **more) is Order.WRITE

@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Urgency: which changes of a status may be written a little later, and when pods are made before the first status.
+"""Order: in which order the status of a plan is written and its calls are made.
 
-Pods of a job start one after another, and end so. If each of them were written, a job of four pods would be written
-twice as often as anything happens to it. A count that is a second old misleads nobody. A new job waits for its pods.
-Nothing has happened yet that a status would have to remember.
+A status is written before any action, so that a crash in between only repeats what is safe to repeat. There are two
+exceptions:
+
+- A new job waits for its pods. Nothing has happened yet that a status would have to remember.
+- Pods of a job start one after another, and end so. If each of them were written, a job of four pods would be written
+  twice as often as anything happens to it. A count that is a second old misleads nobody.
 """
+
+from enum import Enum
 
 from dtjob.api.job import Job
 from dtjob.api.phase import Phase
@@ -20,10 +25,36 @@ _FIRST_WORDS = "observedGeneration phase reason message conditions ready startTi
 _FIRST_COUNTS = "replicaStatuses restarts internal"
 SAID_AGAIN = frozenset(f"{_FIRST_WORDS} {_FIRST_COUNTS}".split())
 """Fields of a first status that the next plan can compute again from the spec and the pods. The default image is not
-one of them. `begins` leaves out elastic jobs, whose first size cannot be computed again."""
+one of them. `_begins` leaves out elastic jobs, whose first size cannot be computed again."""
 
 
-def begins(job: Job, children: Children, decided: Plan) -> bool:
+class Order(Enum):
+    """What is done first."""
+
+    MAKE = "make objects, and say it at the next look"
+    WRITE = "write the status, if there is one, and then act"
+    CHECK = "see that the job has not changed, and then act"
+    LATER = "leave the status to a later look"
+
+
+def order_of(
+    job: Job, children: Children, decided: Plan, *, creates: bool, failed: bool = False, may_wait: bool = False
+) -> Order:
+    """The order for the plan `decided`.
+
+    - creates: whether the plan makes a new object now, and not only later
+    - failed: whether the last look at this job failed
+    - may_wait: whether the status may be left to a later look
+    """
+    if creates and not failed and _begins(job, children, decided):
+        return Order.MAKE
+    if decided.status is not None:
+        return Order.LATER if may_wait else Order.WRITE
+    # A look at an old version could make a pod that a newer leader has replaced. To write a status shows that too.
+    return Order.CHECK if creates else Order.WRITE
+
+
+def _begins(job: Job, children: Children, decided: Plan) -> bool:
     """Whether the job is new and needs only a few objects. Then nothing has to be remembered before they are made. If
     the operator dies before it has written a status, the next one finds them. It goes on as if it were the first to
     look."""
