@@ -2,7 +2,8 @@
 """All rules that a manifest must fulfil, beside what its fields say by themselves.
 
 Each rule stands once in a file beside this one, in CEL. `definition.py` puts it into the CRD, and
-`answers/problems.py` asks it of a manifest. Rules on a change (`changes.py`) are apart: they read `oldSelf`, which a
+`answers/problems.py` asks it of a manifest. A rule stops what would train wrongly, lose data or never start. What is
+merely useless is a warning (`useless.py`). Rules on a change (`changes.py`) are apart: they read `oldSelf`, which a
 manifest does not have.
 """
 
