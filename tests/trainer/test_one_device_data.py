@@ -12,7 +12,7 @@ ANYWHERE = (
 )
 COLLECTIVE = ANYWHERE + ",ragged_and_sparse"
 ONE_PROCESS = COLLECTIVE + ",generators"
-OFTEN = "unknown_length,data_that_runs_out"
+OFTEN = "unknown_length,data_that_runs_out,smallest_batches"
 """Those that `make test` runs."""
 LEGACY = "unknown_length,files_and_buckets,lists,function_of_no_argument,smallest_batches,sequence"
 """tf_keras has no PyDataset, and takes other things for data that has run out."""

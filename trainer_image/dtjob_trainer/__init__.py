@@ -13,7 +13,7 @@ from dtjob_trainer.process import runtime as _runtime
 
 if TYPE_CHECKING:
     from dtjob_trainer.checkpoint.model_file import save as save
-    from dtjob_trainer.data.context import DataContext as DataContext
+    from dtjob_trainer.data.function import DataContext as DataContext
     from dtjob_trainer.loops.evaluate import evaluate as evaluate
     from dtjob_trainer.loops.fit import fit as fit
     from dtjob_trainer.loops.predict import predict as predict
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["DataContext", "evaluate", "fit", "is_chief", "predict", "save", "strategy", "train"]
 
 _HOMES = {
-    "DataContext": "dtjob_trainer.data.context",
+    "DataContext": "dtjob_trainer.data.function",
     "evaluate": "dtjob_trainer.loops.evaluate",
     "fit": "dtjob_trainer.loops.fit",
     "predict": "dtjob_trainer.loops.predict",

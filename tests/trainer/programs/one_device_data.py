@@ -283,9 +283,17 @@ def ragged_and_sparse():
 
 @case
 def smallest_batches():
-    """a last batch of fewer examples than replicas"""  # of training and validation; metrics with sums and without
+    """batches of fewer examples than replicas"""  # of training and validation; metrics with sums and without
     every = ["mae", keras.metrics.RootMeanSquaredError()]
     model = compiled(dense(), adam(), "mse", metrics=every, weighted_metrics=["mse"])
     found = {"dataset": train(model, batched(x, y), validation_data=batched(xv, yv, batch=8))}
     model = compiled(dense(), adam(), "mse", metrics=["mae"], steps_per_execution=3)
-    return found | {"arrays": train(model, x, y, validation_data=(xv[:21], yv[:21]))}
+    found["arrays"] = train(model, x, y, validation_data=(xv[:21], yv[:21]))
+    few, examples = slice(0, 12), tf.data.Dataset.from_tensor_slices((x[:12], y[:12]))
+    for size in (1, 2):
+        model = compiled(keras.Sequential([keras.Input((5,)), layers.Dense(3, "relu"), layers.Dense(1)]), adam(), "mse")
+        found[str(size)] = train(model, x[few], y[few], batch_size=size, sample_weight=np.arange(12.0) + 1)
+    for name, given in {"dataset of one": examples.batch(1), "function": lambda: examples}.items():
+        given = examples.batch(1) if options.reference else given
+        found[name] = train(compiled(dense(), "sgd", "mse", metrics=["mae"]), given, batch_size=1)
+    return found

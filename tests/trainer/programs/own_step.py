@@ -190,14 +190,22 @@ class Knowing(keras.Sequential):
         return {"loss": loss}
 
 
+class Printing(Own):
+    """Its step is that of one device, and its class names replicas for another purpose."""
+
+    def describe(self):
+        return f"{tf.distribute.get_strategy().num_replicas_in_sync} replicas"
+
+
 whole = tf.data.Dataset.from_tensor_slices((rows[:96], targets[:96])).batch(32, drop_remainder=True)
 found = []
-for kind in (Own, Knowing):
+for kind, scaled in ((Own, None), (Knowing, None), (Printing, False)):
     model = kind([keras.Input((4,)), keras.layers.Dense(1, kernel_initializer="ones")])
     model.compile(keras.optimizers.SGD(0.1), "mse")
-    dt.fit(model, whole, epochs=2)
+    dt.fit(model, whole, epochs=2, scaled_step=scaled)
     found.append(model.get_weights())
-for mine, theirs in zip(*found, strict=True):
+for mine, theirs, told in zip(*found, strict=True):
+    np.testing.assert_allclose(mine, told, rtol=1e-5)
     np.testing.assert_allclose(mine, theirs, rtol=1e-5)
 if not alone:
     model = Knowing([keras.Input((4,)), keras.layers.Dense(1)])

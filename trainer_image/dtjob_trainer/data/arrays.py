@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays in memory, as the batches of one task."""
+"""Arrays in memory, as the batches of one task: their rows, and tensors that hold them with one copy at most.
+
+TensorFlow copies a NumPy array twice: once so that nobody changes the tensor, and once more to begin where a cache line
+does. An array that nobody can change and that begins there is not copied at all, as one of `np.load(…, mmap_mode="r")`.
+Its file is then in memory once for all tasks of a machine.
+"""
 
 from collections.abc import Iterator
 from typing import Any
@@ -8,11 +13,11 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from dtjob_trainer.data import host_tensors, marks
+from dtjob_trainer.data import marks
 from dtjob_trainer.data.batches import Batch, Place, Source, Wanted, triple
 from dtjob_trainer.data.elements import any_batch
 from dtjob_trainer.data.sharding import EpochOrder, Rows, Sizes, batch_order, shard_rows
-from dtjob_trainer.data.sliced import Sliced
+from dtjob_trainer.frameworks import datasets, tensorflow
 
 
 class ArraySource(Source):
@@ -32,7 +37,7 @@ class ArraySource(Source):
         # else inside the step, which knows dense tensors alone
         self._gathered = place.remote or any(isinstance(leaf, Sliced) for leaf in keras.tree.flatten(arrays))
         self.numbered = not self._gathered
-        self._held = arrays if self._gathered else keras.tree.map_structure(host_tensors.of, arrays)
+        self._held = arrays if self._gathered else keras.tree.map_structure(host_tensor, arrays)
         """The arrays, or tensors that have their rows."""
 
     def epoch(self, number: int, first_step: int) -> Iterator[Batch]:
@@ -52,7 +57,7 @@ class ArraySource(Source):
             return EpochOrder(sizes.n, wanted.seed, number)
         return batch_order(sizes.n, sizes.batch, wanted.seed, number) if wanted.shuffle_batches else np.arange(sizes.n)
 
-    def decode(self, *inputs: Any) -> tuple[Any, Any, Any]:
+    def _examples(self, *inputs: Any) -> tuple[Any, Any, Any]:
         """The rows' examples, or the inputs themselves where they are examples already."""
         if self._gathered:
             return triple(inputs)
@@ -64,10 +69,10 @@ class ArraySource(Source):
     def input_spec(self) -> tuple[Any, ...]:
         """Spec of the row numbers, or of the examples."""
         if self._gathered:
-            return tuple(part for part in self.spec() if part is not None)
+            return tuple(part for part in self._spec if part is not None)
         return (tf.TensorSpec([None], tf.int64),)
 
-    def spec(self) -> tuple[Any, Any, Any]:
+    def _example_spec(self) -> tuple[Any, Any, Any]:
         """Specs of the examples."""
         return self._spec
 
@@ -87,3 +92,75 @@ def _array_spec(array: Any) -> Any:
     if isinstance(array, Sliced):
         return any_batch(array.spec)
     return None if array is None else tf.TensorSpec([None, *array.shape[1:]], array.dtype)
+
+
+class Sliced:
+    """One ragged or sparse tensor, or a sparse matrix of SciPy, with floats in Keras's default precision."""
+
+    def __init__(self, tensor: Any) -> None:
+        if datasets.is_scipy_sparse(tensor):
+            tensor = datasets.from_scipy(tensor)
+        self._count = int(tensor.shape[0])
+        self._rows = datasets.sliceable(tensor)
+        first = self.rows([0]) if len(self) else tensor
+        self.spec = tf.type_spec_from_value(first)
+        """Spec of some rows."""
+
+    def __len__(self) -> int:
+        return self._count
+
+    def rows(self, numbers: Any) -> Any:
+        """The tensor of the rows of these numbers, in their order."""
+        return self._rows[numbers]
+
+
+def can_slice(value: Any) -> bool:
+    """Whether `value` is such a tensor."""
+    return isinstance(value, tf.RaggedTensor | tf.SparseTensor) or datasets.is_scipy_sparse(value)
+
+
+ALIGNED = 64
+"""Where TensorFlow lets a tensor begin: at a multiple of so many bytes."""
+LARGE = 2**20
+"""Bytes from which on an array is worth it."""
+
+
+def host_tensor(array: Any) -> Any:
+    """The tensor of `array`, which may be None. What the program writes to `array` later is not seen there."""
+    if array is None:
+        return None
+    with tf.device("CPU:0"):
+        if array.nbytes < LARGE or array.dtype.kind not in "biufc":
+            return tf.constant(array)
+        shared = array if _can_be_shared(array) else _aligned_copy(array)
+        return tensorflow.tensor_of(shared)
+
+
+def _can_be_shared(array: Any) -> bool:
+    """Whether nobody can write to `array`, and TensorFlow takes it as it is."""
+    owner = array
+    while isinstance(owner, np.ndarray):
+        if owner.flags.writeable:
+            return False
+        owner = owner.base
+    contiguous = array.flags.c_contiguous and array.dtype.isnative
+    return bool(contiguous and array.ctypes.data % ALIGNED == 0 and _is_read_only(owner))
+
+
+def _is_read_only(owner: Any) -> bool:
+    """Whether nobody can write through `owner`, of whose memory an array is a view. An array of its own may be made
+    writeable again."""
+    try:
+        return owner is not None and memoryview(owner).readonly
+    except TypeError:  # it does not tell
+        return False
+
+
+def _aligned_copy(array: Any) -> Any:
+    """A copy of `array` that TensorFlow takes as it is."""
+    memory = np.empty(array.nbytes + ALIGNED, np.uint8)
+    begin = -memory.ctypes.data % ALIGNED
+    kind = array.dtype.newbyteorder("=")
+    copy = memory[begin : begin + array.nbytes].view(kind).reshape(array.shape)
+    copy[...] = array
+    return copy

@@ -2,9 +2,12 @@
 """What one task trains on: batches, its place in the data, and where they come from."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
+
+import keras
+import tensorflow as tf
 
 from dtjob_trainer.data.marks import Marks
 from dtjob_trainer.data.sharding import Eras, Sizes
@@ -129,6 +132,8 @@ class Source(ABC):
     """Examples of every batch, where all have the same number; None: they differ, or nobody knows."""
     cut_by_batch = False
     """Whether it depends on the size of batches in which order a pass comes to its examples."""
+    weights_of: Callable[[Any], Any] | None = None
+    """In the graph: the weights of examples, given their targets. None: they are among the inputs, or 1."""
     own_shares = False
     """Whether the program shares the examples out by itself, so that nobody knows which another number of tasks has
     taken."""
@@ -152,15 +157,28 @@ class Source(ABC):
         """In the graph: this task's part of an element of `elements`, at `step` (scalar) of the pass."""
         raise NotImplementedError
 
-    def complain(self, number: int, first_step: int, step: int) -> None:
-        """Raise DataError for the batch at `step` of a pass, which `cut` found not to fit."""
+    def complain(self, element: Any, step: int) -> NoReturn:
+        """Raise DataError for an element at `step` of a pass that does not fit, as `cut` has found."""
         raise NotImplementedError
 
     def ended(self, number: int, step: int) -> None:  # noqa: B027
         """Told where `elements` end after `step` and before `most`; raises DataError where they must not."""
 
+    def batch_of(self, element: Any, step: int) -> Batch:
+        """What `cut` takes of an element of `elements`, as a batch in memory. Raises DataError if it does not fit."""
+        with tf.device("CPU:0"):
+            found = self.cut(element, tf.constant(step))
+        if not found.fits:
+            self.complain(element, step)
+        return Batch(found.inputs, int(found.count), int(found.total))
+
     def decode(self, *inputs: Any) -> tuple[Any, Any, Any]:
         """In the graph: a batch's inputs → (x, y, sample weights), with None for what there is not."""
+        x, y, weights = self._examples(*inputs)
+        return x, y, weights if self.weights_of is None else self.weights_of(y)
+
+    def _examples(self, *inputs: Any) -> tuple[Any, Any, Any]:
+        """As `decode`, with the weights that are among the inputs."""
         return triple(inputs)
 
     @abstractmethod
@@ -169,6 +187,11 @@ class Source(ABC):
 
     def spec(self) -> tuple[Any, Any, Any]:
         """(x, y, sample weights) as `tf.TypeSpec`s with a batch dimension of None."""
+        x, y, weights = self._example_spec()
+        return x, y, weights if self.weights_of is None else tf.TensorSpec([None], keras.config.floatx())
+
+    def _example_spec(self) -> tuple[Any, Any, Any]:
+        """As `spec`, with the weights that are among the inputs."""
         return triple(self.input_spec())
 
     def stand_in(self, number: int) -> tuple[Any, ...]:

@@ -9,9 +9,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from dtjob_trainer.data import elements, own_rows, randomness, read_out
+from dtjob_trainer.data import elements, own_rows, randomness, stream
 from dtjob_trainer.data.batches import Batch, Cutting, Place, Source, Wanted
-from dtjob_trainer.data.sharding import share
 from dtjob_trainer.errors import DataError
 from dtjob_trainer.frameworks import datasets
 
@@ -62,12 +61,13 @@ class DatasetSource(Source):
     def epoch(self, number: int, first_step: int) -> Iterator[Batch]:
         """The batches of pass `number`; skips (and so decodes) what came before `first_step`."""
         held, first = [iter(self.elements(number, first_step))], self.compared is not None
-        for element in islice(held[0], None if self._at_most is None else max(self._at_most - first_step, 0)):
-            batch = self._batch(element)
+        most = None if self._at_most is None else max(self._at_most - first_step, 0)
+        for step, element in enumerate(islice(held[0], most), first_step):
+            batch = self.batch_of(element, step)
             yield replace(batch, marks=self.marks_of(element)) if first else batch
             first = False
         if next(held[0], None) is None:  # to its end, without which a cache() in it would begin anew
-            read_out.free(held)
+            stream.free(held)
 
     def input_spec(self) -> tuple[Any, ...]:
         """Specs of the parts of an element."""
@@ -112,19 +112,6 @@ class DatasetSource(Source):
     def _pass(self, number: int) -> Any:
         """The whole Dataset of pass `number`: always the same one here."""
         return self._dataset
-
-    def _batch(self, element: Any) -> Batch:
-        """This task's rows of `element`."""
-        if self._own is not None:
-            count, total = self._own.counts(element)
-            return Batch(self._own.inputs(element), int(count), int(total))
-        inputs = elements.as_inputs(element)
-        total = elements.rows_in(inputs)
-        low, high = share(total, self._place.shard, self._place.shards)
-        begin, end = (low, high) if high > low else (0, 1)
-        if self._place.shards > 1:
-            inputs = keras.tree.map_structure(lambda part: elements.rows_of(part, begin, end), inputs)
-        return Batch(inputs, high - low, total)
 
 
 def check_end(dataset: Any, wanted: Wanted) -> None:

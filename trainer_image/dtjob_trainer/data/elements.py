@@ -94,10 +94,7 @@ def made_up_row(spec: Any) -> Any:
 
 def rows_in(inputs: Any) -> int:
     """Rows of a batch that is there."""
-    part = keras.tree.flatten(inputs)[0]
-    if isinstance(part, tf.RaggedTensor):
-        return int(part.nrows())
-    return int(part.dense_shape[0] if isinstance(part, tf.SparseTensor) else part.shape[0])
+    return int(rows_within(inputs))
 
 
 def rows_within(inputs: Any) -> Any:

@@ -2,19 +2,97 @@
 """A data function (a callable of DataContext), as the batches of one task."""
 
 import inspect
-from collections.abc import Callable, Iterator
-from itertools import count, islice
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from itertools import count
+from typing import Any, NoReturn
 
 import keras
+import numpy as np
 import tensorflow as tf
 
-from dtjob_trainer.data import elements, randomness, read_out
+from dtjob_trainer.data import elements, randomness, stream
 from dtjob_trainer.data.batches import Batch, Cutting, Place, Source, Wanted
-from dtjob_trainer.data.context import DataContext
 from dtjob_trainer.data.dataset import DatasetSource, check_end
-from dtjob_trainer.data.sharding import Eras, Sizes, less_than_a_batch, share
+from dtjob_trainer.data.sharding import (
+    Eras,
+    Rows,
+    Sizes,
+    all_shard_rows,
+    epoch_order,
+    file_pieces,
+    less_than_a_batch,
+    share,
+)
 from dtjob_trainer.errors import DataError
+
+
+class DataContext:
+    """What a data function is told: which shard of which epoch to deliver, and from where on.
+
+    A function given to `fit` as `x` is called once for each epoch and returns an unbatched `tf.data.Dataset` of this
+    shard's examples in this epoch. `shuffled(n)` gives it the indices to deliver, in order, and `files(counts)` the
+    parts of files; data is then sharded before it is decoded, and a restart goes on where it stopped.
+    """
+
+    def __init__(
+        self,
+        *,
+        seed: int,
+        epoch: int,
+        shard: int,
+        shards: int,
+        batch_size: int,
+        first_step: int = 0,
+        shuffle: bool = True,
+        drop_last: bool = False,
+    ) -> None:
+        self.seed = seed
+        """Seed of the data order."""
+        self.epoch = epoch
+        """Number of the epoch, from 0."""
+        self.shard = shard
+        """Which shard this task delivers, from 0."""
+        self.shards = shards
+        """How many tasks share each batch."""
+        self.first_step = first_step
+        """The step of the epoch from which on to deliver; above 0 only after a restart."""
+        self.batch_size = batch_size
+        """Size of the global batch, of which this shard delivers its share."""
+        self.sizes: Sizes | None = None
+        """Sizes of the steps, once `shuffled` or `files` has told how many examples there are."""
+        self.by_file = False
+        """Whether it was `files` that told."""
+        self.eras: Eras = ()
+        """How many tasks have shared the batches of this epoch so far, where that has changed."""
+        self._shuffle, self._drop_last = shuffle, drop_last
+
+    def shuffled(self, n: int) -> Rows:
+        """Indices (int64) into a data set of `n` examples: this shard's, this epoch's, from `first_step` on.
+
+        Validation data comes in order. Raises DataError where `n` is below 1.
+        """
+        if n < 1:
+            raise DataError(f"DataContext.shuffled({n}): the data set must have at least one example")
+        self.sizes = Sizes(n, self.batch_size, self._drop_last)
+        order = epoch_order(n, self.seed, self.epoch) if self._shuffle else np.arange(n, dtype=np.int64)
+        return all_shard_rows(order, self.sizes, self.shard, self.shards, self.first_step)
+
+    def files(self, counts: Sequence[int]) -> Rows:
+        """What this shard reads of files that hold `counts` examples: rows (int64) of (file, first example, examples).
+
+        File is an index into `counts`. Read in the order of the rows, they are this shard's examples of this epoch from
+        `first_step` on; all shards together read every example once, and few files are read by more than one. Files
+        come in a new order in each epoch (validation's as they are), the examples of one file in theirs. Raises
+        DataError where there are no examples, or fewer than none.
+        """
+        found = np.asarray(counts, np.int64)
+        if found.ndim != 1 or found.sum() < 1 or found.min() < 0:
+            raise DataError(
+                f"DataContext.files({counts!r}): give the number of examples in each file, one or more in all"
+            )
+        self.sizes, self.by_file = Sizes(int(found.sum()), self.batch_size, self._drop_last), True
+        files = epoch_order(len(found), self.seed, self.epoch) if self._shuffle else np.arange(len(found))
+        return file_pieces(files, found, self.sizes, self.shard, self.shards, self.first_step, self.eras)
 
 
 def make(function: Callable[..., Any], batch_size: int, place: Place, wanted: Wanted) -> Source:
@@ -55,6 +133,11 @@ class FunctionSource(Source):
         dataset, context = self._call(0, 0)
         told = context.sizes
         self.own_shares = told is None and not place.remote
+        if batch_size < place.shards and (told is None or context.by_file):
+            raise DataError(
+                f"batch_size={batch_size} is less than the {place.shards} tasks that share a batch; give one for "
+                "each of them, or let the data function take its indices from context.shuffled(n)"
+            )
         self.batch, self.cut_by_batch = batch_size, place.shards > 1 and (told is None or context.by_file)
         _check(dataset, wanted, place)
         sizes = told
@@ -98,16 +181,16 @@ class FunctionSource(Source):
         for step in count(first_step) if self.most is None else range(first_step, self.most):
             element = next(held[0], None)
             if element is None:
-                read_out.free(held)
+                stream.free(held)
                 self.ended(number, step)
                 return
-            batch = self._batch(step, element)
+            batch = self.batch_of(element, step)
             if step == 0 and self.own_ends:
                 first = keras.tree.map_structure(lambda part: elements.rows_of(part, 0, 1), batch.inputs)
                 self._first = number, first
             yield batch
         if next(held[0], None) is None:
-            read_out.free(held)
+            stream.free(held)
 
     def elements(self, number: int, first_step: int) -> Any:
         """The Dataset of this shard's batches of pass `number`, from `first_step` on."""
@@ -116,7 +199,7 @@ class FunctionSource(Source):
         if context.sizes is None and first_step:
             dataset = dataset.skip(first_step * (high - low))
         whole = self.sizes is None and self._wanted.drop_last
-        return dataset.batch(high - low, drop_remainder=whole).prefetch(2)
+        return dataset.batch(max(high - low, 1), drop_remainder=whole).prefetch(2)
 
     def cut(self, element: Any, step: Any) -> Cutting:
         """In the graph: all of a batch, where it has as many rows as this shard's share of that step."""
@@ -128,12 +211,15 @@ class FunctionSource(Source):
         low, high = elements.share_within(total, self._place.shard, self._place.shards)
         return Cutting(inputs, high - low, total, fits=tf.equal(rows, tf.maximum(high - low, 1)))
 
-    def complain(self, number: int, first_step: int, step: int) -> None:
-        """Raise DataError for the batch at `step` of a pass that was read from `first_step` on: it is read once more to
-        say what is wrong with it."""
-        for _ in islice(self.epoch(number, first_step), step - first_step + 1):
-            pass
-        raise DataError(f"{self._wanted.argument}: the data function gave too many or too few examples for step {step}")
+    def complain(self, element: Any, step: int) -> NoReturn:
+        """Say how many examples there should be."""
+        assert self.sizes is not None
+        low, high = share(self.sizes.at(step), self._place.shard, self._place.shards)
+        raise DataError(
+            f"{self._wanted.argument}: the data function gave {elements.rows_in(element)} examples for step {step} of "
+            f"the epoch, but this task's share of the batch are {high - low}; give them all, or a smaller "
+            f"{self._wanted.steps_argument}, or take the indices from context.shuffled(n)"
+        )
 
     def ended(self, number: int, step: int) -> None:
         """Raise DataError where it is known that there must be more."""
@@ -156,21 +242,6 @@ class FunctionSource(Source):
     def bytes_of(self, batch: Batch) -> int:
         """About how much memory `batch` takes."""
         return elements.bytes_of(batch.inputs)
-
-    def _batch(self, step: int, element: Any) -> Batch:
-        inputs = elements.as_inputs(element)
-        rows = elements.rows_in(inputs)
-        if self.sizes is None:
-            return Batch(inputs, rows, rows)
-        place, total = self._place, self.sizes.at(step)
-        low, high = share(total, place.shard, place.shards)
-        if rows != max(high - low, 1):
-            raise DataError(
-                f"{self._wanted.argument}: the data function gave {rows} examples for step {step} of the epoch, but "
-                f"this task's share of the batch are {high - low}; give them all, or a smaller "
-                f"{self._wanted.steps_argument}, or take the indices from context.shuffled(n)"
-            )
-        return Batch(inputs, high - low, total)
 
     def input_spec(self) -> tuple[Any, ...]:
         """Specs of the parts of an element, with a batch dimension."""

@@ -14,13 +14,11 @@ import tensorflow as tf
 
 from dtjob_trainer.data import elements
 from dtjob_trainer.data import function as functions
-from dtjob_trainer.data.arrays import ArraySource
+from dtjob_trainer.data.arrays import ArraySource, Sliced, can_slice
 from dtjob_trainer.data.batches import Place, Source, Wanted
 from dtjob_trainer.data.dataset import DatasetSource
-from dtjob_trainer.data.generator import GeneratorSource
-from dtjob_trainer.data.py_dataset import PyDatasetSource
+from dtjob_trainer.data.python_batches import GeneratorSource, PyDatasetSource, is_sequence
 from dtjob_trainer.data.sharding import Sizes, common_length, less_than_a_batch
-from dtjob_trainer.data.sliced import Sliced, can_slice
 from dtjob_trainer.errors import DataError
 
 DEFAULT_BATCH_SIZE = 32
@@ -94,16 +92,9 @@ def _check_alone(name: str, y: Any, sample_weight: Any, wanted: Wanted) -> None:
 
 
 def _batch_size(wanted: Wanted, place: Place) -> int:
-    """Examples of a batch. Raises DataError where they are fewer than replicas and cannot be more."""
+    """Examples of a batch."""
     size = wanted.batch_size if wanted.batch_size is not None else DEFAULT_BATCH_SIZE
-    if wanted.any_batch_size:
-        return max(size, place.replicas)
-    if size < place.replicas:
-        raise DataError(
-            f"batch_size={size} is the size of the global batch and must be at least the number of replicas, "
-            f"{place.replicas}"
-        )
-    return size
+    return max(size, place.replicas) if wanted.any_batch_size else size
 
 
 def as_arrays(x: Any, y: Any, sample_weight: Any, argument: str) -> tuple[Any, Any, Any]:
@@ -180,3 +171,45 @@ def _array(value: Any, argument: str) -> Any:
     if isinstance(value, getattr(sys.modules.get("pandas"), "Series", ())):
         array = array[:, None]
     return array.astype(keras.config.floatx(), copy=False) if array.dtype.kind == "f" else array
+
+
+Arrays = tuple[Any, Any, Any]
+"""x, y and sample weights."""
+
+
+def check_split(fraction: Any) -> None:
+    """Raise DataError for what is no fraction of the examples."""
+    if isinstance(fraction, str) or not 0 <= fraction < 1:
+        raise DataError(f"validation_split={fraction!r} must be a fraction of the examples: 0.2 for the last fifth")
+
+
+def split(x: Any, y: Any, sample_weight: Any, fraction: float) -> tuple[Arrays, Arrays]:
+    """What to train on, and the last `fraction` of the examples to validate on, in the order in which they were given.
+
+    Raises DataError for what has no rows to be told apart, and where one of both would have none.
+    """
+    if is_batched(x) or is_sequence(x) or callable(x):
+        kind = name_of(x) if is_batched(x) else "Sequence" if is_sequence(x) else "data function"
+        raise DataError(
+            f"validation_split: it takes the last rows of arrays, and nobody knows those of a {kind}; give "
+            "validation_data, as take(n) of a Dataset beside skip(n) for x"
+        )
+    arrays = as_arrays(x, y, sample_weight, "x")
+    n = common_length([leaf for leaf in keras.tree.flatten(arrays) if leaf is not None], "x")
+    at = math.floor(n * (1.0 - fraction))
+    if at in (0, n):
+        raise DataError(
+            f"validation_split={fraction}: of {n} examples it leaves none to {'train' if at == 0 else 'validate'} on; "
+            "give more of them, or another fraction"
+        )
+
+    def part(begin: int, end: int) -> Arrays:
+        def rows(leaf: Any) -> Any:
+            if leaf is None:
+                return None
+            return leaf.rows(np.arange(begin, end)) if isinstance(leaf, Sliced) else leaf[begin:end]
+
+        cut = keras.tree.map_structure(rows, arrays)
+        return cut[0], cut[1], cut[2]
+
+    return part(0, at), part(at, n)

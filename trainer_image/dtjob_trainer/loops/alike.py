@@ -36,6 +36,8 @@ def agree(
 
     Collective. Raises FitError or DataError, in all tasks alike, if a task was given something else.
     """
+    if group.tasks == 1:
+        return
     facts = Agreement(group)
     numbers = {"epochs": epochs.epochs, "initial_epoch": epochs.ended, "steps_per_epoch": epochs.steps}
     for name, count in numbers.items():
@@ -64,6 +66,8 @@ def agree(
 
 def agree_on_evaluation(group: "Group", source: Source, callbacks: "Callbacks") -> None:
     """As `agree`, for a call of `evaluate` on `source`. Collective. Raises DataError."""
+    if group.tasks == 1:
+        return
     facts = Agreement(group)
     _add_data(facts, "x", source)
     found = facts.add("per test batch", callbacks.per_test_batch).exchange()

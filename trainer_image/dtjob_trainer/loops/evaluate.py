@@ -4,7 +4,7 @@
 from typing import Any
 
 from dtjob_trainer.callbacks.called import Callbacks
-from dtjob_trainer.data.tf_keras_sequence import is_sequence
+from dtjob_trainer.data.python_batches import is_sequence
 from dtjob_trainer.engines.choose import engine as engine_of
 from dtjob_trainer.loops import alike, building
 from dtjob_trainer.loops.fit_arguments import LeftAside, Numbers, Queue
@@ -53,8 +53,7 @@ def evaluate(
     initial_values.begin(here.stage)  # the first exchange: after all errors that one task alone may have
     place: dict[str, Any] = {"is_chief": here.is_chief, "asynchronous": here.traits.asynchronous, "tasks": group.tasks}
     called = Callbacks(callbacks, trained, **place, verbose=verbose)
-    if group.tasks > 1:
-        alike.agree_on_evaluation(group, source, called)
+    alike.agree_on_evaluation(group, source, called)
     with initial_values.held():
         building.build(trained, source, group, here.traits, trains=False)
     initial_values.agree_on_new()

@@ -7,7 +7,7 @@ from typing import Any
 from dtjob_trainer.callbacks import shared_files
 from dtjob_trainer.callbacks.called import Callbacks, paths_of
 from dtjob_trainer.checkpoint import model_file
-from dtjob_trainer.data.tf_keras_sequence import is_sequence
+from dtjob_trainer.data.python_batches import is_sequence
 from dtjob_trainer.engines.choose import engine as engine_of
 from dtjob_trainer.engines.engine import Kind
 from dtjob_trainer.loops import alike, building, evaluator, shapes
@@ -45,6 +45,7 @@ def fit(
     use_multiprocessing: bool = False,
     *,
     scale_lr: bool = False,
+    scaled_step: bool | None = None,
     seed: int = runtime.SEED,
     save: str | None = None,
 ) -> Any:
@@ -62,9 +63,10 @@ def fit(
       A Dataset's cache() holds for all epochs; a function is called anew for each, so that one in it would begin anew.
       What shuffle() and random operations give is not had again after a restart (resume is then "approximate"), but
       for those of a Dataset's map() that is not parallel; tf.random.stateless_… is.
-    - batch_size: examples of one step of all replicas together (32 where it is left out). On a TPU, or where a model's
-      own `train_step` names num_replicas_in_sync and there are several, a last batch that is not full is left out.
-      A Dataset for such a model is batched with drop_remainder=True.
+    - batch_size: examples of one step of all replicas together (32 where it is left out). Where they are fewer than
+      replicas, some replicas rest. On a TPU, or where a model's own `train_step` divides by several replicas
+      (scaled_step), a last batch that is not full is left out. A Dataset for such a model is batched with
+      drop_remainder=True.
     - epochs, initial_epoch: the number of the epoch (from 0) to end before and to begin with. A restart goes on where
       its checkpoint is. Each epoch's order is that of its number.
     - verbose: "auto" prints a line of dtjob's own after each epoch, 0 none; 1 and 2 print what Keras prints, at the
@@ -87,6 +89,9 @@ def fit(
     - max_queue_size, workers, use_multiprocessing: how a Sequence is read. A PyDataset has its own.
     - scale_lr: multiply the learning rate, or all rates of one of Keras's schedules, by the number of replicas with
       which the run begins.
+    - scaled_step: whether the model's own `train_step` divides by the number of replicas itself, so that gradients are
+      added up as they are. None: it does if its class, or what that calls, names num_replicas_in_sync or
+      get_replica_context; the log names the line.
     - seed: seed of the order of the data.
     - save: where the chief writes the trained model; a relative path lies below the checkpoint directory.
 
@@ -118,7 +123,7 @@ def fit(
     here = runtime.under_strategy()
     here.begin_stage()
     group = Group(here.strategy, here.task)
-    trained = choose.of(model, here.traits)
+    trained = choose.of(model, here.traits, scaled_step)
     trained.check()
     aside = LeftAside(validated=validation_data is not None or bool(validation_split))
     numbers = Numbers(batch_size, epochs, initial_epoch, steps_per_epoch, validation_steps, validation_batch_size)
@@ -136,8 +141,7 @@ def fit(
     user_callbacks = _callbacks(here, group, trained, callbacks, verbose)
     _remark(here, trained, user_callbacks)
     course, order = data.epochs(training, group, x), alike.order_of(seed, shuffle, class_weight)
-    if group.tasks > 1:
-        alike.agree(group, course, validation, validates, order, user_callbacks)
+    alike.agree(group, course, validation, validates, order, user_callbacks)
     _say_start(here, course.total(0), lambda: shapes.told(model, training.spec()))
     with initial_values.held():
         building.build(trained, training, group, here.traits, trains=True)
@@ -170,6 +174,8 @@ def _remark(here: runtime.Runtime, trained: TrainedModel, callbacks: Callbacks) 
         here.log(why)
     if trained.jit_compile and not (here.traits.compiles or here.traits.tpu):
         here.log(f"jit_compile=True is left aside under {here.traits.name}: XLA compiles no sums over replicas")
+    if trained.own_step and here.strategy.num_replicas_in_sync > 1:
+        here.log(trained.say_who_scales())
     for remark in (*callbacks.one_at_a_time, *trained.remarks()):
         here.warn(remark)
 

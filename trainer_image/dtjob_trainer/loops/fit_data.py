@@ -7,11 +7,10 @@ from typing import Any
 
 import tensorflow as tf
 
-from dtjob_trainer.data import sources, splitting
+from dtjob_trainer.data import class_weights, sources
 from dtjob_trainer.data.batches import Place, Source, Wanted
-from dtjob_trainer.data.class_weights import ClassWeighted
 from dtjob_trainer.data.dataset import rows_of_each_batch
-from dtjob_trainer.data.tf_keras_sequence import SequenceAsPyDataset, is_sequence
+from dtjob_trainer.data.python_batches import SequenceAsPyDataset, is_sequence
 from dtjob_trainer.errors import FitError
 from dtjob_trainer.loops.fit_arguments import LeftAside, Numbers, Queue
 from dtjob_trainer.models import own_fit
@@ -50,12 +49,12 @@ class FitData:
         self, x: Any, y: Any, sample_weight: Any, fraction: float, validation_data: Any
     ) -> tuple[tuple[Any, Any, Any], Any]:
         """(x, y, sample_weight) and validation_data: the last `fraction` of the examples where it was not given."""
-        splitting.check(fraction)
+        sources.check_split(fraction)
         if not fraction or validation_data is not None:
             if fraction:
                 self._aside.add("validation_split", "there is validation_data")
             return (x, y, sample_weight), validation_data
-        return splitting.split(x, y, self._weights("sample_weight", x, y, sample_weight), fraction)
+        return sources.split(x, y, self._weights("sample_weight", x, y, sample_weight), fraction)
 
     def training(
         self, x: Any, y: Any, sample_weight: Any, class_weight: Mapping[int, float] | None, *, shuffle: bool | str
@@ -83,7 +82,9 @@ class FitData:
                 self._check_shares(rows_of_each_batch(x) if isinstance(x, tf.data.Dataset) else None)
             else:
                 self._check_shares(size or sources.DEFAULT_BATCH_SIZE)
-        return source if class_weight is None else ClassWeighted(source, class_weight)
+        if class_weight is not None:
+            class_weights.weigh(source, class_weight)
+        return source
 
     def epochs(self, source: Source, group: Group, x: Any) -> Epochs:
         """The epochs of training on `source`, which was made of `x`."""
@@ -156,6 +157,11 @@ class FitData:
         source = sources.make(x, y, weights, wanted, self._place)
         if source.remark:
             self._here.log(source.remark)
+        if source.batch is not None and source.batch < self._place.replicas and not wanted.any_batch_size:
+            self._here.log(
+                f"batches have {source.batch} of the {self._place.replicas} examples that would give each replica one: "
+                "the other replicas rest at each step"
+            )
         return source
 
     def _readable(self, x: Any) -> Any:

@@ -22,6 +22,11 @@ from dtjob_trainer.models.values import Values
 from dtjob_trainer.models.variables import State
 from dtjob_trainer.strategies.collective import Group
 
+_GRADIENTS = {
+    True: "added up as they are, as of a step that is written for several replicas",
+    False: "those of one device, as of a step that is written for one",
+}
+
 
 class TrainedModel(ABC):
     """A compiled model of one package, as engines, checkpoints and callbacks use it."""
@@ -29,10 +34,11 @@ class TrainedModel(ABC):
     package: str
     """The package's name; classes of its own are in modules below it."""
 
-    def __init__(self, model: Any, traits: Traits) -> None:
-        """`traits`: what the strategy is like under which the model is trained."""
+    def __init__(self, model: Any, traits: Traits, scaled_step: bool | None = None) -> None:
+        """`traits`: what the strategy is like under which the model is trained. `scaled_step`: as `fit` takes it."""
         self.model = model
         self._traits = traits
+        self.scaled_step = scaled_step
         self.returned = {"train": Returned(), "evaluate": Returned()}
         """What steps of the model's own return, by kind."""
         self._updates = metric_updates.Updates(self.package)
@@ -137,7 +143,20 @@ class TrainedModel(ABC):
     @property
     def scales_itself(self) -> bool:
         """Whether the model's own train_step makes its gradients add up over replicas by itself."""
-        return self.own_step and own_step.scales_itself(self.model)
+        if not self.own_step or self.scaled_step is not None:
+            return self.own_step and bool(self.scaled_step)
+        return own_step.scaled_at(self.model) is not None
+
+    def say_who_scales(self) -> str:
+        """In words, whether gradients of the model's own `train_step` are added up as they are, and why."""
+        if self.scaled_step is not None:
+            return f"train_step: scaled_step={self.scaled_step}, so gradients are " + _GRADIENTS[self.scaled_step]
+        line = own_step.scaled_at(self.model)
+        why = "its class names no replicas" if line is None else f"of {line}"
+        return (
+            f"train_step: gradients are {_GRADIENTS[line is not None]}, because {why}; if that is wrong, give "
+            f"dt.fit(…, scaled_step={line is None})"
+        )
 
     @property
     def _in_parts(self) -> bool:

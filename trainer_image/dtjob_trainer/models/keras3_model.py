@@ -43,12 +43,12 @@ class KerasModel(TrainedModel):
 
     package = "keras"
 
-    def __init__(self, model: Any, traits: Traits) -> None:
+    def __init__(self, model: Any, traits: Traits, scaled_step: bool | None = None) -> None:
         """Raises FitError for what is no Keras 3 model."""
         if not isinstance(model, keras.Model):
             kind = f"{type(model).__module__}.{type(model).__name__}"
             raise FitError(f"model must be a Keras 3 or tf_keras model, not {kind}")
-        super().__init__(model, traits)
+        super().__init__(model, traits, scaled_step)
         self._generator: Any = None
         """Keras's own generator for random numbers that are asked for without a seed; made by `build`."""
 

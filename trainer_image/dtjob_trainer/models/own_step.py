@@ -7,6 +7,7 @@ training.
 """
 
 import contextlib
+import dis
 import inspect
 import sysconfig
 import threading
@@ -41,43 +42,43 @@ _HOMES = tuple(
 """The classes of Keras that have an `apply` of their own."""
 
 
-def scales_itself(model: Any) -> bool:
-    """Whether the class of `model`, a base of it, or a function of the program that they call, knows of replicas.
+def scaled_at(model: Any) -> str | None:
+    """Where the class of `model`, a base of it, or a function of the program that they call, names replicas.
 
-    Such a step makes its gradients add up to one device's by itself; any other is taken as written for one device.
+    As "file:line (name)". Such a step is taken to make its gradients add up to one device's. None: any other is taken
+    as written for one device.
     """
     package = {"keras", "tf_keras"}
     kinds = [kind for kind in type(model).__mro__ if kind.__module__.partition(".")[0] not in package]
     parts = [getattr(part, "fget", None) or part for kind in kinds for part in vars(kind).values()]
-    functions = [inspect.unwrap(part) for part in parts if callable(part)]
-    return bool(_names_of_all([each for each in functions if isinstance(each, types.FunctionType)]) & _OF_REPLICAS)
-
-
-def _names_of_all(functions: list[types.FunctionType]) -> set[str]:
-    """The names that `functions` use, and those of the program that they call."""
+    queue = [inspect.unwrap(part) for part in parts if callable(part)]
     seen: set[types.CodeType] = set()
-    found: set[str] = set()
-    queue = list(functions)
     while queue:
-        function = queue.pop()
-        if function.__code__ in seen:
+        function = queue.pop(0)
+        if not isinstance(function, types.FunctionType) or function.__code__ in seen:
             continue
         seen.add(function.__code__)
-        names = _names(function.__code__)
-        found |= names
+        names = dict(_names(function.__code__))
+        for name in sorted(_OF_REPLICAS & names.keys()):
+            return f"{function.__code__.co_filename}:{names[name]} ({name})"
         called = (inspect.unwrap(each) for name in names if callable(each := function.__globals__.get(name)))
         queue += [each for each in called if isinstance(each, types.FunctionType) and _is_of_program(each)]
-    return found
+    return None
 
 
 def _is_of_program(function: types.FunctionType) -> bool:
     return not function.__code__.co_filename.startswith(_PACKAGES)
 
 
-def _names(code: types.CodeType) -> set[str]:
-    """The names of globals and attributes that a function uses, and those within it."""
-    inner = [_names(part) for part in code.co_consts if isinstance(part, types.CodeType)]
-    return {*code.co_names}.union(*inner)
+def _names(code: types.CodeType) -> Iterator[tuple[str, int]]:
+    """The names of globals and attributes that a function uses, and those within it, each with its line."""
+    for instruction in dis.get_instructions(code):
+        if instruction.argval in code.co_names:
+            where = instruction.positions
+            yield str(instruction.argval), (where and where.lineno) or code.co_firstlineno
+    for part in code.co_consts:
+        if isinstance(part, types.CodeType):
+            yield from _names(part)
 
 
 @contextlib.contextmanager

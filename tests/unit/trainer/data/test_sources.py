@@ -48,7 +48,7 @@ def test_rows_of_a_dataset_are_known_if_its_batches_say_so() -> None:
 def test_workers_of_a_pydataset_read_its_items_in_order(monkeypatch: pytest.MonkeyPatch, next_release: bool) -> None:
     """Keras 3.16 asks for the number of the epoch."""
     keras = pytest.importorskip("keras")
-    py_dataset = pytest.importorskip("dtjob_trainer.data.py_dataset")
+    py_dataset = pytest.importorskip("dtjob_trainer.data.python_batches")
 
     class Squares(keras.utils.PyDataset):  # type: ignore[misc]
         def __len__(self) -> int:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.models.own_step: which steps are written for several replicas, and how their models are built."""
 
+import inspect
 from typing import Any
 
 import keras
@@ -45,7 +46,11 @@ class Below(ByFunctions):
 
 def test_steps_that_know_of_replicas_are_known_by_what_they_and_their_functions_name() -> None:
     kinds = (Alone, ByItself, ByFunctions, Below)
-    assert [own_step.scales_itself(kind()) for kind in kinds] == [False, True, True, True]
+    found = [own_step.scaled_at(kind()) for kind in kinds]
+    line = inspect.getsourcelines(replicas)[1] + 1
+    assert found[0] is None
+    assert str(found[1]).endswith(" (num_replicas_in_sync)")
+    assert found[2:] == [f"{__file__}:{line} (num_replicas_in_sync)"] * 2
 
 
 class Siamese(keras.Model):

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dtjob_trainer.data.context: what a data function is told delivers every example once, in its order."""
+"""dtjob_trainer.data.function: what a data function is told delivers every example once, in its order."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 pytest.importorskip("numpy")
-context = pytest.importorskip("dtjob_trainer.data.context")
+context = pytest.importorskip("dtjob_trainer.data.function")
 
 
 def examples_of(pieces) -> list[tuple[int, int]]:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A `keras.utils.PyDataset`, as the batches of one task: read by their numbers, with its own workers."""
+"""Batches that Python code makes: a generator, a `keras.utils.PyDataset`, a `tf_keras.utils.Sequence`."""
 
 import contextlib
 import sys
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
 from typing import Any
 
 import keras
@@ -12,11 +12,69 @@ import tensorflow as tf
 
 from dtjob_trainer.data.batches import Place, Wanted
 from dtjob_trainer.data.dataset import DatasetSource
-from dtjob_trainer.data.generator import SEEN_FIRST, dataset_of, standard
 from dtjob_trainer.data.sharding import epoch_order
-from dtjob_trainer.data.tf_keras_sequence import SequenceAsPyDataset
 from dtjob_trainer.errors import DataError
 from dtjob_trainer.frameworks import datasets
+
+SEEN_FIRST = 2
+"""Batches that tell which types and shapes there are, as in Keras."""
+
+
+class GeneratorSource(DatasetSource):
+    """A generator, whose every batch is a global one. There is one pass, which a restarted run reads once more.
+
+    Where all passes must be alike, its batches are kept in memory.
+    """
+
+    once = True
+    reads_python = True
+
+    def __init__(self, generator: Iterator[Any], place: Place, wanted: Wanted) -> None:
+        """Raises DataError where there are several processes: no two of them would read the same batches."""
+        if not place.one_process:
+            raise DataError(
+                f"{wanted.argument}: a generator can be read once and by one process alone; give a "
+                "keras.utils.PyDataset, or tf.data.Dataset.from_generator(…) of a function that every task can call"
+            )
+        first = [standard(batch, wanted.argument) for batch in islice(generator, SEEN_FIRST)]
+        if not first:
+            raise DataError(f"{wanted.argument}: the generator has no batches")
+        every = chain(first, (standard(batch, wanted.argument) for batch in generator))
+        dataset = dataset_of(lambda: every, first)
+        if wanted.alike:  # what was read is gone
+            dataset = (dataset if wanted.at_most is None else dataset.take(wanted.at_most)).cache()
+        super().__init__(dataset, place, wanted)
+
+
+def dataset_of(batches: Any, first: list[Any]) -> Any:
+    """The Dataset of what `batches()` iterates over; of its types are `first`, some of its batches.
+
+    Batches are as `standard` gives them.
+    """
+    signature = datasets.tensor_spec(first)
+
+    def tensors() -> Iterable[Any]:
+        for batch in batches():
+            yield keras.tree.map_structure(_tensor, batch)
+
+    return tf.data.Dataset.from_generator(tensors, output_signature=signature)
+
+
+def standard(batch: Any, argument: str) -> Any:
+    """`batch` as (x,), (x, y) or (x, y, sample weights). Raises DataError for anything else."""
+    if isinstance(batch, dict) or hasattr(batch, "__array__"):
+        batch = (batch,)
+    if not isinstance(batch, tuple | list) or len(batch) not in (1, 2, 3):
+        raise DataError(
+            f"{argument}: a batch must be (x,), (x, y) or (x, y, sample weights), not a {type(batch).__name__}"
+        )
+    while batch and batch[-1] is None:
+        batch = batch[:-1]
+    return tuple(batch)
+
+
+def _tensor(part: Any) -> Any:
+    return datasets.from_scipy(part) if datasets.is_scipy_sparse(part) else part
 
 
 class PyDatasetSource(DatasetSource):
@@ -114,3 +172,39 @@ def _one_thread() -> Any:
     options.autotune.enabled = False
     options.threading.private_threadpool_size = 1
     return options
+
+
+class SequenceAsPyDataset(keras.utils.PyDataset):  # type: ignore[misc]
+    """A Sequence with the workers that tf_keras's `fit` is given for it, told of epochs' ends as tf_keras tells it."""
+
+    def __init__(self, sequence: Any, *, workers: int, use_multiprocessing: bool, max_queue_size: int) -> None:
+        super().__init__(workers, use_multiprocessing, max_queue_size)
+        self._sequence = sequence
+        self._within = False
+
+    @property
+    def changes_with_epochs(self) -> bool:
+        """Whether it may give other examples once it is told of an epoch's end: tf_keras's own method does nothing."""
+        method = getattr(type(self._sequence), "on_epoch_end", None)
+        return method is not None and not method.__module__.startswith("tf_keras.")
+
+    def __len__(self) -> int:
+        return len(self._sequence)
+
+    def __getitem__(self, index: int) -> Any:
+        return self._sequence[index]
+
+    def on_epoch_begin(self) -> None:
+        """Note that an epoch has begun, of which a Sequence is not told."""
+        self._within = True
+
+    def on_epoch_end(self) -> None:
+        """Tell the Sequence; not before the first epoch and each validation, as Keras 3 tells a PyDataset."""
+        if self._within and hasattr(self._sequence, "on_epoch_end"):
+            self._sequence.on_epoch_end()
+        self._within = False
+
+
+def is_sequence(x: Any) -> bool:
+    """Whether `x` is a Sequence of tf_keras, which is not imported for that."""
+    return any(base.__module__.startswith("tf_keras.") and base.__name__ == "Sequence" for base in type(x).__mro__)

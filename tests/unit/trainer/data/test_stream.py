@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Iterators at their end are freed in a thread that may be held up, and the caller is not."""
+"""dtjob_trainer.data.stream: iterators at their end are freed in a thread that may be held up; the caller is not."""
 
 import threading
 import weakref
 
 import tensorflow as tf
 
-from dtjob_trainer.data import read_out
+from dtjob_trainer.data import stream
 from dtjob_trainer.data.batches import Place, Wanted
 from dtjob_trainer.data.dataset import DatasetSource
 from dtjob_trainer.data.stream import Stream
@@ -31,8 +31,8 @@ def test_the_caller_waits_for_no_end() -> None:
     events = [(each.may_end, each.ended) for each in (slow, next_one)]
     held, further = [slow], [next_one]
     del slow, next_one
-    read_out.free(held)
-    read_out.free(further)
+    stream.free(held)
+    stream.free(further)
     assert not events[0][1].is_set()
     for may_end, ended in events:
         may_end.set()
@@ -41,15 +41,15 @@ def test_the_caller_waits_for_no_end() -> None:
 
 def test_a_stream_at_its_end_holds_no_iterator() -> None:
     source = DatasetSource(tf.data.Dataset.range(6).batch(3), Place(0, 1, 1), Wanted())
-    stream, freed = Stream(source, 0, 0), threading.Event()
-    weakref.finalize(stream._iterator, freed.set)
-    iterator = tf.nest.pack_sequence_as(tf.data.IteratorSpec(source.element_spec), [stream.iterator], True)
+    one, freed = Stream(source, 0, 0), threading.Event()
+    weakref.finalize(one._iterator, freed.set)
+    iterator = tf.nest.pack_sequence_as(tf.data.IteratorSpec(source.element_spec), [one.iterator], True)
     for step in (1, 2):
         ahead = iterator.get_next_as_optional()
-        stream.advance(ahead, 1, there=bool(ahead.has_value()), fits=True)
-        assert stream.more == (step == 1)
+        one.advance(ahead, 1, there=bool(ahead.has_value()), fits=True)
+        assert one.more == (step == 1)
     del iterator
-    assert stream.iterator is None
+    assert one.iterator is None
     assert freed.wait(SOON)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dtjob_trainer.data.host_tensors: arrays as tensors, copied once at most."""
+"""dtjob_trainer.data.arrays: arrays as tensors, copied once at most."""
 
 from pathlib import Path
 from typing import Any
@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from dtjob_trainer.data import host_tensors, sources
+from dtjob_trainer.data import arrays, sources
 
-ROWS = np.arange(host_tensors.LARGE, dtype=np.float64).reshape(-1, 256)
+ROWS = np.arange(arrays.LARGE, dtype=np.float64).reshape(-1, 256)
 """Large in each type."""
 
 
@@ -39,7 +39,7 @@ def begins_at(tensor: Any) -> int:
     ids=lambda array: f"{array.dtype}-{array.shape}",
 )
 def test_a_tensor_has_the_bits_of_its_array(array: Any) -> None:
-    tensor = host_tensors.of(array)
+    tensor = arrays.host_tensor(array)
     plain = array.astype(array.dtype.newbyteorder("="))
     assert tensor.dtype == tf.constant(plain[:1]).dtype
     assert tensor.shape == array.shape
@@ -52,17 +52,17 @@ def test_a_later_change_of_an_array_does_not_change_its_tensor() -> None:
     view = array[:]
     view.flags.writeable = False
     for given in (array, view):
-        tensor = host_tensors.of(given)
+        tensor = arrays.host_tensor(given)
         before = tensor.numpy().copy()
         array += 1.0
         assert (tensor.numpy() == before).all()
 
 
 def test_an_array_that_can_be_made_writeable_again_is_copied() -> None:
-    memory = np.empty(ROWS.nbytes + host_tensors.ALIGNED, np.uint8)
-    array = memory[-memory.ctypes.data % host_tensors.ALIGNED :][: ROWS.nbytes].view(np.float64)
+    memory = np.empty(ROWS.nbytes + arrays.ALIGNED, np.uint8)
+    array = memory[-memory.ctypes.data % arrays.ALIGNED :][: ROWS.nbytes].view(np.float64)
     memory.flags.writeable = array.flags.writeable = False
-    assert begins_at(host_tensors.of(array)) != array.ctypes.data
+    assert begins_at(arrays.host_tensor(array)) != array.ctypes.data
 
 
 @pytest.mark.parametrize(("mode", "shared"), [("r", True), ("c", False), ("r+", False)])
@@ -70,13 +70,13 @@ def test_a_file_that_is_mapped_to_be_read_is_not_copied(tmp_path: Path, mode: An
     np.save(tmp_path / "rows.npy", ROWS)
     mapped = np.load(tmp_path / "rows.npy", mmap_mode=mode)
     for array in (mapped, np.asarray(mapped)):
-        tensor = host_tensors.of(array)
+        tensor = arrays.host_tensor(array)
         assert (begins_at(tensor) == mapped.ctypes.data) == shared
         assert tensor.numpy().tolist() == ROWS.tolist()
 
 
 def test_the_tensor_keeps_its_memory() -> None:
-    tensor = host_tensors.of(ROWS.copy())
+    tensor = arrays.host_tensor(ROWS.copy())
     assert (tensor.numpy() == ROWS).all()
 
 
