@@ -18,7 +18,7 @@ PROGRAM = "tests/trainer/programs/mistakes.py"
 RESTARTS = 3
 
 BEFORE_THE_FIRST_STEP = [
-    ("import_error", ":25: ModuleNotFoundError: No module named 'no_such_module' (chief-0, exit code 1)"),
+    ("import_error", ":26: ModuleNotFoundError: No module named 'no_such_module' (chief-0, exit code 1)"),
     pytest.param(
         "missing_file",
         "FileNotFoundError: [Errno 2] No such file or directory: '/data/no-such-file.npz' (chief-0, ",
