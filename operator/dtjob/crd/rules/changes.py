@@ -27,26 +27,16 @@ _CAN_CHANGE = "while a job is suspended, its templates' scheduling, labels, anno
 
 
 def _unchanging() -> Iterator[Rule]:
-    """A rule for each field of the spec that stays, and several for the roles."""
+    """A rule for each field of the spec that stays. That of the roles is at the root: only there the status is seen."""
     schema = spec_schema()
     for name, field in schema["properties"].items():
         if name == _ROLES:
-            yield from _unchanging_roles(f"{name} {_CANNOT_CHANGE}")
+            message = f"{name} {_CANNOT_CHANGE}; {_CAN_CHANGE}; {_SIZE_CAN_CHANGE}"
+            yield Rule("", _same_or_may_change(), message, f"spec.{_ROLES}", Reason.FORBIDDEN)
         elif name not in CHANGEABLE:
             optional = name not in schema["required"] and "default" not in field
             same = _same("self", "oldSelf", name, optional)
             yield Rule("spec", same, f"{name} {_CANNOT_CHANGE}", name, Reason.FORBIDDEN)
-
-
-def _unchanging_roles(message: str) -> Iterator[Rule]:
-    """What stays at all times, for each role; and the whole, if the job is not suspended. The last rule is at the root,
-    because only there the status is seen."""
-    same_roles = " && ".join(f"has(self.{role.value}) == has(oldSelf.{role.value})" for role in Role)
-    yield Rule(f"spec.{_ROLES}", same_roles, message, reason=Reason.FORBIDDEN)
-    for role in Role:
-        yield Rule(f"spec.{_ROLES}.{role.value}", _same_role(role), message, reason=Reason.FORBIDDEN)
-    message = f"{message}; {_CAN_CHANGE}; {_SIZE_CAN_CHANGE}"
-    yield Rule("", _same_or_may_change(), message, f"spec.{_ROLES}", Reason.FORBIDDEN)
 
 
 _SUSPENDED = (
@@ -56,21 +46,24 @@ _SUSPENDED = (
 """It was to be suspended, and has never started or its pods were told to end: no pod of the old template is kept."""
 
 
-def _same_role(role: Role) -> str:
-    """CEL: what stays of one role is the same."""
-    fields = spec_schema()["properties"][_ROLES]["properties"][role.value]["properties"]
-    free = (*MAY_CHANGE, SIZE) if role is Role.WORKER else MAY_CHANGE
-    others = _all(_same("self", "oldSelf", one, "default" not in fields[one]) for one in fields if one not in free)
-    return f"self == oldSelf || ({' && '.join(filter(None, (others, _same_containers())))})"
-
-
 def _same_or_may_change() -> str:
-    """CEL at the root: nothing differs; or the number of workers may, and so may the rest."""
+    """CEL at the root: nothing differs; or the number of workers may, and so may what a suspended job may change."""
     new, old = "self.spec.replicaSpecs", "oldSelf.spec.replicaSpecs"
     workers = " || ".join(f"!has({one}.{Role.WORKER.value})" for one in (new, old))
     size = f"{new}.{Role.WORKER.value}.{SIZE} == {old}.{Role.WORKER.value}.{SIZE}"
     may_size = f"has(self.spec.elasticPolicy) || {workers} || {size}"
-    return f"{new} == {old} || ({may_size}) && ({_SUSPENDED} || {_same_but_size(new, old)})"
+    same_roles = _all(f"has({new}.{role.value}) == has({old}.{role.value})" for role in Role)
+    suspended = _all([_SUSPENDED, *(_same_role(role, new, old) for role in Role)])
+    return f"{new} == {old} || ({may_size}) && {same_roles} && ({suspended} || {_same_but_size(new, old)})"
+
+
+def _same_role(role: Role, new: str, old: str) -> str:
+    """CEL: what stays of one role of a suspended job is the same; that there are the same roles is known."""
+    fields = spec_schema()["properties"][_ROLES]["properties"][role.value]["properties"]
+    free = (*MAY_CHANGE, SIZE) if role is Role.WORKER else MAY_CHANGE
+    new, old = f"{new}.{role.value}", f"{old}.{role.value}"
+    others = (_same(new, old, one, "default" not in fields[one]) for one in fields if one not in free)
+    return f"(!has({new}) || {new} == {old} || {_all([*others, _same_containers(new, old)])})"
 
 
 def _same_but_size(new: str, old: str) -> str:
@@ -91,12 +84,12 @@ def _all(parts: Iterable[str]) -> str:
     return " && ".join(f"({part})" if " ? " in part else part for part in parts)
 
 
-def _same_containers() -> str:
-    new, old = (f"{one}.template.spec.containers" for one in ("self", "oldSelf"))
+def _same_containers(new: str, old: str) -> str:
     has_new, has_old = (
         f"(has({one}.template) && has({one}.template.spec) && has({one}.template.spec.containers))"
-        for one in ("self", "oldSelf")
+        for one in (new, old)
     )
+    new, old = (f"{one}.template.spec.containers" for one in (new, old))
     fields = _all(_same("c", "o", one) for one in OF_A_CONTAINER)
     same = f"{new}.size() == {old}.size() && {new}.all(c, {old}.exists(o, o.name == c.name && {fields}))"
     return f"{has_new} == {has_old} && (!{has_new} || {same})"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What of a job may change. tests/cluster/test_suspension.py asks an API server the same of a suspended job's roles."""
 
+import json
 from typing import Any
 
 import pytest
@@ -41,6 +42,14 @@ def test_other_changes_of_a_suspended_jobs_roles_are_refused(row: Bad) -> None:
     said = " | ".join(str(problem) for problem in problems_of_change(row.manifest, SUSPENDED))
     for part in row.says:
         assert part in said
+
+
+def test_a_change_of_a_role_is_refused_once() -> None:
+    """Whatever of it is refused, suspended or not."""
+    changed = json.loads(json.dumps(RESOURCES))
+    changed["spec"]["replicaSpecs"]["worker"]["template"]["spec"]["containers"][0]["image"] = "other:1"
+    for old in (SUSPENDED, ALONE):
+        assert [problem.field for problem in problems_of_change(changed, old)] == ["spec.replicaSpecs"]
 
 
 @pytest.mark.parametrize(
