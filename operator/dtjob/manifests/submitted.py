@@ -5,10 +5,9 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from dtjob.api.job import Job
 from dtjob.api.quantity import is_quantity
 from dtjob.bad_input import BadInput
-from dtjob.crd.answers.problems import problems, to_job
+from dtjob.crd.answers.problems import problems
 from dtjob.manifests.package import Package, package
 from dtjob.manifests.script_job import manifest
 from dtjob.manifests.script_settings import said_of, with_settings
@@ -61,11 +60,6 @@ def printed(one: Made, *, as_json: bool) -> str:
 def source_name(job: str) -> str:
     """The name of the ConfigMap with the files of a job."""
     return f"{job}-source"
-
-
-def parsed(one: Made) -> Job:
-    """The job as a typed object."""
-    return to_job(one.job)
 
 
 def _keeps(submission: Submission) -> bool:
