@@ -9,7 +9,7 @@ from tools.release import FILES, ROOT, runtime, sums
 
 def test_the_operator_needs_its_dependencies_and_no_tool_of_the_tests() -> None:
     found = runtime(["dtjob[operator]"])
-    assert {"dtjob", "kopf", "kubernetes", "aiohttp", "yarl"} <= set(found)
+    assert {"dtjob", "kopf", "aiohttp", "yarl"} <= set(found)
     assert not {"pytest", "mypy", "tensorflow_cpu"} & set(found)
 
 
