@@ -13,30 +13,27 @@ from dtjob_trainer.frameworks import packages
 from dtjob_trainer.frameworks.hooks import Hook, during, no_such, original, read
 
 _OPTIMIZER = "keras:Optimizer"
-_TRAINS = "train models under the strategy of the job"
 
-FIT = Hook(
-    targets=("keras:Model.fit",),
-    does="It trains under the strategy of the job, with checkpoints and resume.",
-    gone=_TRAINS,
-    ends=True,
-)
-EVALUATE = Hook(
-    targets=("keras:Model.evaluate",),
-    does="It evaluates under the strategy of the job.",
-    gone="evaluate models under the strategy of the job",
-    ends=True,
-)
-PREDICT = Hook(
-    targets=("keras:Model.predict",),
-    does="In groups, and on several CPUs, it predicts on one device of the task that calls it.",
-    gone="predict under the strategy of the job",
-)
-PREDICT_ON_BATCH = Hook(
-    targets=("keras:Model.predict_on_batch",),
-    does="It predicts as `predict` does.",
-    gone="predict under the strategy of the job",
-)
+
+def hooks_of(model: str) -> tuple[Hook, ...]:
+    """The hooks of FIT to SAVE_WEIGHTS for the class `model` of Keras 3 or tf_keras, a target."""
+    trains, predicts, saves = "train and evaluate models", "predict", "keep tasks apart that save to the same file"
+    under = "under the strategy of the job"
+
+    def hook(name: str, does: str, gone: str, ends: bool = False) -> Hook:
+        return Hook(targets=(f"{model}.{name}",), does=does, gone=gone, ends=ends)
+
+    return (
+        hook("fit", f"It trains {under}, with checkpoints and resume.", f"{trains} {under}", ends=True),
+        hook("evaluate", f"It evaluates {under}.", f"{trains} {under}", ends=True),
+        hook("predict", "In groups, and on several CPUs, one device of the task predicts.", f"{predicts} {under}"),
+        hook("predict_on_batch", "It predicts as `predict` does.", f"{predicts} {under}"),
+        hook("save", "It writes beside the file and renames it. The status names the chief's last model.", saves),
+        hook("save_weights", "It writes beside the file and renames it.", saves),
+    )
+
+
+FIT, EVALUATE, PREDICT, PREDICT_ON_BATCH, SAVE, SAVE_WEIGHTS = hooks_of("keras:Model")
 STEPS_BY_HAND = {
     name: Hook(
         targets=(f"keras:Model.{name}",),
@@ -45,16 +42,6 @@ STEPS_BY_HAND = {
     )
     for name in ("train_on_batch", "test_on_batch")
 }
-SAVE = Hook(
-    targets=("keras:Model.save",),
-    does="It writes beside the file and renames it. The status names the model that the chief saved last.",
-    gone="keep tasks apart that save to the same file",
-)
-SAVE_WEIGHTS = Hook(
-    targets=("keras:Model.save_weights",),
-    does="It writes beside the file and renames it.",
-    gone="keep tasks apart that save to the same file",
-)
 SAMPLES_OF_SAVES = Hook(
     targets=("keras.src.saving.saving_lib:get_attr_skipset",),
     does="In a group, Keras makes its samples of optimizers outside of the strategy. So one task can save alone.",

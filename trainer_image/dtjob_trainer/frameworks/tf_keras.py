@@ -4,42 +4,13 @@
 from typing import Any
 
 from dtjob_trainer.frameworks.hooks import Hook
+from dtjob_trainer.frameworks.keras3 import hooks_of
 
 _MODEL = "tf_keras.src.engine.training:Model"
 _LEGACY = "tf_keras.src.saving.legacy.saved_model"
 
-FIT = Hook(
-    targets=(f"{_MODEL}.fit",),
-    does="It trains under the strategy of the job, with checkpoints and resume. On a TPU it is tf_keras's own.",
-    gone="train models under the strategy of the job",
-    ends=True,
-)
-EVALUATE = Hook(
-    targets=(f"{_MODEL}.evaluate",),
-    does="It evaluates under the strategy of the job. On a TPU it is tf_keras's own.",
-    gone="evaluate models under the strategy of the job",
-    ends=True,
-)
-PREDICT = Hook(
-    targets=(f"{_MODEL}.predict",),
-    does="In groups, and on several CPUs, it predicts on one device of the task that calls it.",
-    gone="predict under the strategy of the job",
-)
-PREDICT_ON_BATCH = Hook(
-    targets=(f"{_MODEL}.predict_on_batch",),
-    does="It predicts as `predict` does.",
-    gone="predict under the strategy of the job",
-)
-SAVE = Hook(
-    targets=(f"{_MODEL}.save",),
-    does="It writes beside the file and renames it. The status names the model that the chief saved last.",
-    gone="keep tasks apart that save to the same file",
-)
-SAVE_WEIGHTS = Hook(
-    targets=(f"{_MODEL}.save_weights",),
-    does="It writes beside the file and renames it.",
-    gone="keep tasks apart that save to the same file",
-)
+FIT, EVALUATE, PREDICT, PREDICT_ON_BATCH, SAVE, SAVE_WEIGHTS = hooks_of(_MODEL)
+"""On a TPU the first four are tf_keras's own."""
 SAVED_MODEL_WRITTEN = Hook(
     targets=(f"{_LEGACY}.save:save",),
     does="A group's task writes beside the directory, and exchanges the directories then.",
