@@ -10,8 +10,8 @@ from typing import Generic, NoReturn
 import numpy as np
 import tensorflow as tf
 
-from dtjob_trainer.checkpoint import arrays, directory, state
-from dtjob_trainer.checkpoint.state import Loop, RunState
+from dtjob_trainer.checkpoint import arrays, directory
+from dtjob_trainer.checkpoint.state import Loop, RunState, read_state
 from dtjob_trainer.checkpoint.stored import Stored
 from dtjob_trainer.checkpoint.writer import Writer
 from dtjob_trainer.contract.settings import DEFAULT_EVERY_SECONDS, EPOCH_SAVES_APART_SECONDS
@@ -106,21 +106,22 @@ class Saves:
         """
         return self._writer is not None and since_save >= EPOCH_SAVES_APART_SECONDS and not self._writer.is_writing
 
-    def write(self, step: int, state_of: Callable[[], RunState[Loop]]) -> None:
-        """Save the variables as they are after `step`, with the state of the run. Collective.
+    def write(self, state: RunState[Loop], kept: Callable[[], Loop]) -> None:
+        """Save the variables as they are after `state.step`, with the state of the run. Collective.
 
-        `state_of` is called at the chief alone, where all callbacks run.
+        `kept` gives what is saved of the loop. It is called at the chief alone, where all callbacks run.
         """
         if self._settings is None:
             return
         began = time.monotonic()
         failed = self._writer.settle() if self._writer is not None else None  # else memory would hold two copies
-        self._say_if_long(step, time.monotonic() - began)
+        self._say_if_long(state.step, time.monotonic() - began)
         tensors = self._state.capture()
         if self._writer is not None:
             self._earlier = [each for each in self._earlier if each != failed]
-            self._writer.write(step, tensors, replace(state_of(), earlier=self._earlier, groups=self.history))
-            self._remember(step)
+            whole = replace(state, loop=kept(), earlier=self._earlier, groups=self.history)
+            self._writer.write(state.step, tensors, whole)
+            self._remember(state.step)
 
     def _say_if_long(self, step: int, waited: float) -> None:
         """Say, once, that a save waits until the one before is written. `waited`: for so many seconds."""
@@ -156,7 +157,7 @@ class Saves:
 
         stored = arrays.unpack(chiefs.tobytes(), read)
         name = f"{self._settings.directory}/ckpt-{stored.get('step')}"
-        found_state = state.read(stored, loop, name, group.anew)
+        found_state = read_state(stored, loop, name, group.anew)
         step = found_state.step
         self._here.progress.passes_over = bool(passed)
         self.history = found_state.groups

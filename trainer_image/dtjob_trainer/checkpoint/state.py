@@ -45,8 +45,6 @@ class FitState:
 
     epoch_logs: dict[str, Any] | None = None
     """The logs of an epoch whose steps are done, while its validation is not."""
-    stopped: bool = False
-    """Whether a callback has stopped the training."""
     history: dict[str, list[Any]] = field(default_factory=dict)
     """The lists of Keras's History by the names of metrics."""
     callbacks: list[CallbackState] = field(default_factory=list)
@@ -73,8 +71,10 @@ class RunState(Generic[Loop]):
     """Steps that are done."""
     exact: bool = True
     """Whether a restart comes to the same bits, as far as is known."""
+    stopped: bool = False
+    """Whether a callback has stopped the training."""
     position: Position | None = None
-    """Where in the data the run is. None: in data that starts anew in each process."""
+    """Where in the data the run is. None: not yet known."""
     call: Call = field(default_factory=Call)
     groups: Eras = ()
     """How many tasks have shared the batches of the run: (first step, tasks), in order."""
@@ -87,7 +87,7 @@ class RunState(Generic[Loop]):
         self.kind = "fit" if isinstance(self.loop, FitState) else "train"
 
 
-def read(stored: Mapping[str, Any], loop: type[Loop], name: str, anew: str) -> RunState[Loop]:
+def read_state(stored: Mapping[str, Any], loop: type[Loop], name: str, anew: str) -> RunState[Loop]:
     """The state of a run whose loop is a `loop`, from the JSON object of checkpoint `name`.
 
     - anew: what to do to train without this checkpoint, in words.

@@ -124,6 +124,8 @@ class Source(ABC):
     numbered = False
     """Whether a batch's inputs are one vector of row numbers in host memory."""
 
+    distributed = False
+    """Whether a batch's inputs are values of all replicas already, which the program has distributed itself."""
     marks: tuple[Marks, ...] = ()
     """Of x, y and sample weights, where all of them are in memory, in every task the same."""
     batch: int | None = None

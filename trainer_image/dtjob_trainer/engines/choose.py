@@ -5,10 +5,9 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from dtjob_trainer.contract.strategy import Traits
+from dtjob_trainer.engines.custom_step import CustomStep
 from dtjob_trainer.engines.engine import Engine, Kind
-from dtjob_trainer.engines.feed import Feed
 from dtjob_trainer.engines.parameter_server import ParameterServerEngine
-from dtjob_trainer.engines.step_function import ScheduledSteps, Steps
 from dtjob_trainer.engines.synchronous import SynchronousEngine
 from dtjob_trainer.engines.tpu import TpuEngine
 from dtjob_trainer.models.compiled import TrainedModel
@@ -23,6 +22,11 @@ def engine(trained: TrainedModel, group: Group, traits: Traits, watched: Collect
     return (TpuEngine if traits.tpu else SynchronousEngine)(trained, group, watched)
 
 
-def steps(step_fn: Callable[[Any], Any], feed: Feed, group: Group, traits: Traits) -> Steps:
-    """What runs a custom loop's `step_fn` under a strategy like that."""
-    return (ScheduledSteps if traits.asynchronous else Steps)(step_fn, feed, group)
+def custom_engine(step_fn: Callable[[Any], Any], rows: int | None, group: Group, traits: Traits) -> Engine:
+    """The engine that runs a custom loop's `step_fn` under a strategy like that.
+
+    - rows: the examples of all replicas at each step. None: any number.
+    """
+    shares = 1 if traits.asynchronous else group.replicas
+    step: Any = CustomStep(step_fn, rows // shares if rows is not None else None)
+    return (ParameterServerEngine if traits.asynchronous else SynchronousEngine)(step, group)

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from dtjob_trainer.data.batches import Batch, Source
 from dtjob_trainer.data.stream import Portion
+from dtjob_trainer.engines.custom_step import CustomStep
 from dtjob_trainer.models import resets
 from dtjob_trainer.models.compiled import TrainedModel
 from dtjob_trainer.strategies.collective import Group
@@ -34,6 +35,8 @@ class Engine(ABC):
     def __init__(self, trained: TrainedModel, group: Group, watched: Collection[Kind] = ()) -> None:
         """`watched`: kinds of steps that callbacks see, so that none but those of `steps_per_call` share a call."""
         self.trained, self.group, self.watched = trained, group, watched
+        self.custom = isinstance(trained, CustomStep)
+        """Whether steps are a `step_fn` of the program's own, which AutoGraph converts as in any `tf.function`."""
         self.steps_per_call = 1
         """Steps that one call of `train` or `evaluate` runs where something happens between calls."""
         self._own_step, self._own_test = trained.own_step, trained.own_test
@@ -92,6 +95,14 @@ class Engine(ABC):
         """
         result = self._result(self._trained)
         return self.trained.returned["train"].share_of("loss", result) if self._own_step else float(result)
+
+    def values(self) -> dict[str, float]:
+        """What a custom step returned in the last step that is done, summed over this task's replicas.
+
+        Empty before the first step.
+        """
+        found = None if self._trained is None else self._result(self._trained)
+        return {name: float(value) for name, value in (found or {}).items()}
 
     def reset_metrics(self) -> None:
         """Begin the metrics anew."""

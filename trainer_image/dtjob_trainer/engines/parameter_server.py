@@ -82,7 +82,7 @@ class ParameterServerEngine(Engine):
             return strategy.experimental_local_results(strategy.run(replica))[0]
 
         # the signature leaves the batch dimension open, so that the last batch is not traced again
-        return tf.function(step, autograph=False, input_signature=[source.input_spec()])
+        return tf.function(step, autograph=self.custom, input_signature=[source.input_spec()])
 
     def _schedule(self, kind: Kind, source: Source, batch: Batch) -> HandedOut:
         steps = self._steps[kind]

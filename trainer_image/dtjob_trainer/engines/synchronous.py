@@ -164,7 +164,7 @@ class SynchronousEngine(Engine):
             return tf.function(_of_stream(step, source, self._on_host), autograph=False, input_signature=signature)
         spec = source.input_spec()
         if self._one_by_one(kind, source):
-            return tf.function(step, autograph=False, input_signature=[spec, number, number])
+            return tf.function(step, autograph=self.custom, input_signature=[spec, number, number])
         spec = keras.tree.map_structure(lambda part: tf.TensorSpec([None, *part.shape], part.dtype), spec)
         signature = [spec, numbers, numbers, numbers]
         return tf.function(_of_stacked(step, self._on_host), autograph=False, input_signature=signature)
@@ -184,7 +184,8 @@ class SynchronousEngine(Engine):
             def replica(mine: Any, examples: Any) -> Any:
                 return compute(examples, total, *elements.with_rows(source.decode(*mine), rows))
 
-            results = self.group.strategy.experimental_local_results(self._on_replicas(replica, inputs, count))
+            on_replicas = self._on_each if source.distributed else self._on_replicas
+            results = self.group.strategy.experimental_local_results(on_replicas(replica, inputs, count))
             return keras.tree.map_structure(lambda *parts: tf.add_n(list(parts)), *results)
 
         return step
@@ -197,6 +198,10 @@ class SynchronousEngine(Engine):
         if source.numbered and not self.fills_up and kind not in self.watched:
             return False
         return self.steps_per_call == 1 or any(map(elements.is_composite, keras.tree.flatten(source.input_spec())))
+
+    def _on_each(self, replica: Callable[..., Any], inputs: Any, count: Any) -> Any:
+        """Run `replica` of inputs that are distributed already."""
+        return self.group.strategy.run(replica, args=(inputs, count))
 
     def _on_replicas(self, replica: Callable[..., Any], inputs: Any, count: Any) -> Any:
         """Run `replica` of each replica's rows and how many of them count."""

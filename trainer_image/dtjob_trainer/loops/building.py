@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the variables of a model, of what compile() was given and of optimizers, before the first step."""
 
+from typing import Any
+
+import keras
+
 from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.data import elements
 from dtjob_trainer.data.batches import Source
@@ -51,3 +55,16 @@ def _build(trained: TrainedModel, source: Source, rows: int | None, trains: bool
     trained.build(*spec)
     if trains:
         trained.build_further(*spec)
+
+
+def shapes_of(model: Any, spec: tuple[Any, Any, Any]) -> str:
+    """What `fit` was given, `spec` being (x, y, sample weights) of a batch: `x (None, 8), y (None, 7), …`."""
+    parts = {"x": spec[0], "y": spec[1]}
+    parts |= {"the model takes": getattr(model, "inputs", None), "and gives": getattr(model, "outputs", None)}
+    return ", ".join(f"{name} {shape}" for name, part in parts.items() if (shape := _shapes(part)))
+
+
+def _shapes(part: Any) -> str:
+    """The shapes of a structure of tensors or specs, in its order; empty where there are none."""
+    shapes = [tuple(one.shape) for one in keras.tree.flatten(part) if getattr(one, "shape", None) is not None]
+    return " and ".join(str(shape) for shape in shapes)

@@ -8,11 +8,11 @@ from typing import Any
 
 from dtjob_trainer.callbacks import keeping
 from dtjob_trainer.checkpoint import directory as checkpoint
-from dtjob_trainer.checkpoint import object_store, owner, state
+from dtjob_trainer.checkpoint import object_store, owner
 from dtjob_trainer.checkpoint.best_model import MODEL, BestModel
 from dtjob_trainer.checkpoint.done import is_done
 from dtjob_trainer.checkpoint.retention import BestCheckpoints
-from dtjob_trainer.checkpoint.state import FitState, RunState
+from dtjob_trainer.checkpoint.state import FitState, RunState, read_state
 from dtjob_trainer.checkpoint.stored import Stored
 from dtjob_trainer.data.batches import Source
 from dtjob_trainer.engines import choose
@@ -106,7 +106,7 @@ def _history(here: Runtime, trained: TrainedModel, directory: str, last: int) ->
     trained.load(stored, {})
     history = trained.callbacks.History()
     history.set_model(trained.model)
-    ended = state.read(stored.state, FitState, stored.name, here.task.anew if here.task is not None else "")
+    ended = read_state(stored.state, FitState, stored.name, here.task.anew if here.task is not None else "")
     history.history = keeping.decode(ended.loop.history)
     history.epoch = list(range(ended.position.first, ended.position.ended)) if ended.position is not None else []
     here.progress.steps_before += last
@@ -201,13 +201,13 @@ def _keep(
 
 
 def _load(engine: Engine, directory: str, kept: BestCheckpoints, anew: str, step: int) -> RunState[FitState]:
-    """Give the model the weights of checkpoint `step`, and return its state. `anew`: as `state.read` takes it.
+    """Give the model the weights of checkpoint `step`, and return its state. `anew`: as `read_state` takes it.
 
     Raises one of GONE if the checkpoint cannot be read.
     """
     kept.begin(step)
     stored = Stored(directory, step)
-    found = state.read(stored.state, FitState, stored.name, anew)
+    found = read_state(stored.state, FitState, stored.name, anew)
     due = keeping.validates_on_averages([each.state for each in found.loop.callbacks])
     engine.trained.load(stored, engine.trained.averages() if due else {})
     return found

@@ -10,10 +10,10 @@ from dtjob_trainer.checkpoint import model_file
 from dtjob_trainer.data.python_batches import is_sequence
 from dtjob_trainer.engines.choose import engine as engine_of
 from dtjob_trainer.engines.engine import Kind
-from dtjob_trainer.loops import alike, building, evaluator, shapes
+from dtjob_trainer.loops import alike, building, evaluator
 from dtjob_trainer.loops.fit_arguments import LeftAside, Numbers, Queue, schedule
 from dtjob_trainer.loops.fit_data import FitData
-from dtjob_trainer.loops.fit_loop import FitLoop
+from dtjob_trainer.loops.loop import FitLoop
 from dtjob_trainer.models import choose, initial_values, own_fit
 from dtjob_trainer.models.compiled import TrainedModel
 from dtjob_trainer.process import runtime
@@ -142,7 +142,7 @@ def fit(
     _remark(here, trained, user_callbacks)
     course, order = data.epochs(training, group, x), alike.order_of(seed, shuffle, class_weight)
     alike.agree(group, course, validation, validates, order, user_callbacks)
-    _say_start(here, course.total(0), lambda: shapes.told(model, training.spec()))
+    _say_start(here, course.total(0), lambda: building.shapes_of(model, training.spec()))
     with initial_values.held():
         building.build(trained, training, group, here.traits, trains=True)
     engine = engine_of(trained, group, here.traits, _watched(user_callbacks))

@@ -2,21 +2,20 @@
 """`train`: runs a step function of the program's own under the job's strategy, saves it and resumes it."""
 
 import contextlib
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import keras
 import tensorflow as tf
 
-from dtjob_trainer.data.batches import Place, Source
-from dtjob_trainer.engines import choose, feed
+from dtjob_trainer.data.batches import Place
+from dtjob_trainer.engines import choose, exactness
+from dtjob_trainer.engines.custom_step import check_results
 from dtjob_trainer.errors import TrainError
-from dtjob_trainer.loops import exactness
-from dtjob_trainer.loops.train_loop import TrainLoop
+from dtjob_trainer.loops import train_data
+from dtjob_trainer.loops.loop import TrainLoop
 from dtjob_trainer.models import initial_values, optimizer_steps, optimizers
 from dtjob_trainer.models.trackables import Trackables
-from dtjob_trainer.passes import same_batches
 from dtjob_trainer.process import runtime
 from dtjob_trainer.strategies.collective import Group
 
@@ -59,21 +58,16 @@ def train(
     place = Place(group.index, group.tasks, group.replicas, remote=traits.asynchronous)
     here.progress.report(state="starting", totalSteps=total_steps)
 
-    warn = functools.cache(here.warn)
-
-    def see(source: Source, marks: Sequence[float]) -> None:
-        same_batches.see(source, group, marks, warn)
-
-    inputs = feed.make(data, batch_size=batch_size, total_steps=total_steps, place=place, seed=seed, see=see)
+    source, rows = train_data.make(data, batch_size=batch_size, total_steps=total_steps, place=place, seed=seed)
     initial_values.begin(here.stage)  # the first exchange: after all errors that one task alone may have
-    if inputs.remark:
-        here.log(inputs.remark)
+    if source.remark:
+        here.log(source.remark)
     known = Trackables(variables, group)
     of_keras_3 = [each for each in known.optimizers if isinstance(each, keras.optimizers.Optimizer)]
     for each in of_keras_3:
         for why in optimizers.limits(each, traits):
             raise TrainError(f"variables: optimizer {each.name}: {why}")
-    steps = choose.steps(step_fn, inputs, group, traits)
+    engine = choose.custom_engine(step_fn, rows, group, traits)
     doubted: list[str] = []
 
     def doubt(table: Any) -> None:
@@ -85,9 +79,13 @@ def train(
             from dtjob_trainer.models.gradients import tf_keras_sums
 
             stack.enter_context(tf_keras_sums.of_one_device(doubt))
-        inexact = exactness.of_custom_step(steps.trace(), inputs, known, traits)
+        traced = engine.traced(source)
+        check_results(traced)
+        inexact = exactness.of_custom_step(traced, source, known, traits)
         _warn_of_tables(here, doubted, group)
-        values = TrainLoop(here, group, inputs, steps, known, total_steps, inexact).train()
+        epochs = train_data.epochs_of(source, group, here)
+        rows = rows // group.tasks if rows is not None else None
+        values = TrainLoop(here, engine, known, epochs, total_steps, inexact, rows).train()
     here.trained = True
     return values
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One run of a loop: from the newest checkpoint on, with saves and agreements on the way, to its end or a stop."""
+"""One run of a loop: its state, its checkpoints, what its tasks agree on, and what it reports."""
 
+import contextlib
 import sys
-from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, Generic, NoReturn
 
 from dtjob_trainer.checkpoint import same_call
@@ -11,277 +11,266 @@ from dtjob_trainer.checkpoint.saves import Restored, Saves
 from dtjob_trainer.checkpoint.state import Call, Loop, RunState
 from dtjob_trainer.contract import pipes
 from dtjob_trainer.contract.doing import SAVING
-from dtjob_trainer.data.other_batches import Position as OfData
+from dtjob_trainer.engines.engine import Engine
 from dtjob_trainer.errors import StateError
 from dtjob_trainer.loops.control import Agreement, Control
-from dtjob_trainer.loops.stopwatch import Stopwatch
 from dtjob_trainer.models import initial_values
 from dtjob_trainer.models.variables import State
+from dtjob_trainer.passes.epochs import Epochs
+from dtjob_trainer.process.peer_loss import is_peer_loss
 from dtjob_trainer.process.progress import Pace
 from dtjob_trainer.process.runtime import Runtime
-from dtjob_trainer.strategies.collective import Group
+from dtjob_trainer.process.stopwatch import Stopwatch
 from dtjob_trainer.tensorboard.training import TrainingEvents
 
 LEGACY = "dtjob_trainer.models.tf_keras_model"
 """It brings tf_keras, which is imported only where the program uses it: half a second for three tasks on two cores."""
 
 
-class TrainingRun(ABC, Generic[Loop]):
+class Run(Generic[Loop]):
     """What every loop does beside its steps. Every task runs the same steps, and all methods are collective.
 
-    A subclass trains in `_train`, calling `_agree` after each step and `_save` where `_save_is_due`, and tells what of
-    it a checkpoint keeps.
+    A loop calls `restore`, `begin`, `agree` after each call of the engine, `save` where `save_is_due`, `save_the_end`
+    and `end`. It counts its steps in `state.step`.
     """
 
     def __init__(
         self,
         here: Runtime,
-        group: Group,
-        state: State,
-        loop: Loop,
+        engine: Engine,
+        epochs: Epochs,
+        variables: State,
+        state: RunState[Loop],
         *,
         optimizers: Sequence[Any],
-        total_steps: int | None,
+        kept: Callable[[], Loop],
     ) -> None:
-        """`loop`: the state of the loop as a run begins."""
-        self._here, self._group, self._state, self._total_steps = here, group, state, total_steps
-        self._saves = Saves(here, group, state)
-        self._loop: Loop = loop
-        """What is kept of the loop; once restored, it is that of the checkpoint."""
-        self._call = Call(*_where(here), same_call.described(optimizers))
-        """What tells this call from others, for a checkpoint."""
-        self._before = self._call
-        """That of the checkpoint."""
-        self._board = TrainingEvents(here, optimizers)
-        self._control = Control(group, here.shutdown, self._saves.every_seconds, handed_out=here.traits.asynchronous)
+        """`kept`: what a checkpoint holds of the loop. It is called at the chief alone."""
+        self.here, self.group, self._engine, self._epochs = here, engine.group, engine, epochs
+        self._variables = variables
+        self._kept: Callable[[], Loop] = kept
+        self.state: RunState[Loop] = state
+        state.call = Call(*_where(here), same_call.described(optimizers))
+        self._before = state.call
+        """The call that the checkpoint is of."""
+        self.saves = Saves(here, self.group, variables)
+        self.board = TrainingEvents(here, optimizers)
+        self.control = Control(self.group, here.shutdown, self.saves.every_seconds, handed_out=here.traits.asynchronous)
+        self.watch = Stopwatch()
         self._pace = Pace()
-        self._watch = Stopwatch()
-        self._step = 0
-        """Steps that are done."""
-        self._exact = True
-        """Whether a restart would come to the same bits, as far as is known."""
+        self.total_steps = epochs.total(0)
+        """Steps of the whole run. None: nobody knows yet."""
+        self._warned: set[str] = set()
+        self._done_in_call = 0
+        """Steps of the call that an error has ended: those before the error were done."""
         self._saved: Hashable = None
         """The position of the newest checkpoint."""
         self._save_wanted = False
         """The chief's clock or the end of an epoch has asked for a save, and none was taken since."""
 
-    def run(self) -> None:
-        """Train to the end. Leaves by SystemExit where a stop was asked for."""
-        here = self._here
-        self._restore()
+    @property
+    def steps_done(self) -> int:
+        """Steps that are done, without those that were only handed out. Any thread may ask."""
+        return self.state.step + self._done_in_call - self._engine.outstanding()
+
+    def restore(self) -> Restored[Loop] | None:
+        """Take the chief's newest checkpoint: its state, then the variables. None: there is none."""
+        restored = self.saves.restore(type(self.state.loop))
+        initial_values.agree(self._variables if restored is not None else None)
+        if restored is None:
+            # Also of a process before this one in the same pod: what that had saved is not there.
+            self.here.progress.report(restoredStep=0, checkpoint=None)
+            return None
+        state, before = self.state, restored.state
+        self._before = before.call
+        state.loop, state.step, state.stopped = before.loop, before.step, before.stopped
+        self._epochs.history = self.saves.history
+        return restored
+
+    def take_up(self, restored: Restored[Loop], *, steps_done: bool = False) -> bool:
+        """Go on where the checkpoint is in the data. Whether data and replicas are those of that time.
+
+        - steps_done: all steps of the running epoch are done, and its validation is not.
+        """
+        position = restored.state.position
+        assert position is not None
+        self._epochs.take_up(position, self.state.step, steps_done=steps_done)
+        self._saved = self._position()
+        return restored.same_replicas and restored.state.exact and self._epochs.same(position)
+
+    def begin(self, nothing_left: str, **status: Any) -> None:
+        """Report that steps begin, or say why the checkpoint leaves none.
+
+        - nothing_left: why not, and what to change; empty where something is left.
+        - status: what to report beside the step.
+        """
+        here, step = self.here, self.state.step
+        initial_values.agree_on_new()  # what callbacks have made
         here.shutdown.training_begins()
-        self._watch.begin()
+        self.watch.begin()
         here.progress.report(
             **self._in_state("training"),
-            step=self._step,
-            **self._watch.keys(),
-            resume="exact" if self._exact else "approximate",
-            **self._known_total(),
-            **self._first_status(),
+            step=step,
+            **self.watch.keys(),
+            resume="exact" if self.state.exact else "approximate",
+            **self.known_total(),
+            **status,
         )
         if LEGACY in sys.modules:
             here.progress.update(**{pipes.IMPORTED: LEGACY})  # held back until a first step is done
-        self._control.begin(self._step)
-        self._say_if_nothing_is_left()
-        here.pulse.steps_done = self._steps_done
+        self.control.begin(step)
+        self._say_if_nothing_is_left(nothing_left)
+        here.pulse.steps_done = lambda: self.steps_done
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[None]:
+        """While this lasts, steps run. If an error ends a call of several steps, those before the error count."""
+        before = self._engine.updates() - self.state.step
         try:
-            self._train()
-            self._control.end(self._step)
+            yield
+            self.control.end(self.state.step)
+        except Exception as error:
+            if not is_peer_loss(error, self.here.members):  # after which a GPU may hold back what it has
+                self._done_in_call = max(0, self._engine.updates() - before - self.state.step)
+            raise
         finally:
-            self._control.break_off()
-        self._wait()
-        here.progress.report(**self._in_state("saving"), step=self._step, **self._watch.keys(), **self._unusable())
-        if self._position() != self._saved:
-            self._save()
-        with self._watch.saving():
-            self._saves.wait()
-        here.progress.report(**self._watch.keys())
-        self._board.close()
-        here.shutdown.training_ends()
-        self._finish()
-        self._here.pulse.steps_done = lambda: 0
-        self._here.progress.steps_before += self._step
-        self._group.leave_together()
+            self.control.break_off()
 
-    def _in_state(self, state: str) -> dict[str, str]:
-        """What to report of the state: nothing of a stage that is passed over, in which there are no new steps."""
-        return {} if self._here.progress.passes_over else {"state": state}
+    def agree(self, loss: float | None) -> Agreement:
+        """Agree whether to stop, and whether the clock asks for a save. Call it where `control.due`.
 
-    def _say_if_nothing_is_left(self) -> None:
-        """Say that the checkpoint is one of a run that has ended: else a job that trains nothing looks as any other."""
-        checkpoint, why = self._here.checkpoint, self._nothing_left()
-        if why:
-            self._refuse_another_call()
-        if self._here.progress.passes_over and not why:
-            self._here.progress.passes_over = False
-            self._here.progress.report(**self._in_state("training"), step=self._step, **self._known_total())
-            self._here.warn(
-                f"call {self._here.stage} of fit or train trains on, although a later one has begun before and goes on "
-                f"from its own checkpoints; {self._group.anew} to train from the beginning"
-            )
-        elif checkpoint and self._step and why and not self._here.progress.passes_over:
-            found = f"the checkpoint of step {self._step} in {checkpoint.directory} {why}"
-            anew = f"{self._group.anew} to train from the beginning"
-            self._here.log(f"nothing is left to train: {found}, or {anew}", step=self._step)
-
-    def _refuse_another_call(self) -> None:
-        """Raise StateError if an earlier process of this job ended a call of this number that was another one."""
-        if self._before.tasks != self._call.tasks:  # rates and schedules may depend on the size of the group
-            return
-        other = same_call.difference(self._call.optimizers, self._before.optimizers)
-        if other is not None and (self._here.progress.passes_over or self._before.uid == self._call.uid):
-            raise StateError(
-                f"call {self._here.stage} of fit or train has {other} as in the checkpoint of its end: make the same "
-                "calls in the same order in every start, without leaving out those of an earlier start, or "
-                f"{self._group.anew} to train from the beginning"
-            )
-
-    def _unusable(self) -> dict[str, str]:
-        """What to report, and to warn of, where the trained weights are no numbers."""
-        what = self._state.unusable() if self._here.is_chief else None
-        if what is None:
-            return {}
-        self._here.log(
-            f"training ends with weights that are {what}, so the model is unusable; look for a division by zero, "
-            "or lower the learning rate",
-            level="warning",
-            step=self._step,
-        )
-        return {"weights": what}
-
-    @abstractmethod
-    def _train(self) -> None:
-        """Train from `_step` to the end."""
-
-    @abstractmethod
-    def _nothing_left(self) -> str:
-        """Why the restored checkpoint leaves nothing to train, and what to change; empty where something is left."""
-
-    @abstractmethod
-    def _wait(self) -> None:
-        """Return when all steps so far are done."""
-
-    @abstractmethod
-    def _loss(self) -> float | None:
-        """This task's part of the loss of the last step that is done, None where there is none."""
-
-    @abstractmethod
-    def _steps_done(self) -> int:
-        """Steps that are done, without those that were only handed out. Asked by another thread."""
-
-    @abstractmethod
-    def _tell(self, agreement: Agreement) -> None:
-        """Report how training goes."""
-
-    @abstractmethod
-    def _close(self) -> None:
-        """Bring what the step just done leaves open to where a checkpoint can keep it; the run is left after it."""
-
-    @abstractmethod
-    def _kept(self) -> Loop:
-        """What a checkpoint keeps of the loop. Asked at the chief alone."""
-
-    @abstractmethod
-    def _where_in_data(self) -> OfData | None:
-        """Where in the data the run is. None: in data that starts anew in each process."""
-
-    @abstractmethod
-    def _begin(self) -> None:
-        """What to do before the first step, with the variables restored."""
-
-    @abstractmethod
-    def _take_up(self, restored: Restored[Loop]) -> None:
-        """Go on after `_step`, with the state that was restored. The variables are restored."""
-
-    @abstractmethod
-    def _finish(self) -> None:
-        """What is left to do where all is trained and saved."""
-
-    def _first_status(self) -> Mapping[str, Any]:
-        """What to report beside the step as training begins."""
-        return {}
-
-    def _position(self) -> Hashable:
-        """Where the run is: two checkpoints of one position are the same."""
-        return self._step
-
-    def _agree(self) -> None:
-        """Where it is due, learn whether to leave and whether the clock asks for a save."""
-        if not self._control.due(self._step):
-            return
-        self._saves.see_owned()
-        agreement = self._control.agree(self._step, self._loss() or 0.0, self._steps_done())
-        self._tell(agreement)
-        if agreement.stop:
-            self._close()
-            self._leave()
+        - loss: this task's part of the loss of the last step that is done, None where there is none.
+        """
+        self.saves.see_owned()
+        agreement = self.control.agree(self.state.step, loss or 0.0, self.steps_done)
         self._save_wanted |= agreement.save
+        return agreement
 
-    def _pace_at(self, steps_per_second: float) -> dict[str, float]:
-        """Speed, time that is left and time that was spent, after a new measurement of the speed (0 where there is
-        none)."""
-        left = None if self._total_steps is None else self._total_steps - self._step
-        return self._pace.keys(steps_per_second, left) | self._watch.keys()
+    def inexact(self, reasons: Sequence[str]) -> None:
+        """Note and report that a restart would not come to the same bits, and why; nothing if there are no reasons."""
+        if reasons and self.state.exact:
+            self.state.exact = False
+            self.here.progress.report(resume="approximate")
+        self.warn_of(reasons)
 
-    def _known_total(self) -> dict[str, int]:
+    def warn_of(self, reasons: Sequence[str]) -> None:
+        """Tell, once, why a restart would not come to the same bits, where there may be one."""
+        new = [reason for reason in reasons if reason not in self._warned]
+        self._warned.update(new)
+        if self.here.checkpoint is not None:
+            for reason in new:
+                self.here.log(f"resume is approximate: {reason}", level="warning", step=self.state.step)
+
+    def pace(self, steps_per_second: float) -> dict[str, float]:
+        """What to report of speed and time, after a new measurement of the speed (0 where there is none)."""
+        left = None if self.total_steps is None else self.total_steps - self.state.step
+        return self._pace.keys(steps_per_second, left) | self.watch.keys()
+
+    def known_total(self) -> dict[str, int]:
         """How many steps there will be, as the status has it; nothing while nobody knows."""
-        return {} if self._total_steps is None else {"totalSteps": self._total_steps}
+        return {} if self.total_steps is None else {"totalSteps": self.total_steps}
 
-    def _save_is_due(self) -> bool:
+    def want_save(self, *, by_default: bool) -> None:
+        """Ask for a save at the end of an epoch, if one is due. `by_default`: as `Saves.due_after_epoch` has it."""
+        self._save_wanted |= self.saves.due_after_epoch(self._epochs.ended, by_default=by_default)
+
+    def save_is_due(self) -> bool:
         """Whether steps, the clock or an epoch's end ask for a save that is not taken yet."""
-        return self._save_wanted or (self._saves.due(self._step) and self._position() != self._saved)
+        return self._save_wanted or (self.saves.due(self.state.step) and self._position() != self._saved)
 
-    def _save(self, *, wait: bool = True) -> None:
-        """Save at this step, where the job has checkpoints; `wait` as in `_leave`."""
+    def save(self, *, wait: bool = True) -> None:
+        """Save at this step, where the job has checkpoints; `wait` as in `leave`."""
         self._save_wanted = False
-        self._control.saved()
+        self.control.saved()
         self._saved = self._position()
         if wait:
-            self._wait()
-        with self._here.pulse.resting(SAVING), self._watch.saving():
-            self._saves.write(self._step, self._run_state)
+            self._engine.wait()
+        self.state.position = self._epochs.position(self.state.step)
+        with self.here.pulse.resting(SAVING), self.watch.saving():
+            self.saves.write(self.state, self._kept)
 
-    def _run_state(self) -> RunState[Loop]:
-        loop, position = self._kept(), self._where_in_data()
-        return RunState(loop, self._step, exact=self._exact, position=position, call=self._call)
-
-    def _leave(self, *, wait: bool = True) -> NoReturn:
+    def leave(self, *, wait: bool = True) -> NoReturn:
         """Save at this step and end the process, after a stop that all tasks agreed on.
 
         `wait`: for steps that are handed out; without it for none, as only a validation is that goes for nothing.
         """
 
         def save() -> None:
-            self._save(wait=wait)
-            self._here.progress.report(**self._watch.keys())
-            self._board.close()
+            self.save(wait=wait)
+            self.here.progress.report(**self.watch.keys())
+            self.board.close()
 
-        self._control.end(self._step)
-        self._saves.leave(self._step, save)
+        self.control.end(self.state.step)
+        self.saves.leave(self.state.step, save)
 
-    def _warn_of(self, reasons: Sequence[str]) -> None:
-        """Tell why a restart would not come to the same bits, where there may be one."""
-        if self._here.task is not None and self._here.task.checkpoint is not None:
-            for reason in reasons:
-                self._here.log(f"resume is approximate: {reason}", level="warning", step=self._step)
+    def save_the_end(self) -> None:
+        """All steps are done: bring them to disk. From then on a stop ends the process at once."""
+        here = self.here
+        self._engine.wait()
+        here.progress.report(**self._in_state("saving"), step=self.state.step, **self.watch.keys(), **self._unusable())
+        if self._position() != self._saved:
+            self.save()
+        with self.watch.saving():
+            self.saves.wait()
+        here.progress.report(**self.watch.keys())
+        self.board.close()
+        here.shutdown.training_ends()
 
-    def _restore(self) -> None:
-        """Go on from the chief's newest checkpoint, where there is one.
+    def end(self) -> None:
+        """Return when every task has ended the run."""
+        self.here.pulse.steps_done = lambda: 0
+        self.here.progress.steps_before += self.state.step
+        self.group.leave_together()
 
-        The variables come first: callbacks of the program look at them as they begin.
-        """
-        restored = self._saves.restore(type(self._loop))
-        initial_values.agree(self._state if restored is not None else None)
-        if restored is None:
-            # Also of a process before this one in the same pod: what that had saved is not there.
-            self._here.progress.report(restoredStep=0, checkpoint=None)
-            self._begin()
-        else:
-            self._step, self._before, self._loop = restored.state.step, restored.state.call, restored.state.loop
-            self._begin()
-            self._take_up(restored)
-            self._saved = self._position()
-        initial_values.agree_on_new()  # what callbacks have made
+    def _position(self) -> Hashable:
+        """Where the run is: two checkpoints of one position are the same."""
+        return self.state.step, self._epochs.ended, self.state.stopped
+
+    def _in_state(self, state: str) -> dict[str, str]:
+        """What to report of the state: nothing of a stage that is passed over, in which there are no new steps."""
+        return {} if self.here.progress.passes_over else {"state": state}
+
+    def _say_if_nothing_is_left(self, why: str) -> None:
+        """Say that the checkpoint is one of a run that has ended: else a job that trains nothing looks as any other."""
+        here, step = self.here, self.state.step
+        anew = f"{self.group.anew} to train from the beginning"
+        if why:
+            self._refuse_another_call(anew)
+        if here.progress.passes_over and not why:
+            here.progress.passes_over = False
+            here.progress.report(**self._in_state("training"), step=step, **self.known_total())
+            here.warn(
+                f"call {here.stage} of fit or train trains on, although a later one has begun before and goes on "
+                f"from its own checkpoints; {anew}"
+            )
+        elif here.checkpoint and step and why and not here.progress.passes_over:
+            found = f"the checkpoint of step {step} in {here.checkpoint.directory} {why}"
+            here.log(f"nothing is left to train: {found}, or {anew}", step=step)
+
+    def _refuse_another_call(self, anew: str) -> None:
+        """Raise StateError if an earlier process of this job ended a call of this number that was another one."""
+        before, now = self._before, self.state.call
+        if before.tasks != now.tasks:  # rates and schedules may depend on the size of the group
+            return
+        other = same_call.difference(now.optimizers, before.optimizers)
+        if other is not None and (self.here.progress.passes_over or before.uid == now.uid):
+            raise StateError(
+                f"call {self.here.stage} of fit or train has {other} as in the checkpoint of its end: make the same "
+                f"calls in the same order in every start, without leaving out those of an earlier start, or {anew}"
+            )
+
+    def _unusable(self) -> dict[str, str]:
+        """What to report, and to warn of, where the trained weights are no numbers."""
+        what = self._variables.unusable() if self.here.is_chief else None
+        if what is None:
+            return {}
+        self.here.log(
+            f"training ends with weights that are {what}, so the model is unusable; look for a division by zero, "
+            "or lower the learning rate",
+            level="warning",
+            step=self.state.step,
+        )
+        return {"weights": what}
 
 
 def _where(here: Runtime) -> tuple[str, dict[str, int]]:

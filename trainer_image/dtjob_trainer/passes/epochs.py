@@ -27,6 +27,10 @@ OWN_SHARES = (
 """Said where it is so."""
 
 
+ENDED = "data: it has ended before total_steps; give a smaller total_steps, or repeat it"
+"""What is wrong with data of `train` that has no more batches."""
+
+
 class Epochs:
     """Hands out the batches of one epoch after the other, and knows where in the data training is.
 
@@ -43,15 +47,18 @@ class Epochs:
         when_out: WhenOut,
         tell: Callable[[str], None],
         first: int = 0,
+        endless: bool = False,
     ) -> None:
         """`steps` of an epoch; None: a pass makes one. `tell` is given warnings.
+
+        - endless: a pass of unknown length has no end.
 
         `epochs` and `first` are the numbers of the epoch (from 0) after the last and of the first one.
         """
         self.source, self.epochs, self.steps = source, epochs, steps
         self._group, self._tell = group, tell
         self._when_out: WhenOut = "stop" if source.once else when_out
-        self._first = first
+        self._first, self._endless = first, endless
         self.ended = first
         """Epochs that have ended, those before the first included."""
         self.began = 0
@@ -107,7 +114,7 @@ class Epochs:
         if left <= 0 or (found := self._current(step).take(left)):
             return found if left > 0 else []
         if step == self._pass_began:
-            raise DataError("x: it has no batches; give it examples")
+            raise DataError(ENDED if self._endless else "x: it has no batches; give it examples")
         self._length, self._passes, self._pass_began, self._pass = step - self._pass_began, self._passes + 1, step, None
         if self.steps is None:
             return []
@@ -172,6 +179,8 @@ class Epochs:
         if self._when_out == "stop" and self._passes and not self.source.once:
             self._passes, at = 0, kept.length or 0  # its only pass may be longer now
         there = other_batches.converted(at, kept, self.source)
+        if there is None and self._endless and self.source.steps is None and kept.batch and self.source.batch:
+            there = at * kept.batch // self.source.batch  # a pass without an end cannot begin anew
         self._pass_began = other_batches.pass_began(step, there, self.source)
         if self.source.steps is None and other_batches.differ(kept, self.source):
             self._length = None  # it counts the batches of before
@@ -190,7 +199,8 @@ class Epochs:
             self.source.shared(eras)
             if first and self.source.own_shares and len({tasks for _, tasks in eras}) > 1:
                 self._tell(OWN_SHARES)
-            self._pass = Pass(self.source, number, first, self._group, self._tell, streams=self.streams)
+            agree = self.source.steps is None and not self._endless
+            self._pass = Pass(self.source, number, first, self._group, self._tell, streams=self.streams, agree=agree)
         return self._pass
 
     def _steps_of(self, epochs: int) -> int | None:

@@ -35,13 +35,16 @@ class Pass:
         tell: Callable[[str], None] = lambda _: None,
         *,
         streams: bool = False,
+        agree: bool | None = None,
     ) -> None:
         """`tell` is told where the data is not the same in all tasks, as it must be unless it has ends of its own.
 
         - streams: whether steps take the batches out of a `Stream`.
+        - agree: whether tasks agree on where it ends. None: if its length is unknown.
         """
         self._source, self._number, self._group, self._tell = source, number, group, tell
         self._first_step, self._streams = first_step, streams
+        self._agrees = group.tasks > 1 and (source.steps is None if agree is None else agree)
         self._stream: Stream | None = None
         self._batches: Iterator[Batch] = source.epoch(number, first_step)
         self._ready: deque[Batch] = deque()
@@ -63,7 +66,7 @@ class Pass:
         if self._streams:
             return self._opened().more
         if not self._ready and not self._ended:
-            if self._group.tasks > 1 and self._source.steps is None:
+            if self._agrees:
                 self._agree()
             else:
                 self._ready.extend(islice(self._batches, 1))

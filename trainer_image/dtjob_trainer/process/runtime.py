@@ -14,7 +14,7 @@ from dtjob_trainer.contract import exit_codes, log_line
 from dtjob_trainer.contract.settings import Checkpoint
 from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.contract.task import DEFAULT_GRACE_SECONDS, Task
-from dtjob_trainer.errors import CutOffError, StrategyError
+from dtjob_trainer.errors import CutOffError, FitError, StrategyError
 from dtjob_trainer.process import failure
 from dtjob_trainer.process.peer_loss import is_peer_loss
 from dtjob_trainer.process.progress import MOST_METRICS, Progress
@@ -28,6 +28,12 @@ R = TypeVar("R")
 SEED = 0
 """The seed of Python, NumPy and TensorFlow in every task. It is set before the program starts."""
 NAMES_SHOWN, NAME_SHOWN = 5, 64
+NESTED = (
+    "fit or train was called within a callback or a step of another call, whose checkpoints and signals are not made "
+    "for two; train the second model after the first, or call its Model.fit in a job of one process, where that is "
+    "Keras's own within a callback"
+)
+"""Said of a call within another one."""
 
 
 @dataclass
@@ -42,6 +48,8 @@ class Runtime:
     """Whether `fit` has run to its end. The mark DONE is written only then."""
     stage: int = 0
     """How often `fit` or `train` was called: the number of the present call, or of the last one."""
+    training: bool = False
+    """Whether a call of `fit` or `train` has begun and has not ended."""
     cut_off: int | None = None
     """The exit code after `fit` or `train` was left by a lost peer or a stop, until a later one has ended well."""
     shapes: Callable[[], str] = lambda: ""
@@ -83,13 +91,16 @@ class Runtime:
         """Note that a call of `fit` or `train` begins: a stage of the program, numbered in the program's order.
 
         Raises CutOffError if the one before was cut off and has checkpoints: it has not ended, so no other may follow.
+        Raises FitError within a callback of another call.
         """
+        if self.training:
+            raise FitError(NESTED)
         if self.cut_off is not None and self.checkpoint is not None:
             raise CutOffError(
                 "training was cut off by a lost task or a stop, and the program has called fit or train again; let "
                 "SystemExit end the program, which then starts again and resumes"
             )
-        self.stage, self.trained = self.stage + 1, False
+        self.stage, self.trained, self.training = self.stage + 1, False, True
         self.progress.begin_stage(self.stage)
 
     @property
@@ -207,10 +218,12 @@ def may_be_cut_off(trains: Callable[P, R]) -> Callable[P, R]:
     @wraps(trains)
     def noting(*args: P.args, **kwargs: P.kwargs) -> R:
         here = current()
+        outer = here.training
         try:
             returned = trains(*args, **kwargs)
         except BaseException as error:
-            here.shutdown.training_is_left()
+            if not outer:
+                here.shutdown.training_is_left()
             if is_peer_loss(error, here.members):
                 here.cut_off = exit_codes.PEER_LOST
                 failure.note_shared_gpus(error)
@@ -219,6 +232,8 @@ def may_be_cut_off(trains: Callable[P, R]) -> Callable[P, R]:
                 here.log(f"training is left, because another task was lost: {failure.in_one_line(error)}")
                 raise SystemExit(here.cut_off) from error
             raise
+        finally:
+            here.training = outer
         here.cut_off = None
         return returned
 

@@ -6,6 +6,7 @@ So a script that calls them trains under the job's strategy, with checkpoints an
 
 import inspect
 from collections.abc import Callable
+from contextvars import ContextVar
 from importlib import import_module
 from typing import Any
 
@@ -17,6 +18,8 @@ from dtjob_trainer.program import predictions
 
 VERBOSE = 1
 """What "auto" means for both methods: what Keras prints, at the chief. `dtjob_trainer.fit` prints lines of its own."""
+_of_keras: ContextVar[bool] = ContextVar("of_keras", default=False)
+"""Whether a `fit` within a callback of another one runs: it is Keras's own, and so is what it calls."""
 
 
 def use_ours(traits: Traits) -> None:
@@ -41,8 +44,15 @@ def _ours(original: Callable[..., Any], name: str) -> Callable[..., Any]:
     signature = inspect.signature(original)
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if self.distribute_strategy is not runtime.current().strategy:
+        here = runtime.current()
+        if self.distribute_strategy is not here.strategy or _of_keras.get():
             return original(self, *args, **kwargs)
+        if name == "fit" and here.training and here.members == 1 and not here.traits.asynchronous:
+            token = _of_keras.set(True)
+            try:
+                return original(self, *args, **kwargs)
+            finally:
+                _of_keras.reset(token)
         given = dict(signature.bind(self, *args, **kwargs).arguments)
         given |= given.pop("kwargs", {})
         if given.setdefault("verbose", "auto") == "auto":

@@ -117,7 +117,7 @@ def test_a_long_wait_for_the_checkpoint_before_is_told_once(
     saves: Any = Saves(here, SimpleNamespace(tasks=1), SimpleNamespace(capture=dict))  # type: ignore[arg-type]
     saves._writer = SimpleNamespace(settle=lambda: None, write=lambda *_: None)
     for step in (4, 8):
-        saves.write(step, lambda: RunState(FitState()))
+        saves.write(RunState(FitState(), step), FitState)
     assert logged == told
 
 
@@ -167,7 +167,7 @@ def test_every_task_gets_the_arrays_of_the_chiefs_state(tmp_path: Path) -> None:
         group: Any = Chiefs(index, told)
         saves = Saves(Runtime(task), group, state)
         if saves.writes:
-            saves.write(5, lambda: RunState(FitState(callbacks=[CallbackState("Sums", [sums, 0.5])]), 5))
+            saves.write(RunState(FitState(), 5), lambda: FitState(callbacks=[CallbackState("Sums", [sums, 0.5])]))
             saves.wait()
         restored = saves.restore(FitState)
         assert restored is not None
@@ -186,6 +186,7 @@ def test_no_other_job_can_take_the_directory_between_two_calls_of_fit(tmp_path: 
         saves.restore(FitState)
         assert (tmp_path / OWNER).exists()
         here.begin_stage()
+        here.training = False  # the call has ended
     Saves(here, group, State(group, {}, {}, []))
     assert (tmp_path / OWNER).exists(), "the third call has not restored yet"
     here.shutdown.release()

@@ -13,9 +13,10 @@ from dtjob_trainer.data.other_batches import Position
 from dtjob_trainer.errors import CheckpointError
 
 WHOLE = RunState(
-    FitState({"loss": 0.5}, True, {"loss": [1.0, 0.5]}, [CallbackState("Best", {"wait": 2})]),
+    FitState({"loss": 0.5}, {"loss": [1.0, 0.5]}, [CallbackState("Best", {"wait": 2})]),
     7,
     exact=False,
+    stopped=True,
     position=Position(began=4, passes=1, pass_began=4, length=4, ended=1),
     call=Call("uid", {"worker": 2, "replicas": 2}, [{"optimizer": "SGD"}]),
     groups=((0, 3), (5, 2)),
@@ -30,13 +31,13 @@ def stored(of: RunState[Any], **changed: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("of", [WHOLE, RunState(TrainState({"loss": 0.5}), 3), RunState(TrainState())])
 def test_a_state_is_read_as_it_was_written(of: RunState[Any]) -> None:
-    assert state.read(stored(of), type(of.loop), "ckpt-7", "choose another") == of
+    assert state.read_state(stored(of), type(of.loop), "ckpt-7", "choose another") == of
 
 
 def test_arrays_of_callbacks_are_tensors_of_their_own() -> None:
     best = np.arange(1000.0)
     text, tensors = arrays.pack(RunState(FitState(callbacks=[CallbackState("Best", {"weights": [best]})])))
-    back = state.read(arrays.unpack(text, lambda name, _: tensors[name]), FitState, "ckpt-0", "")
+    back = state.read_state(arrays.unpack(text, lambda name, _: tensors[name]), FitState, "ckpt-0", "")
     assert back.loop.callbacks[0].state["weights"][0].tolist() == best.tolist()
 
 
@@ -56,5 +57,5 @@ def test_a_checkpoint_of_another_format_or_of_the_other_call_is_refused(
     kept: RunState[Any], loop: Any, changed: dict[str, Any], words: str
 ) -> None:
     with pytest.raises(CheckpointError, match=words) as refused:
-        state.read(stored(kept, **changed), loop, "/checkpoints/ckpt-7", "choose another checkpoint.storage")
+        state.read_state(stored(kept, **changed), loop, "/checkpoints/ckpt-7", "choose another checkpoint.storage")
     assert str(refused.value).endswith("choose another checkpoint.storage to train from the beginning")

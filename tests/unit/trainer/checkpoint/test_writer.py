@@ -185,7 +185,7 @@ def test_no_checkpoint_names_one_that_was_never_written(tmp_path: Path, monkeypa
     run = saves.Saves(here, group, State(group, {}, {}, []))
     for step, fails in ((5, 0), (10, 2), (15, 0)):
         storage.fails = fails
-        run.write(step, lambda step=step: RunState(TrainState(), step))  # type: ignore[misc]
+        run.write(RunState(TrainState(), step), TrainState)
         run._writer.settle()  # type: ignore[union-attr]
     restored = run.restore(TrainState)
     assert restored is not None

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.data import randomness
-from dtjob_trainer.engines.feed import Feed
+from dtjob_trainer.data.batches import Source
 from dtjob_trainer.frameworks import tensorflow
 from dtjob_trainer.models.trackables import Trackables
 from dtjob_trainer.models.variables import State
@@ -49,13 +49,13 @@ def of_operations(graph: Any, user: str, seeds: str) -> list[str]:
     return found
 
 
-def of_custom_step(concrete: Any, feed: Feed, known: Trackables, traits: Traits) -> list[str]:
+def of_custom_step(concrete: Any, source: Source, known: Trackables, traits: Traits) -> list[str]:
     """The reasons in `concrete`, the traced `step_fn` of `train`, in its data, and in a strategy like that."""
     found = of_devices()
     if traits.asynchronous:
         found.append(f"{traits.name} is asynchronous")
-    if not feed.exact:
-        found.append(feed.inexact or "the program has distributed the data itself, so that it starts anew")
+    if not source.exact:
+        found.append(source.inexact)
     found += of_operations(concrete.graph, "step_fn", "a SeedGenerator in variables")
     forgotten = known.not_among(concrete.variables)
     if forgotten:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How long a loop has trained, and stood still for saves."""
 
-from dtjob_trainer.loops.stopwatch import Stopwatch
+from dtjob_trainer.process.stopwatch import Stopwatch
 
 
 def test_saves_are_part_of_the_time() -> None:

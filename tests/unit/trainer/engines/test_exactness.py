@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dtjob_trainer.loops.exactness: what of the devices lets a restart come to other bits."""
+"""dtjob_trainer.engines.exactness: what of the devices lets a restart come to other bits."""
 
 import pytest
 import tensorflow as tf
 
-from dtjob_trainer.loops import exactness
+from dtjob_trainer.engines import exactness
 
 
 @pytest.mark.parametrize(("gpus", "ordered", "reasons"), [(0, False, 0), (1, False, 1), (1, True, 0)])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dtjob_trainer.loops.train_loop: where a run goes on, and that it ends."""
+"""dtjob_trainer.loops.loop: where a run goes on, and that it ends."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,56 +13,62 @@ from dtjob_trainer.checkpoint.directory import steps_in
 from dtjob_trainer.contract import exit_codes
 from dtjob_trainer.contract.settings import Checkpoint
 from dtjob_trainer.contract.task import Task
-from dtjob_trainer.data.other_batches import Position
-from dtjob_trainer.loops.train_loop import TrainLoop
+from dtjob_trainer.data.batches import Batch, Source
+from dtjob_trainer.loops import train_data
+from dtjob_trainer.loops.loop import TrainLoop
 from dtjob_trainer.models.trackables import Trackables
 from dtjob_trainer.process.runtime import Runtime
 from dtjob_trainer.strategies.collective import Group
 
 
-class FourBatches:
-    """Data of which no test here needs more; `step_fn` counts its steps in `value`."""
+class FourBatches(Source):
+    """Data of which no test here needs more."""
 
-    exact = True
-    signature: Any = None
+    steps = None
+    may_be_empty, exact, argument = False, True, "data"
 
-    def __init__(self, value: tf.Variable) -> None:
-        self._value = value
-
-    def shared(self, history: Any) -> None:
-        """As a Feed."""
-
-    def position(self, step: int) -> Position:
-        return Position(passes=step)
-
-    def take_up(self, kept: Position, step: int) -> str | None:
-        assert kept == Position(passes=step)
-        return None
-
-    def inputs(self, step: int) -> Iterator[Any]:
-        yield from range(step, step + 4)
+    def epoch(self, number: int, first_step: int) -> Iterator[Batch]:
+        yield from (Batch((step,), 1, 1) for step in range(4))
         raise AssertionError("it goes on after its last step")
 
-    def run(self, inputs: Any) -> None:
+    def input_spec(self) -> tuple[Any, ...]:
+        raise NotImplementedError
+
+
+class Counting:
+    """An engine that counts its steps in `value`."""
+
+    def __init__(self, group: Group, value: tf.Variable) -> None:
+        self.group, self._value = group, value
+
+    def train(self, source: Source, work: Any) -> int:
         self._value.assign_add(1.0)
+        return 1
 
     def wait(self) -> None:
-        """As Steps."""
+        """As Engine."""
 
     def outstanding(self) -> int:
+        return 0
+
+    def updates(self) -> int:
         return 0
 
     def values(self) -> dict[str, float]:
         return {"loss": 1.0 / float(self._value)}
 
 
+def loop_of(here: Runtime, total_steps: int, value: tf.Variable, engine: type = Counting) -> TrainLoop:
+    group = Group(tf.distribute.get_strategy(), here.task)
+    epochs = train_data.epochs_of(FourBatches(), group, here)
+    return TrainLoop(here, engine(group, value), Trackables({"value": value}, group), epochs, total_steps, [])
+
+
 def trained(directory: Path, total_steps: int, **when: int | None) -> tuple[dict[str, float], float, dict[str, Any]]:
     """What a run of so many steps gave, its variable, and its last status. `when`: to save."""
     checkpoint = Checkpoint(str(directory), **{"every_steps": 3, **when})  # type: ignore[arg-type]
-    here = Runtime(Task("test", "default", "uid", "chief", 0, checkpoint=checkpoint))
-    group, value = Group(tf.distribute.get_strategy(), here.task), tf.Variable(0.0)
-    loop: Any = FourBatches(value)
-    values = TrainLoop(here, group, loop, loop, Trackables({"value": value}, group), total_steps, []).train()
+    here, value = Runtime(Task("test", "default", "uid", "chief", 0, checkpoint=checkpoint)), tf.Variable(0.0)
+    values = loop_of(here, total_steps, value).train()
     return values, float(value), here.progress.status
 
 
@@ -91,23 +97,22 @@ def test_a_run_that_trains_does_not_say_that_nothing_is_left(
 
 def test_a_stop_after_a_save_that_failed_saves_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     here = Runtime(Task("test", "default", "uid", "chief", 0, checkpoint=Checkpoint(str(tmp_path), every_steps=1)))
-    group, value, write = Group(tf.distribute.get_strategy(), here.task), tf.Variable(0.0), writer.write
+    value, write = tf.Variable(0.0), writer.write
 
     def away_at_first(directory: str, step: int, *rest: Any) -> None:
         if step == 1:
             raise tf.errors.UnknownError(None, None, "Input/output error")
         write(directory, step, *rest)
 
-    class Stopped(FourBatches):
-        def run(self, inputs: Any) -> None:
-            super().run(inputs)
-            here.shutdown.signalled = float(value) == 2
+    class Stopped(Counting):
+        def train(self, source: Source, work: Any) -> int:
+            here.shutdown.signalled = float(value) == 1
+            return super().train(source, work)
 
     monkeypatch.setattr(writer, "write", away_at_first)
     monkeypatch.setattr(writer, "RETRY_SECONDS", 0.0, raising=False)
-    loop: Any = Stopped(value)
     with pytest.raises(SystemExit) as left:
-        TrainLoop(here, group, loop, loop, Trackables({"value": value}, group), 4, []).train()
+        loop_of(here, 4, value, Stopped).train()
     assert left.value.code == exit_codes.TERMINATED
     assert steps_in(str(tmp_path)) == [2]
 
