@@ -2,7 +2,10 @@
 """The unit tier takes seconds, so that it is run after every change of a line, and says the same each time."""
 
 import gc
+import sys
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
@@ -24,3 +27,12 @@ settings.load_profile("unit")
 # Hypothesis draws constants that it finds in whatever of ours is imported by then: which tests ran before must not say
 # which examples the next one sees.
 providers._get_local_constants = Constants
+
+
+@pytest.fixture(autouse=True)
+def recursion_limit() -> Iterator[None]:
+    """The operator raises the limit for its process. A test that begins one must not change what later tests see."""
+    limit = sys.getrecursionlimit()
+    yield
+    if sys.getrecursionlimit() != limit:
+        sys.setrecursionlimit(limit)
