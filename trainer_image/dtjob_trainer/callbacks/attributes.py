@@ -6,7 +6,7 @@ settings, which a new process has set again.
 """
 
 import zlib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from types import FunctionType
 from typing import Any
 
@@ -18,26 +18,34 @@ LOOKED_AT = 2**20
 """Of larger arrays, so many elements are looked at, evenly spread. To look at all would hold up each save."""
 OF_KERAS = {"_model", "model", "params", "validation_data"}
 """Attributes that Keras sets."""
+OURS = "_dtjob_"
+"""How the names of those begin that dtjob sets."""
 
 Encode = Callable[[Any], Any]
 """Gives a value as a checkpoint holds it, without copying arrays. Raises ValueError, which says what it is, for others.
 """
 
 
-def begin(callback: Any, encode: Encode, without: Collection[str]) -> None:
-    """Remember what the attributes of `callback` are as training begins. `without`: names that are kept otherwise."""
-    found, _ = _encoded(callback, encode, without)
+def begin(callback: Any, encode: Encode) -> None:
+    """Remember what the attributes of `callback` are as training begins."""
+    found, _ = _encoded(callback, encode)
     vars(callback)[BEGAN] = {name: _mark(value) for name, value in found.items()}
 
 
-def changed(callback: Any, encode: Encode, without: Collection[str]) -> tuple[dict[str, Any], dict[str, str]]:
+def changed(callback: Any, encode: Encode, *, copied: bool = True) -> tuple[dict[str, Any], dict[str, str]]:
     """The attributes that have changed since `begin`, as a checkpoint holds them; and by name, what those are that none
-    can hold."""
+    can hold.
+
+    - copied: whether to copy arrays, because the callback may change them while they are written.
+    """
     before = vars(callback).get(BEGAN)
-    now, refused = _encoded(callback, encode, without)
+    now, refused = _encoded(callback, encode)
     if before is None:
         return {}, refused
-    return {name: _copied(value) for name, value in now.items() if before.get(name) != _mark(value)}, refused
+    # one that was None and is something now need not be looked at
+    new = {name: value for name, value in now.items() if not (value is not None and before.get(name) == "None")}
+    same = {name for name, value in new.items() if before.get(name) == _mark(value)}
+    return {name: _copied(value) if copied else value for name, value in now.items() if name not in same}, refused
 
 
 def restore(callback: Any, values: Mapping[str, Any]) -> None:
@@ -58,16 +66,17 @@ def restore(callback: Any, values: Mapping[str, Any]) -> None:
                 setattr(callback, name, value)
 
 
-def are_kept(callback: Any, encode: Encode, without: Collection[str]) -> bool:
+def are_kept(callback: Any, encode: Encode) -> bool:
     """Whether a checkpoint can hold all attributes of `callback`. Functions that have no state are left out."""
-    return not _encoded(callback, encode, without)[1]
+    return not _encoded(callback, encode)[1]
 
 
-def _encoded(callback: Any, encode: Encode, without: Collection[str]) -> tuple[dict[str, Any], dict[str, str]]:
+def _encoded(callback: Any, encode: Encode) -> tuple[dict[str, Any], dict[str, str]]:
     """The attributes as a checkpoint holds them; and what those are that none can hold."""
     found, refused = {}, {}
-    for name in _names(callback, without):
-        value = vars(callback)[name]
+    for name, value in vars(callback).items():
+        if name in OF_KERAS or name.startswith(OURS):
+            continue
         try:
             found[name] = encode(value)
         except ValueError as error:
@@ -88,10 +97,6 @@ def _copied(value: Any) -> Any:
         case list():
             return [_copied(part) for part in value]
     return value
-
-
-def _names(callback: Any, without: Collection[str]) -> list[str]:
-    return [name for name in vars(callback) if name not in OF_KERAS and name != BEGAN and name not in without]
 
 
 def _is_stateless(value: Any) -> bool:

@@ -232,7 +232,8 @@ class Callbacks:
 
         Raises CallbackError where none can hold it.
         """
-        kept = [_kept(callback) for callback in self._all]
+        nothing: tuple[Any, list[str]] = {}, []  # of a History and a bar, which the loop has itself
+        kept = [_kept(c) if runs else nothing for c, runs in zip(self._all, self._running, strict=True)]
         self.not_kept = [why for _, each in kept for why in each]
         return [CallbackState(name, state) for name, (state, _) in zip(self.classes, kept, strict=True)]
 

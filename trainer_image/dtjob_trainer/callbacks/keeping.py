@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a checkpoint keeps of callbacks: Keras's own by their attributes, the user's by get_state and set_state.
+"""What a checkpoint keeps of callbacks: the attributes that training changes, and what get_state returns.
 
-Of a user's callback without these, it keeps the attributes that training changes.
+Of a callback of the program that has get_state, that is all. Keras's own have none. Of a subclass of theirs with
+get_state, both are kept.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,21 +15,16 @@ from dtjob_trainer.callbacks import attributes, files
 from dtjob_trainer.errors import CallbackError
 from dtjob_trainer.frameworks import callbacks as framework
 from dtjob_trainer.frameworks import packages
-from dtjob_trainer.frameworks.callbacks import AVERAGES_IN_MODEL, STATEFUL
 
-KERASS_PART, OWN_PART = "__keras__", "__own__"
-"""What a state has of a user's subclass of Keras's that has a get_state: the attributes of the one, and that."""
-ATTRIBUTES = "__attributes__"
-"""What a state has of a user's callback without get_state: attributes that training has changed."""
-LIST = "__list__"
-"""What a state has of a long list of numbers: an array. Else each number would be text of its own in each save."""
+OWN, ATTRIBUTES, FILES, TEXT = "__own__", "__attributes__", "__files__", "__text__"
+"""What a state has of a callback: what get_state returned, changed attributes, files, and a CSVLogger's text."""
+LIST, FUNCTION = "__list__", "__function__"
+"""A long list of numbers as an array (else each number would be text of its own in each save); a function's name."""
 NUMBERS = (float, int, np.floating, np.integer)
 LONG = 1000
 """Numbers from which a list is long."""
 MOST_PARTS = 2**18
 """Of one attribute, so many values beside arrays and long lists are kept: to look at them all holds up each save."""
-FILES = "files"
-"""What the state of a callback has of the files that it has written."""
 
 
 def begin(callback: Any) -> None:
@@ -36,20 +32,20 @@ def begin(callback: Any) -> None:
     if files.are_kept(callback):
         files.begin(callback)
     if _has_attributes(callback):
-        attributes.begin(callback, _uncopied, STATEFUL.get(keras_name(callback), ()))
+        attributes.begin(callback, _uncopied)
 
 
 def is_kept(callback: Any) -> bool:
     """Whether all of the state of `callback` is known: it is Keras's own, has get_state and set_state, or attributes
     that a checkpoint can hold."""
-    if not _has_attributes(callback):
-        return is_kerass(callback) or hasattr(callback, "set_state")
-    return attributes.are_kept(callback, _uncopied, STATEFUL.get(keras_name(callback), ()))
+    if hasattr(callback, "get_state"):
+        return hasattr(callback, "set_state")
+    return is_kerass(callback) or attributes.are_kept(callback, _uncopied)
 
 
 def _has_attributes(callback: Any) -> bool:
-    """Whether the attributes of `callback` are its state."""
-    return not is_kerass(callback) and not hasattr(callback, "get_state")
+    """Whether attributes of `callback` are its state, or a part of that."""
+    return keras_class(callback) is not None or not hasattr(callback, "get_state")
 
 
 def validates_on_averages(states: Sequence[Any]) -> bool:
@@ -57,8 +53,8 @@ def validates_on_averages(states: Sequence[Any]) -> bool:
 
     They are not where they have changed places already.
     """
-    parts = [state.get(KERASS_PART, state) for state in states if isinstance(state, Mapping)]
-    swaps = [part[AVERAGES_IN_MODEL] for part in parts if AVERAGES_IN_MODEL in part]
+    changed = [state.get(ATTRIBUTES, {}) for state in states]
+    swaps = [each[framework.AVERAGES_IN_MODEL] for each in changed if framework.AVERAGES_IN_MODEL in each]
     return bool(swaps) and not any(swaps)
 
 
@@ -72,74 +68,57 @@ def state_of(callback: Any) -> Any:
     return kept(callback)[0]
 
 
-def kept(callback: Any) -> tuple[Any, list[str]]:
+def kept(callback: Any) -> tuple[dict[str, Any], list[str]]:
     """The state of `callback` as a checkpoint holds it, and why that is not all of it, with what to write instead.
 
-    Of a user's subclass of Keras's the state is what Keras's part of it holds, and its get_state. Raises CallbackError
-    where no checkpoint can hold what get_state gives.
+    Raises CallbackError where no checkpoint can hold what get_state returns.
     """
-    # Keras's own replace their arrays and never change one
-    kerass = encode(_kerass_state(callback), copied=not is_kerass(callback))
-    if hasattr(callback, "get_state"):
-        own = encode(callback.get_state())
-        without = [] if hasattr(callback, "set_state") else ["give it set_state(state), as it has get_state()"]
-        return ({KERASS_PART: kerass, OWN_PART: own} if kerass else own), without
-    name = keras_name(callback)
-    lost = [] if (kind := keras_class(callback)) is None else framework.lost(callback, kind, name)
-    if is_kerass(callback):
-        return kerass, lost
-    changed, refused = attributes.changed(callback, _uncopied, STATEFUL.get(keras_name(callback), ()))
-    why = [
-        f"no checkpoint can hold its attribute {name} ({what}); use numbers, text, lists, dicts or arrays, or give the "
-        "callback get_state() and set_state(state)"
-        for name, what in refused.items()
-    ]
-    return kerass | ({ATTRIBUTES: changed} if changed else {}), lost + why
-
-
-def _kerass_state(callback: Any) -> dict[str, Any]:
-    name = keras_name(callback)
-    state = framework.state_of(callback, name)
-    if name == "CSVLogger":
-        state["text"] = ""
+    state: dict[str, Any] = {}
+    why: list[str] = []
+    if _has_attributes(callback):
+        # Keras's own replace their arrays and never change one
+        changed, refused = attributes.changed(callback, _uncopied, copied=not is_kerass(callback))
+        if keras_name(callback) == "TensorBoard":  # what it counts: all else is of files that a process has opened
+            changed = {name: value for name, value in changed.items() if type(value) is int}
+        changed |= framework.averages_in_model(callback)
+        state |= {ATTRIBUTES: changed} if changed else {}
+        why += [
+            f"no checkpoint can hold its attribute {name} ({what}); use numbers, text, lists, dicts or arrays, or give "
+            "the callback get_state() and set_state(state)"
+            for name, what in refused.items()
+        ]
+    if keras_name(callback) == "CSVLogger":
+        state[TEXT] = ""
         if tf.io.gfile.exists(callback.filename):  # tf_keras's makes it with the first row
             with tf.io.gfile.GFile(callback.filename, "r") as file:
-                state["text"] = file.read()
+                state[TEXT] = file.read()
     if files.are_kept(callback) and (there := files.written(callback)):
         state[FILES] = there
-    return state
+    if hasattr(callback, "get_state"):
+        state[OWN] = encode(callback.get_state())
+        return state, [] if hasattr(callback, "set_state") else ["give it set_state(state), as it has get_state()"]
+    return state, [] if is_kerass(callback) else why
 
 
-def restore(callback: Any, state: Any, model: Any) -> None:
+def restore(callback: Any, state: Mapping[str, Any], model: Any) -> None:
     """Give `callback`, whose on_train_begin was called, the state that `state_of` gave."""
-    in_parts = isinstance(state, Mapping) and KERASS_PART in state
-    has_own = hasattr(callback, "set_state")
-    if in_parts or not has_own:
-        _restore_kerass(callback, state[KERASS_PART] if in_parts else state, model)
-        attributes.restore(callback, state.get(ATTRIBUTES, {}))
-    if has_own:
-        callback.set_state(state[OWN_PART] if in_parts else state)
-
-
-def _restore_kerass(callback: Any, state: Mapping[str, Any], model: Any) -> None:
-    name = keras_name(callback)
-    for key in STATEFUL.get(name, ()):
-        if key in state:
-            setattr(callback, key, state[key])
-    if name == "CSVLogger":  # rows after the checkpoint will be written again
+    attributes.restore(callback, state.get(ATTRIBUTES, {}))
+    if TEXT in state:  # rows after the checkpoint will be written again
         if hasattr(callback.csv_file, "truncate"):
             callback.csv_file.truncate(0)
             callback.csv_file.seek(0)
         else:  # tf_keras's
             callback.csv_file.close()
             callback.csv_file = tf.io.gfile.GFile(callback.filename, "w")
-        callback.csv_file.write(state["text"])
+        callback.csv_file.write(state[TEXT])
         callback.csv_file.flush()
-        callback.append_header = not state["text"]
+        callback.append_header = not state[TEXT]
     if files.are_kept(callback):
         files.put_back(callback, state.get(FILES, {}))
-    if name == "TensorBoard" and callback.write_steps_per_second:  # set at the begin of an epoch, which may be past
+    if keras_name(callback) == "TensorBoard" and callback.write_steps_per_second:  # as at the begin of an epoch
         framework.begin_epoch(callback, np.float32(model.optimizer.iterations.numpy()))
+    if OWN in state:
+        callback.set_state(state[OWN])
 
 
 class Refused(ValueError):
@@ -180,6 +159,8 @@ def _encode(value: Any, copied: bool, left: Iterator[int] | None) -> Any:
         return [_encode(part, copied, left) for part in value] if numbers is None else {LIST: numbers}
     if value is None or isinstance(value, bool | int | float | str):
         return value
+    if (name := packages.name_of(value)) is not None:
+        return {FUNCTION: name}
     raise Refused(f"a {type(value).__name__}")
 
 
@@ -214,6 +195,8 @@ def decode(value: Any) -> Any:
         if "__pairs__" in value:
             pairs = ((decode(key), decode(part)) for key, part in value["__pairs__"])
             return {tuple(key) if isinstance(key, list) else key: part for key, part in pairs}
+        if FUNCTION in value:
+            return packages.function_of(value[FUNCTION])
         if LIST in value:
             array = value[LIST]
             return array.tolist() if array.dtype in (np.float64, np.int64) else list(array)
@@ -228,6 +211,6 @@ def keras_name(callback: Any) -> str:
 
 
 def keras_class(callback: Any) -> type | None:
-    """Keras's own class that `callback` is of or derives from; None for a plain Callback."""
-    kerass = (base for base in type(callback).__mro__ if packages.is_of(base))
-    return next((base for base in kerass if base.__name__ in STATEFUL), None)
+    """Keras's own class that `callback` is of or derives from; None where all code is the program's."""
+    found = next((base for base in type(callback).__mro__ if packages.is_of(base)), None)
+    return None if found is None or found.__name__ in framework.OF_THE_PROGRAM else found

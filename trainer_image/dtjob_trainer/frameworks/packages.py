@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which code is of Keras 3 or tf_keras itself, and which is of the program."""
 
+from importlib import import_module
+from types import FunctionType
 from typing import Any
 
 KERAS = ("keras.", "tf_keras.")
@@ -15,3 +17,19 @@ def is_of(part: Any, packages: str | tuple[str, ...] = KERAS) -> bool:
 def home(kind: type, name: str) -> type | None:
     """The class that `kind` has its attribute `name` from; None if it has none of that name."""
     return next((base for base in kind.__mro__ if name in vars(base)), None)
+
+
+def name_of(value: Any) -> str | None:
+    """The name by which a function of a package is imported, as the one that compares metrics. None: it is none."""
+    if not isinstance(value, FunctionType) or not is_of(value):
+        return None
+    module, name = value.__module__, value.__qualname__
+    return f"{module}:{name}" if getattr(import_module(module), name, None) is value else None
+
+
+def function_of(name: str) -> Any:
+    """The function that `name_of` gave this name."""
+    module, _, function = name.partition(":")
+    if not module.startswith(KERAS):
+        raise ValueError(f"{name} is no function of Keras")
+    return getattr(import_module(module), function)

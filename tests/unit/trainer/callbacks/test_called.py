@@ -13,6 +13,7 @@ from dtjob_trainer.errors import CallbackError
 
 keras = pytest.importorskip("keras")
 callbacks = pytest.importorskip("dtjob_trainer.callbacks.called")
+keeping = pytest.importorskip("dtjob_trainer.callbacks.keeping")
 
 
 def at_epochs_end(base: Any) -> Any:
@@ -160,8 +161,9 @@ class Patient(keras.callbacks.EarlyStopping):  # type: ignore[misc]
 
 def test_a_subclass_of_kerass_keeps_both_its_own_state_and_kerass() -> None:
     before, mine = Patient(), Patient()
-    before.wait, before.best, before.warned = 3, 0.25, 7
     chief = made(before)
+    chief.train_begin(1, 1)
+    before.wait, before.best, before.warned = 3, 0.25, 7
     assert chief.exact
     assert made(mine).set_state(chief.get_state())
     assert (mine.wait, mine.best, mine.warned) == (3, 0.25, 7)
@@ -189,7 +191,7 @@ def test_a_state_that_training_makes_is_not_asked_for_before() -> None:
     given = made(Times())
     given.look_at_state()
     given.epoch_begin(0)
-    assert [each.state for each in given.get_state()] == [1.0]
+    assert [each.state for each in given.get_state()] == [{keeping.OWN: 1.0}]
 
 
 def test_a_callback_state_that_cannot_be_saved_is_an_error_before_training() -> None:
@@ -213,11 +215,13 @@ class Sums(keras.callbacks.Callback):  # type: ignore[misc]
 
 def test_a_saved_callback_state_does_not_change_as_training_goes_on() -> None:
     own, kerass = Sums(), keras.callbacks.EarlyStopping(restore_best_weights=True)
+    run = made(own, kerass)
+    run.train_begin(1, 1)
     kerass.best_weights = [np.zeros(1000)]
-    kept = made(own, kerass).get_state()
+    kept = run.get_state()
     own.sums += 1
-    assert not kept[0].state["sums"].any()
-    assert kept[1].state["best_weights"][0] is kerass.best_weights[0], (
+    assert not kept[0].state[keeping.OWN]["sums"].any()
+    assert kept[1].state[keeping.ATTRIBUTES]["best_weights"][0] is kerass.best_weights[0], (
         "Keras replaces it, so a copy would only take time"
     )
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dtjob_trainer.frameworks.callbacks: what Keras's own callbacks must not forget."""
+"""dtjob_trainer.frameworks.callbacks: attributes of Keras's own callbacks that are asked for by name."""
 
-from typing import Any
+from pathlib import Path
 
 import pytest
 
@@ -9,38 +9,32 @@ from dtjob_trainer.frameworks import callbacks
 
 keras = pytest.importorskip("keras")
 keeping = pytest.importorskip("dtjob_trainer.callbacks.keeping")
-GIVEN: dict[str, tuple[Any, ...]] = {
-    "ModelCheckpoint": ("model.keras",),
-    "CSVLogger": ("log.csv",),
-    "LearningRateScheduler": (float,),
-    "TensorBoard": ("events",),
-}
+
+
+def test_averages_that_are_in_the_model_are_known() -> None:
+    swaps = keras.callbacks.SwapEMAWeights()
+    assert callbacks.averages_in_model(swaps) == {callbacks.AVERAGES_IN_MODEL: False}
+    assert callbacks.averages_in_model(keras.callbacks.EarlyStopping()) == {}
+    assert keeping.validates_on_averages([keeping.state_of(swaps)])
 
 
 @pytest.mark.parametrize("package", ["keras", "tf_keras"])
-def test_callbacks_have_what_they_must_not_forget(package: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_batches_that_a_tensorboard_counts_are_kept_and_nothing_else(package: str, tmp_path: Path) -> None:
     home = pytest.importorskip(package)
-    monkeypatch.chdir(tmp_path)
     model = home.Sequential([home.layers.Dense(1)])
     model.build((None, 2))
-    model.compile(home.optimizers.SGD(use_ema=True), "mse")
-    for name in callbacks.STATEFUL:
-        kind = getattr(home.callbacks, name, None)
-        if kind is None:
-            continue
-        callback = kind(*GIVEN.get(name, ()))
-        callback.set_params({"epochs": 1, "steps": 1, "verbose": 0})
-        callback.set_model(model)
-        callback.on_train_begin()
-        assert callbacks.lost(callback, kind, name) == []
-
-
-def test_an_attribute_with_another_name_is_no_exact_state() -> None:
-    stopping = keras.callbacks.EarlyStopping()
-    stopping.set_model(keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)]))
-    stopping.on_train_begin()
-    assert keeping.kept(stopping)[1] == []
-    del stopping.wait
-    (why,) = keeping.kept(stopping)[1]
-    assert why.startswith("EarlyStopping of Keras ")
-    assert why.endswith(" has no attribute wait, which a restart would forget; use Keras 3.12 to 3.15")
+    model.compile("sgd", "mse")
+    board = home.callbacks.TensorBoard(str(tmp_path), write_steps_per_second=True)
+    board.set_params({"epochs": 1, "steps": 2, "verbose": 0})
+    board.set_model(model)
+    board.on_train_begin()
+    keeping.begin(board)
+    board.on_epoch_begin(0)
+    for batch in range(2):
+        board.on_train_batch_begin(batch)
+        board.on_train_batch_end(batch, {"loss": 1.0})
+    state = keeping.state_of(board)
+    assert list(state[keeping.ATTRIBUTES].values()) == [2]
+    again = home.callbacks.TensorBoard(str(tmp_path), write_steps_per_second=True)
+    keeping.restore(again, state, model)
+    assert again._global_train_batch == 2
