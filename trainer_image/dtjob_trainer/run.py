@@ -174,6 +174,7 @@ def _make_strategy(here: runtime.Runtime, task: Task) -> None:
     import keras
 
     from dtjob_trainer.data import randomness
+    from dtjob_trainer.frameworks import datasets, hooks
     from dtjob_trainer.models import initial_values, keras_saving
     from dtjob_trainer.strategies import ambient, create
 
@@ -187,6 +188,8 @@ def _make_strategy(here: runtime.Runtime, task: Task) -> None:
     initial_values.watch(here.strategy, task)
     keras_saving.need_no_peers(task.traits)
     randomness.watch_interleave()
+    if task.in_cluster or task.is_evaluator:
+        hooks.put(datasets.CACHE_FILE, datasets.cache_of_task(task.name, task.id))
     here.shutdown.catch()
     keras.utils.set_random_seed(runtime.SEED)
 

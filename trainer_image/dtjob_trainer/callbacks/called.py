@@ -94,6 +94,7 @@ class Callbacks:
         self._own = [c for c, given in zip(called, self._here(), strict=True) if not keeping.is_kerass(given)]
         self._last = _last(package.Callback)
         self._model = trained.model
+        self._compiled = _compiled(self._model)
         bars = [] if self._bar is None else [self._bar]
         self._own += bars
         # tf_keras refuses methods for batches where it finds ParameterServer, whose steps it does not wait for
@@ -137,6 +138,13 @@ class Callbacks:
         if self._counter is not None:
             self._counter.assign(0)
 
+    def _see_compiled(self) -> None:
+        if any(one is not other for one, other in zip(self._compiled, _compiled(self._model), strict=True)):
+            raise CallbackError(
+                "callbacks: compile() was called while fit runs, whose step has the optimizer and the loss of before; "
+                "let fit end, call compile(), and call fit again with initial_epoch"
+            )
+
     def train_begin(self, epochs: int, steps: int | None) -> None:
         """Before the first step; `steps` of an epoch are None where nobody knows, as in Keras.
 
@@ -147,6 +155,7 @@ class Callbacks:
         params = {"verbose": self._verbose, "epochs": epochs, "steps": steps, **self._params}
         self._list.set_params(params)
         self.history.set_params(params)
+        self._compiled = _compiled(self._model)
         self._list.on_train_begin()
         for callback in self._here():
             keeping.begin(callback)
@@ -156,8 +165,9 @@ class Callbacks:
         self._list.on_train_end(dict(logs))
 
     def epoch_begin(self, epoch: int) -> None:
-        """Before an epoch's first step."""
+        """Before an epoch's first step. Raises CallbackError if a callback has called compile()."""
         self._list.on_epoch_begin(epoch)
+        self._see_compiled()
 
     def epoch_begin_again(self, epoch: int) -> None:
         """Where a restart resumes inside an epoch: tell the user's own callbacks, which may note at its begin what they
@@ -171,6 +181,7 @@ class Callbacks:
         if self._bar is not None:
             self._bar.seen = steps
         self._list.on_epoch_end(epoch, dict(logs))
+        self._see_compiled()
         return dict(self._last.logs)
 
     def batch_begin(self, step: int) -> None:
@@ -282,6 +293,11 @@ def _last(base: Any) -> Any:
             self.logs = logs or {}
 
     return Last()
+
+
+def _compiled(model: Any) -> tuple[Any, Any]:
+    """What compile() gives a model anew."""
+    return getattr(model, "optimizer", None), getattr(model, "loss", None)
 
 
 def _alone(callback: Any, base: Any) -> Any:

@@ -57,6 +57,11 @@ def make(x: Any, y: Any, sample_weight: Any, wanted: Wanted, place: Place) -> So
                 raise DataError(f"{wanted.argument}: a {name} brings its own batches; leave out batch_size")
             made: Source = source(x, place, wanted)
             return made
+    if isinstance(x, tf.distribute.DistributedDataset):
+        raise DataError(
+            f"{wanted.argument}: fit shares a Dataset among replicas by itself; take the call of "
+            "experimental_distribute_dataset() or distribute_datasets_from_function() away, and give the Dataset"
+        )
     if callable(x):
         _check_alone("data function", y, sample_weight, wanted)
         return functions.make(x, _batch_size(wanted, place), place, wanted)

@@ -2,9 +2,12 @@
 """Private parts of tf.data, and of what Keras reads data with."""
 
 import functools
+import glob
 import inspect
+import os
 from collections.abc import Callable, Generator, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from dtjob_trainer.frameworks.hooks import Hook, read
@@ -15,6 +18,12 @@ INTERLEAVE = Hook(
     targets=("tensorflow.python.data.ops.interleave_op:_ParallelInterleaveDataset.__init__",),
     does="`Dataset.interleave` notes `deterministic=False`, which decides whether resume is exact.",
     gone="see whether a Dataset is in any order",
+)
+
+CACHE_FILE = Hook(
+    targets=("tensorflow.python.data.ops.dataset_ops:DatasetV2.cache",),
+    does="`Dataset.cache(FILE)` writes a file of its own in each task of several, and removes its lock after a kill.",
+    gone="keep caches in files apart",
 )
 
 _HOMES = {
@@ -110,6 +119,31 @@ def noting_order(original: Callable[..., None]) -> Callable[..., None]:
         self._deterministic = "default" if deterministic is None else str(bool(deterministic)).lower()
 
     return keeping
+
+
+def cache_of_task(job: str, task: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """What makes the replacement of CACHE_FILE: a cache in a file has the names of `job` and `task` after its own.
+
+    Two tasks that fill one file end with TensorFlow's "cache lockfile already exists". So does a task that was killed
+    while it filled its file, for ever. The first call of a process with a name therefore removes the lock of that name.
+    """
+    seen: set[str] = set()
+
+    def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def cache(self: Any, filename: Any = "", *args: Any, **kwargs: Any) -> Any:
+            if isinstance(filename, str | os.PathLike) and os.fspath(filename):
+                filename = f"{os.fspath(filename)}.{job}.{task}"
+                if filename not in seen:
+                    seen.add(filename)
+                    path = Path(filename)
+                    for lock in path.parent.glob(f"{glob.escape(path.name)}*.lockfile"):
+                        lock.unlink(missing_ok=True)
+            return original(self, filename, *args, **kwargs)
+
+        return cache
+
+    return wrap
 
 
 def to_tensors(spec: Any, element: Any) -> Any:

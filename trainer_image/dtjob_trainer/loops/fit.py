@@ -104,8 +104,8 @@ def fit(
     If the model's class overrides `fit()`, as keras_hub's tasks do to preprocess, that override is called with the
     arguments that were given. Its `super().fit()` then trains here.
 
-    Of compile()'s options, `run_eagerly` is refused, and `jit_compile` holds under Default and OneDevice: where Keras
-    would, XLA compiles the step. With several replicas it is left aside, and the log says so.
+    Of compile()'s options, `run_eagerly` is left aside with a warning, and `jit_compile` holds under Default and
+    OneDevice: where Keras would, XLA compiles the step. With several replicas it is left aside, and the log says so.
 
     Of tf_keras, random layers such as Dropout draw from generators whose seeds can be saved; refused are TPUs, and
     variables that `strategyOptions.partitioner` has cut.

@@ -92,19 +92,15 @@ class TrainedModel(ABC):
 
     def remarks(self) -> Iterator[str]:
         """In what the model, which is not built yet, is trained otherwise than by its package's own fit, and why."""
-        yield from ()
+        if getattr(self.model, "_run_eagerly", None):
+            yield (
+                "run_eagerly=True is left aside: steps run as graphs, where tensors have no numpy(); write losses and "
+                "metrics in operations of Keras or TensorFlow"
+            )
 
     @abstractmethod
     def check(self) -> None:
         """Raise FitError for a model that cannot be trained as it is."""
-
-    def check_eagerly(self) -> None:
-        """Raise FitError for a model that was compiled to run as Python, which no replica does."""
-        if getattr(self.model, "_run_eagerly", None):
-            raise FitError(
-                "model was compiled with run_eagerly=True, but steps run as graphs, where tensors have no numpy(); "
-                "leave it out, and write losses and metrics in operations of Keras or TensorFlow"
-            )
 
     def check_stateful(self) -> None:
         """Raise FitError for recurrent layers whose states several replicas or workers would need parts of."""

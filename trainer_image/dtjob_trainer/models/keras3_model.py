@@ -75,12 +75,12 @@ class KerasModel(TrainedModel):
             raise FitError("model is not compiled; call model.compile(optimizer, loss, metrics=…) before fit()")
         if model.optimizer is None and not self.own_step:
             raise FitError("model was compiled without an optimizer; name one in model.compile()")
-        self.check_eagerly()
         self.check_stateful()
         self._check_optimizers()
 
     def remarks(self) -> Iterator[str]:
         """In what the model, which is not built yet, is trained otherwise than by Keras's own fit, and why."""
+        yield from super().remarks()
         for each in self.optimizers:
             yield from optimizers.remarks(each)
 

@@ -76,7 +76,6 @@ class LegacyModel(TrainedModel):
             raise FitError("model is not compiled; call model.compile(optimizer, loss, metrics=…) before fit()")
         if model.optimizer is None and not self.own_step:
             raise FitError("model was compiled without an optimizer; name one in model.compile()")
-        self.check_eagerly()
         self.check_stateful()
         if backend.floatx() != keras.config.floatx():
             raise FitError(

@@ -67,3 +67,11 @@ def test_workers_of_a_pydataset_read_its_items_in_order(monkeypatch: pytest.Monk
     if next_release and not inspect.signature(home.OrderedEnqueuer.start).parameters.keys() - {"self"}:
         monkeypatch.setattr(home, "OrderedEnqueuer", Enqueuer)
     assert list(py_dataset._by_workers(Squares(workers=2), [1, 3, 2])) == [1, 9, 4]
+
+
+def test_a_dataset_that_is_distributed_already_is_refused_with_what_to_take_away() -> None:
+    tf = pytest.importorskip("tensorflow")
+    data = tf.data.Dataset.from_tensor_slices(np.zeros((64, 2))).batch(16)
+    given = tf.distribute.MirroredStrategy(["CPU:0"]).experimental_distribute_dataset(data)
+    with pytest.raises(errors.DataError, match="take the call of experimental_distribute_dataset"):
+        sources.make(given, None, None, batches.Wanted(), batches.Place(0, 1, 1))

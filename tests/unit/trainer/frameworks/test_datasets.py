@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.frameworks.datasets: a TensorFlow with other names is refused, and never taken for a safe Dataset."""
 
+from collections.abc import Iterator
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dtjob_trainer.errors import FrameworkError
-from dtjob_trainer.frameworks import datasets
+from dtjob_trainer.frameworks import datasets, hooks
 
 tf = pytest.importorskip("tensorflow")
 
@@ -50,3 +52,24 @@ def test_a_kind_of_dataset_with_another_name_is_refused(monkeypatch: pytest.Monk
         datasets.kind_of(dataset)
     monkeypatch.undo()
     assert datasets.kind_of(dataset) in datasets.MAPS
+
+
+@pytest.fixture
+def own_caches() -> Iterator[None]:
+    with hooks.during(datasets.CACHE_FILE, datasets.cache_of_task("job", "worker-1")):
+        yield
+
+
+def test_each_task_has_a_cache_file_of_its_own(tmp_path: Path, own_caches: None) -> None:
+    data = tf.data.Dataset.range(3).cache(str(tmp_path / "cache"))
+    other = tf.data.Dataset.range(3).cache()
+    for _ in range(2):
+        assert [*data.as_numpy_iterator()] == [*other.as_numpy_iterator()] == [0, 1, 2]
+    assert (tmp_path / "cache.job.worker-1.index").exists()
+    assert not (tmp_path / "cache.index").exists()
+
+
+def test_a_task_that_was_killed_while_it_filled_its_cache_fills_it_anew(tmp_path: Path, own_caches: None) -> None:
+    (tmp_path / "cache.job.worker-1_0.lockfile").touch()
+    data = tf.data.Dataset.range(3).cache(str(tmp_path / "cache"))
+    assert [*data.as_numpy_iterator()] == [0, 1, 2]

@@ -53,6 +53,14 @@ def test_steps_that_know_of_replicas_are_known_by_what_they_and_their_functions_
     assert found[2:] == [f"{__file__}:{line} (num_replicas_in_sync)"] * 2
 
 
+def test_a_model_that_is_to_run_eagerly_is_trained_as_a_graph_with_a_warning() -> None:
+    model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse", run_eagerly=True)
+    trained = KerasModel(model, TRAITS["Default"])
+    trained.check()
+    assert [remark.partition(":")[0] for remark in trained.remarks()] == ["run_eagerly=True is left aside"]
+
+
 class Siamese(keras.Model):
     """Its call takes both parts of a batch, as its step gives them."""
 
