@@ -21,7 +21,7 @@ INTERLEAVE = Hook(
 )
 
 CACHE_FILE = Hook(
-    targets=("tensorflow.python.data.ops.dataset_ops:DatasetV2.cache",),
+    targets=("tensorflow.python.data.ops.cache_op:_cache",),
     does="`Dataset.cache(FILE)` writes a file of its own in each task of several, and removes its lock after a kill.",
     gone="keep caches in files apart",
 )
