@@ -26,7 +26,12 @@ SOME = (
     "weighted_arrays,summed_loss,masks_and_weights,many_inputs_and_outputs,clipping,accumulation,"
     "accumulation_of_sparse_gradients,loss_scale,several_steps_in_one_call,callbacks"
 )
-OFTEN = "weighted_arrays,masks_and_weights,accumulation,returned_values,some_other_losses,step_that_makes_variables"
+PLACED = "gradients_used_otherwise,states_of_losses,rows_in_metrics"
+"""Steps, losses and metrics that do more with numbers of rows than reduce them."""
+OFTEN = (
+    "weighted_arrays,masks_and_weights,accumulation,returned_values,some_other_losses,step_that_makes_variables,"
+    f"{PLACED},updates_in_branches,parts_of_unlike_length"
+)
 """Those that `make test` runs."""
 OWN_STEPS = "own_train_step,guide_gan,guide_vae,returned_values,step_that_updates_nothing,step_that_makes_variables"
 STATES = "metrics_that_keep,metrics_of_a_step_that_keep,layers_that_count,layers_that_normalise"
@@ -87,7 +92,9 @@ OF_TF_KERAS = f"{OPTIMIZERS},moving_averages"
                 ("tf_keras", "MultiWorkerMirrored", {"worker": 2}, 0, TABLES),
                 ("keras", "Mirrored", {"chief": 1}, 3, OTHER_LOSSES),
                 ("keras", "MultiWorkerMirrored", {"worker": 2}, 0, OTHER_LOSSES),
-                ("keras", "CentralStorage", {"chief": 1}, 2, OTHER_LOSSES),
+                ("keras", "CentralStorage", {"chief": 1}, 2, f"{OTHER_LOSSES},{PLACED}"),
+                ("keras", "Mirrored", {"chief": 1}, 2, f"{PLACED},updates_in_branches,parts_of_unlike_length"),
+                ("tf_keras", "Mirrored", {"chief": 1}, 3, PLACED),
                 ("tf_keras", "Mirrored", {"chief": 1}, 3, OTHER_LOSSES),
                 ("tf_keras", "MultiWorkerMirrored", {"worker": 2}, 0, OTHER_LOSSES),
                 ("keras", "Default", {"chief": 1}, 0, f"{IN_ONE_TASK},stop_within_a_validation"),

@@ -136,6 +136,8 @@ class Source(ABC):
     """Whether it depends on the size of batches in which order a pass comes to its examples."""
     weights_of: Callable[[Any], Any] | None = None
     """In the graph: the weights of examples, given their targets. None: they are among the inputs, or 1."""
+    whole: tuple[bool, ...] = ()
+    """By part of a batch's inputs, whether every replica gets all rows of the part. Empty: they share all parts."""
     own_shares = False
     """Whether the program shares the examples out by itself, so that nobody knows which another number of tasks has
     taken."""

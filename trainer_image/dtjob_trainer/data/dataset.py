@@ -41,7 +41,9 @@ class DatasetSource(Source):
         self._from_begin: Any = None
         """All of it, read ahead: one Dataset for all passes, as TensorFlow prepares each once (6 ms)."""
         self.most, self.element_spec = wanted.at_most, dataset.element_spec
-        rows = rows_of_each_batch(dataset)
+        if place.replicas > 1:
+            self.whole = elements.whole_parts(dataset.element_spec, argument)
+        rows = rows_of_each_batch(dataset, self.whole)
         self.may_be_empty = place.replicas > 1 if rows is None else rows < place.replicas
         self.batch, self.rows = batch_size_of(dataset), rows
         self.inexact = randomness.unrepeatable(dataset, from_begin=True, python=not self.reads_python)
@@ -50,6 +52,8 @@ class DatasetSource(Source):
         """Where functions of map() run for this task's rows alone."""
         if place.shards > 1:
             own, why = (None, "") if self.reads_python else own_rows.of(dataset, place)
+            if self.whole:
+                own = None
             if own is not None and self.made_once:
                 self._own, self.element_spec = own, own.dataset.element_spec
             elif own is not None:
@@ -71,7 +75,12 @@ class DatasetSource(Source):
 
     def input_spec(self) -> tuple[Any, ...]:
         """Specs of the parts of an element."""
-        return elements.parts_of(self._dataset.element_spec)
+        spec, flags = self._dataset.element_spec, self.whole
+        if not flags:
+            return elements.parts_of(spec)
+        parts = zip(keras.tree.flatten(spec), flags, strict=True)
+        kept = [part if whole else elements.any_batch(part) for part, whole in parts]
+        return elements.as_inputs(keras.tree.pack_sequence_as(spec, kept))
 
     def bytes_of(self, batch: Batch) -> int:
         """About how much memory `batch` takes."""
@@ -100,14 +109,12 @@ class DatasetSource(Source):
         if self._own is not None:
             return Cutting(self._own.inputs(element), *self._own.counts(element))
         inputs, place = elements.as_inputs(element), self._place
-        total = elements.rows_within(inputs)
+        total = elements.rows_within(elements.first_rows(inputs, self.whole))
         if place.shards == 1:
             return Cutting(inputs, total, total)
         low, high = elements.share_within(total, place.shard, place.shards)
         begin, end = tf.where(high > low, low, 0), tf.where(high > low, high, 1)
-        return Cutting(
-            keras.tree.map_structure(lambda part: elements.rows_of(part, begin, end), inputs), high - low, total
-        )
+        return Cutting(elements.share_of(inputs, begin, end, self.whole), high - low, total)
 
     def _pass(self, number: int) -> Any:
         """The whole Dataset of pass `number`: always the same one here."""
@@ -130,9 +137,9 @@ def no_batches(argument: str) -> str:
     )
 
 
-def rows_of_each_batch(dataset: Any) -> int | None:
+def rows_of_each_batch(dataset: Any, whole: tuple[bool, ...] = ()) -> int | None:
     """Examples in every batch of a batched Dataset, where all have the same number and it says so."""
-    shape = keras.tree.flatten(dataset.element_spec)[0].shape
+    shape = elements.first_rows(dataset.element_spec, whole).shape
     return int(shape[0]) if shape.rank and shape[0] is not None else None
 
 

@@ -78,6 +78,41 @@ def any_batches(spec: Any) -> Any:
     return keras.tree.map_structure(any_batch, spec)
 
 
+def whole_parts(spec: Any, argument: str) -> tuple[bool, ...]:
+    """By part of a batched element: whether all rows of the part belong to each row of the batch.
+
+    Such a part says that it has another number of rows than the targets have. Empty: there is none.
+
+    Raises DataError if parts differ and there are no targets to tell the number of rows.
+    """
+    sizes = [part.shape[0] if part.shape.rank else None for part in keras.tree.flatten(spec)]
+    inputs = as_inputs(spec)
+    targets = keras.tree.flatten(inputs[1]) if len(inputs) > 1 and inputs[1] is not None else []
+    rows = targets[0].shape[0] if targets and targets[0].shape.rank else None
+    known = {size for size in sizes if size is not None}
+    if not targets and len(known) > 1:
+        raise DataError(
+            f"{argument}: parts of an element have {', '.join(map(str, sorted(known)))} rows, and there are no targets "
+            "that tell which of them is a batch; give targets, or parts of one number of rows"
+        )
+    whole = [rows is not None and size is not None and size != rows for size in sizes]
+    return tuple(whole) if any(whole) else ()
+
+
+def first_rows(inputs: Any, whole: tuple[bool, ...]) -> Any:
+    """The first part that has the batch's rows; `whole` is of `whole_parts`."""
+    parts = keras.tree.flatten(inputs)
+    return parts[whole.index(False)] if whole else parts[0]
+
+
+def share_of(inputs: Any, begin: Any, end: Any, whole: tuple[bool, ...]) -> Any:
+    """Rows of all parts from `begin` up to `end`, but all rows of those that are `whole`."""
+    parts = keras.tree.flatten(inputs)
+    flags = whole or (False,) * len(parts)
+    cut = [part if flag else rows_of(part, begin, end) for part, flag in zip(parts, flags, strict=True)]
+    return keras.tree.pack_sequence_as(inputs, cut)
+
+
 def as_inputs(element: Any) -> tuple[Any, ...]:
     """The parts of an element, or of its spec."""
     return element if isinstance(element, tuple) else (element,)

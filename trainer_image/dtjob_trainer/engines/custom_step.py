@@ -8,8 +8,8 @@ import tensorflow as tf
 
 from dtjob_trainer.data import elements
 from dtjob_trainer.errors import StepError
-from dtjob_trainer.models.cuts import Cut, setting
 from dtjob_trainer.models.gradients import indexed_slices
+from dtjob_trainer.placement.cuts import Cut, setting
 
 
 class CustomStep:

@@ -13,7 +13,7 @@ from dtjob_trainer.engines.engine import Engine, Kind, Work
 from dtjob_trainer.engines.handed_out import AHEAD, HandedOut
 from dtjob_trainer.frameworks import coordinator
 from dtjob_trainer.models.compiled import TrainedModel
-from dtjob_trainer.models.cuts import Cut
+from dtjob_trainer.placement.cuts import Cut
 from dtjob_trainer.strategies.collective import Group
 
 

@@ -19,7 +19,7 @@ from dtjob_trainer.engines.engine import CALL_SECONDS, Engine, Kind, Work
 from dtjob_trainer.engines.pace import Pace
 from dtjob_trainer.frameworks import tensorflow
 from dtjob_trainer.models.compiled import TrainedModel
-from dtjob_trainer.models.cuts import Cut
+from dtjob_trainer.placement.cuts import Cut
 from dtjob_trainer.strategies.collective import Group
 
 
@@ -175,7 +175,7 @@ class SynchronousEngine(Engine):
         rows = self._rows.get(id(source))
 
         def on_examples(examples: Any, total: Any, *decoded: Any) -> Any:
-            return body(Cut(self.group.replicas, examples, total, may_be_empty), *decoded)
+            return body(Cut(self.group.replicas, examples, total, may_be_empty, source.whole), *decoded)
 
         # data stays outside: XLA takes no strings, and would take in all arrays from which rows are gathered
         compute = tf.function(on_examples, autograph=False, jit_compile=True) if self.trained.by_xla else on_examples
@@ -184,8 +184,11 @@ class SynchronousEngine(Engine):
             def replica(mine: Any, examples: Any) -> Any:
                 return compute(examples, total, *elements.with_rows(source.decode(*mine), rows))
 
-            on_replicas = self._on_each if source.distributed else self._on_replicas
-            results = self.group.strategy.experimental_local_results(on_replicas(replica, inputs, count))
+            if source.distributed:
+                each = self._on_each(replica, inputs, count)
+            else:
+                each = self._on_replicas(replica, inputs, count, source.whole)
+            results = self.group.strategy.experimental_local_results(each)
             return keras.tree.map_structure(lambda *parts: tf.add_n(list(parts)), *results)
 
         return step
@@ -193,7 +196,7 @@ class SynchronousEngine(Engine):
     def _one_by_one(self, kind: Kind, source: Source) -> bool:
         """Whether each step that Python gives its batch is a call of its own: not all batches can be stacked, and of
         steps that callbacks see there is one in a call."""
-        if self._one_at_a_time:
+        if self._one_at_a_time or source.whole:
             return True
         if source.numbered and not self.fills_up and kind not in self.watched:
             return False
@@ -203,11 +206,11 @@ class SynchronousEngine(Engine):
         """Run `replica` of inputs that are distributed already."""
         return self.group.strategy.run(replica, args=(inputs, count))
 
-    def _on_replicas(self, replica: Callable[..., Any], inputs: Any, count: Any) -> Any:
+    def _on_replicas(self, replica: Callable[..., Any], inputs: Any, count: Any, whole: tuple[bool, ...]) -> Any:
         """Run `replica` of each replica's rows and how many of them count."""
-        return self.group.strategy.run(lambda: replica(*self._share_of_replica(inputs, count)))
+        return self.group.strategy.run(lambda: replica(*self._share_of_replica(inputs, count, whole)))
 
-    def _share_of_replica(self, inputs: Any, count: Any) -> tuple[Any, Any]:
+    def _share_of_replica(self, inputs: Any, count: Any, whole: tuple[bool, ...]) -> tuple[Any, Any]:
         """This replica's rows of the task's `count`, at least one, and how many of them count."""
         if self.group.local == 1:
             return inputs, count
@@ -218,7 +221,7 @@ class SynchronousEngine(Engine):
             high = (replica + 1) * count // self.group.local
             begin = tf.minimum(low, tf.maximum(count, 1) - 1)
             end = tf.maximum(high, begin + 1)
-            return keras.tree.map_structure(lambda part: elements.rows_of(part, begin, end), inputs), high - low
+            return elements.share_of(inputs, begin, end, whole), high - low
 
     def _on_host(self) -> contextlib.AbstractContextManager[Any]:
         """Have what follows done in the host's memory, where data is: a GPU would be given all of it for a part, and

@@ -63,7 +63,9 @@ class TpuEngine(SynchronousEngine):
             self._evaluated = returned.joined(parts) if self._own_test else tf.add_n(parts)
         return len(work)
 
-    def _on_replicas(self, replica: Callable[..., Any], inputs: Any, count: Any) -> Any:
+    def _on_replicas(self, replica: Callable[..., Any], inputs: Any, count: Any, whole: tuple[bool, ...]) -> Any:
+        if whole:
+            raise DataError("x: on a TPU all parts of a batch must have its number of rows; make the others constants")
         strategy, replicas = self.group.strategy, self.group.replicas
 
         def share(context: Any) -> Any:

@@ -2,9 +2,8 @@
 """What dtjob replaces in Keras 3, and Keras's private names."""
 
 import contextlib
-import inspect
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from importlib import import_module
 from typing import Any
@@ -84,20 +83,13 @@ WEIGHT_DECAY = Hook(
     gone="train variables that a partitioner cuts",
     ends=True,
 )
-LOSS_REDUCED = Hook(
-    targets=("keras.src.losses.loss:reduce_weighted_values",),
-    does="A loss is divided by the rows, mask entries or weights of the batch of all replicas.",
-    gone="have the loss of one device on several replicas",
-    lasts="training",
-    ends=True,
-    expected="to reduce a loss",
-)
 LOSS_SCALED = Hook(
     targets=("keras.src.losses.loss:scale_loss_for_distribution",),
-    does="Losses that layers add are not divided by the number of replicas.",
+    does="Losses are not divided by the number of replicas.",
     gone="have the loss of one device on several replicas",
     lasts="training",
     ends=True,
+    expected="to scale a loss",
 )
 LOSS_UNSCALED = Hook(
     targets=("keras.src.losses.loss:unscale_loss_for_distribution",),
@@ -294,24 +286,11 @@ def loss_function(model: Any) -> Any:
     return read(model, "_compute_loss", "compute the loss of a model")
 
 
-def reduces_losses(model: Any) -> bool:
-    """Whether a model was compiled with a loss that Keras reduces: a name, a function, or an object of a class that
-    overrides nothing of that."""
+def scales_losses(model: Any) -> bool:
+    """Whether a model was compiled with a loss by its name, of which Keras takes the mean."""
     import keras
 
-    own, losses = keras.losses.Loss, keras.tree.flatten(getattr(model, "loss", None))
-    homes = [packages.home(type(loss), "__call__") for loss in losses if isinstance(loss, own)]
-    return own in homes or any(isinstance(loss, str) or inspect.isfunction(loss) for loss in losses)
-
-
-def weights_of_mask(weight: Any, mask: Any, dtype: Any) -> Any:
-    """The weights of rows with those of a mask, which are 0 or 1; None if there are neither."""
-    return import_module("keras.src.losses.loss").apply_mask(weight, mask, dtype=dtype, reduction="sum")
-
-
-def of_one_rank(values: Any, weights: Any) -> Any:
-    """Values and weights with the same number of dimensions."""
-    return import_module("keras.src.losses.loss").squeeze_or_expand_to_same_rank(values, weights)
+    return any(isinstance(loss, str) for loss in keras.tree.flatten(getattr(model, "loss", None)))
 
 
 def output_spec(function: Any, *args: Any, **kwargs: Any) -> Any:
@@ -322,6 +301,47 @@ def output_spec(function: Any, *args: Any, **kwargs: Any) -> Any:
 def layers_of(model: Any, *, itself: bool = True) -> list[Any]:
     """All layers of a model of Keras 3 or tf_keras, at any depth; `itself`: the model too."""
     return list(read(model, "_flatten_layers", "see the layers of a model")(include_self=itself))
+
+
+class _Apart(list[Any]):
+    """The losses of a layer, of each replica by itself: replicas are traced in turns."""
+
+    def __init__(self, current: Callable[[], Any]) -> None:
+        super().__init__()
+        self._current, self._each = current, {}  # type: ignore[var-annotated]
+
+    def _mine(self) -> list[Any]:
+        found: list[Any] = self._each.setdefault(id(self._current()), [])
+        return found
+
+    def extend(self, losses: Any) -> None:
+        self._mine().extend(losses)
+
+    def clear(self) -> None:
+        self._mine().clear()
+
+    def __getitem__(self, which: Any) -> Any:
+        return self._mine()[which]
+
+    def __len__(self) -> int:
+        return len(self._mine())
+
+
+@contextlib.contextmanager
+def losses_apart(model: Any, current: Callable[[], Any]) -> Iterator[None]:
+    """While this lasts, each layer of `model` keeps the losses of each replica by themselves.
+
+    - current: gives what tells the replica that is being traced from others.
+    """
+    layers = layers_of(model)
+    before = [(vars(layer), read(layer, "_losses", "keep the losses of replicas apart")) for layer in layers]
+    try:
+        for attributes, _ in before:
+            attributes["_losses"] = _Apart(current)
+        yield
+    finally:
+        for attributes, losses in before:
+            attributes["_losses"] = losses
 
 
 def global_generator() -> Any:

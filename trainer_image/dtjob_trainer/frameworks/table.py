@@ -4,7 +4,7 @@
 from collections.abc import Iterator, Mapping
 from types import ModuleType
 
-from dtjob_trainer.frameworks import datasets, functions, keras3, keras_tuner, tensorflow, tf_keras, variables
+from dtjob_trainer.frameworks import datasets, functions, graphs, keras3, keras_tuner, tensorflow, tf_keras, variables
 from dtjob_trainer.frameworks.hooks import Hook
 
 
@@ -21,7 +21,7 @@ def _named(module: ModuleType) -> Iterator[tuple[str, Hook]]:
 
 HOOKS: Mapping[str, Hook] = {
     name: hook
-    for module in (tensorflow, variables, functions, datasets, keras3, tf_keras, keras_tuner)
+    for module in (tensorflow, variables, functions, graphs, datasets, keras3, tf_keras, keras_tuner)
     for name, hook in _named(module)
 }
-"""The hooks of `tensorflow.py` and `datasets.py` first, then those of each Keras and of KerasTuner."""
+"""The hooks of TensorFlow first, then those of each Keras and of KerasTuner."""

@@ -12,14 +12,13 @@ import tensorflow as tf
 
 from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.errors import FitError, StateError
-from dtjob_trainer.models import metric_updates, optimizers, own_step, pieces, recurrent, returned
-from dtjob_trainer.models.by_rows import scalars
-from dtjob_trainer.models.cuts import Cut, current_cut, setting
-from dtjob_trainer.models.gradients import indexed_slices, own_gradients
+from dtjob_trainer.models import inlined, metric_updates, optimizers, own_step, pieces, recurrent, returned
 from dtjob_trainer.models.results import Results
 from dtjob_trainer.models.returned import Returned
 from dtjob_trainer.models.values import Values
 from dtjob_trainer.models.variables import State
+from dtjob_trainer.placement import hooks, tracker
+from dtjob_trainer.placement.cuts import Cut, setting
 from dtjob_trainer.strategies.collective import Group
 
 _GRADIENTS = {
@@ -41,9 +40,8 @@ class TrainedModel(ABC):
         self.scaled_step = scaled_step
         self.returned = {"train": Returned(), "evaluate": Returned()}
         """What steps of the model's own return, by kind."""
-        self._updates = metric_updates.Updates(self.package)
+        self._updates = metric_updates.Updates(self.package, shared=traits.shared_variables)
         self._read = Results(self.package)
-        self._watch = own_gradients.Watch()
 
     @property
     def own_step(self) -> bool:
@@ -125,16 +123,27 @@ class TrainedModel(ABC):
     def train_replica(self, cut: Cut, x: Any, y: Any, sample_weight: Any) -> Any:
         """One replica's training step; its share (scalar) of the loss of the global batch.
 
-        As shares sum up to what one device gets from the whole batch, so do their gradients, however unevenly it is
-        cut. Of a model with its own `train_step`: what this replica leaves of all that gives (`Returned`).
+        Shares sum up to what one device gets from the whole batch. Of a model with its own `train_step`: what this
+        replica leaves of all that gives (`Returned`).
         """
-        batch = (x, y, sample_weight)
-        with scalars.tracing(cut, batch), setting(indexed_slices.batch_of_step, batch):
+        if not self.scales_itself:
+            x, y, sample_weight = tracker.opened(cut, (x, y, sample_weight))
+        with self._tracing(cut, (x, y, sample_weight), apart=self.scales_itself):
             if self.own_step:
-                alone = not self.scales_itself
-                return self._own("train", lambda: self._own_train(x, y, sample_weight), cut, alone=alone)
-            with setting(metric_updates.counting, cut):
-                return self._train(cut, x, y, sample_weight)
+                return self._own("train", lambda: self.model.train_step(self.pack(x, y, sample_weight)), cut)
+            return self._train(cut, x, y, sample_weight)
+
+    @contextlib.contextmanager
+    def _tracing(self, cut: Cut, batch: Any, *, apart: bool = False) -> Iterator[None]:
+        """While this lasts, a replica's step on `batch` is traced; `apart`: as a step that knows of replicas itself."""
+        if cut.replicas > 1:
+            hooks.install()
+        with (
+            setting(metric_updates.counting, cut),
+            inlined.functions() if cut.replicas > 1 else contextlib.nullcontext(),
+            contextlib.nullcontext() if apart else tracker.tracing(cut, batch),
+        ):
+            yield
 
     @property
     def scales_itself(self) -> bool:
@@ -159,18 +168,9 @@ class TrainedModel(ABC):
         """Whether several replicas or workers count in the model's metrics."""
         return self._traits.shared_variables or tf.distribute.get_strategy().num_replicas_in_sync > 1
 
-    def _own(self, kind: Literal["train", "evaluate"], step: Callable[[], Any], cut: Cut, *, alone: bool) -> Any:
-        """Run a step of the model's own; `alone`: on this replica's rows as if there were no others."""
-        acting = cut.by_itself if alone and cut.replicas > 1 else None
-        with setting(current_cut, acting), setting(metric_updates.counting, cut):
-            return self.returned[kind].of_replica(step, cut)
-
-    def _own_train(self, x: Any, y: Any, sample_weight: Any) -> Any:
-        """The model's own `train_step`, given what Keras gives it."""
-        cut = current_cut.get()
-        acts = cut is not None and cut.replicas > 1 and self._watch.changes
-        with own_gradients.acting(cut) if cut is not None and acts else contextlib.nullcontext():
-            return self.model.train_step(self.pack(x, y, sample_weight))
+    def _own(self, kind: Literal["train", "evaluate"], step: Callable[[], Any], cut: Cut) -> Any:
+        """Run a step of the model's own."""
+        return self.returned[kind].of_replica(step, cut)
 
     @abstractmethod
     def pack(self, x: Any, y: Any, sample_weight: Any) -> Any:
@@ -198,12 +198,12 @@ class TrainedModel(ABC):
 
         Of a model with its own `test_step`: as of `train_replica`.
         """
-        with scalars.tracing(cut, (x, y, sample_weight)):
+        x, y, sample_weight = tracker.opened(cut, (x, y, sample_weight))
+        with self._tracing(cut, (x, y, sample_weight)):
             if self.own_test:
                 data = self.pack(x, y, sample_weight)
-                return self._own("evaluate", lambda: self.model.test_step(data), cut, alone=True)
-            with setting(metric_updates.counting, cut):
-                return self._evaluate(cut, x, y, sample_weight)
+                return self._own("evaluate", lambda: self.model.test_step(data), cut)
+            return self._evaluate(cut, x, y, sample_weight)
 
     @abstractmethod
     def _evaluate(self, cut: Cut, x: Any, y: Any, sample_weight: Any) -> Any:

@@ -4,7 +4,6 @@
 import contextlib
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from typing import Any
 
 import keras
@@ -13,9 +12,10 @@ import tensorflow as tf
 
 from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.errors import FitError
+from dtjob_trainer.frameworks import keras3
 from dtjob_trainer.frameworks.keras3 import global_generator, one_generator
 from dtjob_trainer.models import (
-    added_sums,
+    average_loss,
     averages,
     composites,
     losses,
@@ -26,11 +26,10 @@ from dtjob_trainer.models import (
     returned,
     stand_ins,
 )
-from dtjob_trainer.models.by_rows import average_loss, tapes
 from dtjob_trainer.models.compiled import TrainedModel
-from dtjob_trainer.models.cuts import Cut, current_cut, setting, unscaled
-from dtjob_trainer.models.gradients import own_gradients
-from dtjob_trainer.models.variables import State, is_local, named, parts_of, sum_of
+from dtjob_trainer.models.variables import State, added_to, is_local, named, parts_of, sum_of
+from dtjob_trainer.placement import kinds, tracker
+from dtjob_trainer.placement.cuts import Cut, setting, unscaled
 from dtjob_trainer.strategies import sharded_variables
 from dtjob_trainer.strategies.collective import Group
 
@@ -94,8 +93,6 @@ class KerasModel(TrainedModel):
         else:
             self._build_by_call(x, y, sample_weight)
         self._generator = global_generator()
-        if not self.own_step:
-            self._see_what_adds(x, y, sample_weight)
         self._check_optimizers()  # once more, as a MultiOptimizer may have made its own only now
 
     def _build_if_called_so(self, *data: Any) -> None:
@@ -121,17 +118,14 @@ class KerasModel(TrainedModel):
         """Build the optimizers that a `train_step` of the model's own applies."""
         if self.own_step:
             sharded_variables.check_own_step(self.model)
-            watched = own_gradients.applied_by(self.optimizers, self._watch)
-            with one_generator(self._generator), self._of_all_replicas(), self._watch.tapes(), watched:
-                specs = (x, y, sample_weight)
-                own_step.build_optimizers(self.model, self.optimizers, self._own_train, specs, self._traits)
+            with one_generator(self._generator), self._of_all_replicas():
+                step = self._traced_step
+                own_step.build_optimizers(self.model, self.optimizers, step, (x, y, sample_weight), self._traits)
             self._check_optimizers()
 
-    def _see_what_adds(self, *data: Any) -> None:
-        """Have metrics of the program's own updated once, of shapes alone, so that it is known how each must be."""
-        if self._in_parts and self._updates.any_of_program(self._metrics()):
-            with self._of_all_replicas():
-                composites.update_metrics(self.model, *data)
+    def _traced_step(self, *data: Any) -> Any:
+        """The model's own `train_step` of one replica's rows, which are all of the batch."""
+        return self.model.train_step(self.pack(*data))
 
     def pack(self, x: Any, y: Any, sample_weight: Any) -> Any:
         """A batch as Keras gives it to steps."""
@@ -140,28 +134,14 @@ class KerasModel(TrainedModel):
     def train_replica(self, cut: Cut, x: Any, y: Any, sample_weight: Any) -> Any:
         """One replica's training step."""
         statistics = [] if self._traits.shared_variables else stand_ins.moving_statistics(self.model, cut)
-        with self._kept_where_empty(cut, [*statistics, *self._metrics_of_calls(self.own_step)]):
+        with stand_ins.kept(cut, statistics):
             return super().train_replica(cut, x, y, sample_weight)
-
-    def evaluate_replica(self, cut: Cut, x: Any, y: Any, sample_weight: Any) -> Any:
-        """One replica's evaluation step."""
-        with self._kept_where_empty(cut, self._metrics_of_calls(self.own_test)):
-            return super().evaluate_replica(cut, x, y, sample_weight)
-
-    def _metrics_of_calls(self, own: bool) -> list[Any]:
-        """Variables of metrics, which layers may update as they are called; `own`: by a step that sees to that. Not
-        those of each output's loss: a mean over replicas of shares in the global batch, one of which may be nothing."""
-        if own or self._traits.shared_variables:
-            return []
-        losses_of_outputs = self.model._compile_loss.metrics if self.model._compile_loss is not None else []
-        left_out = {id(v) for metric in losses_of_outputs for v in metric.variables}
-        return [v for v in self.model.metrics_variables if id(v) not in left_out]
 
     def _train(self, cut: Cut, x: Any, y: Any, sample_weight: Any) -> Any:
         model = self.model
         with tf.GradientTape() as tape:
-            y_pred = self._call(cut, x, training=True)
-            loss = self._share(cut, x, y, y_pred, sample_weight, training=True)
+            y_pred = self._call(x, training=True)
+            loss = self._loss(x, y, y_pred, sample_weight, training=True)
             to_minimize = model.optimizer.scale_loss(loss)
         weights = model.trainable_weights
         if weights:
@@ -169,14 +149,12 @@ class KerasModel(TrainedModel):
             model.optimizer.apply_gradients(zip(gradients, weights, strict=True))
         else:
             warnings.warn("The model does not have any trainable weights.", stacklevel=1)  # as Keras does
-        self._update_metrics(cut, x, y, y_pred, sample_weight, loss)
-        return tf.cast(loss, tf.float32)
+        return self._counted(cut, x, y, y_pred, sample_weight, loss)
 
     def _evaluate(self, cut: Cut, x: Any, y: Any, sample_weight: Any) -> Any:
-        y_pred = self._call(cut, x, training=False)
-        loss = self._share(cut, x, y, y_pred, sample_weight, training=False)
-        self._update_metrics(cut, x, y, y_pred, sample_weight, loss)
-        return tf.cast(loss, tf.float32)
+        y_pred = self._call(x, training=False)
+        loss = self._loss(x, y, y_pred, sample_weight, training=False)
+        return self._counted(cut, x, y, y_pred, sample_weight, loss)
 
     def in_order(self, logs: Mapping[str, Any]) -> Any:
         """What `Model.evaluate` returns of these logs."""
@@ -215,12 +193,10 @@ class KerasModel(TrainedModel):
         """While this lasts, Keras's losses and, of a synchronous step, optimizers act on the global batch."""
         with (
             losses.of_global_batch(),
+            keras3.losses_apart(self.model, tracker.current),
             optimizer_steps.of_all_replicas(self.optimizers, self._traits),
-            own_step.averaging(self.optimizers if self.own_step and self._traits.synchronous else []),
             one_generator(self._generator),
             self._of_all_replicas(),
-            tapes.heard(),
-            own_gradients.summed(),
         ):
             yield
 
@@ -229,9 +205,8 @@ class KerasModel(TrainedModel):
         """While this lasts, metrics and variables count for all replicas, and results that a step returns are known."""
         with contextlib.ExitStack() as stack:
             if self._in_parts:
-                own = self._counting_of_own_step if self.own_step or self.own_test else None
+                own = self._counting if self.own_step or self.own_test else None
                 stack.enter_context(self._updates.during(self._metrics(), own))
-                stack.enter_context(added_sums.counting_once())
             if self.own_step or self.own_test:
                 stack.enter_context(returned.noting_results(self._metrics()))
             yield
@@ -270,52 +245,48 @@ class KerasModel(TrainedModel):
             for why in optimizers.limits(each, self._traits):
                 raise FitError(f"optimizer: {why}")
 
-    def _counting_of_own_step(self, cut: Cut, variables: Sequence[Any]) -> AbstractContextManager[Any]:
-        if self._traits.shared_variables:
-            return self._counting(cut, variables)
-        return self._kept_where_empty(cut, variables)
-
-    def _kept_where_empty(self, cut: Cut, variables: Sequence[Any]) -> AbstractContextManager[None]:
-        return stand_ins.kept(cut, variables, self._updates.whole_variables)
-
     @contextlib.contextmanager
     def _counting(self, cut: Cut, variables: Sequence[Any]) -> Iterator[None]:
-        """While this lasts, metrics' `variables` are updated, also where replicas or workers share them.
+        """While this lasts, metrics' `variables` are updated, also where workers share them.
 
-        Many of Keras 3's assign `variable + x`. Of shared variables the sum over CentralStorage's replicas would count
-        the old value once for each, and under ParameterServer workers would overwrite each other's: there what is
-        counted from zero is added, by the variable's own operation. CentralStorage's replicas assign together, so that
-        none may leave that out: one whose row only stands in adds nothing.
+        Many of Keras 3's assign `variable + x`. Under ParameterServer workers would overwrite each other's: what is
+        counted from zero is added, by the variable's own operation. A metric of the program may do more than count:
+        what its variables are assigned is added where it is a sum with what they were.
         """
-        if not self._traits.shared_variables:
+        if not self._traits.shared_variables or cut.replicas > 1:
             yield
             return
-        zeros = {id(v): tf.zeros(v.shape, v.dtype) for v in variables if v.aggregation == "sum"}
-        with keras.StatelessScope([(v, zeros[id(v)]) for v in variables if id(v) in zeros]) as scope:
+        program = self._updates.of_program(self._metrics())
+        counts = [v for v in variables if v.aggregation == "sum" and id(v) not in program]
+        zeros = {id(v): tf.zeros(v.shape, v.dtype) for v in counts}
+        with keras.StatelessScope([(v, zeros[id(v)]) for v in counts]) as scope:
             yield
         for variable in variables:
             value = scope.get_current_value(variable)
             if id(variable) in zeros:
-                if value is not zeros[id(variable)]:  # else no replica has counted anything: their traces are alike
-                    variable.assign_add(cut.counted(value))
-            elif value is not None and id(variable) in self._updates.whole_variables():
-                variable.assign(value)
-            elif value is not None:
-                variable.assign(tf.where(cut.examples > 0, value, variable.value) if cut.may_be_empty else value)
+                added = None if value is zeros[id(variable)] else value
+            else:
+                added = None if value is None else added_to(variable, value)
+                if value is not None and added is None:
+                    variable.assign(tf.where(cut.examples > 0, value, variable.value) if cut.may_be_empty else value)
+            if added is not None:
+                variable.assign_add(cut.counted(added))
 
-    def _call(self, cut: Cut, x: Any, training: bool) -> Any:
-        """The model's outputs. Losses that its layers compute, as for `add_loss`, are those of this replica's rows."""
+    def _call(self, x: Any, training: bool) -> Any:
         model = self.model
-        with setting(current_cut, cut.by_itself if cut.replicas > 1 else None):
-            return model(x, training=training) if model._call_has_training_arg else model(x)
+        return model(x, training=training) if model._call_has_training_arg else model(x)
 
-    def _share(self, cut: Cut, x: Any, y: Any, y_pred: Any, sample_weight: Any, *, training: bool) -> Any:
-        return losses.share_of(self.model, cut, x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=training)
+    def _loss(self, x: Any, y: Any, y_pred: Any, sample_weight: Any, *, training: bool) -> Any:
+        return losses.of_model(self.model, x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=training)
 
-    def _update_metrics(self, cut: Cut, x: Any, y: Any, y_pred: Any, sample_weight: Any, loss: Any) -> None:
-        """Count this replica's rows and its share of the loss; Keras's mean of them is one device's."""
-        tracker = self.model._loss_tracker
-        tracker.total.assign_add(tf.cast(loss, tracker.dtype) * tf.cast(cut.total, tracker.dtype))
-        tracker.count.assign_add(tf.cast(cut.examples, tracker.dtype))
+    def _counted(self, cut: Cut, x: Any, y: Any, y_pred: Any, sample_weight: Any, loss: Any) -> Any:
+        """Count this replica's rows and its part of the loss in the metrics; that part (float32)."""
+        keeper, rows = self.model._loss_tracker, cut.examples
+        found = tracker.current()
+        if found is not None:
+            loss, rows = found.part(loss), kinds.put(tf.identity(rows), kinds.PARTIAL)
+        keeper.total.assign_add(tf.cast(loss, keeper.dtype) * tf.cast(cut.total, keeper.dtype))
+        keeper.count.assign_add(tf.cast(rows, keeper.dtype))
         with self._counting(cut, self.model.metrics_variables):
             self.check_reported(self.model.compute_metrics(x, y, y_pred, sample_weight=sample_weight))
+        return tf.cast(loss, tf.float32)

@@ -20,6 +20,7 @@ from dtjob_trainer.models import averages, replicas
 from dtjob_trainer.models.gradients import indexed_slices, overwritten
 from dtjob_trainer.models.loss_scale import LossScale
 from dtjob_trainer.models.optimizers import innermost, outermost
+from dtjob_trainer.placement import joined, kinds, sums, tracker
 
 
 @contextlib.contextmanager
@@ -103,13 +104,31 @@ def _sum_and_apply(
     if trainable_variables is not None:
         trainable_variables = list(trainable_variables)
     known = keras3.trained_by(optimizer) if trainable_variables is None else trainable_variables
+    found = tracker.current()
+    if found is not None:
+        return _apply_one_devices(found, apply, grads, trainable_variables, known)
     apart = [place for place in overwritten.places(known) if grads[place] is not None]
     grads = [overwritten.of_each(grad) if place in apart else grad for place, grad in enumerate(grads)]
-    sums = partial(_sums, tf.distribute.get_replica_context())
-    summed = indexed_slices.summed(grads, sums, lambda place: doubt(known[place]))
+    add_up = partial(_sums, tf.distribute.get_replica_context())
+    summed = indexed_slices.summed(grads, add_up, lambda place: doubt(known[place]))
     for place in apart:
         summed[place] = overwritten.largest(summed[place])
     return apply(summed, trainable_variables)
+
+
+def _apply_one_devices(
+    found: tracker.Tracker, apply: Callable[..., Any], grads: Sequence[Any], trainable_variables: Any, known: Any
+) -> Any:
+    """`apply` on one device's gradients, of a step whose tensors have placements."""
+    apart = overwritten.places(known)
+    summed = sums.of_one_device(found, [None if place in apart else grad for place, grad in enumerate(grads)])
+    alone = [place for place in apart if grads[place] is not None]
+    inside = tf.compat.v1.get_default_graph() is not found.graph
+    with contextlib.nullcontext() if inside else found.within(kinds.Mode.OFF):
+        for place in alone:
+            each = overwritten.of_each(grads[place], found.cut)
+            summed[place] = overwritten.largest(joined.sums([each])[0])
+        return apply(summed, trainable_variables)
 
 
 def _sums(context: Any, parts: list[Any]) -> list[Any]:

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A `train_step` of the model's own: how replicas' gradients make one, and for Keras 3 the optimizers that it applies.
+"""A `train_step` of the model's own: whether it knows of replicas, and for Keras 3 the optimizers that it applies.
 
-A step is written for one device: what it computes is taken as a mean over the rows that it is given. Keras builds an
-optimizer when it is first applied, which is too late to be saved, and fails under Mirrored: here they are built before
-training.
+Keras builds an optimizer when it is first applied, which is too late to be saved, and fails under Mirrored: here they
+are built before training.
 """
 
 import contextlib
@@ -13,7 +12,6 @@ import sysconfig
 import threading
 import types
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +20,8 @@ import tensorflow as tf
 
 from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.errors import FitError
-from dtjob_trainer.models.by_rows import inlined
-from dtjob_trainer.models.cuts import current_cut, replaced, weighed
-from dtjob_trainer.models.instances import overridden
-from dtjob_trainer.models.optimizers import outermost
+from dtjob_trainer.models import inlined
+from dtjob_trainer.placement.cuts import replaced
 
 _OF_REPLICAS = {"num_replicas_in_sync", "get_replica_context"}
 """What a step names that is written for several replicas."""
@@ -79,23 +75,6 @@ def _names(code: types.CodeType) -> Iterator[tuple[str, int]]:
     for part in code.co_consts:
         if isinstance(part, types.CodeType):
             yield from _names(part)
-
-
-@contextlib.contextmanager
-def averaging(optimizers: Sequence[Any]) -> Iterator[None]:
-    """While this lasts, each replica's gradients of a step of the model's own count by its rows in their sums.
-
-    - optimizers: Keras 3's, of a synchronous strategy, which sum what they are given.
-    """
-    with contextlib.ExitStack() as stack:
-        for optimizer in outermost(optimizers):
-            stack.enter_context(overridden(optimizer, apply=partial(_weigh_and_apply, optimizer.apply)))
-        yield
-
-
-def _weigh_and_apply(apply: Callable[..., Any], grads: Sequence[Any], trainable_variables: Any = None) -> Any:
-    cut = current_cut.get()
-    return apply(weighed(cut, grads) if cut is not None and cut.alone else grads, trainable_variables)
 
 
 def unbuilt(model: Any) -> list[str]:

@@ -17,13 +17,13 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from dtjob_trainer.models.by_rows import scalars
-from dtjob_trainer.models.cuts import Cut, current_cut, setting
 from dtjob_trainer.models.instances import overridden
+from dtjob_trainer.placement import kinds, tracker
+from dtjob_trainer.placement.cuts import Cut, setting
 from dtjob_trainer.strategies.collective import Group
 
 Array = npt.NDArray[Any]
-Kind = Literal["mean", "sum", "max", "min"]
+Kind = Literal["mean", "part", "sum", "max", "min"]
 
 ROWS = "rows/"
 """The name of each replica's [rows that count, rows of the global batch] among what it leaves."""
@@ -57,25 +57,20 @@ class Returned:
         notes: list[tuple[Any, Any, str | None]] = []
         with setting(_noted, notes):
             logs = flat(step())
-        own = tf.range(cut.replicas) == _replica_id(cut)
-
-        def placed(value: Any) -> Any:
-            mine = tf.reshape(own, [-1] + [1] * value.shape.rank)
-            return tf.where(mine, value[None], tf.zeros_like(value)[None])
-
-        left = {ROWS: placed(tf.stack([cut.examples, cut.total]))}
+        found, left = tracker.current(), {}
         for name, value in logs.items():
             tensor = tf.convert_to_tensor(value)
             _, metric, part = next((note for note in reversed(notes) if note[0] is value), (None, None, None))
-            kind = _kind_of(tensor)
-            if metric is None and kind in ("mean", "sum") and current_cut.get() is not None:
-                stands = scalars.reported(tensor, cut)
-                tensor, kind = stands, kind if stands is tensor else "mean"
+            if found is None or metric is not None:
+                kind = _kind_of(tensor)
+            else:
+                tensor, kind = _of_one_device(found, tensor)
             self._ways[name] = Way(kind, tensor.dtype.as_numpy_dtype, metric, part)
-            exact = tensor.dtype in (tf.float64, tf.int32, tf.int64)
-            tensor = tf.cast(tensor, tf.float64 if exact else tf.float32)
-            left[name] = placed(tensor if tensor.shape.is_fully_defined() else tf.reduce_mean(tensor))
-        return left
+            left[name] = tensor
+        with tracker.off():
+            return {name: _placed(_wide(tensor), cut) for name, tensor in left.items()} | {
+                ROWS: _placed(tf.stack([cut.examples, cut.total]), cut)
+            }
 
     def share_of(self, name: str, left: Mapping[str, Any]) -> float | None:
         """These replicas' part of `name` over the global batch, such that parts add up; None where no step gave it, or
@@ -87,6 +82,8 @@ class Returned:
             return None
         rows, total = _rows_of(left)
         way = self._ways[name]
+        if way.kind == "part":
+            return float(np.asarray(left[name], np.float64).sum())
         if way.metric is None and way.kind != "mean":
             return float(np.asarray(left[name], np.float64)[rows > 0].sum()) if way.kind == "sum" else None
         values = np.where(rows > 0, np.asarray(left[name], np.float64), 0.0)
@@ -107,6 +104,8 @@ class Returned:
         if way.metric is not None:
             result = way.metric.result()
             return np.asarray(result if way.part is None else result[way.part], np.float64).tolist()
+        if way.kind == "part":
+            return self._number(way, values.sum(axis=0))
         live = rows > 0 if rows.any() else np.ones_like(rows, bool)
         values, weights = values[live], rows[live]
         if way.kind == "mean":
@@ -114,6 +113,10 @@ class Returned:
             one = (values * weights).sum(axis=0) / weights.sum()
         else:
             one = getattr(np, way.kind)(values, axis=0)
+        return self._number(way, one)
+
+    @staticmethod
+    def _number(way: Way, one: Any) -> Any:
         narrow = np.issubdtype(way.dtype, np.floating) and way.dtype != np.float64
         return np.asarray(one, np.float32 if narrow else np.float64).tolist()
 
@@ -141,11 +144,49 @@ def noting_results(metrics: Sequence[Any]) -> Iterator[None]:
 
 
 def _result(metric: Any, own: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    result, notes = own(*args, **kwargs), _noted.get()
+    notes, found = _noted.get(), tracker.current()
+    if notes is None or found is None or found.mode is not kinds.Mode.STEP:
+        result = own(*args, **kwargs)
+    else:
+        with found.within(kinds.Mode.OFF):
+            result = tf.nest.map_structure(tf.identity, own(*args, **kwargs))
+        for number, each in enumerate(tf.nest.flatten(result)):
+            again = partial(_result_of_all, partial(own, *args, **kwargs), number)
+            kinds.put(each, kinds.Placement(kinds.Kind.LATER, make=again))
     if notes is not None:
         parts = result.items() if isinstance(result, Mapping) else [(None, result)]
         notes += [(value, metric, part) for part, value in parts]
     return result
+
+
+def _wide(tensor: Any) -> Any:
+    """`tensor` in a type that loses nothing, and as one number if nobody knows how many it has."""
+    exact = tensor.dtype in (tf.float64, tf.int32, tf.int64)
+    tensor = tf.cast(tensor, tf.float64 if exact else tf.float32)
+    return tensor if tensor.shape.is_fully_defined() else tf.reduce_mean(tensor)
+
+
+def _placed(value: Any, cut: Cut) -> Any:
+    """`value` in this replica's place, with zeros in those of the others."""
+    own = tf.range(cut.replicas) == _replica_id(cut)
+    return tf.where(tf.reshape(own, [-1] + [1] * value.shape.rank), value[None], tf.zeros_like(value)[None])
+
+
+def _result_of_all(own: Callable[[], Any], number: int) -> Any:
+    """One of a metric's results, as one device has it."""
+    found = tracker.current()
+    assert found is not None
+    with found.within(kinds.Mode.STEP):
+        return found.same(tf.nest.flatten(own())[number])
+
+
+def _of_one_device(found: tracker.Tracker, tensor: Any) -> tuple[Any, Kind]:
+    """What a replica leaves of a tensor that a step returns, and how the replicas' make one."""
+    if not tensor.shape.is_fully_defined():
+        tensor = tf.reduce_mean(tf.cast(tensor, tf.float32))
+    if kinds.kind(tensor) is kinds.Kind.PARTIAL:
+        return tensor, "part"
+    return found.same(tensor), "mean"
 
 
 def _replica_id(cut: Cut) -> Any:

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Replicas that have no rows in a step: each computes one all the same, at weight 0, and what that changes is undone.
 
-Losses and gradients weigh by rows. What layers change as they are called does not: moving statistics, and metrics that
-a layer updates itself.
+Sums over rows leave such a row out. What layers of Keras and metrics change row by row does not.
 """
 
 import contextlib
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import keras
 import tensorflow as tf
 
-from dtjob_trainer.models.cuts import Cut
+from dtjob_trainer.placement import tracker
+from dtjob_trainer.placement.cuts import Cut
 
 _LAYER = "BatchNormalization"
 _STATISTICS = ("moving_mean", "moving_variance", "moving_stddev", "renorm_mean", "renorm_stddev")
@@ -20,19 +20,16 @@ _STATISTICS = ("moving_mean", "moving_variance", "moving_stddev", "renorm_mean",
 
 
 @contextlib.contextmanager
-def kept(cut: Cut, variables: Sequence[Any], but: Callable[[], Collection[int]] = tuple) -> Iterator[None]:
-    """While this lasts, a replica whose row only stands in leaves `variables`, of either package, as they were.
-
-    - but: ids of those that all replicas update together; asked at the end, as of some it is known only then.
-    """
+def kept(cut: Cut, variables: Sequence[Any]) -> Iterator[None]:
+    """While this lasts, a replica whose row only stands in leaves `variables`, of either package, as they were."""
     if not cut.may_be_empty:
         yield
         return
-    before = [tf.identity(_read(v)) for v in variables]
+    with tracker.off():
+        before = [tf.identity(_read(v)) for v in variables]
     yield
-    others = but()
-    for variable, value in zip(variables, before, strict=True):
-        if id(variable) not in others:
+    with tracker.off():
+        for variable, value in zip(variables, before, strict=True):
             variable.assign(tf.where(cut.examples > 0, _read(variable), value))
 
 

@@ -2,16 +2,14 @@
 """Compiled tf_keras models in the training loop. Imported only where the program has made one."""
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
-from contextvars import ContextVar
 from typing import Any
 
 import keras
 import tensorflow as tf
 import tf_keras
 from tensorflow.python.autograph.core import ag_ctx
-from tensorflow.python.distribute.ps_values import AggregatingVariable
 from tf_keras.src import backend
 from tf_keras.src.engine.base_layer import BaseRandomLayer
 from tf_keras.src.engine.functional import Functional
@@ -21,7 +19,7 @@ from tf_keras.src.optimizers import utils as optimizer_utils
 from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.errors import FitError
 from dtjob_trainer.models import (
-    added_sums,
+    inlined,
     optimizers,
     recurrent,
     returned,
@@ -29,20 +27,17 @@ from dtjob_trainer.models import (
     tf_keras_losses,
     tf_keras_metrics,
 )
-from dtjob_trainer.models.by_rows import inlined
 from dtjob_trainer.models.compiled import TrainedModel
-from dtjob_trainer.models.cuts import Cut, current_cut, replaced, setting, unscaled
-from dtjob_trainer.models.gradients import own_gradients, tf_keras_sums
+from dtjob_trainer.models.gradients import tf_keras_sums
 from dtjob_trainer.models.variables import Plain, State, named
+from dtjob_trainer.placement import tracker
+from dtjob_trainer.placement.cuts import Cut, setting, unscaled
 from dtjob_trainer.strategies.collective import Group
 
 _Generator = backend.RandomGenerator
-_own_add = AggregatingVariable.assign_add
 _sum_gradients = optimizer_utils.all_reduce_sum_gradients
 LEGACY = tf_keras.optimizers.legacy.Optimizer
 """The class of older optimizers."""
-_adding: ContextVar[Cut | None] = ContextVar("adding", default=None)
-"""The cut of the replica of CentralStorage whose metrics are being updated."""
 
 
 class LegacyModel(TrainedModel):
@@ -93,17 +88,16 @@ class LegacyModel(TrainedModel):
             tf.distribute.coordinator.ClusterCoordinator(strategy)  # run() asks for it; there is one for a strategy
 
         def replica(x: Any, y: Any, sample_weight: Any, y_pred: Any) -> Any:
-            with _autograph(), inlined.functions():
+            with _autograph(), inlined.functions(), setting(unscaled, True):
                 if self.own_step:
-                    with setting(current_cut, Cut(1, tf.constant(1), tf.constant(1), False, alone=True)):
-                        self._own_train(x, y, sample_weight)
+                    one, count = tf.constant(1), strategy.num_replicas_in_sync
+                    with self._tracing(Cut(count, one, one * count, False), (x, y, sample_weight)):
+                        self.model.train_step(self.pack(x, y, sample_weight))
                     return tf.constant(0)
-                with setting(unscaled, True):
-                    y_pred = model(x, training=True) if y_pred is None else y_pred
+                y_pred = model(x, training=True) if y_pred is None else y_pred
                 if not _is_keras_own(model, "compute_loss"):
                     # called, as it may count in the metrics of the compiled loss or not, which are made by the call
-                    with setting(unscaled, True), setting(current_cut, Cut(1, tf.constant(1), tf.constant(1), False)):
-                        model.compute_loss(x, y, y_pred, sample_weight)
+                    model.compute_loss(x, y, y_pred, sample_weight)
                 elif not model.compiled_loss.built:
                     model.compiled_loss.build(y_pred)
                 if not _is_keras_own(model, "compute_metrics"):
@@ -116,7 +110,7 @@ class LegacyModel(TrainedModel):
         def step(*args: Any) -> Any:
             return strategy.run(replica, args=args)
 
-        with tf_keras_losses.of_global_batch(), self._watch.tapes(), self._watching_sums():
+        with tf_keras_losses.of_global_batch(), tf_keras_sums.of_one_device():
             step.get_concrete_function(x, y, sample_weight, None if self.own_step else _outputs(model))
         _refuse_shards(model)
         if model.optimizer is not None and not self.own_step:
@@ -141,25 +135,27 @@ class LegacyModel(TrainedModel):
         return tf_keras.utils.pack_x_y_sample_weight(x, y, sample_weight)
 
     def _train(self, cut: Cut, x: Any, y: Any, sample_weight: Any) -> Any:
-        with self._counting(cut, trains=True):
+        with stand_ins.kept(cut, self._statistics(cut)):
             with tf.GradientTape() as tape:
-                y_pred = self._call(cut, x, training=True)
-                loss = tf_keras_losses.share_of(self.model, cut, x, y, y_pred, sample_weight)
+                y_pred = self.model(x, training=True)
+                loss = tf_keras_losses.of_model(self.model, x, y, y_pred, sample_weight)
             self.model.optimizer.minimize(loss, self.model.trainable_variables, tape=tape)  # sums over the replicas
-            self._update_metrics(x, y, y_pred, sample_weight)
-        return tf.cast(loss, tf.float32)
+        return self._counted(x, y, y_pred, sample_weight, loss)
 
     def _evaluate(self, cut: Cut, x: Any, y: Any, sample_weight: Any) -> Any:
-        with self._counting(cut):
-            y_pred = self._call(cut, x, training=False)
-            loss = tf_keras_losses.share_of(self.model, cut, x, y, y_pred, sample_weight)
-            self._update_metrics(x, y, y_pred, sample_weight)
-        return tf.cast(loss, tf.float32)
+        y_pred = self.model(x, training=False)
+        loss = tf_keras_losses.of_model(self.model, x, y, y_pred, sample_weight)
+        return self._counted(x, y, y_pred, sample_weight, loss)
 
-    def _call(self, cut: Cut, x: Any, *, training: bool) -> Any:
-        """The model's outputs. Losses that its layers compute, as for `add_loss`, are those of this replica's rows."""
-        with setting(current_cut, cut.by_itself if cut.replicas > 1 else None):
-            return self.model(x, training=training)
+    def _counted(self, x: Any, y: Any, y_pred: Any, sample_weight: Any, loss: Any) -> Any:
+        """Count in the compiled metrics; this replica's part (float32) of the loss."""
+        self._update_metrics(x, y, y_pred, sample_weight)
+        found = tracker.current()
+        return tf.cast(loss if found is None else found.part(loss), tf.float32)
+
+    def _statistics(self, cut: Cut) -> list[Any]:
+        """The moving statistics that a replica keeps by itself."""
+        return [] if self._traits.shared_variables else stand_ins.moving_statistics(self.model, cut)
 
     def in_order(self, logs: Mapping[str, Any]) -> Any:
         """What `Model.evaluate` returns of these logs."""
@@ -175,52 +171,15 @@ class LegacyModel(TrainedModel):
             stack.enter_context(tf_keras_losses.of_global_batch())
             if self._traits.synchronous and self._traits.distributed:
                 stack.enter_context(tf_keras_sums.of_one_device())
-                stack.enter_context(own_gradients.summed())
-            if self._traits.central_storage:
-                stack.enter_context(
-                    replaced(AggregatingVariable, assign_add=lambda *args, **kwargs: self._add(*args, **kwargs))
-                )
             if self._in_parts:
-                own = self._of_own_step if self.own_step or self.own_test else None
-                stack.enter_context(self._updates.during(self._metrics(), own))
-                stack.enter_context(added_sums.counting_once_in_tensorflow())
+                stack.enter_context(self._updates.during(self._metrics(), None))
             if self.own_step or self.own_test:
                 stack.enter_context(returned.noting_results(self.model.metrics))
             yield
 
-    def _watching_sums(self) -> AbstractContextManager[Any]:
-        """While this lasts, see what a step of the model's own has summed over the replicas."""
-        own = optimizer_utils.all_reduce_sum_gradients
-
-        def sum_pairs(gradients: Iterable[Any]) -> Any:
-            pairs = list(gradients)
-            self._watch.see([gradient for gradient, _ in pairs])
-            return own(pairs)
-
-        return replaced(optimizer_utils, all_reduce_sum_gradients=sum_pairs)
-
-    def _of_own_step(self, cut: Cut, variables: Any) -> AbstractContextManager[Any]:
-        """Around the whole of such a step there is `_counting` already."""
-        return contextlib.nullcontext()
-
-    def _own(self, kind: Any, step: Any, cut: Cut, *, alone: bool) -> Any:
-        with self._counting(cut, trains=kind == "train"):
-            return super()._own(kind, step, cut, alone=alone)
-
-    def _add(self, variable: Any, value: Any, *args: Any, **kwargs: Any) -> Any:
-        """Add to a `variable` of CentralStorage; zero to a metric where this replica's row only stands in.
-
-        Its replicas assign together, so that none may leave it out, and metrics of tf_keras count by adding.
-        """
-        cut, whole = _adding.get(), self._updates.whole_variables()  # to which all replicas add the same
-        if cut is not None and id(variable) not in whole and self._is_of_metric(variable):
-            value = cut.counted(tf.cast(value, variable.dtype))
-        else:
-            value = added_sums.addend_of(variable, value)
-        return _own_add(variable, value, *args, **kwargs)
-
-    def _is_of_metric(self, variable: Any) -> bool:
-        return any(each is variable for metric in self.model.metrics for each in metric.variables)
+    def _own(self, kind: Any, step: Any, cut: Cut) -> Any:
+        with stand_ins.kept(cut, self._statistics(cut) if kind == "train" else []):
+            return super()._own(kind, step, cut)
 
     def state(self, group: Group) -> State:
         """All variables of the built model."""
@@ -268,22 +227,6 @@ class LegacyModel(TrainedModel):
             if generator._rng_type == _Generator.RNG_LEGACY_STATEFUL:
                 generator._rng_type, generator._built = _Generator.RNG_STATEFUL, False
                 generator._maybe_init()
-
-    @contextlib.contextmanager
-    def _counting(self, cut: Cut, *, trains: bool = False) -> Iterator[None]:
-        """Trace a step whose metrics, and moving statistics where it `trains`, stay as they were where this replica
-        stands in with a row of no weight."""
-        if not cut.may_be_empty:
-            yield
-            return
-        if self._traits.central_storage:
-            with setting(_adding, cut):
-                yield
-            return
-        variables = [v for metric in self.model.metrics for v in metric.variables]
-        variables += stand_ins.moving_statistics(self.model, cut) if trains else []
-        with stand_ins.kept(cut, variables, self._updates.whole_variables):
-            yield
 
     def _metrics(self) -> list[Any]:
         """The model's metrics, each by itself."""

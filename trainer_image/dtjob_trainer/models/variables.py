@@ -278,3 +278,14 @@ def _of_raw(data: npt.NDArray[np.uint8], kind: Kind) -> Array:
     """An array of this kind, of its bytes."""
     array: Array = np.ascontiguousarray(data).view(tf.as_dtype(kind[1]).as_numpy_dtype).reshape(kind[0])
     return array
+
+
+def added_to(variable: Any, value: Any) -> Any:
+    """What `value` (in a graph) has beside a Keras `variable` in a sum; None if it is no such sum."""
+    if value.op.type not in ("Add", "AddV2"):
+        return None
+    before, added = value.op.inputs
+    while before.op.type == "Identity":
+        before = before.op.inputs[0]
+    handle = before.graph.capture(variable.value.handle)
+    return added if before.op.type == "ReadVariableOp" and before.op.inputs[0] is handle else None

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from dtjob_trainer.models.cuts import Cut
 from dtjob_trainer.models.returned import ROWS, Returned, noting_results
+from dtjob_trainer.placement.cuts import Cut
 from dtjob_trainer.strategies.collective import Group
 
 

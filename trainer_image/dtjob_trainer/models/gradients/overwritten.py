@@ -10,8 +10,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from dtjob_trainer.models.cuts import current_cut
 from dtjob_trainer.models.metric_updates import counting
+from dtjob_trainer.placement.cuts import Cut
 
 
 def places(variables: Sequence[Any]) -> list[int]:
@@ -19,11 +19,9 @@ def places(variables: Sequence[Any]) -> list[int]:
     return [place for place, v in enumerate(variables) if getattr(v, "overwrite_with_gradient", False)]
 
 
-def of_each(value: Any) -> Any:
+def of_each(value: Any, cut: Cut | None = None) -> Any:
     """A tensor of which the sum over replicas has every replica's `value`: [...] → [replicas, ...]."""
-    context, cut, acting = tf.distribute.get_replica_context(), counting.get(), current_cut.get()
-    if acting is not None and acting.alone:  # weighed as the gradients beside it are
-        value = tf.math.divide_no_nan(value * tf.cast(acting.total, value.dtype), tf.cast(acting.examples, value.dtype))
+    context, cut = tf.distribute.get_replica_context(), cut or counting.get()
     if cut is not None and cut.may_be_empty:
         value = tf.where(cut.examples > 0, value, value.dtype.min)
     mine = tf.equal(tf.range(context.num_replicas_in_sync), context.replica_id_in_sync_group)

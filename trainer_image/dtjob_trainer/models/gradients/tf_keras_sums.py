@@ -8,8 +8,9 @@ from typing import Any
 
 from tf_keras.src.optimizers import utils as optimizer_utils
 
-from dtjob_trainer.models.cuts import replaced
 from dtjob_trainer.models.gradients import indexed_slices
+from dtjob_trainer.placement import sums, tracker
+from dtjob_trainer.placement.cuts import replaced
 
 
 def of_one_device(doubt: Callable[[Any], object] = lambda variable: None) -> AbstractContextManager[None]:
@@ -27,9 +28,13 @@ def _summed(
     """The sums over replicas of (gradient, variable) pairs by `sum_pairs`, with the slices that one device has."""
     pairs = list(gradients)
     optimizer_utils.filter_empty_gradients(pairs)  # which warns of those that have none
+    parts, variables = [gradient for gradient, _ in pairs], [variable for _, variable in pairs]
+    found = tracker.current()
+    if found is not None:
+        return list(zip(sums.of_one_device(found, parts), variables, strict=True))
 
     def sum_all(parts: list[Any]) -> list[Any]:
-        return [total for total, _ in sum_pairs([(part, pairs[0][1]) for part in parts])]
+        return [total for total, _ in sum_pairs([(part, variables[0]) for part in parts])]
 
-    totals = indexed_slices.summed([gradient for gradient, _ in pairs], sum_all, lambda place: doubt(pairs[place][1]))
-    return [(total, variable) for total, (_, variable) in zip(totals, pairs, strict=True)]
+    totals = indexed_slices.summed(parts, sum_all, lambda place: doubt(variables[place]))
+    return list(zip(totals, variables, strict=True))

@@ -11,7 +11,8 @@ from typing import Any
 from tensorflow.python.distribute import distribute_lib
 from tensorflow.python.ops import nn_impl_distribute
 
-from dtjob_trainer.models.cuts import current_cut, replaced, unscaled
+from dtjob_trainer.placement import tracker
+from dtjob_trainer.placement.cuts import replaced, unscaled
 
 
 class _OneDevice:
@@ -37,4 +38,4 @@ def of_one_device() -> AbstractContextManager[None]:
 
 
 def _as_on_one_device() -> bool:
-    return current_cut.get() is not None or unscaled.get()
+    return tracker.current() is not None or unscaled.get()

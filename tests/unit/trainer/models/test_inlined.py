@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dtjob_trainer.models.by_rows.inlined: functions that a step calls become parts of its graph."""
+"""dtjob_trainer.models.inlined: functions that a step calls become parts of its graph."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from dtjob_trainer.models.by_rows import inlined
+from dtjob_trainer.models import inlined
 
 
 def traced(step: Any, *, inline: bool) -> list[str]:

@@ -25,7 +25,7 @@ import tensorflow as tf
 from dtjob_trainer.frameworks import functions as framework
 from dtjob_trainer.frameworks import hooks
 from dtjob_trainer.frameworks.tensorflow import is_eager
-from dtjob_trainer.models.cuts import setting
+from dtjob_trainer.placement.cuts import setting
 
 _inlining: ContextVar[bool] = ContextVar("inlining", default=False)
 

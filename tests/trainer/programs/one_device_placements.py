@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Steps, losses and metrics that do more with numbers of their rows than reduce them, as one device has them."""
+
+import tensorflow as tf
+from one_device_setup import BATCH, case, compiled, keras, layers, metrics, optimizers, train, x, y
+
+rows, targets = x[:54], y[:54]
+
+
+def dense(units=1, kind=None, **arguments):
+    stack = [keras.Input((5,)), layers.Dense(4, "tanh"), layers.Dense(units)]
+    return (kind or keras.Sequential)(stack, **arguments)
+
+
+def fitted(step, units=1, **arguments):
+    """A model whose train_step is `step(model, x, y)`."""
+
+    class Stepping(keras.Sequential):
+        def train_step(self, data):
+            return step(self, *data)
+
+    model = dense(units, Stepping)
+    model.compile(optimizers.SGD(0.05), jit_compile=False, **arguments)
+    return train(model, rows, targets)
+
+
+def squared(y_true, y_pred):
+    return tf.reduce_mean((y_pred - y_true) ** 2)
+
+
+def taken(model, inputs, wanted):
+    """The loss of the rows, and its gradients by the weights."""
+    with tf.GradientTape() as tape:
+        loss = squared(wanted, model(inputs, training=True))
+    return loss, tape.gradient(loss, model.trainable_variables)
+
+
+def norm_of(gradients):
+    return tf.linalg.global_norm(gradients)
+
+
+@case
+def gradients_used_otherwise():
+    def descends(model, inputs, wanted):
+        loss, gradients = taken(model, inputs, wanted)
+        for variable, gradient in zip(model.trainable_variables, gradients, strict=True):
+            variable.assign_sub(0.1 * gradient)
+        return {"loss": loss, "norm": norm_of(gradients)}
+
+    def climbs_first(model, inputs, wanted):  # sharpness-aware minimisation
+        found = model.trainable_variables
+        loss, gradients = taken(model, inputs, wanted)
+        steps = [0.05 * each / (norm_of(gradients) + 1e-12) for each in gradients]
+        for variable, step in zip(found, steps, strict=True):
+            variable.assign_add(step)
+        _, gradients = taken(model, inputs, wanted)
+        for variable, step in zip(found, steps, strict=True):
+            variable.assign_sub(step)
+        model.optimizer.apply_gradients(zip(gradients, found, strict=True))
+        return {"loss": loss, "norm": norm_of(gradients)}
+
+    def against(model, inputs, wanted):  # adversarial rows
+        with tf.GradientTape() as tape:
+            tape.watch(inputs)
+            loss = squared(wanted, model(inputs, training=True))
+        by_rows = tape.gradient(loss, inputs)
+        _, gradients = taken(model, inputs + 0.3 * by_rows, wanted)
+        model.optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
+        return {"loss": loss, "largest": tf.reduce_max(tf.abs(by_rows))}
+
+    return {each.__name__: fitted(each) for each in (descends, climbs_first, against)}
+
+
+@case
+def updates_in_branches():
+    def accumulates(model, inputs, wanted):
+        loss, gradients = taken(model, inputs, wanted)
+
+        def go():
+            model.optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
+            return tf.constant(1.0)
+
+        large = norm_of(gradients) > 1.0
+        return {"loss": loss, "went": tf.cond(large, go, lambda: tf.constant(0.0))}
+
+    return fitted(accumulates)
+
+
+@case
+def states_of_losses():
+    level, steps = tf.Variable(1.0), tf.Variable(0, dtype=tf.int64)
+
+    def levelled(y_true, y_pred):
+        each = tf.reduce_mean(tf.square(y_true - y_pred), -1)
+        level.assign(0.5 * level + 0.5 * tf.reduce_mean(each))
+        return each / level
+
+    def switching(y_true, y_pred):
+        each = tf.reduce_mean(tf.square(y_true - y_pred), -1)
+        hard = tf.reduce_mean(tf.math.top_k(each, 2).values) if len(each.shape) else each
+        return tf.where(steps > 0, hard, tf.reduce_mean(each))
+
+    count = keras.callbacks.LambdaCallback(on_epoch_end=lambda epoch, logs: steps.assign_add(1))
+    found = {"level": train(compiled(dense(), optimizers.SGD(0.05), levelled), rows, targets)}
+    found["levels"] = float(level.numpy())
+    found["switch"] = train(compiled(dense(), optimizers.SGD(0.05), switching), rows, targets, callbacks=[count])
+    return found
+
+
+@case
+def rows_in_metrics():
+    accuracy = metrics.SparseCategoricalAccuracy(name="accuracy")
+    largest = metrics.Mean(name="largest")
+
+    class Contrasts(keras.Sequential):
+        @property
+        def metrics(self):
+            return [accuracy, largest]
+
+        def train_step(self, data):
+            inputs, _ = data
+            labels = tf.range(tf.shape(inputs)[0])
+            with tf.GradientTape() as tape:
+                found = self(inputs, training=True)
+                scores = tf.matmul(found, found, transpose_b=True)
+                loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, scores))
+            weights = self.trainable_variables
+            self.optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights, strict=True))
+            accuracy.update_state(labels, scores)
+            largest.update_state(tf.reduce_max(scores))
+            return {"c_loss": loss, "accuracy": accuracy.result(), "twice": 2.0 * largest.result()}
+
+    model = dense(3, Contrasts)
+    model.compile(optimizers.SGD(0.05), jit_compile=False)
+    return train(model, rows, targets)
+
+
+def of_unlike_length():
+    """Beside each batch of rows, 7 others that belong to all of them."""
+    beside = tf.random.stateless_uniform([7, 5], [1, 2])
+    data = tf.data.Dataset.from_tensor_slices((rows[: 2 * BATCH], targets[: 2 * BATCH])).batch(
+        BATCH, drop_remainder=True
+    )
+    return data.map(lambda inputs, wanted: ({"rows": inputs, "beside": beside}, wanted))
+
+
+@case
+def parts_of_unlike_length():
+    class Adds(keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.inner = layers.Dense(1, kernel_initializer="ones")
+
+        def call(self, both, training=False):
+            return self.inner(both["rows"]) + tf.reduce_mean(self.inner(both["beside"]))
+
+    return train(compiled(Adds(), optimizers.SGD(0.05), "mse"), of_unlike_length())

@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What TensorFlow asks the current trace as it makes operations, takes gradients and assigns variables."""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+from dtjob_trainer.frameworks import graphs, hooks
+from dtjob_trainer.frameworks.functions import left_unconverted
+from dtjob_trainer.placement import gradients, kinds, tracker
+from dtjob_trainer.placement.kinds import OWN, PARTIAL, Mode
+from dtjob_trainer.placement.tracker import Tracker
+
+_WRITES = ("AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp")
+_PLACES = "_dtjob_places"
+"""An attribute that no operation has."""
+Function = Callable[..., Any]
+
+
+@functools.cache
+def install() -> None:
+    """Have TensorFlow ask, for the rest of the process."""
+    hooks.put(graphs.OPERATIONS, _creating)
+    hooks.put(graphs.CAPTURES, _capturing)
+    hooks.put(graphs.NOTES, _noting)
+    hooks.put(graphs.OWN_GRADIENTS, _recording)
+    hooks.put(graphs.GRADIENT_FUNCTIONS, _finding)
+    hooks.put(graphs.TAPES, _together)
+    hooks.put(graphs.WATCHES, _watching)
+    hooks.put(graphs.MEETINGS, _meeting)
+    for name, hook in graphs.ASSIGNS.items():
+        hooks.put(hook, functools.partial(_assigning, name))
+    graphs.register_gradients(_differentiating)
+    graphs.register_sums(_adding)
+
+
+def _active(graph: Any = None) -> Tracker | None:
+    """The current trace, if placements follow in this graph (that in which operations are made now)."""
+    found = tracker.current()
+    if found is None or found.mode is Mode.OFF:
+        return None
+    return found if found.graph is (graph or tf.compat.v1.get_default_graph()) else None
+
+
+def _creating(own: Function) -> Function:
+    def create(self: Any, op_type: str, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        found = _active(self)
+        if found is None:
+            return own(self, op_type, inputs, *args, **kwargs)
+
+        def make(inputs: Any, **other: Any) -> Any:
+            return own(self, op_type, inputs, *args, **(kwargs | other))
+
+        if op_type == "ReadVariableOp" and (place := _place_of(inputs[0])) is not None:
+            made = make(inputs)
+            kinds.put(made.outputs[0], place if found.mode is Mode.STEP else OWN)
+            return made
+        if op_type in _WRITES and found.mode is Mode.STEP:
+            return make([inputs[0], _written(found, inputs[0], inputs[1])])
+        if not any(kinds.of(each) is not None for each in inputs):
+            return make(inputs, attrs=found.drawn_alike(op_type, kwargs.get("attrs")))
+        return found.call(make, op_type, inputs, kwargs.get("attrs"))
+
+    return create
+
+
+def _place_of(handle: Any) -> Any:
+    """The placement of what a variable has, by its handle: a metric's states add up over replicas."""
+    variable = graphs.variable_of(handle)
+    adds_up = graphs.is_put_together_on_read(variable) and variable.aggregation is tf.VariableAggregation.SUM
+    return PARTIAL if adds_up else None
+
+
+def _written(found: Tracker, handle: Any, value: Any) -> Any:
+    """What a replica writes in place of `value`."""
+    return found.part(value) if _place_of(handle) is PARTIAL else found.same(value)
+
+
+def _assigning(name: str, own: Function) -> Function:
+    @functools.wraps(own)
+    def assign(self: Any, value: Any, *args: Any, **kwargs: Any) -> Any:
+        found = tracker.current()
+        in_step = found is not None and found.mode is Mode.STEP and not tf.distribute.in_cross_replica_context()
+        if found is None or not in_step or graphs.is_put_together_on_read(self):
+            return own(self, value, *args, **kwargs)
+        value = tf.convert_to_tensor(value, self.dtype)
+        inside = tf.compat.v1.get_default_graph() is not found.graph
+        if graphs.is_mirrored(self):  # by each replica for itself, so that nothing has to be put together
+            return getattr(graphs.of_this_replica(self), name)(value if inside else found.same(value), *args, **kwargs)
+        if not inside:
+            value = found.part(value) if self.aggregation is tf.VariableAggregation.SUM else found.same(value)
+        return own(self, value, *args, **kwargs)
+
+    return assign
+
+
+def _meeting(own: Function) -> Function:
+    @functools.wraps(own)
+    def meet(function: Any, strategy: Any, *args: Any, **kwargs: Any) -> Any:
+        found = tracker.current()
+        inside = found is not None and tf.compat.v1.get_default_graph() is not found.graph
+        if not inside or tf.distribute.in_cross_replica_context():
+            return own(function, strategy, *args, **kwargs)
+        return function(_ThisReplica(), *args, **kwargs)
+
+    return meet
+
+
+class _ThisReplica:
+    """A strategy whose updates are those of one replica."""
+
+    @property
+    def extended(self) -> "_ThisReplica":
+        """Itself."""
+        return self
+
+    def update(self, variable: Any, function: Any, args: Any = (), kwargs: Any = None, group: bool = True) -> Any:
+        """Call `function` with what this replica has of `variable`."""
+        return function(graphs.of_this_replica(variable), *args, **(kwargs or {}))
+
+
+def _capturing(own: Function) -> Function:
+    def capture(self: Any, tensor: Any, name: Any = None, shape: Any = None) -> Any:
+        found = tracker.current()
+        if (
+            found is not None
+            and found.mode is Mode.STEP
+            and self is not found.graph
+            and kinds.of(tensor) is not None
+            and getattr(tensor, "graph", None) is found.graph
+        ):
+            tensor = found.same(tensor)
+        captured = own(self, tensor, name, shape)
+        return captured if found is None else graphs.note_variable(captured, tensor)
+
+    return capture
+
+
+def _noting(own: Function) -> Function:
+    def note(op_name: str, inputs: Any, attrs: Any, outputs: Any) -> None:
+        """A tape drops tensors that a gradient does not need: it keeps their placements as an attribute."""
+        if tracker.current() is not None:
+            places = [[kinds.of(each) for each in tensors] for tensors in (inputs, outputs)]
+            attrs = (*attrs, _PLACES, places)
+        own(op_name, inputs, attrs, outputs)
+
+    return note
+
+
+def _differentiating(own: Function) -> Function:
+    def gradient(
+        op_name: str, attrs: Any, count: int, inputs: Any, outputs: Any, given: Any, skip: Any, scope: Any
+    ) -> Any:
+        found = _active()
+
+        def take(*given: Any) -> Any:
+            return own(op_name, attrs, count, inputs, outputs, list(given), skip, scope)
+
+        if found is None or _PLACES not in attrs:
+            return take(*given)
+        sources, results = attrs[-1]
+        return gradients.placed(found, sources, results, given, take)
+
+    return gradient
+
+
+def _finding(own: Function) -> Function:
+    def find(op: Any) -> Any:
+        """The function that `tf.gradients` calls for an operation."""
+        function, found = own(op), _active()
+        if found is None or function is None:
+            return function
+        sources, results = ([kinds.of(each) for each in tensors] for tensors in (op.inputs, op.outputs))
+
+        def gradient(op: Any, *given: Any) -> Any:
+            return gradients.placed(found, sources, results, given, lambda *given: function(op, *given))
+
+        return gradient
+
+    return find
+
+
+def _adding(own: Function) -> Function:
+    def add(parts: Any) -> Any:
+        found = _active()
+        if found is None:
+            return own(parts)
+        with found.within(Mode.GRADIENT):
+            return own(parts)
+
+    return add
+
+
+def _recording(own: Function) -> Function:
+    def record(
+        op_type: Any, output_tensors: Any, input_tensors: Any, backward_function: Any, forward_function: Any = None
+    ) -> Any:
+        """An operation with a gradient function of its own."""
+        if tracker.current() is None:
+            return own(op_type, output_tensors, input_tensors, backward_function, forward_function)
+        results, sources = ([kinds.of(each) for each in tensors] for tensors in (output_tensors, input_tensors))
+
+        def take(*given: Any) -> Any:
+            found = _active()
+            if found is None:
+                return backward_function(*given)
+            return gradients.placed(found, sources, results, given, backward_function)
+
+        return own(op_type, output_tensors, input_tensors, take, forward_function)
+
+    return record
+
+
+def _together(own: Function) -> Function:
+    @functools.wraps(own)
+    def gradient(self: Any, *args: Any, **kwargs: Any) -> Any:
+        found, current = own(self, *args, **kwargs), tracker.current()
+        if current is not None:
+            current.together(tf.nest.flatten(found))
+        return found
+
+    artifact: Function = left_unconverted(gradient)
+    return artifact
+
+
+def _watching(own: Function) -> Function:
+    @functools.wraps(own)
+    def watch(self: Any, tensor: Any) -> Any:
+        current = tracker.current()
+        if current is not None:
+            for each in tf.nest.flatten(tensor):
+                current.forget(each)
+        return own(self, tensor)
+
+    artifact: Function = left_unconverted(watch)
+    return artifact

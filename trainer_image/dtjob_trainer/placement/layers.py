@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Layers in a replica's step. Those of Keras and tf_keras themselves are row by row; others follow the rules."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from functools import wraps
+from typing import Any
+
+import tensorflow as tf
+
+from dtjob_trainer.frameworks.functions import left_unconverted
+from dtjob_trainer.placement import kinds, tracker
+from dtjob_trainer.placement.cuts import replaced
+from dtjob_trainer.placement.kinds import Kind, Mode
+
+_BY_RULES = (".merging", ".lambda_layer", "tf_op_layer", ".engine.", ".models.")
+"""Modules of the packages whose layers hold rows against rows, or run what the program has written."""
+
+
+@contextlib.contextmanager
+def by_rows(base: type, package: str) -> Iterator[None]:
+    """While this lasts, layers of `package` itself, whose base class is `base`, are row by row in a replica's step."""
+    with replaced(base, __call__=_by_rows(base.__call__, package)):
+        yield
+
+
+def _by_rows(own: Callable[..., Any], package: str) -> Callable[..., Any]:
+    @wraps(own)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        found = tracker.current()
+        if found is None or found.mode is not Mode.STEP or not _is_by_rows(self, package):
+            return own(self, *args, **kwargs)
+        args, kwargs = tf.nest.map_structure(lambda each: _given(found, each), (args, kwargs))
+        parts = (kinds.of(each) for each in tf.nest.flatten((args, kwargs), expand_composites=True))
+        rows = next((place for place in parts if place is not None and place.kind is Kind.ROWS), None)
+        with found.within(Mode.LAYER):
+            outputs = own(self, *args, **kwargs)
+        for output in tf.nest.flatten(outputs):
+            if rows is not None and isinstance(output, tf.Tensor) and kinds.is_open(output):
+                kinds.put(output, rows)
+        return outputs
+
+    artifact: Callable[..., Any] = left_unconverted(call)
+    return artifact
+
+
+def _is_by_rows(layer: Any, package: str) -> bool:
+    module = type(layer).__module__
+    inside = module.startswith(f"{package}.") and not any(part in module for part in _BY_RULES)
+    return inside and getattr(layer, "activity_regularizer", None) is None
+
+
+def _given(found: tracker.Tracker, value: Any) -> Any:
+    """What a layer is given of what is no row: one device's."""
+    if isinstance(value, tf.Tensor) and kinds.kind(value) in (Kind.PARTIAL, Kind.LATER, Kind.SIZE):
+        return found.same(value)
+    return value

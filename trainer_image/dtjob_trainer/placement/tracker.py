@@ -1,0 +1,342 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One replica's trace: gives each tensor its placement as its operation is made, and replaces inputs where it must.
+
+Row by row stays rows. A reduction or contraction over rows gives partial values, and what is linear keeps them. Any
+other operation is given the sum over the replicas, whose gradient is the identity. A number of rows is that of the
+global batch. An operation without a rule is given the rows of all replicas, and computes alike everywhere.
+
+Layers of Keras itself are row by row as a whole (`Mode.LAYER`): each replica computes them of its own rows, also the
+statistics of batch normalization.
+"""
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
+from fractions import Fraction
+from typing import Any
+
+import tensorflow as tf
+
+from dtjob_trainer.frameworks import graphs
+from dtjob_trainer.placement import axes, joined, kinds, rules, sizes
+from dtjob_trainer.placement.cuts import Cut, setting
+from dtjob_trainer.placement.kinds import OWN, PARTIAL, ROWS, Kind, Make, Mode, Placement
+
+
+class Tracker:
+    """What is known of one replica's step while it is traced."""
+
+    def __init__(self, cut: Cut) -> None:
+        self.cut = cut
+        self.graph = tf.compat.v1.get_default_graph()
+        self.mode = Mode.STEP
+        self._made: dict[tuple[str, int], tuple[Any, Any]] = {}
+        self._groups: dict[int, list[Any]] = {}
+        self._before: Any = None
+        self._draws = 0
+
+    @contextlib.contextmanager
+    def within(self, mode: Mode) -> Iterator[None]:
+        """While this lasts, placements follow in this way."""
+        before, self.mode = self.mode, mode
+        try:
+            yield
+        finally:
+            self.mode = before
+
+    def note_rows(self, structure: Any) -> None:
+        """Place the tensors of `structure` with an open first dimension, and what ragged and sparse ones consist of."""
+        for tensor in tf.nest.flatten(structure):
+            if isinstance(tensor, tf.RaggedTensor | tf.SparseTensor):
+                for part in tf.nest.flatten(tensor, expand_composites=True):
+                    kinds.put(part, OWN)
+            elif isinstance(tensor, tf.Tensor) and kinds.is_open(tensor):
+                kinds.put(tensor, ROWS)
+
+    # what replicas make together
+
+    def same(self, tensor: Any) -> Any:
+        """What one device has in place of `tensor`: the same on all replicas."""
+        if isinstance(tensor, tf.IndexedSlices):
+            return self._same_slices(tensor)
+        place = kinds.of(tensor)
+        return tensor if place is None else self._one_device(tensor, place)
+
+    def _one_device(self, tensor: Any, place: Placement) -> Any:
+        match place.kind:
+            case Kind.SIZE:
+                return place.total
+            case Kind.PARTIAL:
+                return self._sum(tensor)
+            case Kind.LATER if place.make is not None:
+                return self.once("later", tensor, place.make)
+            case Kind.ROWS:
+                return self.once("rows", tensor, lambda: self._joined(tensor, place))
+        return self.once("own", tensor, lambda: self._mean(tensor))
+
+    def part(self, tensor: Any) -> Any:
+        """This replica's part of `tensor`: the sum of the parts is what one device has."""
+        return tensor if kinds.kind(tensor) is Kind.PARTIAL else self.first_only(self.same(tensor))
+
+    def first_only(self, tensor: Any) -> Any:
+        """A partial tensor whose sum is `tensor`, which is the same on all replicas."""
+        return self.once("first", tensor, lambda: kinds.put(joined.first_only(tensor, _as_partial), PARTIAL))
+
+    def together(self, gradients: Sequence[Any]) -> None:
+        """Have the partial ones of `gradients` summed by one exchange, as soon as one of them must be."""
+        group = [each for each in gradients if isinstance(each, tf.Tensor) and kinds.kind(each) is Kind.PARTIAL]
+        self._groups.update({id(each): group for each in group})
+
+    def forget(self, tensor: Any) -> None:
+        """Make anew what was made of `tensor`: a tape watches it from now on."""
+        for name in ("rows", "partial", "own", "first", "later"):
+            self._made.pop((name, id(tensor)), None)
+
+    def once(self, name: str, tensor: Any, make: Callable[[], Any]) -> Any:
+        """What `make` gives for `tensor`, which is made once and kept by this name."""
+        key = (name, id(tensor))
+        if key not in self._made:
+            with self.graph.as_default(), self.within(Mode.OFF):
+                self._made[key] = (make(), tensor)  # which stays, so that no other tensor has its id
+        return self._made[key][0]
+
+    def _sum(self, tensor: Any) -> Any:
+        key = ("partial", id(tensor))
+        if key not in self._made:
+            group = self._groups.get(id(tensor), [tensor])
+            with self.graph.as_default(), self.within(Mode.OFF):
+                totals = joined.same(group, self.adjoint)
+            for part, total in zip(group, totals, strict=True):
+                self._made["partial", id(part)] = (total, part)
+        return self._made[key][0]
+
+    def adjoint(self, gradient: Any) -> Any:
+        """A gradient by a tensor that is the same on all replicas, as it flows to each replica's part of it."""
+        if gradient is None:
+            return None
+        if isinstance(gradient, tf.IndexedSlices):
+            gradient = dense(self, gradient)
+        with self.within(Mode.STEP):
+            return self.same(gradient) if kinds.kind(gradient) is Kind.PARTIAL else gradient
+
+    def _same_slices(self, slices: Any) -> Any:
+        if kinds.of(slices.values) is None and kinds.of(slices.indices) is None:
+            return slices
+        return self.same(dense(self, slices))
+
+    def _mean(self, tensor: Any) -> Any:
+        """Of what each replica has for itself."""
+        if not tensor.dtype.is_floating:
+            return joined.sums([joined.first_only(tensor, _as_partial)])[0]
+        return joined.same([kinds.put(self.cut.mean(tensor), PARTIAL)], self.adjoint)[0]
+
+    def _joined(self, tensor: Any, place: Placement) -> Any:
+        if tensor.dtype == tf.string or tensor.shape.rank is None:
+            return tensor
+        blocks, units = place.blocks, place.units
+        part = tensor
+        if blocks > 1:
+            part = kinds.put(joined.apart(tensor, blocks), ROWS)
+            units = None if units is None else units / blocks
+        before, mine, after = self.around(part, units)
+        whole = joined.rows(part, before, mine, after, self.adjoint, _as_part)
+        whole = whole if blocks == 1 else joined.together(whole, blocks)
+        mask = graphs.mask_of(tensor)
+        if mask is not None:
+            graphs.keep_mask(whole, self.same(mask))
+        return whole
+
+    def around(self, part: Any, units: Fraction | None) -> tuple[Any, Any, Any]:
+        """Entries of the replicas before this one, of this one and of those after it."""
+        if units is not None:
+            if self._before is None:
+                self._before = self._counts(self.cut.examples)
+            before, mine, after = self._before
+            return _times(units, before), _times(units, mine), _times(units, after)
+        return self._counts(self.cut.counted(tf.shape(part)[0]))
+
+    def _counts(self, mine: Any) -> tuple[Any, Any, Any]:
+        number = tf.distribute.get_replica_context().replica_id_in_sync_group
+        every = joined.sums([tf.one_hot(number, self.cut.replicas, dtype=tf.int32) * mine])[0]
+        before = tf.reduce_sum(every[:number])
+        return before, mine, tf.reduce_sum(every) - before - mine
+
+    def total_rows(self, tensor: Any, place: Placement) -> tuple[Any, Any]:
+        """Entries of the first dimension of rows that count, here and of all replicas."""
+        mine = self.cut.counted(tf.shape(tensor)[0])
+        if place.units is not None:
+            return mine, _times(place.units, self.cut.total)
+        return mine, joined.sums([mine])[0]
+
+    # operations
+
+    def drawn_alike(self, op_type: str, attrs: Any) -> Any:
+        """The attributes of an operation of which no input is placed. Random numbers that belong to no rows are the
+        same on all replicas: the number of the draw in the step is their seed beside that of the program."""
+        if op_type not in rules.DRAWS or self.mode is not Mode.STEP or not attrs or not attrs["seed"].i:
+            return attrs
+        self._draws += 1
+        return {**attrs, "seed2": type(attrs["seed2"])(i=self._draws)}
+
+    def call(self, make: Make, op_type: str, inputs: Sequence[Any], attrs: Any) -> Any:
+        """Make an operation of `inputs`, some of which are placed, and place what it gives."""
+        if op_type == "IdentityN":
+            return kinds.put_all(make(inputs), [kinds.of(each) for each in inputs])
+        if self.mode is Mode.STEP:
+            return self.by_rules(make, op_type, list(inputs), attrs)
+        if self.mode is Mode.GRADIENT and op_type in ("AddN", "AddV2", "Add"):
+            inputs = self._summands(inputs)
+        made = make(inputs)
+        for output in made.outputs:
+            place = _inferred(output, [kinds.of(each) for each in inputs], layer=self.mode is Mode.LAYER)
+            if place is not None and place.kind is Kind.ROWS and op_type not in rules.ELEMENTWISE:
+                place = Placement(Kind.ROWS, place.blocks, None)
+            kinds.put(output, place)
+        return made
+
+    def by_rules(self, make: Make, op_type: str, inputs: list[Any], attrs: Any) -> Any:
+        """Make an operation of a step."""
+        if op_type in rules.LEFT_ALONE:
+            return make(inputs)
+        inputs = [self.same(each) if kinds.kind(each) is Kind.LATER else each for each in inputs]
+        found = {kinds.kind(each) for each in inputs}
+        if Kind.OWN in found:
+            return self._of_own(make, inputs)
+        if Kind.SIZE in found:
+            return sizes.of_sizes(self, make, op_type, inputs, attrs)
+        if Kind.PARTIAL in found and Kind.ROWS not in found and _stays_partial(op_type, inputs):
+            if op_type in rules.ADDITIVE:
+                terms = len(inputs) - (op_type == "ConcatV2")  # the last input of which is an axis
+                inputs = [*self._summands(inputs[:terms]), *inputs[terms:]]
+            return kinds.put_all(make(inputs), PARTIAL)
+        inputs = [self.same(each) if kinds.kind(each) is Kind.PARTIAL else each for each in inputs]
+        return self._of_rows(make, op_type, inputs, attrs) if Kind.ROWS in found else make(inputs)
+
+    def _of_rows(self, make: Make, op_type: str, inputs: list[Any], attrs: Any) -> Any:
+        if op_type in rules.OF_SIZES:
+            return sizes.of_rows(self, make, op_type, inputs)
+        outputs = axes.decide(axes.Call(op_type, inputs, attrs))
+        if outputs is axes.NO_RULE:
+            return make([self.same(each) for each in inputs])
+        return kinds.put_all(make(self._counted(op_type, inputs) if outputs is PARTIAL else inputs), outputs)
+
+    def _summands(self, inputs: Sequence[Any]) -> list[Any]:
+        """The terms of a sum that has partial ones: those that are the same on all replicas count once."""
+        if not any(kinds.kind(each) is Kind.PARTIAL for each in inputs):
+            return list(inputs)
+        return [self.first_only(each) if _is_same(each) else each for each in inputs]
+
+    def _counted(self, op_type: str, inputs: list[Any]) -> list[Any]:
+        """The inputs of an operation that sums over rows: a mean is a part of one device's, and a row that only stands
+        in counts nothing."""
+        with self.within(Mode.OFF):
+            first = inputs[0]
+            place = kinds.of(first)
+            assert place is not None
+            if op_type == "Mean":
+                mine, total = self.total_rows(first, place)
+                kept = tf.cast(mine, first.dtype) / tf.cast(total, first.dtype)
+            elif self.cut.may_be_empty:
+                kept = tf.cast(self.cut.examples > 0, first.dtype)
+            else:
+                return inputs
+            return [kinds.put(first * kept, place), *inputs[1:]]
+
+    def _of_own(self, make: Make, inputs: list[Any]) -> Any:
+        """What a replica's own values make with others: values of its own, or of its rows."""
+        inputs = [self.same(each) if kinds.kind(each) is Kind.PARTIAL else each for each in inputs]
+        made = make(inputs)
+        for output in made.outputs:
+            kinds.put(output, ROWS if kinds.is_open(output) and output.dtype.is_floating else OWN)
+        return made
+
+
+_current: ContextVar[Tracker | None] = ContextVar("placement", default=None)
+"""Of the replica that this thread traces."""
+
+
+def current() -> Tracker | None:
+    """What is known of the step that is being traced; None where no replicas share one."""
+    return _current.get()
+
+
+def opened(cut: Cut, parts: Any) -> Any:
+    """The tensors of a batch with an open number of rows, but for those that are whole: TensorFlow may know a share."""
+    flags = iter(cut.whole)
+
+    def open_rows(part: Any) -> Any:
+        if part is None or next(flags, False) or not isinstance(part, tf.Tensor) or kinds.is_open(part):
+            return part
+        return tf.raw_ops.PlaceholderWithDefault(input=part, shape=[None, *part.shape[1:]])
+
+    return parts if cut.replicas == 1 else tf.nest.map_structure(open_rows, parts)
+
+
+@contextlib.contextmanager
+def tracing(cut: Cut, data: Any) -> Iterator[Tracker | None]:
+    """While this lasts, a replica's step on `data` (in any structure) is traced with placements."""
+    if cut.replicas == 1:
+        yield None
+        return
+    tracker = Tracker(cut)
+    tracker.note_rows(data)
+    with setting(_current, tracker):
+        yield tracker
+
+
+@contextlib.contextmanager
+def off() -> Iterator[None]:
+    """While this lasts, operations are made as they are."""
+    tracker = current()
+    with contextlib.nullcontext() if tracker is None else tracker.within(Mode.OFF):
+        yield
+
+
+def _as_partial(tensor: Any) -> Any:
+    return kinds.put(tensor, PARTIAL)
+
+
+def _as_part(tensor: Any, of_rows: bool) -> Any:
+    return kinds.put(tensor, ROWS if of_rows else PARTIAL)
+
+
+def _is_same(tensor: Any) -> bool:
+    return kinds.of(tensor) is None and (tensor.dtype.is_floating or tensor.dtype.is_integer)
+
+
+def _stays_partial(op_type: str, inputs: Sequence[Any]) -> bool:
+    """Whether an operation gives partial values; its inputs are partial, or the same on all replicas."""
+    partial = [i for i, each in enumerate(inputs) if kinds.kind(each) is Kind.PARTIAL]
+    if op_type in rules.ADDITIVE:
+        return True
+    if op_type in rules.LINEAR or op_type in rules.QUOTIENTS:
+        return partial == [0]
+    if op_type in rules.PRODUCTS:
+        return len(partial) == 1
+    if op_type == "Cast":
+        return bool(inputs[0].dtype.is_floating)
+    return op_type == "UnsortedSegmentSum" and partial == [0]
+
+
+def _inferred(output: Any, places: Sequence[Placement | None], *, layer: bool) -> Placement | None:
+    """The placement of what an operation gives that nothing is replaced for."""
+    found = [place for place in places if place is not None]
+    rows = next((place for place in found if place.kind is Kind.ROWS), None)
+    if layer or (rows is None and not any(place.kind is Kind.PARTIAL for place in found)):
+        if kinds.any_open(output) and output.dtype not in (tf.resource, tf.variant):
+            return rows or ROWS
+        return OWN
+    if rows is not None and kinds.any_open(output):
+        return rows
+    return PARTIAL if output.dtype.is_floating else OWN
+
+
+def dense(tracker: Tracker, slices: Any) -> Any:
+    """The dense gradient that `slices` stand for."""
+    parts = any(kinds.of(each) is not None for each in (slices.values, slices.indices))
+    with tracker.within(Mode.GRADIENT):
+        return kinds.put(tf.convert_to_tensor(slices), PARTIAL if parts else None)
+
+
+def _times(units: Fraction, number: Any) -> Any:
+    return number if units == 1 else number * units.numerator // units.denominator
