@@ -298,6 +298,37 @@ def output_spec(function: Any, *args: Any, **kwargs: Any) -> Any:
     return import_module("keras.src.backend").compute_output_spec(function, *args, **kwargs)
 
 
+def runs_eagerly(model: Any) -> bool:
+    """Whether a model of Keras 3 or tf_keras was compiled to run as Python."""
+    return bool(getattr(model, "_run_eagerly", None))
+
+
+def build_of_specs(model: Any, *data: Any) -> None:
+    """Build a model with its losses, metrics and optimizer, from the specs of x, y and weights."""
+    read(model, "_symbolic_build", "build a model")(data_batch=data)
+
+
+def in_order(model: Any, logs: Any) -> Any:
+    """What `Model.evaluate` returns of these logs."""
+    return read(model, "_flatten_metrics_in_order", "return what Model.evaluate does")(logs)
+
+
+def takes_training(model: Any) -> bool:
+    """Whether the `call` of a model has an argument `training`."""
+    return bool(read(model, "_call_has_training_arg", "call a model"))
+
+
+def loss_tracker(model: Any) -> Any:
+    """The metric that counts the loss of a model."""
+    return read(model, "_loss_tracker", "report the loss")
+
+
+def given_metrics(metrics: Any) -> list[Any]:
+    """The metrics that `compile` was given, of `compiled_metrics`."""
+    cannot = "see which metrics a model was compiled with"
+    return [read(metrics, "_user_metrics", cannot), read(metrics, "_user_weighted_metrics", cannot)]
+
+
 def layers_of(model: Any, *, itself: bool = True) -> list[Any]:
     """All layers of a model of Keras 3 or tf_keras, at any depth; `itself`: the model too."""
     return list(read(model, "_flatten_layers", "see the layers of a model")(include_self=itself))

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What dtjob replaces in tf_keras once the program imports it, and tf_keras's private names."""
 
+from importlib import import_module
 from typing import Any
 
-from dtjob_trainer.frameworks.hooks import Hook
+from dtjob_trainer.frameworks import packages
+from dtjob_trainer.frameworks.hooks import Hook, read
 from dtjob_trainer.frameworks.keras3 import hooks_of
 
 _MODEL = "tf_keras.src.engine.training:Model"
@@ -11,6 +13,7 @@ _LEGACY = "tf_keras.src.saving.legacy.saved_model"
 
 FIT, EVALUATE, PREDICT, PREDICT_ON_BATCH, SAVE, SAVE_WEIGHTS = hooks_of(_MODEL)
 """On a TPU the first four are tf_keras's own."""
+_SEEDS = "restore the random numbers of a layer"
 SAVED_MODEL_WRITTEN = Hook(
     targets=(f"{_LEGACY}.save:save",),
     does="A group's task writes beside the directory, and exchanges the directories then.",
@@ -43,3 +46,61 @@ def legacy_rate(optimizer: Any) -> Any:
 def is_built(optimizer: Any) -> bool:
     """Whether an optimizer has its variables. Before, it has no such attribute."""
     return bool(getattr(optimizer, "_built", False))
+
+
+def is_compiled(model: Any) -> bool:
+    """Whether a model was compiled."""
+    return bool(read(model, "_is_compiled", "see whether a model was compiled"))
+
+
+def counter_of(model: Any) -> Any:
+    """The variable in which a model counts its steps."""
+    return read(model, "_train_counter", "restore the number of steps")
+
+
+def in_order(model: Any, logs: Any) -> Any:
+    """What `Model.evaluate` returns of these logs."""
+    return import_module("tf_keras.src.engine.training").flatten_metrics_in_order(logs, model.metrics_names)
+
+
+def is_functional(model: Any) -> bool:
+    """Whether a model calls its layers as the package does, and so has specs of its outputs."""
+    import tf_keras
+
+    functional = import_module("tf_keras.src.engine.functional").Functional
+    return type(model).call in (functional.call, tf_keras.Sequential.call)
+
+
+def random_layers(model: Any) -> list[Any]:
+    """The layers of a model that draw random numbers."""
+    kind = import_module("tf_keras.src.engine.base_layer").BaseRandomLayer
+    layers = read(model, "_flatten_layers", "see the layers of a model")()
+    return [layer for layer in layers if isinstance(layer, kind)]
+
+
+def keeps_seed(layer: Any) -> bool:
+    """Whether a random layer draws from a generator whose state is a variable."""
+    generator = read(layer, "_random_generator", _SEEDS)
+    return bool(read(generator, "_rng_type", _SEEDS) != type(generator).RNG_LEGACY_STATEFUL)
+
+
+def keep_seed(layer: Any) -> None:
+    """Have a random layer draw from such a generator: otherwise nobody could save its state."""
+    generator = layer._random_generator
+    generator._rng_type, generator._built = type(generator).RNG_STATEFUL, False
+    generator._maybe_init()
+
+
+def seeds_of(layer: Any) -> list[Any]:
+    """The variables that a random layer keeps its state in."""
+    generator = read(read(layer, "_random_generator", _SEEDS), "_generator", _SEEDS)
+    return [] if generator is None else [generator.state]
+
+
+def build_legacy(optimizer: Any, variables: Any) -> None:
+    """Make the variables of an older optimizer for those that it trains."""
+    home = "tf_keras.src.optimizers.utils"
+    utils = import_module(home)
+    if packages.is_of(optimizer.gradient_aggregator, home):  # it would hold on to the function that we replace
+        optimizer.gradient_aggregator = lambda pairs: utils.all_reduce_sum_gradients(pairs)
+    read(optimizer, "_create_all_weights", "make the variables of an optimizer")(variables)

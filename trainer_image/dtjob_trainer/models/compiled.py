@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.errors import FitError, StateError
+from dtjob_trainer.frameworks import keras3
 from dtjob_trainer.models import inlined, metric_updates, optimizers, own_step, pieces, recurrent, returned
 from dtjob_trainer.models.results import Results
 from dtjob_trainer.models.returned import Returned

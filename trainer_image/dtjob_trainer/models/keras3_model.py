@@ -112,7 +112,7 @@ class KerasModel(TrainedModel):
             y = model(symbols)
         with average_loss.of_one_device(), setting(unscaled, True):
             composites.build(model, x, y, sample_weight)
-            model._symbolic_build(data_batch=(x, y, sample_weight))
+            keras3.build_of_specs(model, x, y, sample_weight)
 
     def build_further(self, x: Any, y: Any, sample_weight: Any) -> None:
         """Build the optimizers that a `train_step` of the model's own applies."""
@@ -158,7 +158,7 @@ class KerasModel(TrainedModel):
 
     def in_order(self, logs: Mapping[str, Any]) -> Any:
         """What `Model.evaluate` returns of these logs."""
-        return self.model._flatten_metrics_in_order(logs)
+        return keras3.in_order(self.model, logs)
 
     @contextlib.contextmanager
     def _states_of_all(self, group: Group, often: bool) -> Iterator[None]:
@@ -185,7 +185,7 @@ class KerasModel(TrainedModel):
         """The model's metrics, each by itself."""
         found: list[Any] = []
         for metric in self.model.metrics:
-            found += metric.metrics if metric is self.model._compile_metrics else [metric]
+            found += metric.metrics if metric is keras3.compiled_metrics(self.model) else [metric]
         return found
 
     @contextlib.contextmanager
@@ -274,14 +274,14 @@ class KerasModel(TrainedModel):
 
     def _call(self, x: Any, training: bool) -> Any:
         model = self.model
-        return model(x, training=training) if model._call_has_training_arg else model(x)
+        return model(x, training=training) if keras3.takes_training(model) else model(x)
 
     def _loss(self, x: Any, y: Any, y_pred: Any, sample_weight: Any, *, training: bool) -> Any:
         return losses.of_model(self.model, x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=training)
 
     def _counted(self, cut: Cut, x: Any, y: Any, y_pred: Any, sample_weight: Any, loss: Any) -> Any:
         """Count this replica's rows and its part of the loss in the metrics; that part (float32)."""
-        keeper, rows = self.model._loss_tracker, cut.examples
+        keeper, rows = keras3.loss_tracker(self.model), cut.examples
         found = tracker.current()
         if found is not None:
             loss, rows = found.part(loss), kinds.put(tf.identity(rows), kinds.PARTIAL)

@@ -20,6 +20,7 @@ import tensorflow as tf
 
 from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.errors import FitError
+from dtjob_trainer.frameworks import keras3
 from dtjob_trainer.models import inlined
 from dtjob_trainer.placement.cuts import replaced
 
@@ -79,7 +80,7 @@ def _names(code: types.CodeType) -> Iterator[tuple[str, int]]:
 
 def unbuilt(model: Any) -> list[str]:
     """The names of a Keras 3 model's layers that are not built yet."""
-    return [layer.name for layer in model._flatten_layers(include_self=False) if not layer.built]
+    return [layer.name for layer in keras3.layers_of(model, itself=False) if not layer.built]
 
 
 def check_built(model: Any, traits: Traits) -> None:
@@ -89,7 +90,7 @@ def check_built(model: Any, traits: Traits) -> None:
             f"model: {type(model).__name__} has no call(), so that nobody can build {', '.join(names)}; begin it with "
             "keras.Input, or call it on one batch before fit()"
         )
-    metrics = model._compile_metrics
+    metrics = keras3.compiled_metrics(model)
     if traits.distributed and metrics is not None and not metrics.built and _are_reset(model, metrics):
         raise FitError(
             f"model: {type(model).__name__} has no call(), so that nobody can build the metrics of compile(); keep "
@@ -99,7 +100,7 @@ def check_built(model: Any, traits: Traits) -> None:
 
 def _are_reset(model: Any, metrics: Any) -> bool:
     """Whether compile() was given `metrics` that `model`, which may have others of its own, resets and reports."""
-    given = keras.tree.flatten([metrics._user_metrics, metrics._user_weighted_metrics])
+    given = keras.tree.flatten(keras3.given_metrics(metrics))
     return any(each is not None for each in given) and any(each is metrics for each in model.metrics)
 
 

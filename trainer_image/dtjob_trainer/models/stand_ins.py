@@ -11,6 +11,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from dtjob_trainer.frameworks import keras3
 from dtjob_trainer.placement import tracker
 from dtjob_trainer.placement.cuts import Cut
 
@@ -42,7 +43,7 @@ def moving_statistics(model: Any, cut: Cut) -> list[Any]:
     be none. One that is synchronized makes them of all replicas' rows."""
     if not cut.may_be_empty:
         return []
-    layers = [layer for layer in model._flatten_layers() if any(k.__name__ == _LAYER for k in type(layer).__mro__)]
+    layers = [layer for layer in keras3.layers_of(model) if any(k.__name__ == _LAYER for k in type(layer).__mro__)]
     alone = [layer for layer in layers if not getattr(layer, "synchronized", False)]
     found = [getattr(layer, name, None) for layer in alone for name in _STATISTICS]
     return list({id(v): v for v in found if v is not None}.values())

@@ -9,15 +9,11 @@ from typing import Any
 import keras
 import tensorflow as tf
 import tf_keras
-from tensorflow.python.autograph.core import ag_ctx
-from tf_keras.src import backend
-from tf_keras.src.engine.base_layer import BaseRandomLayer
-from tf_keras.src.engine.functional import Functional
-from tf_keras.src.engine.training import flatten_metrics_in_order
-from tf_keras.src.optimizers import utils as optimizer_utils
 
 from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.errors import FitError
+from dtjob_trainer.frameworks import functions, keras3, variables
+from dtjob_trainer.frameworks import tf_keras as framework
 from dtjob_trainer.models import (
     inlined,
     optimizers,
@@ -34,8 +30,6 @@ from dtjob_trainer.placement import tracker
 from dtjob_trainer.placement.cuts import Cut, setting, unscaled
 from dtjob_trainer.strategies.collective import Group
 
-_Generator = backend.RandomGenerator
-_sum_gradients = optimizer_utils.all_reduce_sum_gradients
 LEGACY = tf_keras.optimizers.legacy.Optimizer
 """The class of older optimizers."""
 
@@ -48,7 +42,7 @@ class LegacyModel(TrainedModel):
     @property
     def exact(self) -> bool:
         """Whether the seeds of all random layers are variables, which `state` keeps."""
-        return all(layer._random_generator._rng_type != _Generator.RNG_LEGACY_STATEFUL for layer in self._random())
+        return all(map(framework.keeps_seed, framework.random_layers(self.model)))
 
     @property
     def callbacks(self) -> Any:
@@ -67,15 +61,15 @@ class LegacyModel(TrainedModel):
             raise FitError(f"model must be a Keras 3 or tf_keras model, not tf_keras's {type(model).__name__}")
         if self._traits.tpu:
             raise FitError("model is of tf_keras, which this loop cannot train on a TPU; make it with Keras 3")
-        if not model._is_compiled:
+        if not framework.is_compiled(model):
             raise FitError("model is not compiled; call model.compile(optimizer, loss, metrics=…) before fit()")
         if model.optimizer is None and not self.own_step:
             raise FitError("model was compiled without an optimizer; name one in model.compile()")
         self.check_stateful()
-        if backend.floatx() != keras.config.floatx():
+        if tf_keras.backend.floatx() != keras.config.floatx():
             raise FitError(
-                f"tf_keras computes in {backend.floatx()}, but data is read as {keras.config.floatx()}; call "
-                f"keras.config.set_floatx({backend.floatx()!r}) as well"
+                f"tf_keras computes in {tf_keras.backend.floatx()}, but data is read as {keras.config.floatx()}; call "
+                f"keras.config.set_floatx({tf_keras.backend.floatx()!r}) as well"
             )
         for optimizer in self.optimizers:
             for why in _limits(optimizer, self._traits):
@@ -159,7 +153,7 @@ class LegacyModel(TrainedModel):
 
     def in_order(self, logs: Mapping[str, Any]) -> Any:
         """What `Model.evaluate` returns of these logs."""
-        return flatten_metrics_in_order(logs, self.model.metrics_names)
+        return framework.in_order(self.model, logs)
 
     def _states_of_all(self, group: Group, often: bool) -> AbstractContextManager[Any]:
         return tf_keras_metrics.states_of_all([v for metric in self._metrics() for v in metric.variables], group)
@@ -193,8 +187,9 @@ class LegacyModel(TrainedModel):
                 found = {id(v): v for v in (*found, *optimizer.weights)}.values()
             own = [Plain(v) for v in found if isinstance(v, tf.Variable) and id(v) not in weights]
             shared |= named(f"optimizer-{place}", own)
-        shared |= named("counter", [Plain(self.model._train_counter)])
-        local |= named("seed", [Plain(v) for layer in self._random() for v in _seeds(layer)])
+        shared |= named("counter", [Plain(framework.counter_of(self.model))])
+        seeds = [v for layer in framework.random_layers(self.model) for v in framework.seeds_of(layer)]
+        local |= named("seed", [Plain(v) for v in seeds])
         local |= named("recurrent", [Plain(v) for v in recurrent.states_of(self.model)])
         metrics = [Plain(v) for metric in self.model.metrics for v in metric.variables]
         return State(group, shared, local | named("metric", metrics), averaged)
@@ -214,19 +209,13 @@ class LegacyModel(TrainedModel):
         """Every optimizer of the model."""
         return optimizers.kept_by(self.model, (tf_keras.optimizers.Optimizer, LEGACY))
 
-    def _random(self) -> list[Any]:
-        """The layers that draw random numbers."""
-        return [layer for layer in self.model._flatten_layers() if isinstance(layer, BaseRandomLayer)]
-
     def _keep_seeds(self) -> None:
         """Have Dropout and its like draw from generators whose state is a variable: otherwise nobody could save it."""
         if self._traits.asynchronous:
             return
-        for layer in self._random():
-            generator = layer._random_generator
-            if generator._rng_type == _Generator.RNG_LEGACY_STATEFUL:
-                generator._rng_type, generator._built = _Generator.RNG_STATEFUL, False
-                generator._maybe_init()
+        for layer in framework.random_layers(self.model):
+            if not framework.keeps_seed(layer):
+                framework.keep_seed(layer)
 
     def _metrics(self) -> list[Any]:
         """The model's metrics, each by itself."""
@@ -250,7 +239,7 @@ def _limits(optimizer: Any, traits: Traits) -> Iterator[str]:
 
 def _refuse_shards(model: Any) -> None:
     """Raise FitError for a built model some variables of which are cut."""
-    if any(hasattr(variable, "_sharded_container") for variable in model.variables):
+    if any(map(variables.is_cut, model.variables)):
         raise FitError(
             "strategyOptions.partitioner, or the strategy's variable_partitioner, cuts variables of this tf_keras "
             "model into shards, of which no checkpoint could make wholes again; leave it out, or make the model "
@@ -263,17 +252,15 @@ def _build_optimizer(optimizer: Any, variables: Any) -> None:
     if not isinstance(optimizer, LEGACY):
         optimizer.build(variables)
         return
-    if optimizer.gradient_aggregator is _sum_gradients:  # it would hold on to the function that we replace
-        optimizer.gradient_aggregator = lambda pairs: optimizer_utils.all_reduce_sum_gradients(pairs)
-    optimizer._create_all_weights(variables)
+    framework.build_legacy(optimizer, variables)
 
 
 def _outputs(model: Any) -> Any:
     """Specs of the outputs of a model of tf_keras's own layers, which made its variables with them; None of any other:
     a layer of the program's own may make some only where it is called with training=True, as it was not."""
-    if type(model).call not in (Functional.call, tf_keras.Sequential.call) or not model.outputs:
+    if not framework.is_functional(model) or not model.outputs:
         return None
-    layers = model._flatten_layers(include_self=False)
+    layers = keras3.layers_of(model, itself=False)
     known = all(layer.built and type(layer).__module__.startswith("tf_keras.") for layer in layers)
     return tf.nest.map_structure(lambda output: output.type_spec, model.output) if known else None
 
@@ -282,11 +269,6 @@ def _is_keras_own(model: Any, method: str) -> bool:
     return getattr(type(model), method) is getattr(tf_keras.Model, method)
 
 
-def _seeds(layer: Any) -> list[Any]:
-    generator = layer._random_generator._generator
-    return [] if generator is None else [generator.state]
-
-
 def _autograph() -> Any:
     """Have tf_keras convert the Python of the program's layers, losses and metrics, as it does in its own fit."""
-    return ag_ctx.ControlStatusCtx(status=ag_ctx.Status.ENABLED)
+    return functions.converting()
