@@ -136,6 +136,20 @@ LOSS_SCALED_UP = Hook(
     lasts="training",
     ends=True,
 )
+METRIC_UPDATED = Hook(
+    targets=("keras:Metric.update_state",),
+    does="In a replica's step, a metric counts as on one device.",
+    gone="have the metrics of one device on several replicas",
+    lasts="training",
+    ends=True,
+)
+LAYER_CALLED = Hook(
+    targets=("keras:Layer.__call__",),
+    does="In a replica's step, a layer of Keras keeps the rows of the replica apart.",
+    gone="follow the rows of a replica",
+    lasts="training",
+    ends=True,
+)
 METRIC_RESULT = Hook(
     targets=("keras:Metric.result",),
     does="The results of all metrics are read by one function; a step of the program has those of its replica.",

@@ -5,6 +5,8 @@ from importlib import import_module
 from types import FunctionType
 from typing import Any
 
+from dtjob_trainer.frameworks.hooks import read
+
 KERAS = ("keras.", "tf_keras.")
 """How the names of modules of both packages begin."""
 
@@ -33,3 +35,10 @@ def function_of(name: str) -> Any:
     if not module.startswith(KERAS):
         raise ValueError(f"{name} is no function of Keras")
     return getattr(import_module(module), function)
+
+
+def wrapped_by(metric: Any) -> Any:
+    """The function that a metric takes the mean of; None of any other metric."""
+    if any(base.__name__ == "MeanMetricWrapper" and is_of(base) for base in type(metric).__mro__):
+        return read(metric, "_fn", "see whether a metric counts rows")
+    return getattr(metric, "_fn", None)

@@ -164,6 +164,13 @@ UPDATE_OF_WHOLES = Hook(
     gone="update variables that a partitioner cuts",
     ends=True,
 )
+AVERAGES = Hook(
+    targets=("tensorflow.python.ops.nn_impl_distribute:distribute_lib",),
+    does="`tf.nn.compute_average_loss` in a replica's step divides as on one device.",
+    gone="compute losses as on one device",
+    lasts="training",
+    ends=True,
+)
 SHARDS_AS_ARRAY = Hook(
     targets=(f"{_DISTRIBUTE}.sharded_variable:ShardedVariable.__array__",),
     does="A variable in shards becomes one NumPy array.",

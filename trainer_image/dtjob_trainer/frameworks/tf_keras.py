@@ -24,6 +24,34 @@ SAVED_MODEL_READ = Hook(
     does="A group's task reads what it has saved from the files of one save.",
     gone="keep tasks apart that save to the same directory",
 )
+LAYER_CALLED = Hook(
+    targets=("tf_keras:layers.Layer.__call__",),
+    does="In a replica's step, a layer of tf_keras keeps the rows of the replica apart.",
+    gone="follow the rows of a replica",
+    lasts="training",
+    ends=True,
+)
+LOSS_SCALED = Hook(
+    targets=("tf_keras.src.utils.losses_utils:scale_loss_for_distribution",),
+    does="A loss is not divided by the number of replicas.",
+    gone="have the loss of one device on several replicas",
+    lasts="training",
+    ends=True,
+)
+REDUCTION = Hook(
+    targets=("tf_keras:losses.Loss._get_reduction",),
+    does="A loss in a replica's step may take a mean.",
+    gone="have the loss of one device on several replicas",
+    lasts="training",
+    ends=True,
+)
+GRADIENTS_SUMMED = Hook(
+    targets=("tf_keras.src.optimizers.utils:all_reduce_sum_gradients",),
+    does="Gradients are summed over replicas as on one device.",
+    gone="sum gradients as on one device",
+    lasts="training",
+    ends=True,
+)
 MEANS = Hook(
     targets=("tf_keras.src.losses:Loss._get_reduction",),
     does="Outside of replicas, a loss may take a mean.",
@@ -104,3 +132,20 @@ def build_legacy(optimizer: Any, variables: Any) -> None:
     if packages.is_of(optimizer.gradient_aggregator, home):  # it would hold on to the function that we replace
         optimizer.gradient_aggregator = lambda pairs: utils.all_reduce_sum_gradients(pairs)
     read(optimizer, "_create_all_weights", "make the variables of an optimizer")(variables)
+
+
+def losses_of(container: Any) -> list[Any]:
+    """The losses that a model was compiled with, of its `compiled_loss`; None for an output without one."""
+    import tensorflow as tf
+
+    return list(tf.nest.flatten(read(container, "_losses", "see which losses a model was compiled with")))
+
+
+def conformed(container: Any, y_pred: Any, structure: Any) -> Any:
+    """Targets or weights as a container of compiled losses or metrics has them for `y_pred`."""
+    return read(container, "_conform_to_outputs", "build losses and metrics")(y_pred, structure)
+
+
+def warn_of_missing(pairs: Any) -> None:
+    """Warn of variables without a gradient, as an optimizer does."""
+    import_module("tf_keras.src.optimizers.utils").filter_empty_gradients(pairs)

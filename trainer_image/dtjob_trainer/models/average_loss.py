@@ -8,11 +8,10 @@ one device are made right afterwards, whatever is in them.
 from contextlib import AbstractContextManager
 from typing import Any
 
-from tensorflow.python.distribute import distribute_lib
-from tensorflow.python.ops import nn_impl_distribute
-
+from dtjob_trainer.frameworks import hooks
+from dtjob_trainer.frameworks.tensorflow import AVERAGES
 from dtjob_trainer.placement import tracker
-from dtjob_trainer.placement.cuts import replaced, unscaled
+from dtjob_trainer.placement.cuts import unscaled
 
 
 class _OneDevice:
@@ -20,21 +19,24 @@ class _OneDevice:
 
     num_replicas_in_sync = 1
 
+    def __init__(self, own: Any) -> None:
+        self._own = own
+
     def __getattr__(self, name: str) -> Any:
-        return getattr(distribute_lib, name)
+        return getattr(self._own, name)
 
     def get_strategy(self) -> Any:
         """The strategy, or what says that there is one replica."""
-        return self if _as_on_one_device() else distribute_lib.get_strategy()
+        return self if _as_on_one_device() else self._own.get_strategy()
 
     def in_cross_replica_context(self) -> bool:
         """Whether this is outside a replica's step, where TensorFlow refuses to average."""
-        return not _as_on_one_device() and distribute_lib.in_cross_replica_context()
+        return not _as_on_one_device() and self._own.in_cross_replica_context()
 
 
 def of_one_device() -> AbstractContextManager[None]:
     """While this lasts, both functions are as above where a replica's loss is computed as on one device."""
-    return replaced(nn_impl_distribute, distribute_lib=_OneDevice())
+    return hooks.during(AVERAGES, _OneDevice)
 
 
 def _as_on_one_device() -> bool:

@@ -14,8 +14,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from dtjob_trainer.frameworks import hooks, keras3, packages
 from dtjob_trainer.models import stand_ins
-from dtjob_trainer.models.instances import overridden
 from dtjob_trainer.placement import kinds, tracker
 from dtjob_trainer.placement.cuts import Cut, setting
 from dtjob_trainer.placement.kinds import Kind, Mode
@@ -43,15 +43,15 @@ class Updates:
         """
         with contextlib.ExitStack() as stack:
             for metric in metrics:
-                update = partial(self._update, metric, metric.update_state, around)
-                stack.enter_context(overridden(metric, update_state=update))
+                updating = partial(partial, self._update, metric, around)
+                stack.enter_context(hooks.during(keras3.METRIC_UPDATED, updating, on=metric))
             yield
 
     def of_program(self, metrics: Sequence[Any]) -> set[int]:
         """The ids of the variables of those of `metrics` that the program has a part in."""
         return {id(variable) for metric in metrics if not self._is_own(metric) for variable in metric.variables}
 
-    def _update(self, metric: Any, own: Any, around: Counting | None, *args: Any, **kwargs: Any) -> Any:
+    def _update(self, metric: Any, around: Counting | None, own: Any, *args: Any, **kwargs: Any) -> Any:
         cut = counting.get()
         if _inside.get() or cut is None:
             return own(*args, **kwargs)
@@ -75,7 +75,7 @@ class Updates:
     def _is_own(self, metric: Any) -> bool:
         """Whether the package alone says how `metric` counts."""
         home = next(base for base in type(metric).__mro__ if "update_state" in vars(base))
-        function = getattr(metric, "_fn", None)
+        function = packages.wrapped_by(metric)
         function = getattr(function, "func", function)  # of functools.partial
         named = isinstance(getattr(function, "__module__", None), str) and hasattr(function, "__name__")
         parts = [home] if function is None else [home, function if named else type(function)]

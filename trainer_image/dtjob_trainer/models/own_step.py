@@ -20,9 +20,8 @@ import tensorflow as tf
 
 from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.errors import FitError
-from dtjob_trainer.frameworks import keras3
+from dtjob_trainer.frameworks import hooks, keras3
 from dtjob_trainer.models import inlined
-from dtjob_trainer.placement.cuts import replaced
 
 _OF_REPLICAS = {"num_replicas_in_sync", "get_replica_context"}
 """What a step names that is written for several replicas."""
@@ -151,5 +150,5 @@ def _recording() -> Iterator[list[tuple[Any, list[Any]]]]:
 
     with contextlib.ExitStack() as stack:
         for home in _HOMES:
-            stack.enter_context(replaced(home, apply=note))
+            stack.enter_context(hooks.during(keras3.APPLY, lambda _: note, on=home))
         yield applied

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from dtjob_trainer.models.instances import overridden
+from dtjob_trainer.frameworks import hooks, keras3
 from dtjob_trainer.placement import kinds, tracker
 from dtjob_trainer.placement.cuts import Cut, setting
 from dtjob_trainer.strategies.collective import Group
@@ -139,7 +139,7 @@ def noting_results(metrics: Sequence[Any]) -> Iterator[None]:
     """While this lasts, results of `metrics` are known again where a step returns them."""
     with contextlib.ExitStack() as stack:
         for metric in metrics:
-            stack.enter_context(overridden(metric, result=partial(_result, metric, metric.result)))
+            stack.enter_context(hooks.during(keras3.METRIC_RESULT, partial(partial, _result, metric), on=metric))
         yield
 
 

@@ -2,22 +2,21 @@
 """tf_keras's losses in a replica's step: computed as on one device, and scaled by nobody."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
-import tensorflow as tf
 import tf_keras
-from tf_keras.src.utils import losses_utils
 
 from dtjob_trainer.errors import LossError
+from dtjob_trainer.frameworks import hooks
+from dtjob_trainer.frameworks import tf_keras as framework
 from dtjob_trainer.models import average_loss
 from dtjob_trainer.models.metric_updates import counting
 from dtjob_trainer.placement import layers, tracker
-from dtjob_trainer.placement.cuts import replaced, unscaled
+from dtjob_trainer.placement.cuts import unscaled
 
-_own_scale = losses_utils.scale_loss_for_distribution
-_own_reduction_of = tf_keras.losses.Loss._get_reduction
-_Reduction = losses_utils.ReductionV2
+_Reduction = tf_keras.losses.Reduction
 
 
 def of_model(model: Any, x: Any, y: Any, y_pred: Any, sample_weight: Any) -> Any:
@@ -31,7 +30,7 @@ def of_model(model: Any, x: Any, y: Any, y_pred: Any, sample_weight: Any) -> Any
         raise LossError("the model's compute_loss() must return a scalar: the mean over the examples that it is given")
     if value.shape.rank != 0:
         raise LossError("compile(): a loss with reduction none has a value for each example; use sum_over_batch_size")
-    compiled = any(loss is not None for loss in tf.nest.flatten(model.compiled_loss._losses))
+    compiled = any(loss is not None for loss in framework.losses_of(model.compiled_loss))
     if not (is_own or compiled or model.losses):
         raise LossError("model has no loss; give one to model.compile(), or call add_loss() in the model")
     return value
@@ -41,8 +40,8 @@ def of_model(model: Any, x: Any, y: Any, y_pred: Any, sample_weight: Any) -> Any
 def of_global_batch() -> Iterator[None]:
     """While this lasts, tf_keras's losses in a replica's step are one device's; elsewhere they stay what they are."""
     with (
-        replaced(losses_utils, scale_loss_for_distribution=_scale),
-        replaced(tf_keras.losses.Loss, _get_reduction=_reduction_of),
+        hooks.during(framework.LOSS_SCALED, lambda own: partial(_scale, own)),
+        hooks.during(framework.REDUCTION, _choosing),
         layers.by_rows(tf_keras.layers.Layer, "tf_keras"),
         average_loss.of_one_device(),
     ):
@@ -51,19 +50,23 @@ def of_global_batch() -> Iterator[None]:
 
 def conformed(container: Any, y_pred: Any, *structures: Any) -> tuple[Any, ...]:
     """`structures` (targets, weights) as a container of compiled losses or metrics has them for `y_pred`."""
-    return tuple(container._conform_to_outputs(y_pred, structure) for structure in structures)
+    return tuple(framework.conformed(container, y_pred, structure) for structure in structures)
 
 
-def _scale(value: Any) -> Any:
+def _scale(own: Callable[[Any], Any], value: Any) -> Any:
     """tf_keras's division of a loss by the number of replicas."""
-    return value if tracker.current() is not None or unscaled.get() else _own_scale(value)
+    return value if tracker.current() is not None or unscaled.get() else own(value)
 
 
-def _reduction_of(loss: Any) -> Any:
-    """As tf_keras's `Loss._get_reduction`, which refuses to take means where it knows of several replicas."""
-    if tracker.current() is None and not unscaled.get() and not _alone():
-        return _own_reduction_of(loss)
-    return _Reduction.SUM_OVER_BATCH_SIZE if loss.reduction == _Reduction.AUTO else loss.reduction
+def _choosing(own: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """tf_keras's `Loss._get_reduction`, which refuses to take means where it knows of several replicas."""
+
+    def reduction_of(loss: Any) -> Any:
+        if tracker.current() is None and not unscaled.get() and not _alone():
+            return own(loss)
+        return _Reduction.SUM_OVER_BATCH_SIZE if loss.reduction == _Reduction.AUTO else loss.reduction
+
+    return reduction_of
 
 
 def _alone() -> bool:

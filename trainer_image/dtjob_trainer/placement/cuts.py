@@ -46,16 +46,3 @@ def setting(variable: ContextVar[Any], value: Any) -> Iterator[None]:
         yield
     finally:
         variable.reset(token)
-
-
-@contextlib.contextmanager
-def replaced(module: Any, **functions: Any) -> Iterator[None]:
-    """While this lasts, `module`'s functions of these names are `functions`."""
-    own = {name: getattr(module, name) for name in functions}
-    try:
-        for name, function in functions.items():
-            setattr(module, name, function)
-        yield
-    finally:
-        for name, function in own.items():
-            setattr(module, name, function)

@@ -1,31 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """Layers in a replica's step. Those of Keras and tf_keras themselves are row by row; others follow the rules."""
 
-import contextlib
-from collections.abc import Callable, Iterator
-from functools import wraps
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any
 
 import tensorflow as tf
 
+from dtjob_trainer.frameworks import hooks, keras3, tf_keras
 from dtjob_trainer.frameworks.functions import left_unconverted
 from dtjob_trainer.placement import kinds, tracker
-from dtjob_trainer.placement.cuts import replaced
 from dtjob_trainer.placement.kinds import Kind, Mode
 
 _BY_RULES = (".merging", ".lambda_layer", "tf_op_layer", ".engine.", ".models.")
 """Modules of the packages whose layers hold rows against rows, or run what the program has written."""
 
 
-@contextlib.contextmanager
-def by_rows(base: type, package: str) -> Iterator[None]:
+def by_rows(base: type, package: str) -> AbstractContextManager[None]:
     """While this lasts, layers of `package` itself, whose base class is `base`, are row by row in a replica's step."""
-    with replaced(base, __call__=_by_rows(base.__call__, package)):
-        yield
+    hook = (keras3 if package == "keras" else tf_keras).LAYER_CALLED
+    return hooks.during(hook, partial(_by_rows, package), on=base)
 
 
-def _by_rows(own: Callable[..., Any], package: str) -> Callable[..., Any]:
-    @wraps(own)
+def _by_rows(package: str, own: Callable[..., Any]) -> Callable[..., Any]:
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         found = tracker.current()
         if found is None or found.mode is not Mode.STEP or not _is_by_rows(self, package):

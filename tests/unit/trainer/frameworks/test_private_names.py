@@ -8,17 +8,11 @@ from pathlib import Path
 PACKAGE = Path(__file__).parents[4] / "trainer_image" / "dtjob_trainer"
 HOME = "frameworks"
 PRIVATE_MODULES = ("keras.src", "keras_tuner.src", "tensorflow.python", "tf_keras.src")
-PUBLIC = {"_exit", "_output_shapes"}
-"""Names that begin like private ones: `os._exit`, and an attribute of nodes in a GraphDef."""
+PUBLIC = {"_class", "_exit", "_output_shapes"}
+"""Names that begin like private ones: `os._exit`, and attributes of nodes in a GraphDef."""
 OURS = ("_dtjob_", "_temp")
 """How attributes begin that dtjob sets itself, and the end of the name of a file."""
-EXCEPTIONS: dict[str, set[str]] = {
-    "models/average_loss.py": {"tensorflow.python.distribute", "tensorflow.python.ops"},
-    "models/gradients/lookups.py": {"_class"},
-    "models/gradients/tf_keras_sums.py": {"tf_keras.src.optimizers"},
-    "models/metric_updates.py": {"_fn"},
-    "models/tf_keras_losses.py": {"_conform_to_outputs", "_get_reduction", "_losses", "tf_keras.src.utils"},
-}
+EXCEPTIONS: dict[str, set[str]] = {}
 """By file, what is still to be moved. Names go from here and are never added."""
 
 

@@ -6,11 +6,9 @@ from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
 
-from tf_keras.src.optimizers import utils as optimizer_utils
-
+from dtjob_trainer.frameworks import hooks, tf_keras
 from dtjob_trainer.models.gradients import indexed_slices
 from dtjob_trainer.placement import sums, tracker
-from dtjob_trainer.placement.cuts import replaced
 
 
 def of_one_device(doubt: Callable[[Any], object] = lambda variable: None) -> AbstractContextManager[None]:
@@ -18,8 +16,7 @@ def of_one_device(doubt: Callable[[Any], object] = lambda variable: None) -> Abs
 
     - doubt: called with a table if it is not known how rows are looked up in it (`indexed_slices.summed`).
     """
-    summed = partial(_summed, optimizer_utils.all_reduce_sum_gradients, doubt)
-    return replaced(optimizer_utils, all_reduce_sum_gradients=summed)
+    return hooks.during(tf_keras.GRADIENTS_SUMMED, lambda own: partial(_summed, own, doubt))
 
 
 def _summed(
@@ -27,7 +24,7 @@ def _summed(
 ) -> list[Any]:
     """The sums over replicas of (gradient, variable) pairs by `sum_pairs`, with the slices that one device has."""
     pairs = list(gradients)
-    optimizer_utils.filter_empty_gradients(pairs)  # which warns of those that have none
+    tf_keras.warn_of_missing(pairs)  # which warns of those that have none
     parts, variables = [gradient for gradient, _ in pairs], [variable for _, variable in pairs]
     found = tracker.current()
     if found is not None:
