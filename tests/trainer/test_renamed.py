@@ -8,8 +8,8 @@ import pytest
 from tests.trainer.support.harness import Cluster
 
 WORDS = {
-    "no reduction": "has no keras.src.losses.loss.reduce_weighted_values, so dtjob cannot have the loss of one device",
-    "another reduction": "does not call keras.src.losses.loss.reduce_weighted_values to reduce a loss, so dtjob cannot",
+    "no scale": "has no keras.src.losses.loss.scale_loss_for_distribution, so dtjob cannot have the loss of one device",
+    "another scale": "does not call keras.src.losses.loss.scale_loss_for_distribution to scale a loss, so dtjob",
     "no sum": "has no keras.Optimizer._all_reduce_sum_gradients, so dtjob cannot sum gradients as on one device",
     "another sum": "does not call keras.Optimizer._all_reduce_sum_gradients to sum the gradients of replicas, so dtjob",
     "all names": "trained",

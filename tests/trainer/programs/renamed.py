@@ -39,7 +39,7 @@ def instead(owner: Any, name: str, function: Any) -> Iterator[None]:
 
 
 def reduced_by_itself(self: Any, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
-    """A loss as a Keras would have it that reduces without `reduce_weighted_values`."""
+    """A loss as a Keras would have it that reduces without `scale_loss_for_distribution`."""
     return keras.ops.mean(self.call(keras.ops.cast(y_true, "float32"), y_pred))
 
 
@@ -53,8 +53,8 @@ def summed_by_itself(self: Any, grads: Any, variables: Any, learning_rate: Any) 
 reduced = (keras.losses.Loss, "__call__", reduced_by_itself)
 summed = (keras.Optimizer, "_backend_update_step", summed_by_itself)
 CASES = {
-    "no reduction": [instead(*reduced), without(keras_loss, "reduce_weighted_values")],
-    "another reduction": [instead(*reduced)],
+    "no scale": [instead(*reduced), without(keras_loss, "scale_loss_for_distribution")],
+    "another scale": [instead(*reduced)],
     "no sum": [instead(*summed), without(keras.Optimizer, "_all_reduce_sum_gradients")],
     "another sum": [instead(*summed)],
     "all names": [],
