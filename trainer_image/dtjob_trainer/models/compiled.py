@@ -91,7 +91,7 @@ class TrainedModel(ABC):
 
     def remarks(self) -> Iterator[str]:
         """In what the model, which is not built yet, is trained otherwise than by its package's own fit, and why."""
-        if getattr(self.model, "_run_eagerly", None):
+        if keras3.runs_eagerly(self.model):
             yield (
                 "run_eagerly=True is left aside: steps run as graphs, where tensors have no numpy(); write losses and "
                 "metrics in operations of Keras or TensorFlow"
