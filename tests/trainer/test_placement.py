@@ -5,10 +5,11 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from tests.trainer.support.harness import PROGRAMS, ROOT
+from tests.trainer.support.harness import PROGRAMS, ROOT, Cluster
 
 TOLERANCE = 1e-5
 
@@ -28,3 +29,13 @@ def test_each_rule_gives_what_one_device_has_of_value_and_gradients() -> None:
     }
     assert not wrong
     assert len(found) > 200
+
+
+def test_a_step_of_a_compiled_model_exchanges_all_gradients_at_once_and_nothing_else(tmp_path: Path) -> None:
+    """Each exchange costs as much as a small layer: results of metrics, which nobody reads within a step, have none."""
+    file, options = tmp_path / "found.json", {"logicalCPUs": 2}
+    with Cluster(
+        tmp_path, "Mirrored", {"chief": 1}, "exchanges.py", options=options, env={"EXCHANGES": str(file)}
+    ) as run:
+        run.run()
+    assert json.loads(file.read_text()) == {"keras": 2, "tf_keras": 2}

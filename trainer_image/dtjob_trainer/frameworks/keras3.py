@@ -295,6 +295,19 @@ def compiled_metrics(model: Any) -> Any:
     return read(model, "_compile_metrics", "see which metrics a model was compiled with")
 
 
+def reports_as_keras(model: Any) -> bool:
+    """Whether the metrics of a step are updated and reported by Keras's own methods of the model."""
+    names = ("compute_metrics", "get_metrics_result")
+    return not any(name in vars(model) or not packages.is_of(packages.home(type(model), name)) for name in names)
+
+
+def update_metrics(model: Any, y: Any, y_pred: Any, sample_weight: Any) -> None:
+    """Update the metrics of compile(), if there are any, as Keras's own `compute_metrics` does."""
+    metrics = compiled_metrics(model)
+    if metrics is not None:
+        metrics.update_state(y, y_pred, sample_weight)
+
+
 def loss_function(model: Any) -> Any:
     """The function with which Keras's own step computes the loss, with those that layers add."""
     return read(model, "_compute_loss", "compute the loss of a model")

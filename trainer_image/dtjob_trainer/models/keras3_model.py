@@ -284,9 +284,12 @@ class KerasModel(TrainedModel):
         keeper, rows = keras3.loss_tracker(self.model), cut.examples
         found = tracker.current()
         if found is not None:
-            loss, rows = found.part(loss), kinds.put(tf.identity(rows), kinds.PARTIAL)
+            loss, rows = found.part(loss), kinds.put(tf.cast(rows, keeper.dtype), kinds.PARTIAL)
         keeper.total.assign_add(tf.cast(loss, keeper.dtype) * tf.cast(cut.total, keeper.dtype))
         keeper.count.assign_add(tf.cast(rows, keeper.dtype))
         with self._counting(cut, self.model.metrics_variables):
-            self.check_reported(self.model.compute_metrics(x, y, y_pred, sample_weight=sample_weight))
+            if keras3.reports_as_keras(self.model):  # results, which nobody reads here, would be put together each step
+                keras3.update_metrics(self.model, y, y_pred, sample_weight)
+            else:
+                self.check_reported(self.model.compute_metrics(x, y, y_pred, sample_weight=sample_weight))
         return tf.cast(loss, tf.float32)
