@@ -132,8 +132,9 @@ def of_raw(raw, names, kind):
     return compute
 
 
-def on(replicas, shares, expressions):
-    """By name, the value of each expression and its gradients by the rows of `x` and by weights."""
+def on(replicas, expressions):
+    """A function of the replicas' shares: by name, the value of each expression and its gradients by the rows of `x`
+    and by weights."""
     strategy = TWO if replicas > 1 else tf.distribute.get_strategy()
 
     def replica(*args):
@@ -153,8 +154,11 @@ def on(replicas, shares, expressions):
     def step(*args):
         return strategy.run(replica, args=args)
 
-    got = step(x, y, ids, image, tf.constant(shares))
-    return {name: [np.asarray(strategy.experimental_local_results(v)[-1]) for v in got[name]] for name in got}
+    def values(shares):
+        got = step(x, y, ids, image, tf.constant(shares))
+        return {name: [np.asarray(strategy.experimental_local_results(v)[-1]) for v in got[name]] for name in got}
+
+    return values
 
 
 def differentiated(found, name, function, mine, weights):
@@ -181,10 +185,10 @@ def difference(a, b):
 
 ALL = E | elementwise()
 wanted = {name: function for name, function in ALL.items() if len(sys.argv) == 1 or name in sys.argv[1:]}
-one = on(1, [0, 8, 8], wanted)
+one, of_two = on(1, wanted)([0, 8, 8]), on(2, wanted)
 found = {}
 for shares in ([0, 3, 8], [0, 0, 8]):
-    two = on(2, shares, wanted)
+    two = of_two(shares)
     for name, values in one.items():
         found[f"{name}, {shares[1]} and {8 - shares[1]}"] = [
             difference(*pair) for pair in zip(values, two[name], strict=True)

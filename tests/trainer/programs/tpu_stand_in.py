@@ -26,9 +26,9 @@ def strategy_at(address: str) -> tf.distribute.Strategy:
 on_replicas = TpuEngine._on_replicas
 
 
-def on_replicas_compiled(self, replica, inputs, count):
+def on_replicas_compiled(self, replica, inputs, count, whole):
     print("compiled by XLA", flush=True)
-    return on_replicas(self, tf.function(replica, jit_compile=True, autograph=False), inputs, count)
+    return on_replicas(self, tf.function(replica, jit_compile=True, autograph=False), inputs, count, whole)
 
 
 tpu._strategy_at = strategy_at

@@ -2,6 +2,7 @@
 """A job of a cluster as an object."""
 
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -101,15 +102,20 @@ def test_a_reader_of_logs_that_leaves_ends_all_that_reads(server: ApiServer, cli
     server.answer(f"WATCH {PODS}", Fault(hold=True))
     server.answer(f"GET {PODS}", {"items": [pod("worker-0")], "metadata": {"resourceVersion": "1"}})
     server.answer(f"GET {PODS}/digits-worker-0-0/log", Fault(broken=line * 3000, hold=True))
-    before = {thread for thread in threading.enumerate() if "process_request" not in thread.name}
+    before = set(threading.enumerate())
+
+    def left() -> list[threading.Thread]:
+        others = (thread for thread in threading.enumerate() if thread not in before)
+        return [thread for thread in others if "process_request" not in thread.name]
+
     lines = client.get("digits").logs(follow=True)
     assert next(lines) == "worker-0 | a line"
-    started = set(threading.enumerate()) - before
+    assert left()
     lines.close()
-    for thread in started:
-        if "process_request" not in thread.name:
-            thread.join(10)
-            assert not thread.is_alive(), thread
+    deadline = time.monotonic() + 10  # the server holds the logs and watches for longer
+    while left():
+        assert time.monotonic() < deadline, left()
+        time.sleep(0.01)
 
 
 def test_a_job_is_created_from_its_model(server: ApiServer, client: dtjob.Client) -> None:
