@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from dtjob.controller import store
+from tests.unit.operator.client.api_server import ApiServer, serving
 from tests.unit.operator.simulation.guarded import guarded
 
 
@@ -15,6 +16,12 @@ def _stores_that_refuse_to_be_read_where_nothing_is_kept() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(store, "kept", guarded)
         yield
+
+
+@pytest.fixture
+def server() -> Iterator[ApiServer]:
+    """A stand-in for an API server, which answers what the test tells it."""
+    yield from serving()
 
 
 @pytest.fixture

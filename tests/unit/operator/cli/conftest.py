@@ -2,16 +2,15 @@
 """The command line as its user meets it: a job's file, and `dtjob` with its exit code and what it says."""
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from dtjob.cli import main
-from dtjob.client.cluster import Cluster, connect
+from dtjob.client.cluster import Cluster
 from tests.unit.operator.cli.manifest import GOOD
-from tests.unit.operator.client.api_server import ApiServer, serving
-from tests.unit.operator.client.verbs.jobs import JOBS, stored
+from tests.unit.operator.client.api_server import ApiServer
+from tests.unit.operator.client.verbs.jobs import with_digits
 
 
 @pytest.fixture
@@ -43,12 +42,5 @@ def without_image(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def server() -> Iterator[ApiServer]:
-    yield from serving()
-
-
-@pytest.fixture
 def cluster(server: ApiServer, tmp_path: Path) -> Cluster:
-    server.answer(f"GET {JOBS}/digits", stored())
-    server.answer(f"PATCH {JOBS}/digits", {})
-    return connect(str(server.kubeconfig(tmp_path)))
+    return with_digits(server, tmp_path)

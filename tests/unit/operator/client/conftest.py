@@ -1,18 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """An API server for a test, and a client of it."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from dtjob.client.cluster import Cluster, connect
-from tests.unit.operator.client.api_server import ApiServer, serving
-
-
-@pytest.fixture
-def server() -> Iterator[ApiServer]:
-    yield from serving()
+from tests.unit.operator.client.api_server import ApiServer
 
 
 @pytest.fixture

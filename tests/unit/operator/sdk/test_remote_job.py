@@ -3,7 +3,6 @@
 
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,15 +11,10 @@ import dtjob
 from dtjob.api.phase import Phase
 from dtjob.bad_input import BadInput
 from tests.unit.operator import builders
-from tests.unit.operator.client.api_server import ApiServer, Fault, serving
+from tests.unit.operator.client.api_server import ApiServer, Fault
 from tests.unit.operator.client.verbs.jobs import JOBS, RUNNING, pod, stored
 
 PODS = "/api/v1/namespaces/team/pods"
-
-
-@pytest.fixture
-def server() -> Iterator[ApiServer]:
-    yield from serving()
 
 
 @pytest.fixture

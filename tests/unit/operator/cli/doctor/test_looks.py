@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `dtjob doctor` says of clusters, each finding with its advice."""
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ import pytest
 from dtjob.cli.doctor.looks import look_at_all
 from dtjob.client.cluster import Cluster, connect
 from dtjob.crd.definition import crd
-from tests.unit.operator.client.api_server import ApiServer, serving
+from tests.unit.operator.client.api_server import ApiServer
 
 NOW = datetime(2026, 11, 23, 12, 0, 5, tzinfo=UTC)
 DEFINITION = "GET /apis/apiextensions.k8s.io/v1/customresourcedefinitions/distributedtrainingjobs.training.dtjob.dev"
@@ -25,11 +24,6 @@ def deployment(ready: int = 1) -> dict[str, Any]:
         "spec": {"replicas": 1, "template": {"spec": {"containers": [container]}}},
         "status": {"readyReplicas": ready},
     }
-
-
-@pytest.fixture
-def server() -> Iterator[ApiServer]:
-    yield from serving()
 
 
 @pytest.fixture

@@ -1,21 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """`dtjob version` with a cluster, and without one."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dtjob import __version__
-from tests.unit.operator.client.api_server import ApiServer, serving
+from tests.unit.operator.client.api_server import ApiServer
 
 DEPLOYMENTS = "/apis/apps/v1/deployments"
-
-
-@pytest.fixture
-def server() -> Iterator[ApiServer]:
-    yield from serving()
 
 
 @pytest.mark.parametrize(

@@ -2,20 +2,14 @@
 """`dtjob explain --cluster`: the namespace and the defaults of a cluster."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.unit.operator.client.api_server import ApiServer, serving
+from tests.unit.operator.client.api_server import ApiServer
 
 DEPLOYMENTS = "GET /apis/apps/v1/deployments"
-
-
-@pytest.fixture
-def server() -> Iterator[ApiServer]:
-    yield from serving()
 
 
 def deployment(*arguments: str) -> dict[str, Any]:

@@ -1,26 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """A stand-in for an API server with one job."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from dtjob.client.cluster import Cluster, connect
-from tests.unit.operator.client.api_server import ApiServer, serving
-from tests.unit.operator.client.verbs.jobs import JOBS, PODS, pod, stamped, stored
-
-
-@pytest.fixture
-def server() -> Iterator[ApiServer]:
-    yield from serving()
+from dtjob.client.cluster import Cluster
+from tests.unit.operator.client.api_server import ApiServer
+from tests.unit.operator.client.verbs.jobs import PODS, pod, stamped, with_digits
 
 
 @pytest.fixture
 def cluster(server: ApiServer, tmp_path: Path) -> Cluster:
-    server.answer(f"GET {JOBS}/digits", stored())
-    server.answer(f"PATCH {JOBS}/digits", {})
-    return connect(str(server.kubeconfig(tmp_path)))
+    return with_digits(server, tmp_path)
 
 
 @pytest.fixture

@@ -2,7 +2,11 @@
 """A job and its pods, as an API server has them."""
 
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
+
+from dtjob.client.cluster import Cluster, connect
+from tests.unit.operator.client.api_server import ApiServer
 
 NOW = datetime(2026, 11, 23, 12, 0, tzinfo=UTC)
 MINUTE_AGO = "2026-11-23T11:59:00Z"
@@ -93,3 +97,10 @@ def event(name: str, time: str, kind: str = "Pod", uid: str = "p", **more: Any) 
 
 def stamped(*lines: tuple[int, str]) -> bytes:
     return b"".join(f"2026-11-23T12:00:{second:02}Z {text}\n".encode() for second, text in lines)
+
+
+def with_digits(server: ApiServer, tmp_path: Path) -> Cluster:
+    """A client of the server, which has the job `digits` and takes each change of it."""
+    server.answer(f"GET {JOBS}/digits", stored())
+    server.answer(f"PATCH {JOBS}/digits", {})
+    return connect(str(server.kubeconfig(tmp_path)))
