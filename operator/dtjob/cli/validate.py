@@ -10,9 +10,9 @@ from typing import Any
 from dtjob.api.job import KIND, Job
 from dtjob.bad_input import BadInput
 from dtjob.crd.answers.hints import of_managed_by
-from dtjob.crd.answers.problems import problems, to_job, useless_fields
+from dtjob.crd.answers.problems import to_job, useless_fields
 from dtjob.crd.rule import values_at
-from dtjob.manifests.generated_name import hint, of_the_begin, with_a_name
+from dtjob.manifests.generated_name import hint, named
 from dtjob.manifests.stream import read_documents, read_file
 from dtjob.objects.defaults import NO_DEFAULTS, lacks_image
 from dtjob.objects.pod.accelerators import unequal_gpus
@@ -93,13 +93,10 @@ def _all(files: Iterable[Path]) -> Iterator[Verdict | BadInput]:
 
 def verdict(manifest: Any, where: str) -> Verdict:
     """What is to be said of this manifest."""
-    named = with_a_name(manifest)
-    found = problems(named)
-    if named is not manifest:
-        found = [of_the_begin(problem) for problem in found]
+    with_name, found = named(manifest)
     if found:
         return Verdict(where, problems=[{"field": one.field, "message": one.message} for one in found])
-    job = to_job(named)
+    job = to_job(with_name)
     needs = "it leaves out spec.image, so the operator must have a default image"
     said = [needs] if lacks_image(job, NO_DEFAULTS) else []
     said += [text for text in (of_managed_by(job.spec.managed_by), hint(job.metadata)) if text]

@@ -3,6 +3,7 @@
 
 from dtjob.api.job import Metadata
 from dtjob.crd.answers.field_errors import Problem
+from dtjob.crd.answers.problems import problems
 from dtjob.crd.rule import Value
 
 _ENDING = "xxxxx"
@@ -23,6 +24,13 @@ def with_a_name(manifest: Value) -> Value:
 def of_the_begin(problem: Problem) -> Problem:
     """What is wrong with such a name, said of the field that the file has."""
     return Problem("metadata.generateName", problem.message) if problem.field == "metadata.name" else problem
+
+
+def named(manifest: Value) -> tuple[Value, list[Problem]]:
+    """`with_a_name` of this manifest, and what is wrong with it, said of the fields that the file has."""
+    whole = with_a_name(manifest)
+    found = problems(whole)
+    return whole, found if whole is manifest else [of_the_begin(problem) for problem in found]
 
 
 def hint(metadata: Metadata) -> str:

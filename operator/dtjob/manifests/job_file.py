@@ -6,8 +6,8 @@ from typing import Any
 
 from dtjob.api.job import KIND, Job
 from dtjob.bad_input import BadInput
-from dtjob.crd.answers.problems import problems, to_job
-from dtjob.manifests.generated_name import of_the_begin, with_a_name
+from dtjob.crd.answers.problems import to_job
+from dtjob.manifests.generated_name import named
 from dtjob.manifests.stream import parsed, read_file, text_of
 
 LARGEST_BYTES = 1536 * 1024
@@ -21,10 +21,7 @@ def read_job(path: Path) -> Job:
 
 def checked(written: Any, where: str) -> Job:
     """The job of a manifest that was found at `where`. Raises BadInput with a line for each thing that is wrong."""
-    manifest = with_a_name(written)
-    found = problems(manifest)
-    if manifest is not written:
-        found = [of_the_begin(problem) for problem in found]
+    manifest, found = named(written)
     if found:
         raise BadInput(*(f"{where}: {problem}" for problem in found))
     return to_job(manifest)

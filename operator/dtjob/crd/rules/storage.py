@@ -85,11 +85,6 @@ SOURCE_RULES = (
 )
 
 
-def _not_flagged(source: str) -> str:
-    """CEL: this volume source, if it is the volume's, is not read-only."""
-    return f"(!has(self.{source}) || !has(self.{source}.readOnly) || !self.{source}.readOnly)"
-
-
 VOLUME_RULES = (
     Rule(
         _VOLUME,
