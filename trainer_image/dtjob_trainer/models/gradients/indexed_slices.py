@@ -21,9 +21,6 @@ from dtjob_trainer.models.gradients.lookups import Kind
 batch_of_step: ContextVar[Any] = ContextVar("batch_of_step", default=None)
 """The tensors (in any structure) of the rows that the replica trains on whose step is being traced."""
 
-_KNOWN_TO_ALL = "_dtjob_known_to_all"
-"""Attribute of indices that are the same on all replicas."""
-
 
 @dataclass(frozen=True)
 class _Part:
@@ -53,21 +50,12 @@ def summed(
     ]
 
 
-def known_to_all(gradient: Any) -> Any:
-    """`gradient`, which `summed` gave: another sum, of what a step makes of it, has no further slices."""
-    if isinstance(gradient, tf.IndexedSlices):
-        setattr(gradient.indices, _KNOWN_TO_ALL, True)
-    return gradient
-
-
 def _parts_of(gradient: Any, doubt: Callable[[], object]) -> list[Any]:
     """The parts of a gradient of slices; any other one by itself. Calls `doubt` if the kind of a part is not known."""
     if gradient is None:
         return []
     if not isinstance(gradient, tf.IndexedSlices):
         return [gradient]
-    if getattr(gradient.indices, _KNOWN_TO_ALL, False):
-        return [_Part(Kind.FOR_ALL_ROWS, gradient.values, gradient.indices)]
     found = _concatenated(gradient.indices)
     kinds = [lookups.kind_of(indices, batch_of_step.get()) for indices in found]
     if Kind.UNKNOWN in kinds:
