@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import tensorflow as tf
 
+import dtjob_trainer as dt
 from dtjob_trainer.placement import hooks, rules, tracker
 from dtjob_trainer.placement.cuts import Cut
 
@@ -36,6 +37,7 @@ E = {  # of rows x, y [8, 4], ids i [8], images p and weights w [4, 4]
     "mean of each": lambda x, y, i, p, w: tf.reduce_mean((x - y) ** 2, -1),
     "sum over rows": lambda x, y, i, p, w: tf.reduce_sum(x * y, 0),
     "largest": lambda x, y, i, p, w: tf.reduce_max(x, 0),
+    "of all rows by a function": lambda x, y, i, p, w: dt.over_all_rows(lambda rows: tf.sort(rows, axis=0), x) * w[0],
     "root of a mean": lambda x, y, i, p, w: tf.sqrt(tf.reduce_mean((x - y) ** 2)),
     "masked mean": lambda x, y, i, p, w: (
         tf.reduce_sum(x * tf.cast(y > 0.5, tf.float32)) / tf.reduce_sum(tf.cast(y > 0.5, tf.float32))

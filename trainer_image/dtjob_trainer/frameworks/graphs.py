@@ -15,7 +15,7 @@ def _hook(does: str, *targets: str) -> Hook:
 
 
 OPERATIONS = _hook(
-    "An operation of a replica's step takes sums over the replicas, or their rows, where its inputs do not do.",
+    "An operation of a replica's step that needs more than this replica's part gets the sum or the rows of all.",
     "tensorflow.python.framework.func_graph:FuncGraph._create_op_internal",
 )
 CAPTURES = _hook(
