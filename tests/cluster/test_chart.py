@@ -137,7 +137,7 @@ def look_at_samples(samples: dict[str, float], namespace: str) -> None:
     assert samples["dtjob_leader"] == 1
     assert samples['dtjob_jobs{phase="Pending",strategy="Default"}'] == len(STRANGERS)
     assert samples['dtjob_restarts_total{cause="Error"}'] == 1
-    assert samples[f'dtjob_job_tasks{{dtjob_name="digits",dtjob_namespace="{namespace}"}}'] == 3
+    assert samples[f'dtjob_job_tasks{{job_name="digits",job_namespace="{namespace}"}}'] == 3
     assert samples['dtjob_api_requests_total{code="201",method="POST",resource="pods"}'] > len(DIGITS)
     assert samples["dtjob_last_resync_timestamp_seconds"] > 0
 

@@ -109,7 +109,7 @@ def test_the_status_port_serves_status_metrics_and_health(make_job: MakeJob) -> 
     assert (status["jobUid"], status["restartsInPlace"], status["step"]) == ("uid-1", 0, 7)
     assert exists(status["trainingPid"])
     metrics = running.get("/metrics")
-    labels = '{dtjob_name="digits",dtjob_namespace="default",task="chief-0"}'
+    labels = '{job_name="digits",job_namespace="default",task="chief-0"}'
     assert f"dtjob_trainer_step{labels} 7.0" in metrics
     assert f"dtjob_trainer_restarts_in_place_total{labels} 0.0" in metrics
     assert 'state="training",task="chief-0"} 1.0' in metrics

@@ -10,18 +10,18 @@ from dtjob_trainer.contract.task import Task
 STATES = ("waiting", "starting", "training", "serving", "evaluating", "saving", "finished", "failed")
 
 _GAUGES = (
-    ("step", "dtjob_trainer_step", "Global step of training."),
-    ("totalSteps", "dtjob_trainer_total_steps", "Steps that training will take."),
-    ("epoch", "dtjob_trainer_epoch", "Epoch of training."),
-    ("loss", "dtjob_trainer_loss", "Last training loss."),
-    ("stepsPerSecond", "dtjob_trainer_steps_per_second", "Speed of training."),
-    ("etaSeconds", "dtjob_trainer_eta_seconds", "Seconds until training ends at this speed."),
+    ("step", "dtjob_trainer_step", "Training steps that are done."),
+    ("totalSteps", "dtjob_trainer_total_steps", "Training steps of the whole training."),
+    ("epoch", "dtjob_trainer_epoch", "Epoch that is being trained, from 1."),
+    ("loss", "dtjob_trainer_loss", "Training loss at the last report."),
+    ("stepsPerSecond", "dtjob_trainer_steps_per_second", "Training steps in a second."),
+    ("etaSeconds", "dtjob_trainer_eta_seconds", "Seconds until the last step, at the current speed."),
 )
 
 
 def labels_of(task: Task) -> dict[str, str]:
     """The labels of every metric of `task`. Prometheus itself sets others: job, namespace, pod and the like."""
-    return {"dtjob_namespace": task.namespace, "dtjob_name": task.name, "task": task.id}
+    return {"job_namespace": task.namespace, "job_name": task.name, "task": task.id}
 
 
 def exposition(status: Mapping[str, Any], labels: Mapping[str, str]) -> tuple[str, bytes]:
@@ -46,11 +46,13 @@ class _StatusCollector:
         status = self._status
         checkpoint, evaluation = status.get("checkpoint") or {}, status.get("evaluation") or {}
         numbers = [(name, text, status.get(key)) for key, name, text in _GAUGES]
-        numbers.append(("dtjob_trainer_checkpoint_step", "Step of the last checkpoint.", checkpoint.get("step")))
+        numbers.append(
+            ("dtjob_trainer_checkpoint_step", "Training step of the last checkpoint.", checkpoint.get("step"))
+        )
         numbers.append(
             (
                 "dtjob_trainer_checkpoint_timestamp_seconds",
-                "When it was saved.",
+                "When the last checkpoint was saved, in seconds since the epoch.",
                 times.seconds_of(checkpoint.get("time")),
             )
         )
@@ -60,15 +62,23 @@ class _StatusCollector:
                 family.add_metric(self._values, float(value))
                 yield family
         for name, text, values in (
-            ("dtjob_trainer_metric", "Last training metrics, by name.", status.get("metrics") or {}),
-            ("dtjob_trainer_evaluation_metric", "Last evaluation, by name.", evaluation.get("metrics") or {}),
+            ("dtjob_trainer_metric", "Training metrics at the last report, by name.", status.get("metrics") or {}),
+            (
+                "dtjob_trainer_evaluation_metric",
+                "Metrics of the last evaluation, by name.",
+                evaluation.get("metrics") or {},
+            ),
         ):
             family = GaugeMetricFamily(name, text, labels=[*self._names, "name"])
             for key, value in values.items():
                 if isinstance(value, (int, float)):
                     family.add_metric([*self._values, key], float(value))
             yield family
-        state = GaugeMetricFamily("dtjob_trainer_state", "1 for the task's state.", labels=[*self._names, "state"])
+        state = GaugeMetricFamily(
+            "dtjob_trainer_state",
+            "1 for the state of the task, 0 for all other states.",
+            labels=[*self._names, "state"],
+        )
         for value in STATES:
             state.add_metric([*self._values, value], float(status.get("state") == value))
         yield state

@@ -40,16 +40,42 @@ def waiting_reason(views: Sequence[TaskView], *, with_place: bool = False) -> st
     return beside
 
 
+def waiting_word(one: Manifest, uid: str) -> str:
+    """What the pod of a task of the job `uid` waits for before it runs, in one word of a scheduler or a kubelet. Empty
+    for a pod that runs, has ended or is being deleted, and for everything else."""
+    if one["kind"] != "Pod" or deleting(one):
+        return ""
+    facts = facts_of(one)
+    ours = facts.controller == uid and facts.task_id is not None  # a placeholder is no task
+    if not ours or facts.runs or facts.end is not None or facts.is_terminal:
+        return ""
+    if facts.waits and (harmful := _harmful(one)):
+        return str(harmful["reason"])
+    if unscheduled(one):
+        gated = (one.get("spec") or {}).get("schedulingGates")
+        return "SchedulingGated" if gated else str(condition_of(one, "PodScheduled").get("reason") or "Unschedulable")
+    return "Starting" if node_of(one) else "NotScheduledYet"
+
+
 def _harmful_wait(pod: Manifest) -> str:
-    """What the first container that does not start says; init containers come first, as all others wait for them."""
+    """What the first container that does not start says."""
+    waiting = _harmful(pod)
+    if not waiting:
+        return ""
+    said = _sentence(waiting)
+    return said if waiting["container"] == TRAINING_CONTAINER else f"container {waiting['container']}: {said}"
+
+
+def _harmful(pod: Manifest) -> Mapping[str, str]:
+    """Reason, message and name of the first container that does not start; empty if there is none. Init containers
+    come first, as all others wait for them."""
     status = pod.get("status") or {}
     others = [one for one in status.get("containerStatuses") or () if one["name"] != TRAINING_CONTAINER]
     for one in (*(status.get("initContainerStatuses") or ()), facts_of(pod).container, *others):
         waiting = (one.get("state") or {}).get("waiting") or {}
         if waiting.get("reason", "") not in HARMLESS_WAITS:
-            said = _sentence(waiting)
-            return said if one["name"] == TRAINING_CONTAINER else f"container {one['name']}: {said}"
-    return ""
+            return {**waiting, "container": one["name"]}
+    return {}
 
 
 def unscheduled(pod: Manifest) -> str:

@@ -33,6 +33,14 @@ def ran_for_long(status: Status, backoff: Backoff, now: datetime) -> bool:
     return incident is not None and since is not None and now - max(since, incident.not_before) >= long_run(backoff)
 
 
+def restarts_in_a_row(status: Status, backoff: Backoff, now: datetime) -> int:
+    """How many restarts followed one another without a newer checkpoint or a long run. 0 if either came since."""
+    incident = status.internal.incident
+    if incident is None or status.checkpoint_step > incident.checkpoint_step or ran_for_long(status, backoff, now):
+        return 0
+    return incident.in_a_row
+
+
 def wait_before(in_a_row: int, backoff: Backoff) -> timedelta:
     """The backoff before restart number `in_a_row`: none before the first, then doubling from initialSeconds to
     maxSeconds."""
@@ -89,13 +97,13 @@ def next_incident(status: Status, first: Failure, backoff: Backoff, now: datetim
     run since the last restart.
     """
     previous = status.internal.incident
-    charged = uncharged = in_a_row = 0
+    charged = uncharged = 0
     refilled_at = status.checkpoint_step
     if previous is not None and status.checkpoint_step <= previous.checkpoint_step:
         charged, refilled_at = previous.charged, previous.checkpoint_step
         if not ran_for_long(status, backoff, now):
-            uncharged, in_a_row = previous.uncharged, previous.in_a_row
-    in_a_row += 1
+            uncharged = previous.uncharged
+    in_a_row = restarts_in_a_row(status, backoff, now) + 1
     counted = previous.counted if previous is not None else 0
     started_at = whole(now)  # as the status will hold it: now and after a restart of the operator alike
     return Incident(

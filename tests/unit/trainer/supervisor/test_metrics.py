@@ -9,12 +9,12 @@ def test_metrics_hold_what_is_known_and_nothing_else() -> None:
         "state": "training", "step": 4, "restartsInPlace": 2, "metrics": {"accuracy": 0.5, "note": "x"},
         "checkpoint": {"step": 3, "time": "1970-01-01T00:01:00Z"},
     }  # fmt: skip
-    _, text = exposition(status, {"dtjob_name": "digits"})
+    _, text = exposition(status, {"job_name": "digits"})
     lines = text.decode().splitlines()
-    assert 'dtjob_trainer_step{dtjob_name="digits"} 4.0' in lines
-    assert 'dtjob_trainer_metric{dtjob_name="digits",name="accuracy"} 0.5' in lines
-    assert 'dtjob_trainer_checkpoint_timestamp_seconds{dtjob_name="digits"} 60.0' in lines
-    assert 'dtjob_trainer_restarts_in_place_total{dtjob_name="digits"} 2.0' in lines
+    assert 'dtjob_trainer_step{job_name="digits"} 4.0' in lines
+    assert 'dtjob_trainer_metric{job_name="digits",name="accuracy"} 0.5' in lines
+    assert 'dtjob_trainer_checkpoint_timestamp_seconds{job_name="digits"} 60.0' in lines
+    assert 'dtjob_trainer_restarts_in_place_total{job_name="digits"} 2.0' in lines
     assert not any("loss" in line or "note" in line for line in lines)
 
 

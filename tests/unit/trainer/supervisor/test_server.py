@@ -20,7 +20,7 @@ async def say_go(_: Registration, __: str) -> Answer:
 
 
 def server() -> StatusServer:
-    return StatusServer(lambda: {"task": "chief-0", "state": "training", "step": 4}, {"dtjob_name": "digits"})
+    return StatusServer(lambda: {"task": "chief-0", "state": "training", "step": 4}, {"job_name": "digits"})
 
 
 def rendezvous(say: Say = say_go) -> RendezvousServer:
@@ -32,7 +32,7 @@ def rendezvous(say: Say = say_go) -> RendezvousServer:
     [
         ("GET", "/status", 200, '"step": 4'),
         ("GET", "/status?x=1", 200, '"step": 4'),
-        ("GET", "/metrics", 200, 'dtjob_trainer_step{dtjob_name="digits"} 4.0'),
+        ("GET", "/metrics", 200, 'dtjob_trainer_step{job_name="digits"} 4.0'),
         ("GET", "/healthz", 200, "ok"),
         ("HEAD", "/healthz", 200, "ok"),
         ("GET", "/", 404, "there is /status, /metrics and /healthz"),

@@ -12,9 +12,10 @@ import pytest
 from dtjob import times
 from dtjob.api.job import Job
 from dtjob.objects.manifest import Manifest
+from dtjob.objects.placeholder import placeholder
 from dtjob.objects.shared import shared_objects
 from dtjob.plan.actions import Plan
-from dtjob.plan.diagnosis.pending import waiting_reason
+from dtjob.plan.diagnosis.pending import waiting_reason, waiting_word
 from dtjob.plan.seen.children import Children, PodEvent
 from tests.unit.operator import builders
 from tests.unit.operator.builders import at
@@ -49,6 +50,37 @@ def beside(status: dict[str, Any], name: str, reason: str, *, init: bool = False
 def test_each_status_of_a_waiting_pod_has_its_reason_in_words(status: dict[str, Any], words: str):
     job = builders.job()
     assert waiting_reason(builders.views(job, builders.pod(job, "worker-0", status))) == words
+
+
+@pytest.mark.parametrize(
+    ("status", "word"),
+    [
+        (builders.waiting("ImagePullBackOff", "no such image"), "ImagePullBackOff"),
+        (beside(builders.waiting("PodInitializing"), "fetch", "CrashLoopBackOff", init=True), "CrashLoopBackOff"),
+        (builders.unschedulable(), "Unschedulable"),
+        (builders.waiting("ContainerCreating"), "Starting"),
+        ({"phase": "Pending"}, "Starting"),
+        (builders.running(), ""),
+        (builders.ended(1), ""),
+    ],
+)
+def test_a_pod_that_waits_has_its_reason_in_one_word(status: dict[str, Any], word: str):
+    job = builders.job()
+    assert waiting_word(builders.pod(job, "worker-0", status), job.metadata.uid) == word
+
+
+def test_only_a_pod_of_a_task_of_the_job_that_stays_waits_for_something():
+    job, unscheduled = builders.job(), builders.unschedulable()
+    pod = builders.pod(job, "worker-0", unscheduled)
+    assert waiting_word(pod, "of another job") == ""
+    assert waiting_word(builders.deleting(pod), job.metadata.uid) == ""
+    held = {**placeholder(job, 0), "status": unscheduled}
+    assert waiting_word(held, job.metadata.uid) == ""
+    assert waiting_word(builders.stored(shared_objects(job)[0]), job.metadata.uid) == ""
+    pod["spec"]["schedulingGates"] = [{"name": "a"}]
+    assert waiting_word(pod, job.metadata.uid) == "SchedulingGated"
+    del pod["spec"]["schedulingGates"], pod["status"]["conditions"], pod["spec"]["nodeName"]
+    assert waiting_word(pod, job.metadata.uid) == "NotScheduledYet"
 
 
 def test_the_first_task_that_waits_is_named():

@@ -22,6 +22,7 @@ from dtjob.plan.failure.budget import (
     long_run,
     note_end,
     only_the_end_differs,
+    restarts_in_a_row,
     shows_its_cause,
     wait_before,
     with_another_failure,
@@ -83,6 +84,20 @@ def test_the_wait_doubles_up_to_its_limit(in_a_row: int, seconds: int):
 def test_only_own_failures_are_charged_but_all_wait(cause: Cause, charged: int):
     following = next_incident(FIRST, cause, -1, NOBODY, BACKOFF, at(60), None)
     assert (following.charged, following.in_a_row, following.not_before) == (charged, 2, at(70))
+
+
+@pytest.mark.parametrize(
+    ("status", "restarts"),
+    [
+        (Status(), 0),
+        (after(FIRST), 1),
+        (after(FIRST, saved=100), 0),
+        (after(FIRST, runs=at(2)), 1),
+        (after(FIRST, runs=at(1)), 0),
+    ],
+)
+def test_a_checkpoint_or_a_long_run_ends_the_restarts_in_a_row(status: Status, restarts: int):
+    assert restarts_in_a_row(status, BACKOFF, at(1 + LONG_RUN.total_seconds())) == restarts
 
 
 def test_a_newer_checkpoint_refills_the_budget_once():
