@@ -82,10 +82,13 @@ def _options(
 
 
 def _open_what_is_closed() -> None:
-    """Give a program without standard input, output or error (`>&-`) an empty one."""
+    """Give a program without standard input, output or error (`>&-`) an empty one. What the encoding of its output
+    lacks is escaped."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open(mode))  # noqa: SIM115 (until the program ends)
+        if mode == "w":
+            getattr(sys, name).reconfigure(errors="backslashreplace")
 
 
 def main() -> None:

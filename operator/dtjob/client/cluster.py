@@ -11,7 +11,7 @@ from typing import Any
 from dtjob.api import kinds
 from dtjob.client.connection import MERGE_PATCH, Connection, Object, Query
 from dtjob.client.errors import BadName, Conflict, NotFound, NotReached, Refused, error_of
-from dtjob.client.kubeconfig import access, forget_files
+from dtjob.client.kubeconfig import access
 
 PAGE = 500
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?")
@@ -138,5 +138,4 @@ def connect(kubeconfig: str | None = None, context: str | None = None, namespace
     if namespace and not _NAME.fullmatch(namespace):
         raise BadName(f"--namespace: {namespace!r} is no name; write lower-case letters, digits and hyphens")
     found = access(kubeconfig, context)
-    forget_files()
     return Cluster(Connection(found), namespace or found.namespace)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls to the API server: JSON by the standard library, which is quick to import."""
 
+import base64
 import contextlib
 import http.client
 import json
@@ -11,12 +12,12 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
-from urllib.parse import urlencode, urlsplit
+from typing import Any, cast
+from urllib.parse import unquote, urlencode, urlsplit
 
 from dtjob import __version__
 from dtjob.client import patience
-from dtjob.client.errors import ClientError, Ended, NotFound, NotReached, Unavailable, error_of
+from dtjob.client.errors import ClientError, Ended, NoCluster, NotFound, NotReached, Unavailable, error_of
 from dtjob.client.kubeconfig import Access
 from dtjob.client.patience import Outage, Patience
 
@@ -184,12 +185,16 @@ class Connection:
         proxy = self.access.proxy
         through = urlsplit(proxy) if proxy else None
         at = (through.hostname or "", through.port or 80) if through else (host, port)
+        if through and through.scheme not in ("", "http"):
+            raise NoCluster(f"a proxy with {through.scheme}:// cannot be used; give one that begins with http://")
+        login = f"{unquote(through.username)}:{unquote(through.password or '')}" if through and through.username else ""
         if trusted is None:
             link = http.client.HTTPConnection(*at, timeout=seconds)
         else:
             link = _Secure(*at, trusted, self.access.server_name, seconds)
         if through is not None:
-            link.set_tunnel(host, port)
+            pair = base64.b64encode(login.encode()).decode()
+            link.set_tunnel(host, port, {"Proxy-Authorization": f"Basic {pair}"} if login else None)
         self._links.add(link)
         return link
 
@@ -198,17 +203,21 @@ class Connection:
         link: http.client.HTTPConnection,
         method: str,
         url: str,
-        headers: dict[str, str],
+        headers: http.client.HTTPMessage,
         data: bytes | None = None,
     ) -> None:
-        link.request(method, url, data, headers)
+        link.request(method, url, data, cast("Mapping[str, str]", headers))  # of which one may stand twice
         if self._has_ended:  # `end` may have found the link before it had a socket
             raise Ended("this client has ended")
 
-    def _headers(self, content: str) -> dict[str, str]:
-        headers = {"Accept": JSON, "User-Agent": USER_AGENT, "Content-Type": content}
-        authorization = self.access.authorization()
-        return {**headers, "Authorization": authorization} if authorization else headers
+    def _headers(self, content: str) -> http.client.HTTPMessage:
+        found, own = (
+            http.client.HTTPMessage(),
+            [("Accept", JSON), ("User-Agent", USER_AGENT), ("Content-Type", content)],
+        )
+        for name, value in (*own, *self.access.headers()):
+            found[name] = value
+        return found
 
     def _unreachable(self, error: Exception) -> ClientError:
         if self._has_ended:

@@ -6,15 +6,16 @@ import json
 import os
 import ssl
 import subprocess
+import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import yaml
 
@@ -44,12 +45,20 @@ class Access:
     """The proxy of the kubeconfig."""
     renewed: Callable[[str | None], bool] = lambda _: False
     """Takes a value that the API server has refused with 401. Returns whether there is a new credential to try."""
+    impersonated: tuple[tuple[str, str], ...] = ()
+    """Headers that name the user for whom the calls are made, if the kubeconfig has one."""
 
     @property
     def proxy(self) -> str | None:
         """The proxy of the kubeconfig or of the environment, None if there is none."""
         server = urlsplit(self.server)
-        return self.own_proxy or proxy_for(server.scheme, server.hostname or "")
+        found = self.own_proxy or proxy_for(server.scheme, server.hostname or "")
+        return found if not found or "://" in found else f"http://{found}"
+
+    def headers(self) -> list[tuple[str, str]]:
+        """The headers that say who asks. Raises ClientError."""
+        authorization = self.authorization()
+        return [*([("Authorization", authorization)] if authorization else []), *self.impersonated]
 
 
 def access(kubeconfig: str | None = None, context: str | None = None) -> Access:
@@ -65,6 +74,8 @@ def access(kubeconfig: str | None = None, context: str | None = None) -> Access:
         names = ", ".join(map(str, files))
         said = f"{error} is missing" if isinstance(error, KeyError) else " ".join(str(error).split())
         raise NoCluster(f"{names}: the kubeconfig cannot be read: {said}") from None
+    finally:
+        forget_files()
 
 
 def _files(kubeconfig: str | None) -> list[Path]:
@@ -83,7 +94,7 @@ def _merged(files: list[Path]) -> dict[str, Any]:
     """Several files as kubectl merges them: the first entry of a name counts. Paths become absolute."""
     whole: dict[str, Any] = {"clusters": {}, "users": {}, "contexts": {}, "current-context": ""}
     for file in files:
-        read = yaml.safe_load(file.read_text()) or {}
+        read = yaml.safe_load(file.read_text("utf-8")) or {}
         if not isinstance(read, dict):
             raise ValueError("it is no mapping with clusters, users and contexts")
         whole["current-context"] = whole["current-context"] or read.get("current-context") or ""
@@ -93,6 +104,8 @@ def _merged(files: list[Path]) -> dict[str, Any]:
                 for name in ("certificate-authority", "client-certificate", "client-key", "tokenFile"):
                     if values.get(name):
                         values[name] = str((file.parent / values[name]).resolve())
+                if os.sep in (plugin := values.get("exec") or {}).get("command", ""):
+                    values["exec"] = {**plugin, "command": str((file.parent / plugin["command"]).resolve())}
                 whole[kind].setdefault(entry["name"], values)
     return whole
 
@@ -106,10 +119,15 @@ def _of_context(config: Mapping[str, Any], wanted: str | None) -> Access:
     context = config["contexts"][name]
     if context.get("cluster") not in config["clusters"]:
         raise NoCluster(f"the kubeconfig has no cluster {context.get('cluster')}, which its context {name} names")
+    if context.get("user") and context["user"] not in config["users"]:
+        raise NoCluster(f"the kubeconfig has no user {context['user']}, which its context {name} names")
     cluster, user = config["clusters"][context["cluster"]], config["users"].get(context.get("user"), {})
+    if user.get("auth-provider") and not user.get("exec"):
+        said = "which is not supported; log in with a plugin (exec) of the cloud"
+        raise NoCluster(f"the kubeconfig has an auth-provider for {context['user']}, {said}")
     _check_is_url(str(cluster["server"]))
     trusted = _trusted(cluster) if str(cluster["server"]).startswith("https") else None
-    credentials = _Credentials(user, trusted)
+    credentials = _Credentials(user, trusted, cluster)
     credentials.load_certificate()
     return Access(
         str(cluster["server"]).rstrip("/"),
@@ -119,7 +137,18 @@ def _of_context(config: Mapping[str, Any], wanted: str | None) -> Access:
         cluster.get("tls-server-name"),
         cluster.get("proxy-url"),
         credentials.renewed,
+        tuple(_impersonated(user)),
     )
+
+
+def _impersonated(user: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The headers of as, as-uid, as-groups and as-user-extra."""
+    for name, field in (("User", "as"), ("Uid", "as-uid")):
+        if user.get(field):
+            yield f"Impersonate-{name}", str(user[field])
+    yield from (("Impersonate-Group", str(group)) for group in user.get("as-groups") or ())
+    for key, values in (user.get("as-user-extra") or {}).items():
+        yield from ((f"Impersonate-Extra-{quote(key, safe='')}", str(value)) for value in values)
 
 
 def _check_is_url(server: str) -> None:
@@ -148,8 +177,11 @@ def _trusted(cluster: Mapping[str, Any]) -> ssl.SSLContext:
 class _Credentials:
     """Who the user is: a certificate, a token, a password, or what a plugin says until that expires."""
 
-    def __init__(self, user: Mapping[str, Any], trusted: ssl.SSLContext | None = None) -> None:
-        self._user, self._trusted = user, trusted
+    def __init__(
+        self, user: Mapping[str, Any], trusted: ssl.SSLContext | None = None, cluster: Mapping[str, Any] | None = None
+    ) -> None:
+        """`cluster`: as the kubeconfig has it. Some plugins ask for it."""
+        self._user, self._trusted, self._cluster = user, trusted, cluster or {}
         self._said: Mapping[str, Any] | None = None
         self._until: float | None = None
         self._lock = threading.Lock()
@@ -170,7 +202,7 @@ class _Credentials:
         if file := self._user.get("tokenFile"):  # before the token, as client-go reads it. The file may rotate.
             return f"Bearer {_token_in(Path(file))}"
         if token := self._user.get("token"):
-            return f"Bearer {token}"
+            return f"Bearer {str(token).strip()}"
         if self._user.get("username"):
             pair = f"{self._user['username']}:{self._user.get('password', '')}"
             return f"Basic {base64.b64encode(pair.encode()).decode()}"
@@ -199,7 +231,7 @@ class _Credentials:
             if self._said is not None and (self._until is None or now < self._until):
                 return self._said
             try:
-                said = _asked(self._user["exec"])
+                said = _asked(self._user["exec"], self._cluster)
             except NoCluster as error:
                 if self._said is None:
                     raise
@@ -232,18 +264,42 @@ def _token_in(file: Path) -> str:
     return token
 
 
-def _asked(plugin: Mapping[str, Any]) -> Mapping[str, Any]:
-    version = plugin.get("apiVersion") or _EXEC_VERSION
-    info = {"apiVersion": version, "kind": "ExecCredential", "spec": {"interactive": False}}
+def _asked(plugin: Mapping[str, Any], cluster: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What the plugin answers. Somebody at a terminal sees what it says and may answer: it may be a page to log in."""
+    version, at_terminal = plugin.get("apiVersion") or _EXEC_VERSION, sys.stdin.isatty() and sys.stderr.isatty()
+    spec: dict[str, Any] = {"interactive": at_terminal and plugin.get("interactiveMode") != "Never"}
+    if plugin.get("provideClusterInfo"):
+        spec["cluster"] = _told(cluster)
+    info = {"apiVersion": version, "kind": "ExecCredential", "spec": spec}
     environment = {**os.environ, "KUBERNETES_EXEC_INFO": json.dumps(info)}
     environment |= {one["name"]: one["value"] for one in plugin.get("env") or []}
     command = [plugin["command"], *(plugin.get("args") or [])]
+    stdin, stderr = (None, None) if spec["interactive"] else (subprocess.DEVNULL, subprocess.PIPE)
     try:
-        answer = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        answer = subprocess.run(
+            command, env=environment, stdin=stdin, stdout=subprocess.PIPE, stderr=stderr, text=True, check=True
+        )
         found: Mapping[str, Any] = json.loads(answer.stdout)["status"]
-    except (OSError, subprocess.CalledProcessError, ValueError, KeyError) as error:
-        said = getattr(error, "stderr", "") or str(error)
-        raise NoCluster(f"the credential plugin {plugin['command']} failed: {' '.join(said.split())}") from None
+        if not isinstance(found, dict):
+            raise ValueError("its answer has no status")
+    except (OSError, subprocess.CalledProcessError, ValueError, KeyError, TypeError) as error:
+        said = " ".join((getattr(error, "stderr", "") or str(error)).split())
+        hint = " ".join(str(plugin.get("installHint") or "").split()) if isinstance(error, FileNotFoundError) else ""
+        said = f"{said}{f'; {hint}' if hint else ''}"
+        raise NoCluster(f"the credential plugin {plugin['command']} failed: {said}") from None
+    return found
+
+
+def _told(cluster: Mapping[str, Any]) -> dict[str, Any]:
+    """The cluster as a plugin is told of it (client.authentication.k8s.io, Cluster)."""
+    names = ("server", "tls-server-name", "insecure-skip-tls-verify", "certificate-authority-data", "proxy-url")
+    found = {name: cluster[name] for name in names if name in cluster}
+    if "certificate-authority" in cluster and "certificate-authority-data" not in found:
+        data = Path(cluster["certificate-authority"]).read_bytes()
+        found["certificate-authority-data"] = base64.b64encode(data).decode()
+    for one in cluster.get("extensions") or ():
+        if one.get("name") == "client.authentication.k8s.io/exec":
+            found["config"] = one.get("extension")
     return found
 
 
@@ -268,14 +324,14 @@ def _of_this_pod() -> Access:
     host, port = os.environ.get("KUBERNETES_SERVICE_HOST", ""), os.environ.get("KUBERNETES_SERVICE_PORT", "443")
     if not host:
         raise NoCluster("no cluster is configured; give --kubeconfig FILE, or set KUBECONFIG")
-    trusted = ssl.create_default_context(cafile=str(SERVICE_ACCOUNT / "ca.crt"))
-    trusted.verify_flags &= ~ssl.VERIFY_X509_STRICT
     address = f"[{host}]" if ":" in host else host
     credentials = _Credentials({"tokenFile": str(SERVICE_ACCOUNT / "token")})
+    try:
+        trusted = ssl.create_default_context(cafile=str(SERVICE_ACCOUNT / "ca.crt"))
+        namespace = (SERVICE_ACCOUNT / "namespace").read_text().strip()
+    except OSError as error:
+        raise NoCluster(f"the service account of this pod ({SERVICE_ACCOUNT}) cannot be read: {error}") from None
+    trusted.verify_flags &= ~ssl.VERIFY_X509_STRICT
     return Access(
-        f"https://{address}:{port}",
-        trusted,
-        credentials.authorization,
-        (SERVICE_ACCOUNT / "namespace").read_text().strip(),
-        renewed=credentials.renewed,
+        f"https://{address}:{port}", trusted, credentials.authorization, namespace, renewed=credentials.renewed
     )

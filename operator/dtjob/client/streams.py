@@ -184,14 +184,14 @@ async def opened(
     async with aiohttp.ClientSession(connector=connector, headers={"User-Agent": USER_AGENT}) as session:
 
         async def connected() -> aiohttp.ClientWebSocketResponse:
-            authorization = await asyncio.to_thread(access.authorization)  # a plugin may take seconds
+            headers = await asyncio.to_thread(access.headers)  # a plugin may take seconds
             return await session.ws_connect(
                 URL(access.server + path, encoded=True),
                 protocols=protocols,
                 max_msg_size=_LARGEST_MESSAGE,
                 proxy=access.proxy,
                 server_hostname=access.server_name,
-                headers={"Authorization": authorization} if authorization else None,
+                headers=headers,
             )
 
         try:

@@ -29,7 +29,7 @@ def patterns(lines: Iterable[str]) -> list[Pattern]:
 def files_of(directory: Path) -> Iterator[Path]:
     """The files of a folder that travel, relative to it, in the order of their names."""
     file = directory / FILE
-    known = patterns([*ALWAYS, *(file.read_text().splitlines() if file.is_file() else ())])
+    known = patterns([*ALWAYS, *(file.read_text("utf-8").splitlines() if file.is_file() else ())])
     yield from _below(directory, Path(), known)
 
 

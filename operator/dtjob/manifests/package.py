@@ -113,7 +113,7 @@ def _archive(files: dict[str, Path]) -> bytes:
 
 def _text(file: Path) -> str:
     try:
-        return file.read_text()
+        return file.read_text("utf-8")
     except UnicodeDecodeError:
         raise BadInput(f"{file}: is not a text file in UTF-8") from None
 

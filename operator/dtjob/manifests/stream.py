@@ -43,12 +43,15 @@ def read_file(path: Path) -> list[Document]:
 
 def text_of(path: Path, most: int = LARGEST_BYTES) -> str:
     """The text of this file, or standard input if it is `-`. Raises BadInput."""
-    if str(path) == STANDARD_INPUT:
-        return sys.stdin.read()
     try:
-        if path.stat().st_size > most:
+        if str(path) == STANDARD_INPUT:
+            found = sys.stdin.buffer.read(most + 1)
+        else:
+            with path.open("rb") as file:
+                found = file.read(most + 1)
+        if len(found) > most:
             raise BadInput(f"{path}: larger than {most // 1024} KiB, which no API server would take")
-        return path.read_text()
+        return found.decode()
     except OSError as error:
         raise BadInput(f"{path}: cannot be read: {error.strerror or error}") from None
     except UnicodeDecodeError:

@@ -9,7 +9,7 @@ from typing import Any
 from dtjob.api.names import GROUP, KIND
 from dtjob.client.changes import batches
 from dtjob.client.cluster import Cluster
-from dtjob.client.verbs.words import phase_of, since, step_text
+from dtjob.client.verbs.words import harmless, phase_of, since, step_text
 from dtjob.times import duration
 
 Object = Mapping[str, Any]
@@ -44,8 +44,9 @@ def table(jobs: Sequence[Object], form: Form, now: datetime | None = None) -> It
 
 def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
     """The rows in columns as wide as their longest cell."""
-    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
-    for row in rows:
+    shown = [[harmless(cell) for cell in row] for row in rows]
+    widths = [max(len(cell) for cell in column) for column in zip(*shown, strict=True)]
+    for row in shown:
         yield _line(row, widths)
 
 
@@ -53,7 +54,7 @@ def watched(cluster: Cluster, form: Form, labels: str = "", *, everywhere: bool 
     """The table, and then a line for each change of a job, without an end. Raises ClientError."""
     widths: list[int] = []
     for batch in batches(cluster, KIND, labels, everywhere=everywhere):
-        rows = [form.row(job, datetime.now(UTC)) for _, job in batch]
+        rows = [tuple(map(harmless, form.row(job, datetime.now(UTC)))) for _, job in batch]
         rows = rows if widths else [form.head, *rows]
         widths = widths or [0] * len(form.head)
         for row in rows:

@@ -16,7 +16,7 @@ from dtjob.client.cluster import Cluster
 from dtjob.client.errors import TEMPORARY, NotFound
 from dtjob.client.patience import Patience
 from dtjob.client.verbs.pods import attempt_of, container_state, in_order, newest, selector, state_of, task_of
-from dtjob.client.verbs.words import is_stuck, phase_of, since, status_lines, step_text, summary
+from dtjob.client.verbs.words import harmless, is_stuck, phase_of, since, status_lines, step_text, summary
 
 Object = Mapping[str, Any]
 HEAD = ("TASK", "STATE", "STEP", "STEPS/S", "LOSS", "ATTEMPT", "NODE", "AGE")
@@ -89,7 +89,7 @@ def line_of(job: Object) -> str:
         f"{one['name']} {one['value']}"
         for one in ((job.get("status") or {}).get("progress") or {}).get("metrics") or ()
     )
-    return ", ".join(filter(None, [summary(job), f"step {step}" if step else "", metrics]))
+    return ", ".join(filter(None, [summary(job), f"step {step}" if step else "", harmless(metrics)]))
 
 
 def _plain(cluster: Cluster, name: str, out: TextIO) -> int:

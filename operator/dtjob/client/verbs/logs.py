@@ -3,6 +3,7 @@
 
 import heapq
 import os
+import re
 import tempfile
 from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from dtjob.client.verbs.pods import attempt_of, in_order, newest, selector, task
 Object = Mapping[str, Any]
 STAMPED: Mapping[str, Any] = {"container": TRAINING_CONTAINER, "timestamps": True}
 """What the API server is asked for: each line begins with its time."""
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT")
 _PIECE = 16384
 """Bytes of each log that are held while logs are merged."""
 
@@ -93,16 +95,26 @@ def _stamped(file: int, begin: int, end: int, at: int, task: str) -> Iterator[tu
     back."""
     last = ""
     for line in _lines(file, begin, end):  # a progress bar has \r in its line
-        when, _, rest = line.decode(errors="replace").partition(" ")
+        when, text = parted(line)
         last = max(last, when)
-        yield last, at, Line(task, last, rest)
+        yield last, at, Line(task, last, text)
+
+
+def parted(line: bytes) -> tuple[str, str]:
+    """The time and the text of a line. A line of the kubelet itself, such as an error, has no time."""
+    found = line.decode(errors="replace")
+    when, _, text = found.partition(" ")
+    return (when, text) if _TIME.match(when) else ("", found)
 
 
 def _lines(file: int, begin: int, end: int) -> Iterator[bytes]:
-    rest = b""
+    parts: list[bytes] = []
     while begin < end and (piece := os.pread(file, min(_PIECE, end - begin), begin)):
         begin += len(piece)
-        *lines, rest = (rest + piece).split(b"\n")
-        yield from lines
-    if rest:
+        first, *others = piece.split(b"\n")
+        parts.append(first)
+        for line in others:
+            yield b"".join(parts)
+            parts = [line]
+    if rest := b"".join(parts):
         yield rest

@@ -11,7 +11,7 @@ from dtjob.client.changes import batches
 from dtjob.client.cluster import Cluster
 from dtjob.client.errors import TEMPORARY, ClientError, Ended, NotFound, NotReached
 from dtjob.client.patience import Patience
-from dtjob.client.verbs.logs import ALL, STAMPED, How, Line, name_of
+from dtjob.client.verbs.logs import ALL, STAMPED, How, Line, name_of, parted
 from dtjob.client.verbs.pods import container_state, in_order, selector
 
 Object = Mapping[str, Any]
@@ -107,8 +107,8 @@ class Tails:
                 with self._cluster.connection.stream(path, {**query, "follow": True}) as lines:
                     for line in lines:
                         trying.answered()
-                        at, _, text = line.decode(errors="replace").partition(" ")
-                        if at > printed:  # the API server answers from the whole second on
+                        at, text = parted(line)
+                        if not at or at > printed:  # the API server answers from the whole second on
                             last = max(last, at)
                             self._sink(Line(name_of(pod), at, text))
                 if self._stopping.is_set() or not self._runs(pod):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A job's status in words, from the job as the API server has it. Pure."""
 
+import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -12,6 +13,14 @@ Object = Mapping[str, Any]
 _LONGEST_LABEL = 14
 _FOR_ITS_USER = ("ImageMissing", "InvalidSpec")
 """Reasons of a job that waits for its user. Nothing happens by itself."""
+_OF_A_TERMINAL = re.compile(
+    r"(?:\x1b\]|\x9d)[^\x07\x1b]*(?:\x07|\x1b\\)?|(?:\x1b\[|\x9b)[0-9;:?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]"
+)
+
+
+def harmless(text: str) -> str:
+    """The text without what a terminal obeys: the words of a program may have come from anybody."""
+    return _OF_A_TERMINAL.sub("", text)
 
 
 def since(text: str | None, now: datetime) -> str:
@@ -50,7 +59,7 @@ def summary(job: Object) -> str:
     message = f": {status['message']}" if status.get("message") else ""
     if not status.get("phase"):
         message = ": the operator has not written a status; `dtjob doctor` says whether it runs"
-    return f"{phase_of(job)}{reason}{message}"
+    return harmless(f"{phase_of(job)}{reason}{message}")
 
 
 def status_lines(job: Object, now: datetime | None = None) -> Iterator[str]:
@@ -60,7 +69,7 @@ def status_lines(job: Object, now: datetime | None = None) -> Iterator[str]:
     yield f"{job['metadata']['name']}: {summary(job)}"
     for label, text in _facts(status, spec, job, now):
         if text:
-            yield f"  {label:<{_LONGEST_LABEL}} {text}"
+            yield harmless(f"  {label:<{_LONGEST_LABEL}} {text}")
 
 
 def _facts(status: Object, spec: Object, job: Object, now: datetime) -> Iterator[tuple[str, str]]:

@@ -17,7 +17,7 @@ import aiohttp
 
 from dtjob import __version__
 from dtjob.api.job import KIND
-from dtjob.client.kubeconfig import access, forget_files
+from dtjob.client.kubeconfig import access
 from dtjob.controller.cluster import AlreadyExists, ClusterError, Gone, Refused, Stale
 from dtjob.controller.observer import NOBODY, Observer
 from dtjob.kube.api_error import ApiError, NotServed, error_of, object_of
@@ -297,7 +297,6 @@ async def connect(
     Raises NoCluster where there is neither.
     """
     found = access(kubeconfig, context)
-    forget_files()
     async with (
         Transport(found, CALL_TIMEOUT_SECONDS, CONNECT_TIMEOUT_SECONDS) as transport,
         aclosing(Kube(transport, observer)) as kube,

@@ -38,6 +38,8 @@ def plain(text: str) -> str:
 
 def seen(line: str) -> str:
     """A whole line as a terminal shows it, with its colours."""
+    if not _CONTROL.search(line):
+        return line
     terminal = TerminalLine()
     return "".join(terminal.write(line)) + terminal.end()
 

@@ -86,6 +86,32 @@ def test_a_command_works_with_closed_streams(tmp_path: Path, words: str, redirec
     assert (done.returncode, done.stderr) == (code, said)
 
 
+@pytest.mark.parametrize("words", ["run --help", "validate job.yaml", "submit train.py --dry-run"])
+@pytest.mark.parametrize(
+    "environ",
+    [{"PYTHONIOENCODING": "latin-1"}, {"LC_ALL": "POSIX", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}],
+    ids=["output", "locale"],
+)
+def test_a_command_works_where_the_locale_has_another_encoding(
+    tmp_path: Path, words: str, environ: dict[str, str]
+) -> None:
+    write(tmp_path, "digits")
+    for file in ("job.yaml", "train.py"):
+        with (tmp_path / file).open("a", encoding="utf-8") as text:
+            text.write("# Zürich …\n")
+    command = [sys.executable, "-m", "dtjob", *words.split()]
+    done = subprocess.run(command, capture_output=True, check=False, cwd=tmp_path, env={**os.environ, **environ})
+    assert (done.returncode, b"Error" in done.stderr) == (0, False), done.stderr
+
+
+def test_standard_input_that_is_no_text_is_one_sentence() -> None:
+    environ = {**os.environ, "PYTHONIOENCODING": "utf-8:strict"}
+    command = [sys.executable, "-m", "dtjob", "validate", "-"]
+    done = subprocess.run(command, input=b"a: \xff", capture_output=True, check=False, env=environ)
+    assert (done.returncode, done.stderr.count(b"\n")) == (2, 1)
+    assert b"is not a text file in UTF-8" in done.stderr
+
+
 def test_help_names_every_command(dtjob):
     code, out, _ = dtjob("--help")
     assert code == 0

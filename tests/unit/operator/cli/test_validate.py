@@ -83,7 +83,7 @@ def test_streams_lists_folders_and_standard_input(dtjob, tmp_path: Path, monkeyp
     (one,) = documents(GOOD)
     claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "a"}}
     stream = written([claim, one, {"kind": "List", "items": [one]}])
-    monkeypatch.setattr(sys, "stdin", io.StringIO(stream))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stream.encode())))
     assert dtjob("validate", "-")[1] == (
         "standard input, document 2: digits is valid\nstandard input, document 3: digits is valid\n"
     )

@@ -5,6 +5,7 @@ import json
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,7 @@ class ApiServer:
     def __init__(self) -> None:
         self.answers: dict[str, list[Answer]] = {}
         self.asked: list[tuple[str, str, Any]] = []
+        self.heads: list[Message] = []
         self.tokens: set[str] | None = None
         self.closing = threading.Event()
         outer = self
@@ -47,6 +49,7 @@ class ApiServer:
 
             def _answer(self) -> None:
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                outer.heads.append(self.headers)
                 outer.asked.append((self.command, self.path, json.loads(body) if body else None))
                 path, _, query = self.path.partition("?")
                 method = "WATCH" if "watch=true" in query else self.command

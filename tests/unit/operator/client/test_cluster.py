@@ -2,12 +2,15 @@
 """Calls to an API server: paths, pages, watches, and errors in words."""
 
 import http.client
+import socket
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
 from dtjob.client import connection
 from dtjob.client.cluster import Cluster, connect
-from dtjob.client.errors import Conflict, Ended, Forbidden, NotFound, NotReached, Refused
+from dtjob.client.errors import Conflict, Ended, Forbidden, NoCluster, NotFound, NotReached, Refused
 from tests.unit.operator.client.api_server import ApiServer, Fault
 
 PODS = "/api/v1/namespaces/team/pods"
@@ -91,6 +94,45 @@ def test_the_proxy_is_the_kubeconfigs_or_the_environments(cluster: Cluster, monk
     for excepted in ("127.0.0.1", ".svc,127.0.0.0/8"):
         monkeypatch.setenv("no_proxy", excepted)
         assert cluster.connection.access.proxy is None
+
+
+@pytest.mark.parametrize("own", [True, False], ids=["of the kubeconfig", "of the environment"])
+def test_a_proxy_gets_its_user_and_password(
+    server: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: bool
+) -> None:
+    monkeypatch.setenv("no_proxy", "")
+    with socket.create_server(("127.0.0.1", 0)) as proxy, ThreadPoolExecutor(1) as pool:
+        url = f"http://me:p%40ss@127.0.0.1:{proxy.getsockname()[1]}"
+        file = server.kubeconfig(tmp_path)
+        if own:
+            file.write_text(file.read_text().replace("server:", f"proxy-url: {url}\n    server:"))
+        else:
+            monkeypatch.setenv("http_proxy", url)
+
+        proxy.settimeout(10)
+
+        def asked() -> bytes:
+            link, _ = proxy.accept()
+            with link:
+                said = link.recv(4096)
+                link.sendall(b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n")
+            return said
+
+        said = pool.submit(asked)
+        with pytest.raises(NotReached, match="407"):
+            connect(str(file)).get("Pod", "a")
+        assert b"Proxy-Authorization: Basic bWU6cEBzcw==" in said.result()
+
+
+@pytest.mark.parametrize("url", ["socks5://me:secret@proxy:1080", "https://me:secret@proxy"])
+def test_a_proxy_of_another_kind_is_refused_without_its_password(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, url: str
+) -> None:
+    monkeypatch.setenv("no_proxy", "")
+    monkeypatch.setenv("http_proxy", url)
+    with pytest.raises(NoCluster, match="begins with http://") as said:
+        cluster.get("Pod", "a")
+    assert "secret" not in str(said.value)
 
 
 @pytest.mark.timeout(20)  # the server holds the watch for longer

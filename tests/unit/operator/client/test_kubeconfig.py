@@ -1,9 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The kubeconfig as kubectl reads it: merged files, contexts, tokens, passwords and plugins."""
 
+import base64
 import errno
+import json
 import os
+import pty
+import select
+import subprocess
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -13,8 +19,10 @@ import pytest
 import yaml
 
 from dtjob.client import kubeconfig
+from dtjob.client.cluster import connect
 from dtjob.client.errors import NoCluster, NotReached
 from dtjob.client.kubeconfig import access
+from tests.unit.operator.client.api_server import ApiServer
 
 
 def config(directory: Path, name: str, user: dict[str, Any], **context: Any) -> Path:
@@ -177,6 +185,89 @@ def test_a_pod_without_a_kubeconfig_has_its_service_account(tmp_path: Path, monk
     (tmp_path / "token").write_text("")  # it is being replaced
     with pytest.raises(NoCluster, match="the token is empty"):
         found.authorization()
+
+
+def test_a_service_account_that_cannot_be_read_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "token").write_text("secret")
+    monkeypatch.setattr(kubeconfig, "SERVICE_ACCOUNT", tmp_path)
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+    with pytest.raises(NoCluster, match="service account of this pod"):
+        access()
+
+
+def test_a_plugin_is_found_beside_its_kubeconfig_and_is_told_of_the_cluster(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    program = tmp_path / "bin" / "login"
+    says = 'echo $KUBERNETES_EXEC_INFO > ${0%/*}/told; echo \'{"status": {"token": "t"}}\''
+    program.write_text(f"#!/bin/sh\n{says}\n")
+    program.chmod(0o755)
+    user = {"exec": {"command": "./bin/login", "env": [], "provideClusterInfo": True}}
+    assert access(str(config(tmp_path, "a", user))).authorization() == "Bearer t"
+    told = json.loads((tmp_path / "bin" / "told").read_text())
+    assert told["spec"] == {"interactive": False, "cluster": {"server": "http://a:80/base/"}}
+
+
+def test_somebody_at_a_terminal_sees_what_a_plugin_asks_for_and_answers(server: ApiServer, tmp_path: Path) -> None:
+    """As one that says which page to open to log in, and waits."""
+    program = 'echo "open the page" >&2; read code; echo "{\\"status\\": {\\"token\\": \\"$code\\"}}"'
+    file = server.kubeconfig(tmp_path, exec={"command": "sh", "args": ["-c", program]})
+    server.answer("GET /version", {})
+    server.tokens = {"t7"}
+    ours, theirs = pty.openpty()
+    words = [sys.executable, "-m", "dtjob", "wait", "digits", "--kubeconfig", str(file)]
+    with subprocess.Popen(words, stdin=theirs, stdout=subprocess.PIPE, stderr=theirs, text=True) as process:
+        os.close(theirs)
+        try:
+            seen = _until(ours, b"open the page")
+            os.write(ours, b"t7\n")
+            seen += _until(ours, b"not found")
+        finally:
+            process.kill()
+    os.close(ours)
+
+
+def _until(terminal: int, said: bytes) -> bytes:
+    seen = b""
+    while said not in seen:
+        assert select.select([terminal], [], [], 20)[0], seen
+        seen += os.read(terminal, 1024)
+    return seen
+
+
+def test_calls_are_made_as_the_user_that_the_kubeconfig_names(server: ApiServer, tmp_path: Path) -> None:
+    """As kubectl makes them. Without it they would be made with more rights than the user has chosen."""
+    user = {"token": "t", "as": "ann", "as-groups": ["a", "b"], "as-user-extra": {"why/x": ["c"]}}
+    connect(str(server.kubeconfig(tmp_path, **user))).find("Pod", "a")
+    (head,) = server.heads
+    assert head.get_all("Impersonate-Group") == ["a", "b"]
+    assert (head["Impersonate-User"], head["Impersonate-Extra-why%2Fx"], head["Authorization"]) == (
+        "ann",
+        "c",
+        "Bearer t",
+    )
+
+
+@pytest.mark.parametrize(
+    ("user", "said"),
+    [("user: other", "has no user other"), ("auth-provider: {name: gcp}", "has an auth-provider for a")],
+)
+def test_a_user_who_cannot_be_known_is_said(tmp_path: Path, user: str, said: str) -> None:
+    """Without it, the calls would be those of system:anonymous."""
+    file = config(tmp_path, "a", {"token": "1"})
+    file.write_text(file.read_text().replace("user: a" if user.startswith("user") else "token: '1'", user))
+    with pytest.raises(NoCluster, match=said):
+        access(str(file))
+
+
+def test_no_key_stays_on_disk_when_it_cannot_be_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    data = base64.b64encode(b"no key").decode()
+    file = config(tmp_path, "a", {"client-certificate-data": data, "client-key-data": data})
+    file.write_text(file.read_text().replace("http://", "https://"))
+    with pytest.raises(NoCluster, match="cannot be read"):
+        access(str(file))
+    assert list(tmp_path.iterdir()) == [file]
 
 
 def test_a_kubeconfig_may_be_a_pipe(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def test_a_folder_is_read_with_its_sub_folders(tmp_path: Path) -> None:
 
 
 def test_standard_input_has_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stdin", io.StringIO("a: 1"))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a: 1")))
     assert found(Path("-")) == [("standard input", {"a": 1})]
 
 

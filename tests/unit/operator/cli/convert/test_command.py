@@ -40,7 +40,7 @@ def test_a_stream_with_one_that_cannot_be_converted_prints_nothing(dtjob, tmp_pa
 
 
 def test_standard_input_and_folders_are_converted(dtjob, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(sys, "stdin", io.StringIO(written([_CLEAN, _CLEAN])))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(written([_CLEAN, _CLEAN]).encode())))
     assert dtjob("convert", "-")[1].count("kind: DistributedTrainingJob") == 2
     (tmp_path / "a.yaml").write_text(written([_CLEAN]))
     (tmp_path / "b.json").write_text(json.dumps({"kind": "TFJobList", "items": [_CLEAN, _CLEAN]}))

@@ -10,7 +10,7 @@ from dtjob.client.verbs import logs as reading
 from dtjob.client.verbs.logs import How
 from dtjob.client.verbs.logs import logs as lines_of
 from tests.unit.operator.client.api_server import ApiServer, Fault
-from tests.unit.operator.client.verbs.jobs import PODS
+from tests.unit.operator.client.verbs.jobs import PODS, stamped
 
 
 def found(cluster: Cluster, task: str | None = None, **how: Any) -> list[str]:
@@ -43,6 +43,19 @@ def test_a_log_that_cannot_be_read_is_said(logs: ApiServer, cluster: Cluster) ->
     logs.answer(f"GET {PODS}/digits-worker-1-0/log", Fault(502, message="no route to host"))
     assert found(cluster) == ["worker-0 | a", "worker-0 | c", "worker-0.1 | e"]
     assert said == ["the log of worker-1 cannot be read: no route to host"]
+
+
+@pytest.mark.timeout(15)  # it took minutes
+def test_a_line_without_an_end_is_read_in_time(logs: ApiServer, cluster: Cluster) -> None:
+    """As of a progress bar that writes over its line."""
+    logs.answer(f"GET {PODS}/digits-worker-1-0/log", b"2026-11-23T12:00:02Z " + b"x" * 50_000_000)
+    (line,) = found(cluster, "worker-1")
+    assert len(line) == 50_000_000 + len("worker-1 | ")
+
+
+def test_a_line_of_the_kubelet_has_no_time_and_keeps_its_words(logs: ApiServer, cluster: Cluster) -> None:
+    logs.answer(f"GET {PODS}/digits-worker-1-0/log", stamped((2, "b")) + b"unable to retrieve container logs\n")
+    assert found(cluster, "worker-1") == ["worker-1 | b", "worker-1 | unable to retrieve container logs"]
 
 
 def test_large_logs_are_merged_in_pieces(logs: ApiServer, cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,6 +57,25 @@ def test_a_few_logs_are_followed_at_a_time_and_that_is_said(
     assert said == ["the logs of 2 pods are followed; for another task, give --task, such as worker-7"]
 
 
+def test_a_line_of_the_kubelet_has_no_time_and_does_not_end_a_log(logs: ApiServer, cluster: Cluster) -> None:
+    """After it the log is asked for again, from the last time that is one."""
+    logs.answer(f"GET {PODS}", {"items": [pod("worker-1")], "metadata": {"resourceVersion": "1"}})
+    lines = stamped((2, "a")) + b"unable to retrieve container logs\n"
+    logs.answer(f"GET {PODS}/digits-worker-1-0/log", lines, lines + stamped((3, "b")))
+    ended = pod("worker-1", state={"terminated": {}})
+    logs.answer(f"GET {PODS}/digits-worker-1-0", pod("worker-1"), ended)
+    out = list[Line]()
+    tails = Tails(cluster, "digits", out.append)
+    tails.start()
+    deadline = time.monotonic() + 10
+    while not any(line.text == "b" for line in out) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    tails.finish()
+    assert [line.text for line in out if line.text in "ab"] == ["a", "b"]
+    assert "unable to retrieve container logs" in [line.text for line in out]
+    assert not [path for _, path, _ in logs.asked if "sinceTime=unable" in path]
+
+
 def test_lines_of_the_same_moment_are_all_followed(logs: ApiServer, cluster: Cluster) -> None:
     logs.answer(f"GET {PODS}", {"items": [pod("worker-1")], "metadata": {"resourceVersion": "1"}})
     logs.answer(f"GET {PODS}/digits-worker-1-0/log", stamped((2, "a"), (2, "b"), (2, "c")))

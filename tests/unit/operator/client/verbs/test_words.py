@@ -24,6 +24,15 @@ def test_everything_that_is_known_has_a_line() -> None:
     }
 
 
+def test_words_of_a_program_do_nothing_to_the_terminal_of_who_reads_them() -> None:
+    evil = "a\x1b]52;c;aGk=\x07b\x1b[2J\x9b1mc\x08"
+    failure = {"message": evil, "logTail": f"x\n{evil}"}
+    said = "\n".join(status_lines(job(phase="Failed", message=f"Zürich {evil}", lastFailure=failure), NOW))
+    assert not set(said) & set("\x1b\x07\x08\x9b")
+    assert "Zürich abc" in said
+    assert "\x1b" not in summary(job(phase="Failed", message=evil))
+
+
 def test_the_summary_of_a_waiting_job_has_its_message() -> None:
     waiting = job(phase="Pending", reason="WaitingForPods", message="0/1 nodes are available")
     assert summary(waiting) == "Pending (WaitingForPods): 0/1 nodes are available"
