@@ -42,15 +42,16 @@ class Control:
     def __init__(
         self, group: "Group", shutdown: Shutdown, every_seconds: float | None, *, handed_out: bool = False
     ) -> None:
-        """`every_seconds`: how often the clock asks for a save; None: never. `handed_out`: whether steps are."""
+        """`every_seconds`: how often the clock asks for a save; None: never. `handed_out`: whether steps are.
+
+        Call `begin` before any other method.
+        """
         self._group, self._shutdown, self._handed_out = group, shutdown, handed_out
         self._every_seconds = every_seconds
-        self._meetings = Meetings(group, 4, lambda: shutdown.requested)
-        self.begin(0)
 
     def begin(self, step: int) -> None:
         """Steps begin, or go on, after `step`; the clock runs from now on."""
-        self._meetings.plan(step, 1)
+        self._meetings = Meetings(self._group, 4, lambda: self._shutdown.requested, step)
         self._last_done = step
         self._last_time = self._last_save = time.monotonic()
         self._first = True

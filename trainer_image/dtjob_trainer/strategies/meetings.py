@@ -36,18 +36,22 @@ Table = npt.NDArray[np.float64]
 class Meetings:
     """The meetings of one series of steps. Every task makes it at the same place, and takes calls of the same steps."""
 
-    def __init__(self, group: "Group", numbers: int, is_urgent: Callable[[], bool]) -> None:
-        """`numbers`: how many are exchanged. `is_urgent`: whether this task wants to meet at once; any thread asks."""
+    def __init__(self, group: "Group", numbers: int, is_urgent: Callable[[], bool], step: int = 0) -> None:
+        """The first meeting is to be one step after `step`. The clock runs from now on.
+
+        - numbers: how many numbers are exchanged.
+        - is_urgent: whether this task wants to meet at once; any thread asks.
+        """
         self._group, self._numbers, self._is_urgent = group, numbers, is_urgent
         self._first_key = FIRST_KEY + next(_made) * KEYS_OF_EACH % KEYS
         self._lock, self._closed = threading.Lock(), threading.Event()
         self._number = 0
-        self.plan(0, 1)
+        self.plan(step, 1)
         if group.tasks > 1:
             threading.Thread(target=self._watch, name="meetings", daemon=True).start()
 
     def plan(self, step: int, steps: int) -> None:
-        """All tasks are after `step`, and the next meeting is to be so many `steps` later."""
+        """All tasks have met after `step`, and the next meeting is to be so many `steps` later."""
         with self._lock:
             self._planned, self._last_of_call, self._number = step + steps, step, self._number + 1
             self._latest = time.monotonic() + SECONDS

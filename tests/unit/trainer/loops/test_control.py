@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.loops.control: at which steps tasks agree, and on what."""
 
+import itertools
+import time
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+
+from dtjob_trainer.strategies import meetings
+from tests.unit.trainer.tasks import Tasks
 
 np = pytest.importorskip("numpy")
 control = pytest.importorskip("dtjob_trainer.loops.control")
@@ -37,6 +42,12 @@ def shutdown(requested: bool = False) -> Any:
     return SimpleNamespace(requested=requested)
 
 
+def begun(group: Any, asked: Any, every_seconds: float | None = None, **others: Any) -> Any:
+    run = control.Control(group, asked, every_seconds, **others)
+    run.begin(0)
+    return run
+
+
 @pytest.mark.parametrize(
     ("speed", "steps", "alone"), [(0.0, 1, 1), (3.9, 1, 1), (8.0, 2, 2), (400.0, 100, 100), (1e6, 100, 1000)]
 )
@@ -46,7 +57,7 @@ def test_agreements_are_so_many_steps_apart_as_fit_between_two(speed: float, ste
 
 
 def test_agreements_are_a_second_apart_if_a_loss_is_fetched_from_a_worker(clock: SimpleNamespace) -> None:
-    run = control.Control(Group(), shutdown(), None, handed_out=True)
+    run = begun(Group(), shutdown(), handed_out=True)
     run.agree(1, 0.5)
     clock.now += 0.1
     assert run.agree(9, 0.5).steps_per_second == pytest.approx(80.0)
@@ -55,15 +66,14 @@ def test_agreements_are_a_second_apart_if_a_loss_is_fetched_from_a_worker(clock:
 
 
 def test_speed_counts_steps_that_are_done_and_not_those_that_are_handed_out(clock: SimpleNamespace) -> None:
-    run = control.Control(Group(), shutdown(), None)
-    run.begin(0)
+    run = begun(Group(), shutdown())
     run.agree(16, 0.5, 1)
     clock.now += 0.5
     assert run.agree(17, 0.5, 5).steps_per_second == pytest.approx(8.0)
 
 
 def test_the_first_agreement_is_after_the_first_step_and_the_next_ones_follow_the_speed(clock: SimpleNamespace) -> None:
-    run = control.Control(Group(), shutdown(), None)
+    run = begun(Group(), shutdown())
     run.begin(10)
     assert not run.due(10)
     assert run.due(11)
@@ -78,8 +88,7 @@ def test_the_first_agreement_is_after_the_first_step_and_the_next_ones_follow_th
 
 
 def test_the_time_since_a_save_begins_again_with_each_save(clock: SimpleNamespace) -> None:
-    run = control.Control(Group(), shutdown(), None)
-    run.begin(0)
+    run = begun(Group(), shutdown())
     clock.now += 40.0
     assert run.since_saved() == 40.0
     run.saved()
@@ -90,8 +99,7 @@ def test_the_time_since_a_save_begins_again_with_each_save(clock: SimpleNamespac
 def test_a_task_that_trains_alone_answers_a_stop_at_once_and_others_wait_for_all(clock: SimpleNamespace) -> None:
     for tasks, answers in ((1, True), (2, False)):
         asked = shutdown()
-        run = control.Control(Group(tasks), asked, None)
-        run.begin(0)
+        run = begun(Group(tasks), asked)
         run.agree(1, 0.0)
         clock.now += 0.01
         run.agree(2, 0.0)
@@ -100,7 +108,7 @@ def test_a_task_that_trains_alone_answers_a_stop_at_once_and_others_wait_for_all
 
 
 def test_a_call_ends_after_sixteen_steps_or_where_tasks_agree(clock: SimpleNamespace) -> None:
-    run = control.Control(Group(), shutdown(), None)
+    run = begun(Group(), shutdown())
     run.begin(10)
     assert run.left(10) == 1
     run.agree(11, 0.5)
@@ -122,17 +130,17 @@ def test_calls_of_a_validation_grow_with_what_is_done(clock: SimpleNamespace) ->
 
 
 def test_all_stop_where_one_was_asked_to(clock: SimpleNamespace) -> None:
-    assert control.Control(Group(theirs=(1.0, 0.0, 0.0, 0.0)), shutdown(), None).agree(1, 0.0).stop
-    assert control.Control(Group(), shutdown(True), None).agree(1, 0.0).stop
-    assert not control.Control(Group(), shutdown(), None).agree(1, 0.0).stop
+    assert begun(Group(theirs=(1.0, 0.0, 0.0, 0.0)), shutdown()).agree(1, 0.0).stop
+    assert begun(Group(), shutdown(True)).agree(1, 0.0).stop
+    assert not begun(Group(), shutdown()).agree(1, 0.0).stop
 
 
 def test_the_loss_is_the_sum_over_the_tasks(clock: SimpleNamespace) -> None:
-    assert control.Control(Group(theirs=(0.0, 0.75, 0.0, 0.0)), shutdown(), None).agree(1, 0.5).loss == 1.25
+    assert begun(Group(theirs=(0.0, 0.75, 0.0, 0.0)), shutdown()).agree(1, 0.5).loss == 1.25
 
 
 def test_only_the_chiefs_clock_asks_for_a_save_after_the_interval(clock: SimpleNamespace) -> None:
-    chief, worker = (control.Control(Group(index=index), shutdown(), 30.0) for index in (0, 1))
+    chief, worker = (begun(Group(index=index), shutdown(), 30.0) for index in (0, 1))
     assert not chief.agree(1, 0.0).save
     clock.now += 30.0
     assert chief.agree(2, 0.0).save
@@ -142,7 +150,7 @@ def test_only_the_chiefs_clock_asks_for_a_save_after_the_interval(clock: SimpleN
 
 
 def test_nothing_is_saved_by_the_clock_where_no_clock_was_asked_for(clock: SimpleNamespace) -> None:
-    run = control.Control(Group(), shutdown(), None)
+    run = begun(Group(), shutdown())
     clock.now += 1e6
     assert not run.agree(1, 0.0).save
 
@@ -181,3 +189,29 @@ def test_a_validation_agrees_no_further_ahead_than_it_has_come(clock: SimpleName
 def test_all_break_a_validation_off_where_one_was_asked_to(clock: SimpleNamespace) -> None:
     assert control.StopInValidation(Group(theirs=(1.0, 0.0)), shutdown()).agreed(1)
     assert not control.StopInValidation(Group(), shutdown()).agreed(1)
+
+
+def test_a_task_that_was_slow_until_steps_began_meets_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its thread once exchanged before `begin`, alone, and was missing later: all waited until the job was killed."""
+    monkeypatch.setattr(meetings, "SECONDS", 0.05)
+    monkeypatch.setattr(meetings, "POLL_SECONDS", 0.005)
+    monkeypatch.setattr(meetings, "_made", itertools.repeat(0))  # the tasks of a job are processes, each with its own
+    tasks = Tasks(("chief-0", "worker-0"))
+
+    def train(group: Any) -> None:
+        run = control.Control(group, shutdown(), None)
+        if group.index == 0:
+            time.sleep(0.2)
+        step = 100
+        run.begin(step)
+        while step < 200:
+            size = min(run.left(step), 200 - step)
+            if group.index == 1 and step > 150:
+                time.sleep(0.1)  # longer than meetings are to be apart
+            tasks.table(group.index, ("call", step, size), np.zeros(1))
+            step += size
+            if run.due(step):
+                run.agree(step, 0.0)
+        run.end(step)
+
+    tasks.run(train)
