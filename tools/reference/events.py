@@ -65,9 +65,6 @@ EVENTS: Mapping[str, EventMeaning] = {
     "CheckpointsNotKept": EventMeaning(
         WARNING, "Checkpoints end with the pod that writes them, or they are on one node only."
     ),
-    "LabelsRestored": EventMeaning(
-        WARNING, "Labels that dtjob needs on a pod or on the Workload were changed. The operator restored them."
-    ),
     "Repaired": EventMeaning(
         NORMAL, "The Service, NetworkPolicy or PodGroup of the job differed or was missing, and was repaired."
     ),

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Call summary: the calls of one plan as Events: one for all pods that were created, one for all that
-were deleted, and one for all whose labels were restored.
+"""Call summary: the calls of one plan as Events: one for all pods that were created, and one for all that
+were deleted.
 
 The reasons are those of Kubernetes' own controllers, so that who looks for these finds them on a job too.
 """
@@ -14,7 +14,6 @@ CREATED = "SuccessfulCreate"
 DELETED = "SuccessfulDelete"
 REFUSED = "FailedCreate"
 REPAIRED = "Repaired"
-LABELS_RESTORED = "LabelsRestored"
 NAMED = 3
 """Pods that an event names; of the others it gives the number."""
 
@@ -27,8 +26,6 @@ class CallSummary:
         self._deleted: list[str] = []
         self._refused: dict[str, str] = {}
         self._repaired: list[str] = []
-        self._relabelled: dict[str, dict[str, Iterable[str]]] = {}
-        """Labels of objects, by kind and name."""
 
     def created(self, kind: str, name: str, *, again: bool = False) -> None:
         """An object was made. Only pods are told of, and what pods had already (`again`)."""
@@ -51,10 +48,6 @@ class CallSummary:
         """Somebody had changed an object, which is now as it should be."""
         self._repaired.append(f"{kind} {name} differed in {field} and is as it should be again")
 
-    def relabelled(self, kind: str, name: str, labels: Iterable[str]) -> None:
-        """Somebody had changed these labels of an object, which it has again."""
-        self._relabelled.setdefault(kind, {})[name] = labels
-
     def events(self) -> list[Event]:
         """At most one event of each reason, but for what was repaired."""
         events = [Event("Normal", DELETED, f"Deleted {_pods(self._deleted)}")] if self._deleted else []
@@ -64,11 +57,6 @@ class CallSummary:
             first = min(self._refused, key=_by_number)
             text = f"Error creating {_pods(self._refused)}: {self._refused[first]}"
             events.append(Event("Warning", REFUSED, text))
-        for kind, found in self._relabelled.items():
-            what = _pods(found) if kind == "Pod" else f"{kind} {next(iter(found))}"
-            changed = ", ".join(sorted(set().union(*found.values())))
-            text = f"Somebody changed labels by which dtjob finds {what}; these are restored: {changed}"
-            events.append(Event("Warning", LABELS_RESTORED, text))
         return [*events, *(Event("Normal", REPAIRED, text) for text in self._repaired)]
 
 

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Carrying: makes the calls of one plan, in groups: out of service, away, made, labelled, told to Kueue."""
+"""Carrying: makes the calls of one plan, in groups: out of service, away, made, told to Kueue."""
 
 import asyncio
 import logging
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from dtjob.api.job import Job
 from dtjob.controller.call_summary import CallSummary
@@ -12,15 +11,12 @@ from dtjob.controller.cluster import ClusterError, JobKey, Stale
 from dtjob.controller.creation import TRIES_BEFORE_SAID, Creation, Means, what_of
 from dtjob.controller.pace.slots import CALLS_OF_A_JOB
 from dtjob.objects import kueue, labels, topology
-from dtjob.plan.actions import Action, Create, Delete, PatchWorkload, Relabel, Repair, StopServing
+from dtjob.plan.actions import Action, Create, Delete, PatchWorkload, Repair, StopServing
 
 logger = logging.getLogger(__name__)
 
-Call = Delete | StopServing | Relabel | PatchWorkload
+Call = Delete | StopServing | PatchWorkload
 """An action on an object that is there."""
-
-LOOK_AGAIN_SECONDS = 1.0
-"""After this a job is looked at again of which a pod had gone before a call reached it."""
 
 
 class Carrying:
@@ -39,7 +35,7 @@ class Carrying:
         return self._creation.is_due(_makes(self._actions))
 
     async def carry_out(self) -> None:
-        """Out of service, then away, then what is to be made, then labels, then what Kueue is told; each group at once.
+        """Out of service, then away, then what is to be made, then what Kueue is told; each group at once.
 
         What fails in one group holds up no other: a pod is replaced though a webhook lets no other pod be deleted. Only
         the successor of a pod that is still in service waits, as both would have one host name. Raises the first error
@@ -57,9 +53,8 @@ class Carrying:
             await self._creation.make(list(makes))
         except ClusterError as error:
             errors.append(error)
-        for kind in (Relabel, PatchWorkload):
-            failed = await self._all([action for action in actions if isinstance(action, kind)])
-            errors += [error for _, error in failed]
+        failed = await self._all([action for action in actions if isinstance(action, PatchWorkload)])
+        errors += [error for _, error in failed]
         if errors:
             raise next((error for error in errors if not isinstance(error, Stale)), errors[0])
 
@@ -94,8 +89,10 @@ class Carrying:
                 if gone:
                     self._queue.add(self._key)
                 self.summary.deleted(action.kind, action.name)
-            elif isinstance(action, Relabel | PatchWorkload):
-                await self._change(action)
+            elif isinstance(action, PatchWorkload):
+                logger.info("%s/%s: writing to Workload %s: %s", *self._key, action.name, action.why)
+                self._store.apply(await self._cluster.patch_workload(namespace, action))
+                self._queue.add(self._key)  # it may be as before, which is no news to the store
             else:
                 stored = await self._cluster.relabel(namespace, action.name, action.uid, {labels.SERVING: None})
                 if stored is not None and self._store.apply(stored):  # or the next plan would do it once more
@@ -108,32 +105,6 @@ class Carrying:
             raise
         if self._store.set_problem(self._key, _what(action), None):
             self._queue.add(self._key)
-
-    async def _change(self, action: Relabel | PatchWorkload) -> None:
-        """Make the change, unless it restores labels and that was done too often lately. What the call returns is newer
-        than what the watch has told, such as that the pod is gone."""
-        memory = self._store.memory(self._key)
-        restored: dict[str, Any] = {}
-        if isinstance(action, Relabel) or action.repairs:
-            restored = dict(action.labels if isinstance(action, Relabel) else action.body["metadata"]["labels"])
-        if restored and (wait := memory.repairs.wait(action.uid, self._means.clock())):
-            self._queue.add_after(self._key, wait.total_seconds())
-            return
-        if isinstance(action, Relabel):
-            lost = ", ".join(sorted(action.labels))
-            logger.info("%s/%s: restoring labels of Pod %s: %s", *self._key, action.name, lost)
-            stored = await self._cluster.relabel(self._key[0], action.name, action.uid, action.labels)
-        else:
-            logger.info("%s/%s: writing to Workload %s: %s", *self._key, action.name, action.why)
-            stored = await self._cluster.patch_workload(self._key[0], action)
-        if stored is None:  # of a pod that was asked for by name no watch tells that it has gone
-            self._queue.add_after(self._key, LOOK_AGAIN_SECONDS)
-            return
-        if restored:
-            memory.repairs.note(action.uid, self._means.clock())
-            self.summary.relabelled(stored["kind"], action.name, restored)
-        self._store.apply(stored)
-        self._queue.add(self._key)  # the labels may be as before, which is no news to the store
 
     def _task_of(self, pod: str) -> str | None:
         """The id of the task whose pod has this name; None for any other name."""
@@ -152,6 +123,4 @@ def _what(action: Action) -> str:
         return f"deleting {action.kind}/{action.name}"
     if isinstance(action, PatchWorkload):
         return f"updating Workload/{action.name}"
-    if isinstance(action, Relabel):
-        return f"labelling Pod/{action.name}"
     return f"taking Pod/{action.name} out of service"

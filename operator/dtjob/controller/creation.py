@@ -10,12 +10,11 @@ four hundred. After a while one of them is tried again.
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeVar
 
-from dtjob.api.job import GROUP
 from dtjob.controller.call_summary import CallSummary
 from dtjob.controller.cluster import AlreadyExists, Cluster, ClusterError, JobKey, Refused, Stale
 from dtjob.controller.pace.holds import Holds
@@ -26,7 +25,6 @@ from dtjob.objects import drift, kueue, labels, shared
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Create, Repair
 from dtjob.plan.seen.children import deleting
-from dtjob.plan.seen.workload import Workload
 
 Made = TypeVar("Made", bound="Create | Repair")
 Make = Create | Repair
@@ -271,8 +269,13 @@ class Creation:
             if field := drift.drifted(wanted, found):
                 await self._repair(Repair(wanted, found, field))
             return drift.labelled(found, labels.of(wanted))  # a ConfigMap may have lost them
-        lost = lost_labels(wanted, found)
-        return await restore_labels(self._cluster, found, lost) if lost else found
+        if labels.JOB_NAME in labels.of(found):
+            return found
+        kind, name = wanted["kind"], found["metadata"]["name"]
+        if kind == "Pod":  # as the plan does with one that it finds
+            await self._cluster.delete(kind, self._key[0], name, found["metadata"]["uid"])
+        message = f"{kind} {name} has lost the label {labels.JOB_NAME}; delete it, and it is created again"
+        raise Held(message, lasts=kind != "Pod")
 
     @property
     def _holds(self) -> Holds:
@@ -353,35 +356,9 @@ def built(create: Create) -> Manifest:
         raise Refused(f"the pod template has a value of another form than a pod's ({said})") from error
 
 
-async def restore_labels(cluster: Cluster, there: Manifest, lost: Mapping[str, str]) -> Manifest:
-    """Give a pod or Workload that is `there` the labels that it has `lost`. Returns the object as stored then. Its
-    version is later than the one in which the watch saw it go. Raises ClusterError if it has gone meanwhile, or the
-    cluster did not answer."""
-    namespace, name = there["metadata"]["namespace"], there["metadata"]["name"]
-    if there["kind"] == kueue.KIND:
-        return await cluster.patch_workload(namespace, Workload(there).label(lost))
-    labelled = await cluster.relabel(namespace, name, there["metadata"]["uid"], lost)
-    if labelled is None:
-        raise ClusterError(f"Pod {name} has gone while its labels were restored")
-    return labelled
-
-
 def is_of_an_earlier_job(wanted: Manifest, existing: Manifest) -> bool:
     """Whether it belongs to a job of the same name that was deleted, and which Kubernetes is about to collect."""
     same_name = labels.of(existing).get(labels.JOB_NAME) == labels.of(wanted).get(labels.JOB_NAME)
     owner = labels.controller_uid(existing)
     ours_once = labels.of(existing).get(labels.JOB_UID) == owner
     return same_name and ours_once and owner not in (None, labels.controller_uid(wanted))
-
-
-def lost_labels(wanted: Manifest, existing: Manifest) -> dict[str, str]:
-    """The labels by which we find a pod or Workload, where one that was there already has lost them. Of other kinds
-    none: the shared ones are repaired, or asked for by name."""
-    if wanted["kind"] not in ("Pod", kueue.KIND):
-        return {}
-    found = labels.of(existing)
-    return {
-        name: value
-        for name, value in labels.of(wanted).items()
-        if name.startswith(f"{GROUP}/") and found.get(name) != value
-    }

@@ -16,7 +16,7 @@ from dtjob.controller.nesting import shallow
 from dtjob.controller.pace.holds import Holds
 from dtjob.controller.pace.repair_limit import RepairLimit
 from dtjob.controller.stored_fields import kept
-from dtjob.objects import gangs, labels
+from dtjob.objects import gangs, kueue, labels
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Event
 from dtjob.plan.seen.children import Children, PodEvent, Silence
@@ -50,7 +50,7 @@ class Memory:
     holds: Holds = field(default_factory=Holds)
     """What was refused, and when it may be tried again."""
     repairs: RepairLimit = field(default_factory=RepairLimit)
-    """What was repaired lately: objects by kind and name, and labels by the uid of what has them."""
+    """What was repaired lately, by kind and name."""
     unanswered: Unanswered | None = None
     """The last status, if it is not known whether it is written."""
     progress_refused: str = ""
@@ -308,8 +308,11 @@ class Store:
         if manifest["kind"] == KIND:
             key = (metadata["namespace"], metadata["name"])
             return self._jobs, key, key
+        named = labels.of(manifest).get(labels.JOB_NAME)
+        if named is None and manifest["kind"] in ("Pod", kueue.KIND):  # no watch would tell what becomes of it
+            return None
         # Its controller comes first: whoever may edit it can change its label.
-        job = labels.controlling_job(manifest) or labels.of(manifest).get(labels.JOB_NAME)
+        job = labels.controlling_job(manifest) or named
         if job is None:
             return None
         key = (metadata["namespace"], job)

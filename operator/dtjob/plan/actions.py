@@ -61,15 +61,6 @@ class StopServing:
 
 
 @dataclass(frozen=True)
-class Relabel:
-    """Set these labels on the pod that has this uid; somebody took them away or changed them."""
-
-    name: str
-    uid: str
-    labels: Mapping[str, str]
-
-
-@dataclass(frozen=True)
 class Repair:
     """Put right what dtjob says of an object that is there, as last seen, and leave the rest of it. `field` is the
     first that differs, for the log and the event."""
@@ -92,8 +83,7 @@ class Repair:
 @dataclass(frozen=True)
 class PatchWorkload:
     """Merge `body` into the Workload of Kueue with this uid, as it was at this version; with `status` into its status,
-    which is apart from the rest. `why` is for the log. `repairs`: somebody else may undo it each time, so it is not
-    done too often."""
+    which is apart from the rest. `why` is for the log."""
 
     name: str
     uid: str
@@ -101,7 +91,6 @@ class PatchWorkload:
     body: Mapping[str, Any]
     status: bool
     why: str
-    repairs: bool = False
 
 
 @dataclass(frozen=True)
@@ -113,7 +102,7 @@ class Event:
     message: str
 
 
-Action = Create | Delete | StopServing | Relabel | Repair | PatchWorkload
+Action = Create | Delete | StopServing | Repair | PatchWorkload
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ from dtjob.plan.lifetime.success import succeed, succeeded
 from dtjob.plan.lifetime.suspension import BY_USER, Pause, go_on, is_suspended, suspend
 from dtjob.plan.lifetime.time_spent import with_goodput
 from dtjob.plan.order import only_counts
-from dtjob.plan.pods.convergence import converge, find_config_map, restore_labels
+from dtjob.plan.pods.convergence import converge, find_config_map
 from dtjob.plan.pods.gang import note_gang, release_gang
 from dtjob.plan.pods.one_chief import find_earlier_chiefs, find_vanished
 from dtjob.plan.queueing.queueing import queueing
@@ -45,6 +45,9 @@ from dtjob.plan.seen.situation import Situation
 
 LOOK_AT_LEAST_EVERY = timedelta(minutes=5)
 """A timer does not notice that the clock was set; so a job that waits for a moment is looked at that often."""
+
+ASK_AGAIN = timedelta(seconds=10)
+"""What has lost its label, and no watch shows, is asked for by its name again."""
 
 
 def plan(job: Job, children: Children, now: datetime, defaults: Defaults = NO_DEFAULTS) -> Plan:
@@ -151,7 +154,6 @@ def _restart_what_failed(draft: Draft) -> TrainingDecision:
 def _make_what_is_missing(draft: Draft) -> None:
     """Take away what is superseded, and make what is not there."""
     find_earlier_chiefs(draft)
-    restore_labels(draft)
     draft.do((*converge(draft.situation), *look_for_room(draft.situation)))
     _look_again_in_time(draft)
 
@@ -172,6 +174,8 @@ def _frozen(draft: Draft) -> Plan:
     if status.ended and not written.ended:  # of a job that ends no Workload is made; its own is told at the next look
         actions = [one for one in actions if not (isinstance(one, Create) and one.kind == kueue.KIND)]
         at_once = status.queue is not None
+    if situation.children.unlisted("Pod", kueue.KIND):
+        draft.look_again(now + ASK_AGAIN)
     later = [moment for moment in draft.times if moment is not None and moment > now]
     write = status != written and not only_the_end_differs(status, written)
     if write and only_progress_differs(status, written):

@@ -19,7 +19,7 @@ from dtjob.objects.defaults import NO_DEFAULTS, Defaults
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.pod.pod import pod as pod_of
 from dtjob.objects.topology import Task
-from dtjob.plan.actions import Create, Delete, Plan, Relabel, Repair
+from dtjob.plan.actions import Create, Delete, Plan, Repair
 from dtjob.plan.draft import Draft
 from dtjob.plan.plan import plan
 from dtjob.plan.seen.children import Children, TaskView, Unread, view_tasks
@@ -294,9 +294,7 @@ def carried_out(children: Children, plan: Plan, now: datetime = NOW) -> Children
         else:
             objects = deepcopy(objects)
             for one in objects:
-                if one["metadata"].get("uid") == action.uid and isinstance(action, Relabel):
-                    one["metadata"].setdefault("labels", {}).update(action.labels)
-                elif one["metadata"].get("uid") == action.uid:
+                if one["metadata"].get("uid") == action.uid:
                     one["metadata"]["labels"].pop(labels.SERVING, None)
     return Children(tuple(objects), children.reports, children.problems)
 

@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import aiohttp
+import kopf
 
 from dtjob.api.job import GROUP, KIND, PLURAL, VERSION
 from dtjob.kube.calls.client import CALL_TIMEOUT_SECONDS, CONNECT_TIMEOUT_SECONDS, Kube
 from dtjob.kube.calls.kinds import typed
-from dtjob.kube.libraries import kopf
 from dtjob.objects.manifest import Manifest
 
 Take = Callable[[str | None, Manifest], None]

@@ -16,10 +16,11 @@ from collections.abc import Awaitable, Callable, Collection, Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
+import kopf
+
 from dtjob import times
 from dtjob.controller.cluster import ClusterError
 from dtjob.controller.pace.backoff import Backoff
-from dtjob.kube.libraries import kopf
 from dtjob.kube.watching.informer import VersionsWentBack
 from dtjob.kube.watching.namespaces import Watched
 from dtjob.objects.manifest import Manifest
@@ -28,8 +29,6 @@ logger = logging.getLogger(__name__)
 
 RETRY = Backoff(1.0, 5.0)
 """What ended the watches may pass at any moment. Until they begin again only a resync tells of a job."""
-LASTED_SECONDS = 300.0
-"""Watches that lasted this long and then failed are begun again after the shortest wait."""
 
 LONGEST_END_SECONDS = 10.0
 """How long to wait until cancelled watches have ended. They need two seconds at most."""
@@ -63,9 +62,9 @@ async def watch_forever(spawn: Spawn, watched: Watched, resync_once: Callable[[]
     The resync finds which namespaces can be had. And kopf never watches jobs if the API server does not serve them
     when it begins. Raises VersionsWentBack.
     """
-    clock, failures = asyncio.get_running_loop().time, 0
+    failures = 0
     while True:
-        began, resynced = clock(), not failures
+        resynced = not failures
         try:
             if not resynced:
                 await resync_once()
@@ -76,7 +75,7 @@ async def watch_forever(spawn: Spawn, watched: Watched, resync_once: Callable[[]
         except VersionsWentBack:
             raise
         except Exception as error:
-            failures = 1 if clock() - began > LASTED_SECONDS else failures + 1
+            failures += 1
             pause, why = RETRY.after(failures), error or type(error).__name__
             what = "the watches ended" if resynced else "the watches cannot begin"
             bug = None if resynced or isinstance(error, ClusterError) else error

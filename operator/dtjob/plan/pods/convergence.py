@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Convergence: the calls that make and delete pods and shared objects until they are as they should be."""
 
+from collections.abc import Set
 from functools import partial
 
-from dtjob.api.job import Job
 from dtjob.objects import drift, labels, shared, topology
 from dtjob.objects.gangs import joined
 from dtjob.objects.manifest import Manifest
-from dtjob.objects.pod.pod import labels_of, pod
-from dtjob.plan.actions import Action, Create, Delete, Relabel, Repair, StopServing
+from dtjob.objects.pod.pod import pod
+from dtjob.plan.actions import Action, Create, Delete, Repair, StopServing
 from dtjob.plan.draft import Draft
 from dtjob.plan.failure.budget import is_due
 from dtjob.plan.kueue import placed, pod_set_of
 from dtjob.plan.pods.gang import keep_gang, waits_for_the_chief
 from dtjob.plan.pods.one_chief import writer_left
-from dtjob.plan.seen.children import PodState, TaskView, deleting
+from dtjob.plan.seen.children import PodState, TaskView, deleting, ended
 from dtjob.plan.seen.pod_facts import facts_of
 from dtjob.plan.seen.situation import Situation
 
@@ -23,6 +23,7 @@ def converge(situation: Situation) -> list[Action]:
     """What is to be taken away and made now, of a job that goes on."""
     superseded = (view for view in situation.views if view.pods and view.pods != (view.pod,))
     retired = [action for view in superseded for action in _retire(view)]
+    retired += _unlisted(situation, {action.uid for action in retired if isinstance(action, Delete)})
     missing = _missing_pods(situation)
     shared_ones = [*keep_shared(situation), *(make_config_map(situation) if missing else ())]
     return [*retired, *shared_ones, *keep_gang(situation), *missing]
@@ -47,6 +48,13 @@ def _retire(view: TaskView) -> list[Action]:
         if not deleting(old):
             actions.append(Delete.of(old, f"{view.task.id} is at attempt {view.attempt}"))
     return actions
+
+
+def _unlisted(situation: Situation, retired: Set[str]) -> list[Action]:
+    """Delete the pods that have lost the label by which they are watched: nothing tells of their ends."""
+    lost = (one for one in situation.children.unlisted("Pod") if one["metadata"]["uid"] not in retired)
+    why = f"it has lost the label {labels.JOB_NAME}"
+    return [Delete.of(one, why) for one in lost if not (deleting(one) or ended(one))]
 
 
 def _missing_pods(situation: Situation) -> list[Action]:
@@ -134,22 +142,3 @@ def _made(situation: Situation, again: bool) -> Create:
     """The ConfigMap, to be made. Its text takes 5 ms for 4,000 tasks."""
     job = situation.group_job
     return Create("ConfigMap", shared.config_map_name(job), partial(shared.config_map, job), again=again)
-
-
-def restore_labels(draft: Draft) -> None:
-    """Restore the labels that our pods have lost: Service, NetworkPolicy and watch select by them."""
-    job = draft.situation.group_job
-    draft.do(
-        Relabel(pod["metadata"]["name"], pod["metadata"]["uid"], _lost(job, view, pod))
-        for view in draft.situation.views
-        for pod in view.pods
-        if not (facts := facts_of(pod)).labelled or (pod is view.pod and facts.serves != job.metadata.uid)
-    )
-
-
-def _lost(job: Job, view: TaskView, pod: Manifest) -> dict[str, str]:
-    found = labels.of(pod)
-    wanted = labels_of(job, view.task, topology.attempt_of(pod))
-    if pod is not view.pod:
-        del wanted[labels.SERVING]
-    return {label: value for label, value in wanted.items() if found.get(label) != value}

@@ -7,17 +7,16 @@ never admitted. Where the cluster queue of the job has none such, the affinity o
 
 A watch by label says DELETED of an object whose label somebody has removed. So the API server is asked for the Workload
 by name, which nobody can change. This is done before a job is told to stop, or its end is told to nobody. What is found
-counts, and gets its label back. As long as it has none, each look asks anew: nothing else tells of an eviction.
+counts. As long as it has no label, each look asks anew: nothing else tells of an eviction.
 """
 
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from dtjob.objects import kueue, labels, shared
+from dtjob.objects import kueue, labels
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.actions import Action, Delete, PatchWorkload
-from dtjob.plan.draft import Draft
+from dtjob.plan.actions import Action
 from dtjob.plan.kueue import flavours_of
 from dtjob.plan.seen.situation import Situation
 from dtjob.plan.seen.workload import Kueue, Workload
@@ -71,43 +70,25 @@ def read_flavours(situation: Situation, workload: Workload) -> tuple[dict[str, M
     return {name: one for name, one in found.items() if one is not None}, [name for name in names if not found[name]]
 
 
-def find_unlisted(situation: Situation) -> tuple[Situation, Workload | None]:
-    """The situation with the Workload that its place in the queue names, if that is not seen and was found. Also that
-    Workload: None if nothing was looked for or there is none of ours any more. Raises Unread.
+def find_unlisted(situation: Situation) -> Situation:
+    """The situation with the Workload that its place in the queue names, if that is not seen and was found. Raises
+    Unread.
 
     A job that has ended names none any more that is gone or over: nobody asks for it again.
     """
     job, children, status = situation.group_job, situation.children, situation.status
     if status.queue is None or not _is_unlisted(situation, status.queue.workload):
-        return situation, None
-    key = kueue.KIND, status.queue.workload
-    (read,) = children.found(key)
+        return situation
+    (read,) = children.found((kueue.KIND, status.queue.workload))
     workload = Workload(read) if read and labels.controller_uid(read) == job.metadata.uid else None
-    # What is held of it, as an answer to a call of ours left it, is known no better than what was read.
-    others = tuple(one for one in children.objects if (one["kind"], one["metadata"]["name"]) != key)
     if workload and not (workload.is_going or (status.ended and workload.finished)):
-        seen = replace(children, objects=(*others, workload.manifest))
-        return replace(situation, children=seen), workload
-    situation = replace(situation, children=replace(children, objects=others))
-    if status.ended:
-        situation = situation.with_status(status.but(queue=status.queue.but(workload="")))
-    return situation, None
+        return replace(situation, children=replace(children, objects=(*children.objects, workload.manifest)))
+    return situation.with_status(status.but(queue=status.queue.but(workload=""))) if status.ended else situation
 
 
 def _is_unlisted(situation: Situation, name: str) -> bool:
     """Whether the Workload of this name may be there without being seen. One whose place another has taken is over."""
     if not name or situation.children.kueue is not Kueue.THERE:
         return False
-    owned = situation.children.owned(situation.group_job, (kueue.KIND,))
-    seen = [Workload(one) for one in owned if labels.JOB_NAME in labels.of(one)]
+    seen = map(Workload, situation.children.owned(situation.group_job, (kueue.KIND,)))
     return not any(one.name == name or (one.in_force and one.replaces == name) for one in seen)
-
-
-def restore_labels(draft: Draft, workload: Workload) -> None:
-    """Give this Workload the labels that it is to have. What else is to be said to it comes first: whoever does not let
-    its labels back holds up nothing else."""
-    if any(isinstance(one, PatchWorkload | Delete) and one.uid == workload.uid for one in draft.actions):
-        return
-    job = draft.situation.group_job
-    metadata = shared.owned_metadata(job, workload.name, {kueue.JOB_UID: job.metadata.uid})
-    draft.do([workload.label(metadata["labels"])])

@@ -26,7 +26,6 @@ from dtjob.plan.queueing.lookups import (
     priority,
     priority_changes,
     read_flavours,
-    restore_labels,
 )
 from dtjob.plan.queueing.quota_use import next_loss, pods_left, reclaimable
 from dtjob.plan.queueing.resized import (
@@ -65,15 +64,13 @@ def queueing(draft: Draft) -> Pause | None:
 
     Returns why the job is to have no pods, None if it may have them. Raises Unread.
     """
-    draft.situation, unlisted = find_unlisted(draft.situation)
+    draft.situation = find_unlisted(draft.situation)
     slices = slices_of(draft.situation)
     pause = _queueing(draft, slices)
     entry = draft.status.queue
     if draft.status.ended or entry is None or not entry.runs:
         draft.do(without_successor(draft.situation, slices))
     draft.do(one.delete("another Workload of the job has its place", as_seen=True) for one in slices.others)
-    if unlisted is not None:
-        restore_labels(draft, unlisted)
     return pause
 
 

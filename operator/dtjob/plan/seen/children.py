@@ -50,6 +50,11 @@ class Children:
             raise Unread(unread)
         return [self.read[key] for key in keys]
 
+    def unlisted(self, *kinds: str) -> list[Manifest]:
+        """Those of these kinds that were asked for, are there, and have lost the label by which they are watched."""
+        found = (one for (kind, _), one in self.read.items() if kind in kinds and one is not None)
+        return [one for one in found if labels.JOB_NAME not in labels.of(one)]
+
     def owned(self, job: Job, kinds: Container[str]) -> list[Manifest]:
         """The objects of these kinds that this very job controls; for pods there is `owned_pods`, which is quicker."""
         uid = job.metadata.uid

@@ -32,10 +32,6 @@ class PodFacts:
     pod can change those."""
     attempt: int | None
     """Which attempt its name says it is, None if it says none."""
-    labelled: bool
-    """Whether its labels say what its name and its owner say."""
-    serves: str | None
-    """The uid of the job whose Service selects it, None if none does."""
     phase: str | None
     container: dict[str, Any]
     """The status of the training container, empty before the kubelet wrote one."""
@@ -70,8 +66,6 @@ class PodFacts:
             controller=labels.controller_uid(pod),
             task_id=task_id,
             attempt=attempt,
-            labelled=job is not None and _is_labelled(job, pod),
-            serves=labels.of(pod).get(labels.SERVING),
             phase=phase,
             container=container,
             end=end,
@@ -79,13 +73,6 @@ class PodFacts:
             waits=_waits(status),
             lost_at=times.parse(metadata["deletionTimestamp"]) + LOST_AFTER if going else None,
         )
-
-
-def _is_labelled(job: str, pod: Manifest) -> bool:
-    found = labels.of(pod)
-    named = f"{job}-{found.get(labels.ROLE)}-{found.get(labels.INDEX)}-{found.get(labels.ATTEMPT)}"
-    owned = found.get(labels.JOB_NAME) == job and found.get(labels.JOB_UID) == labels.controller_uid(pod)
-    return owned and named == pod["metadata"]["name"]
 
 
 def _waits(status: dict[str, Any]) -> bool:

@@ -171,10 +171,3 @@ def sized(job: Job, workers: Workers | None) -> Job:
         update={"worker": replica.model_copy(update={"replicas": workers.replicas})}
     )
     return job.model_copy(update={"spec": job.spec.model_copy(update={"replica_specs": replicas})})
-
-
-def as_it_is(job: Job) -> Job:
-    """The job with as many workers as its status says that its group has, for whoever knows no situation."""
-    if "workers" not in job.status:
-        return job
-    return sized(job, workers_of(job, Status.read({"workers": job.status["workers"]}).workers))

@@ -229,11 +229,6 @@ class Workload:
         body = {"metadata": {"labels": dict(wanted["labels"]), "annotations": not_ours, "ownerReferences": owners}}
         return PatchWorkload(self.name, self.uid, self._version, body, False, "it was made for this job")
 
-    def label(self, wanted: Mapping[str, str]) -> PatchWorkload:
-        """Give it these labels back, which somebody else may take away each time."""
-        body, why = {"metadata": {"labels": dict(wanted)}}, "its labels were taken away"
-        return PatchWorkload(self.name, self.uid, self._version, body, False, why, repairs=True)
-
     def _reclaimed(self, more: Mapping[str, int]) -> list[dict[str, Any]]:
         """`reclaimablePods`, in the order of the sets: no number ever falls while quota is held."""
         there = {one["name"]: one["count"] for one in self._status.get("reclaimablePods") or ()}

@@ -40,15 +40,3 @@ def test_a_deleted_object_that_is_created_again_has_the_event_repaired():
 
 def test_a_summary_without_calls_has_no_events():
     assert CallSummary().events() == []
-
-
-def test_restored_labels_of_several_pods_are_one_event_and_those_of_a_workload_another():
-    summary = CallSummary()
-    for number in (10, 9, 8, 7):
-        summary.relabelled("Pod", f"digits-worker-{number}-0", ["b", "a"])
-    summary.relabelled("Workload", "digits", ["c"])
-    pods = "4 pods: digits-worker-7-0, digits-worker-8-0, digits-worker-9-0 and 1 more; these are restored: a, b"
-    assert summary.events() == [
-        Event("Warning", "LabelsRestored", f"Somebody changed labels by which dtjob finds {found}")
-        for found in (pods, "Workload digits; these are restored: c")
-    ]

@@ -4,28 +4,22 @@
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
-from copy import deepcopy
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from dtjob.api.job import KIND
 from dtjob.api.spec.scheduling import GangProvider
-from dtjob.controller.call_summary import CallSummary
-from dtjob.controller.cluster import AlreadyExists, Cluster, ClusterError, JobKey, Refused
-from dtjob.controller.creation import Creation, Means, batches, in_groups
+from dtjob.controller.cluster import ClusterError, JobKey, Refused
+from dtjob.controller.creation import batches, in_groups
 from dtjob.controller.pace.giving_way import SMALLEST_SHARE, GivingWay
 from dtjob.controller.pace.slots import CALLS_OF_A_JOB
-from dtjob.controller.pace.workqueue import WorkQueue
-from dtjob.controller.store import Store
 from dtjob.kube.api_error import ApiError
 from dtjob.objects import gangs, kueue, labels, shared
-from dtjob.objects.defaults import NO_DEFAULTS
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Create, Repair
 from tests.unit.operator import builders
-from tests.unit.operator.builders import NOW, stranger
-from tests.unit.operator.queued import queued_job
+from tests.unit.operator.builders import stranger
 from tests.unit.operator.simulation.operator import World, job_manifest
 
 GROUP = gangs.KINDS[GangProvider.KUBERNETES]
@@ -341,43 +335,3 @@ def test_a_claim_that_is_deleted_with_an_earlier_job_is_waited_for() -> None:
     made.run(2)
     assert len(made.pods) == 3
     made.close()
-
-
-KEY: JobKey = ("default", "digits")
-
-
-class HasIt:
-    """Has the Workload, which bears no label."""
-
-    def __init__(self, found: Manifest) -> None:
-        self.found = found
-
-    async def create(self, manifest: Manifest) -> Manifest:
-        raise AlreadyExists(deepcopy(self.found))
-
-    async def patch_workload(self, namespace: str, action: Any) -> Manifest:
-        self.found = deepcopy(self.found)
-        self.found["metadata"]["resourceVersion"] = str(int(self.found["metadata"]["resourceVersion"]) + 1)
-        self.found["metadata"].setdefault("labels", {}).update(action.body.get("metadata", {}).get("labels", {}))
-        return deepcopy(self.found)
-
-
-async def test_a_workload_that_the_watch_lost_with_its_label_is_known_again() -> None:
-    store: Store = Store()
-    store.apply({**job_manifest(queued_job()), "status": {}})
-    wanted = kueue.workload(queued_job(), NO_DEFAULTS, None)
-    before = builders.stored(wanted)
-    before["metadata"] |= {"uid": "w", "resourceVersion": "40"}
-    store.apply(before)
-    # A watch by label shows it as deleted: as it was before, in the version that it has without the label.
-    shown = deepcopy(before)
-    shown["metadata"]["resourceVersion"] = "41"
-    assert store.remove(shown) == KEY
-    unlabelled = deepcopy(shown)
-    unlabelled["metadata"]["labels"] = {}
-
-    cluster = HasIt(unlabelled)
-    means = Means(cast(Cluster, cluster), store, WorkQueue(), lambda: NOW)
-    await Creation(means, KEY, builders.JOB_UID, CallSummary()).make([Create.of(wanted)])
-    assert [one["metadata"]["uid"] for one in store.children(KEY).objects if one["kind"] == kueue.KIND] == ["w"]
-    assert labels.of(cluster.found)[labels.JOB_NAME] == "digits"

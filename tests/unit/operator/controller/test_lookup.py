@@ -1,22 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pods that the watch loses sight of, over the simulated cluster: asked for by name, and given their labels back."""
+"""Pods that the watch loses sight of, over the simulated cluster: asked for by name, and replaced."""
 
 import asyncio
-from typing import Any, cast
+from typing import cast
 
 import pytest
 
-from dtjob.controller.cluster import Cluster, ClusterError, Refused
+from dtjob.controller.cluster import Cluster, ClusterError
 from dtjob.controller.lookup import look_up
 from dtjob.controller.pace.slots import CALLS_OF_A_JOB, Slots
 from dtjob.objects import labels
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.record.status import BLOCKED
 from dtjob.plan.seen.children import Children, Unread
 from tests.unit.operator import builders
 from tests.unit.operator.controller.test_reconciler import all_run, phase, world
 from tests.unit.operator.simulation.operator import World
-from tests.unit.operator.simulation.plain import copied
 
 CHIEF = "digits-chief-0-0"
 
@@ -36,33 +34,46 @@ def take_label(made: World, name: str, label: str) -> None:
 
 
 @pytest.mark.parametrize("heard_by", ["watch", "resync", "new operator"])
-def test_a_chief_without_its_job_name_is_found_and_named_again(heard_by: str):
+def test_a_pod_that_lost_the_label_by_which_it_is_watched_is_replaced_when_it_has_ended(heard_by: str):
     with world(builders.job()) as made:
         running(made)
-        if heard_by == "watch":
-            take_label(made, CHIEF, labels.JOB_NAME)
-        else:
-            made.cluster.change("Pod", CHIEF, lambda one: one["metadata"]["labels"].pop(labels.JOB_NAME))
+        take_label(made, CHIEF, labels.JOB_NAME)
+        if heard_by != "watch":
             (made.resync if heard_by == "resync" else made.restart)()
+        made.run(5)
+        assert "deletionTimestamp" in made.pods[CHIEF]["metadata"]
+        assert "digits-chief-0-1" not in made.pods, "it still saves"
+        made.cluster.remove("Pod", CHIEF)
         made.run(60)
-        assert sorted(made.pods) == [CHIEF, "digits-worker-0-0", "digits-worker-1-0"]
-        assert labels.of(made.pods[CHIEF])[labels.JOB_NAME] == "digits"
-        assert made.cluster.calls == [f"get Pod {CHIEF}", f"relabel {CHIEF}"]
-        assert [event.reason for event in made.cluster.events] == ["LabelsRestored"]
-        assert made.job.status["restarts"]["total"] == 0
-        made.cluster.change("Pod", CHIEF, lambda one: one.update(status=builders.ended(0, made.now())))
-        made.run(1)
-        assert phase(made) == "Succeeded", "what becomes of it is seen again"
+        assert sorted(made.pods) == ["digits-chief-0-1", "digits-worker-0-0", "digits-worker-1-0"]
+        assert made.cluster.calls.count(f"delete Pod {CHIEF}") == 1
+        assert made.job.status["restarts"] == {"total": 1, "causes": {"Deleted": 1}}
 
 
-@pytest.mark.parametrize("label", [labels.ROLE, labels.INDEX, labels.ATTEMPT, labels.SERVING])
-def test_a_lost_label_that_the_watch_does_not_select_is_restored_without_a_lookup(label: str):
+@pytest.mark.parametrize("label", [labels.ROLE, labels.INDEX, labels.ATTEMPT])
+def test_a_lost_label_that_the_watch_does_not_select_changes_nothing(label: str):
     with world(builders.job()) as made:
         running(made)
         take_label(made, CHIEF, label)
         made.run(60)
-        assert made.cluster.calls == [f"relabel {CHIEF}"]
-        assert made.job.status["restarts"]["total"] == 0
+        assert made.cluster.calls == []
+        made.cluster.change("Pod", CHIEF, lambda one: one.update(status=builders.ended(0, made.now())))
+        made.run(1)
+        assert phase(made) == "Succeeded"
+
+
+def test_a_pod_that_lost_its_label_before_all_were_there_is_replaced():
+    """Its own create says that it exists already."""
+    with world(builders.job()) as made:
+        made.cluster.failing["create Pod digits-worker-1-0"] = ClusterError("timeout")
+        made.run(1)
+        take_label(made, CHIEF, labels.JOB_NAME)
+        before = made.pods[CHIEF]["metadata"]["uid"]
+        made.run(5)
+        made.cluster.failing.clear()
+        made.run(60)
+        assert sorted(made.pods) == [CHIEF, "digits-worker-0-0", "digits-worker-1-0"]
+        assert made.pods[CHIEF]["metadata"]["uid"] != before
 
 
 def test_a_pod_that_is_really_gone_is_replaced_after_one_call():
@@ -83,8 +94,9 @@ def test_nothing_is_replaced_while_the_cluster_does_not_answer():
         made.run(30)
         assert made.cluster.calls == []
         made.cluster.failing.clear()
+        made.cluster.remove("Pod", CHIEF)
         made.run(60)
-        assert sorted(made.pods) == [CHIEF, "digits-worker-0-0", "digits-worker-1-0"]
+        assert "digits-chief-0-1" in made.pods
 
 
 def test_an_old_chief_that_still_saves_is_not_forgotten_for_its_label():
@@ -98,38 +110,8 @@ def test_an_old_chief_that_still_saves_is_not_forgotten_for_its_label():
         take_label(made, CHIEF, labels.JOB_NAME)
         made.run(60)
         assert "digits-chief-0-1" not in made.pods
-        assert labels.of(made.pods[CHIEF])[labels.JOB_NAME] == "digits"
         made.cluster.remove("Pod", CHIEF)
-        made.run(1)
-        assert "digits-chief-0-1" in made.pods
-
-
-def test_a_pod_that_lost_its_label_before_all_were_there_is_named_again():
-    """Its own create says that it exists already."""
-    with world(builders.job()) as made:
-        made.cluster.failing["create Pod digits-worker-1-0"] = ClusterError("timeout")
-        made.run(1)
-        take_label(made, CHIEF, labels.JOB_NAME)
-        made.run(5)
-        assert labels.of(made.pods[CHIEF])[labels.JOB_NAME] == "digits"
-        made.cluster.failing.clear()
-        made.run(60)
-        assert sorted(made.pods) == [CHIEF, "digits-worker-0-0", "digits-worker-1-0"]
-
-
-def test_a_pod_that_goes_before_its_labels_are_back_is_replaced():
-    """The watch has told of its end already, when its label went, and nothing else happens to the job."""
-    with world(builders.job()) as made:
-        running(made)
-        relabel = made.cluster.relabel
-
-        async def too_late(*arguments: Any) -> Manifest | None:
-            made.cluster.remove("Pod", CHIEF)
-            return await relabel(*arguments)
-
-        made.cluster.relabel = too_late  # type: ignore[method-assign]
-        take_label(made, CHIEF, labels.JOB_NAME)
-        made.run(30)
+        made.run(15)
         assert "digits-chief-0-1" in made.pods
 
 
@@ -143,41 +125,6 @@ def test_a_pod_whose_owner_is_no_job_is_asked_for_once(name: str, next_one: str 
         made.run(5)
         assert made.cluster.calls.count(f"get Pod {name}") == 1
         assert {one for one in made.pods if one.endswith("-1")} == ({next_one} if next_one else set())
-
-
-@pytest.mark.parametrize("after", [0.0, 0.02])
-def test_labels_that_are_removed_again_and_again_are_restored_after_ever_longer_waits(after: float):
-    """As an admission webhook does that lets nobody set them, or a controller a moment later."""
-    with world(builders.job()) as made:
-        running(made)
-        relabel = made.cluster.relabel
-
-        async def in_vain(namespace: str, name: str, *arguments: Any) -> Manifest | None:
-            stored = await relabel(namespace, name, *arguments)
-            if after:
-                made.loop.call_later(after, take_label, made, name, labels.ROLE)
-                return stored
-            take_label(made, name, labels.ROLE)
-            return copied(made.pods[name])
-
-        made.cluster.relabel = in_vain  # type: ignore[method-assign]
-        take_label(made, CHIEF, labels.ROLE)
-        made.run(300)
-        assert 5 < made.cluster.calls.count(f"relabel {CHIEF}") < 20
-        made.cluster.relabel = relabel  # type: ignore[method-assign]
-        made.run(61)
-        assert labels.of(made.pods[CHIEF])[labels.ROLE] == "chief"
-
-
-def test_a_label_that_cannot_be_restored_does_not_delay_a_restart():
-    """An admission policy may refuse the patch; training restarts all the same."""
-    with world(builders.job()) as made:
-        running(made)
-        made.cluster.failing[f"relabel {CHIEF}"] = ClusterError("denied the request")
-        take_label(made, CHIEF, labels.ROLE)
-        made.cluster.change("Pod", "digits-worker-0-0", lambda one: one.update(status=builders.ended(1, made.now())))
-        made.run(60)
-        assert "digits-worker-0-1" in made.pods
 
 
 class Overloaded:
@@ -202,18 +149,3 @@ async def test_a_look_that_failed_asks_for_no_more_pods() -> None:
     await asyncio.sleep(0.2)
     assert cluster.calls == asked, "calls of which nobody takes the answer"
     assert asked <= 2 * CALLS_OF_A_JOB
-
-
-def test_a_label_that_cannot_be_restored_is_said_in_the_status() -> None:
-    with world(builders.job()) as made:
-        running(made)
-        made.cluster.failing = {f"relabel {CHIEF}": Refused("denied the request")}
-        take_label(made, CHIEF, labels.ROLE)
-        made.run(120)
-        blocked = next(one for one in made.job.status["conditions"] if one["type"] == BLOCKED)
-        assert (blocked["status"], "denied the request" in blocked["message"]) == ("True", True)
-        assert "LabelsRestored" not in [event.reason for event in made.cluster.events]
-        made.cluster.failing = {}
-        made.run(120)
-        assert labels.of(made.pods[CHIEF])[labels.ROLE] == "chief"
-        assert BLOCKED not in [one["type"] for one in made.job.status["conditions"] if one["status"] == "True"]

@@ -148,7 +148,6 @@ def test_a_changed_label_moves_no_pod_to_another_job():
     store = Store()
     store.apply(POD)
     assert store.apply(versioned(POD, 11, labels={labels.JOB_NAME: "another"})) == KEY
-    assert store.apply(versioned(POD, 12, labels={})) == KEY
     assert names(store) == ["pod-a"]
     assert store.children(("default", "another")).objects == ()
 
@@ -251,14 +250,10 @@ def test_the_end_of_a_problem_of_a_deleted_job_is_not_stored():
     assert store._memories == {}
 
 
-def test_a_child_that_lost_its_label_is_its_owners():
-    """A create of ours meets such a pod; it was a KeyError for ever."""
+def test_a_pod_without_the_label_by_which_it_is_watched_is_not_stored():
+    """A create of ours meets such a pod."""
     store, unlabelled = Store(), versioned(POD, 10, labels={})
-    assert store.apply(unlabelled) == KEY
-    assert names(store) == ["pod-a"]
-    assert store.remove(unlabelled) == KEY
-    stranger = versioned(unlabelled, 10, uid="pod-c", ownerReferences=[])
-    assert (store.apply(stranger), store.remove(stranger)) == (None, None)
+    assert (store.apply(unlabelled), store.remove(unlabelled), names(store)) == (None, None, [])
 
 
 def test_a_silence_is_news_until_it_is_known_and_ends_with_a_report():

@@ -10,7 +10,7 @@ from dtjob.objects import labels, topology
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.placeholder import is_placeholder
 from dtjob.plan.seen.pod_facts import facts_of
-from dtjob.plan.seen.situation import as_it_is
+from dtjob.plan.seen.situation import sized, workers_of
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def attempt_of(status: dict[str, Any], task: str) -> int:
 
 def sized_job(job: Job, status: dict[str, Any] | None = None) -> Job:
     """The job with as many workers as this status, or its own, says that its group has."""
-    return as_it_is(job if status is None else job.model_copy(update={"status": status}))
+    return sized(job, workers_of(job, Status.read(job.status if status is None else status).workers))
 
 
 def is_suspended(status: dict[str, Any]) -> bool:

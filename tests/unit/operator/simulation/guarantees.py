@@ -56,7 +56,7 @@ class Must(StrEnum):
     """A backoff that began by a wrong clock of the operator lasts no longer than another one after it is right."""
 
     REFUSALS_STAY_ALONE = "refusals-stay-alone"
-    """A pod is replaced though Workloads, repairs, labels and deletions are refused."""
+    """A pod is replaced though Workloads, repairs and deletions are refused."""
     SURVIVORS_ARE_FREE = "survivors-are-free"
     """What survivors of a failure fail of before training has resumed is not charged."""
     METRIC_IS_STATUS = "metric-is-status"

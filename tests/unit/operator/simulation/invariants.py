@@ -155,7 +155,8 @@ class Rules:
             if facts.keeps_a_place or "resizing" in (status.get("workers") or {}):
                 return
             current = attempt_of(status, facts.task)
-            assert facts.attempt < current, f"{stored['metadata']['name']} is the current attempt"
+            lost = labels.JOB_NAME not in labels.of(stored)
+            assert facts.attempt < current or lost, f"{stored['metadata']['name']} is the current attempt"
 
     def check_status(self, job: Manifest, new: dict[str, Any], now: datetime) -> None:
         """Attempts and counts only grow, each restart is counted once, and an end is an end."""

@@ -5,15 +5,13 @@ from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from dtjob.api.job import Job
 from dtjob.api.status.internal import Incident
 from dtjob.objects import labels, shared
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.shared import shared_objects
-from dtjob.plan.actions import Create, Delete, Relabel, Repair, StopServing
-from dtjob.plan.pods.convergence import converge, keep_shared, make_config_map, restore_labels
+from dtjob.plan.actions import Create, Delete, Repair, StopServing
+from dtjob.plan.pods.convergence import converge, keep_shared, make_config_map
 from dtjob.plan.record.failure import Cause
 from dtjob.plan.seen.children import Children
 from dtjob.plan.seen.situation import Situation
@@ -150,50 +148,6 @@ def test_an_object_that_the_job_does_not_own_is_not_repaired():
     strange["metadata"]["ownerReferences"] = []
     strange["spec"]["selector"] = {}
     assert asked(strange, config_map, policy) == ["create Service"]  # which will say whose it is
-
-
-LARGE = builders.job(workers=5)
-
-
-def restored(job: Job, *pods: Manifest) -> list[Relabel]:
-    """What is to be restored on these pods."""
-    draft = builders.draft(job, *pods)
-    restore_labels(draft)
-    return [one for one in draft.actions if isinstance(one, Relabel)]
-
-
-def test_pods_with_their_labels_are_left_alone():
-    assert restored(LARGE, *builders.all_pods(LARGE).values()) == []
-
-
-@pytest.mark.parametrize(
-    "label", [labels.JOB_NAME, labels.JOB_UID, labels.ROLE, labels.INDEX, labels.ATTEMPT, labels.SERVING]
-)
-@pytest.mark.parametrize("changed", [None, "other"])
-def test_a_lost_or_changed_label_is_restored(label: str, changed: str | None):
-    pods = builders.all_pods(LARGE)
-    pod = pods["worker-1"]
-    was = pod["metadata"]["labels"].pop(label)
-    if changed:
-        pod["metadata"]["labels"][label] = changed
-    (action,) = restored(LARGE, *pods.values())
-    assert (action.name, action.uid, action.labels) == ("digits-worker-1-0", pod["metadata"]["uid"], {label: was})
-
-
-def test_a_pod_without_labels_gets_all_labels_of_dtjob_back():
-    pods = builders.all_pods(LARGE)
-    was = pods["chief-0"]["metadata"].pop("labels")
-    (action,) = restored(LARGE, *pods.values())
-    assert action.labels == {name: value for name, value in was.items() if name != labels.MANAGED_BY}
-
-
-def test_an_earlier_attempt_does_not_get_its_host_name_back():
-    job = builders.job(status=builders.at_attempts({"worker-0": 1}))
-    old = builders.pod(job, "worker-0", builders.running())
-    del old["metadata"]["labels"][labels.SERVING]
-    del old["metadata"]["labels"][labels.INDEX]
-    (action,) = restored(job, old)
-    assert action.labels == {labels.INDEX: "0"}
 
 
 def test_a_claim_is_created_once_and_a_retained_one_is_used() -> None:

@@ -191,11 +191,6 @@ def lose(story: Story, workload: Manifest) -> None:
     story.children = replace(story.children, objects=tuple(others))
 
 
-def relabels(made: Plan) -> list[PatchWorkload]:
-    found = [one for one in made.actions if isinstance(one, PatchWorkload)]
-    return [one for one in found if labels.JOB_NAME in one.body.get("metadata", {}).get("labels", {})]
-
-
 def end(story: Story, *roles: str) -> None:
     """The pods of these roles finish."""
     for one in story.pods:
@@ -204,24 +199,13 @@ def end(story: Story, *roles: str) -> None:
     story.children = replace(story.children, objects=tuple(dict(one) for one in story.children.objects))
 
 
-def test_an_unlisted_workload_is_looked_up_first_and_gets_its_labels_again() -> None:
+def test_an_unlisted_workload_is_looked_up_first_and_asked_for_again() -> None:
     story = running()
     found = hide(story)
     assert builders.asked(story.job, story.children, at(10)) == ((kueue.KIND, found["metadata"]["name"]),)
     made = story.look(at(10))
-    (action,) = relabels(made)
-    assert (action.uid, action.version) == (found["metadata"]["uid"], found["metadata"]["resourceVersion"])
-    assert action.repairs
-    assert action.body["metadata"]["labels"] == {
-        labels.MANAGED_BY: "dtjob",
-        labels.JOB_NAME: "digits",
-        labels.JOB_UID: builders.JOB_UID,
-        kueue.JOB_UID: builders.JOB_UID,
-    }
-    assert kinds(made) == ["write Workload"]
+    assert (made.actions, made.look_again_at) == ((), at(20))
     assert (made.status, story.stands) == (None, ("Running", "AllTasksRunning"))
-    assert builders.asked(story.job, story.children, at(11)) == ()
-    story.settle(at(11))
     assert (len(story.pods), story.own("Admitted")) == (3, ("True", "ByTest"))
 
 
@@ -235,19 +219,8 @@ def test_an_unlisted_prebuilt_workload_is_found_again() -> None:
     story.admit(at(10))
     story.run(at(11))
     hide(story)
-    assert len(relabels(story.look(at(20)))) == 1
-    story.settle(at(21))
+    assert story.look(at(20)).actions == ()
     assert (story.stands[0], len(story.pods)) == ("Running", 3)
-
-
-def test_a_workload_in_the_store_that_a_lookup_does_not_find_is_gone() -> None:
-    story = running()
-    unlabelled = hide(story)
-    story.put(unlabelled)  # the answer to a patch, of which a webhook has taken the label
-    story.there[kueue.KIND, unlabelled["metadata"]["name"]] = {"metadata": {"name": "x", "uid": "of another"}}
-    made = story.look(at(10))
-    assert kinds(made) == ["delete Pod"] * 3
-    assert "the job's Workload is gone" in story.job.status["message"]
 
 
 @pytest.mark.parametrize("how", ["gone", "going", "another's", "nobody's"])
@@ -272,7 +245,7 @@ def test_an_unlisted_workload_that_was_evicted_stops_the_job() -> None:
     story.evict()
     hide(story)
     made = story.look(at(10))
-    assert kinds(made) == ["write Workload", *["delete Pod"] * 3]
+    assert kinds(made) == ["delete Pod"] * 3
     assert "evicted by Kueue (Preempted: " in story.job.status["message"]
     story.settle(at(20))
     assert story.said("QuotaReserved") == ("False", "Pending")
@@ -283,7 +256,7 @@ def test_the_unlisted_workload_of_a_waiting_job_is_found_again() -> None:
     story.settle()
     hide(story)
     made = story.look(at(10))
-    assert (kinds(made), len(relabels(made)), made.status) == (["write Workload"], 1, None)
+    assert (made.actions, made.status) == ((), None)
 
 
 def test_the_end_of_a_job_is_written_to_its_unlisted_workload() -> None:
@@ -295,15 +268,6 @@ def test_the_end_of_a_job_is_written_to_its_unlisted_workload() -> None:
     made = story.look(at(21))
     (action,) = (one for one in made.actions if isinstance(one, PatchWorkload))
     assert {one["type"] for one in action.body["status"]["conditions"]} >= {"Finished"}
-
-
-def test_a_change_of_a_workloads_status_is_written_before_its_labels() -> None:
-    """Whoever does not let it back holds up nothing else."""
-    story = running()
-    story.say(condition("PodsReady", False, "WaitForStart"))
-    hide(story)
-    made = story.look(at(20))
-    assert (kinds(made), relabels(made)) == (["write Workload"], [])
 
 
 @pytest.mark.parametrize("gone", [False, True])
@@ -338,9 +302,8 @@ def test_the_unlisted_workload_with_the_quota_is_found_beside_one_that_asks_for_
     story = scaled()
     hide(story, story.workloads[2])
     made = story.look(at(20))
-    assert (kinds(made), len(relabels(made))) == (["write Workload"], 1)
-    story.settle(at(21))
-    assert (story.stands[0], len(story.pods), len(story.workloads)) == ("Running", 3, 2)
+    assert made.actions == ()
+    assert (story.stands[0], len(story.pods)) == ("Running", 3)
 
 
 def test_a_workload_that_was_replaced_is_not_looked_up() -> None:

@@ -8,7 +8,7 @@ from dtjob.plan.actions import Create, Delete
 from dtjob.plan.plan import plan
 from dtjob.plan.record.status import bump_attempts
 from dtjob.plan.seen.children import Children, PodState
-from dtjob.plan.seen.situation import Situation, as_it_is, changing, sized, workers_of
+from dtjob.plan.seen.situation import Situation, changing, sized, workers_of
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
 
@@ -152,10 +152,3 @@ def test_the_job_has_the_tasks_of_its_group() -> None:
     assert topology.cluster_hash(made) == topology.cluster_hash(builders.job(workers=2, evaluator=True))
     assert len(topology.tasks(job)) == 7
     assert sized(job, None) is job
-
-
-def test_the_number_of_workers_is_read_from_the_status() -> None:
-    written = builders.with_status(ELASTIC, {"workers": {"desired": 5, "replicas": 2}})
-    assert as_it_is(written).spec.replica_specs.worker.replicas == 2  # type: ignore[union-attr]
-    assert as_it_is(ELASTIC) is ELASTIC
-    assert as_it_is(builders.with_status(ELASTIC, {"workers": "many"})).spec.replica_specs == ELASTIC.spec.replica_specs

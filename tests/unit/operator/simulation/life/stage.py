@@ -24,7 +24,7 @@ from tests.unit.operator.simulation.ruling import RULES
 
 NAMES = ("digits", "digits-chief")
 """One begins with the name of another's pod."""
-MAY_FAIL_ALONE = ("create Workload", "patch ", "repair ", "relabel ", "delete Pod")
+MAY_FAIL_ALONE = ("create Workload", "patch ", "repair ", "delete Pod")
 """Calls, by what their names begin with, for which no pod has to wait."""
 STRATEGIES = ("Default", "MultiWorkerMirrored", "MultiWorkerMirrored", "ParameterServer")
 
