@@ -56,16 +56,6 @@ def test_a_claim_with_retention_delete_goes_with_its_job(
     wait_phase(api, namespace, "Running")
 
 
-def test_the_claim_of_somebody_else_is_refused_in_words(
-    shared_operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
-) -> None:
-    api.create(CLAIMS, namespace, {"metadata": {"name": CLAIM}, "spec": SIZE})
-    api.create("dtjobs", namespace, with_claim())
-    said = "PersistentVolumeClaim digits-checkpoints exists and is not this job's; mount it with checkpoint.storage"
-    api.wait_for("dtjobs", namespace, "digits", lambda one: one and said in one.get("status", {}).get("message", ""))
-    assert api.list("pods", namespace) == []
-
-
 def test_a_program_on_a_volume_is_mounted_read_only_in_every_pod(
     shared_operator: OperatorProcess, api: Api, namespace: str
 ) -> None:

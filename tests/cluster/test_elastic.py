@@ -118,58 +118,6 @@ def told(api: Api, namespace: str) -> list[str]:
     return [one["reason"] for one in api.list("events", namespace) if one["reason"] in REASONS]
 
 
-def test_the_operator_may_be_killed_while_the_group_changes(
-    operator: OperatorProcess, api: Api, namespace: str, kubectl: Kubectl, kubelet: Kubelet
-) -> None:
-    api.create("dtjobs", namespace, elastic(3))
-    wait_for_group(api, namespace, group(0, 3))
-    run_all(kubelet, api, namespace, *group(0, 3))
-    kubelet.hang("digits-chief-0-0")
-    kubectl("scale", "dtjob/digits", "--replicas=1")
-    api.wait("pods", namespace, lambda pods: set(pods) == {"digits-chief-0-0"})
-    operator.kill()
-    kubelet.release()
-    api.wait("pods", namespace, lambda pods: not pods)
-    operator.start()
-    wait_for_group(api, namespace, group(1, 1))
-    assert run_all(kubelet, api, namespace, *group(1, 1))["status"]["restarts"]["total"] == 0
-
-
-def test_a_group_without_room_shrinks_and_grows_again(
-    shared_operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet
-) -> None:
-    api.create("dtjobs", namespace, elastic(3, policy={"scheduleTimeoutSeconds": 1, "growPeriodSeconds": 1}))
-    wait_for_group(api, namespace, group(0, 3))
-    for name in ("digits-chief-0-0", "digits-worker-1-0"):
-        kubelet.run(name)
-    # It learns of both at once: after the first alone the deadline, in whole seconds, may be over in a moment.
-    with shared_operator.frozen():
-        for name in ("digits-worker-0-0", "digits-worker-2-0"):
-            kubelet.unschedulable(name)
-    api.wait("pods", namespace, lambda pods: group(1, 1) <= set(pods))  # without gaps
-    found = run_all(kubelet, api, namespace, *group(1, 1))
-    assert found["spec"]["replicaSpecs"]["worker"]["replicas"] == 3
-    waiting = group(1, 1) | {"digits-worker-1-placeholder", "digits-worker-2-placeholder"}
-    wait_for_group(api, namespace, waiting)
-    kubelet.unschedulable("digits-worker-1-placeholder")
-    kubelet.run("digits-worker-2-placeholder")
-    api.wait("pods", namespace, lambda pods: group(2, 2) <= set(pods))
-    run_all(kubelet, api, namespace, *group(2, 2))
-    assert api.wait_for("dtjobs", namespace, "digits", workers_are(desired=3, replicas=2, reason="NoRoom"))
-
-
-def test_a_quota_that_refuses_workers_shrinks_the_group(
-    shared_operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet
-) -> None:
-    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "small"}, "spec": {"hard": {"pods": 3}}}
-    api.create("resourcequotas", namespace, quota)
-    api.wait_for("resourcequotas", namespace, "small", lambda one: bool(one and one.get("status", {}).get("hard")))
-    api.create("dtjobs", namespace, elastic(4, policy={"scheduleTimeoutSeconds": 1}))
-    api.wait("pods", namespace, lambda pods: len(pods) == 3 and pods.keys() < group(0, 4))  # whichever came first
-    wait_for_group(api, namespace, group(1, 2))
-    assert run_all(kubelet, api, namespace, *group(1, 2))["status"]["workers"]["replicas"] == 2
-
-
 def test_scale_says_how_many_workers_a_job_has_that_is_not_elastic(
     shared_operator: OperatorProcess, api: Api, namespace: str, kubectl: Kubectl
 ) -> None:

@@ -65,30 +65,6 @@ def condition(found: Object, type_: str) -> str:
     return next((str(one["status"]) for one in conditions if one["type"] == type_), "")
 
 
-def test_rules_that_are_added_to_a_running_job_hold_from_then_on(
-    shared_operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet, kubectl: Kubectl
-) -> None:
-    """As a job of the last release, which has none, gets them."""
-    begin(api, namespace, kubelet, {"maxRestartsWithoutProgress": 5})
-    assert "rules" not in wait_phase(api, namespace, "Running")["spec"]["failurePolicy"]
-    kubelet.exit("digits-worker-0-0", 3)
-    kubelet.run("digits-worker-0-1")
-    assert wait_phase(api, namespace, "Running")["status"]["internal"]["incident"].get("charged", 0) == 1
-    rules = '[{"action": "RestartAndIgnoreMaxRestarts", "onExitCodes": {"operator": "In", "values": [3]}}]'
-    kubectl("patch", "dtjob", "digits", "--type=merge", "-p", f'{{"spec": {{"failurePolicy": {{"rules": {rules}}}}}}}')
-    kubelet.exit("digits-worker-0-1", 3)
-    kubelet.run("digits-worker-0-2")
-    found = api.wait_for("dtjobs", namespace, "digits", lambda one: one and one["status"]["restarts"]["total"] == 2)
-    assert found is not None
-    assert (
-        found["status"]["internal"]["incident"].get("charged", 0),
-        found["status"]["internal"]["incident"]["action"],
-    ) == (
-        1,
-        "RestartAndIgnoreMaxRestarts",
-    )
-
-
 def test_kubectl_explain_describes_failure_rules(kubectl: Kubectl) -> None:
     text = " ".join(kubectl("explain", "dtjob.spec.failurePolicy.rules", "--recursive").stdout.split())
     for part in ("action", "onExitCodes", "operator", "onSignals", "onReasons", "onPodConditions", "roles"):

@@ -3,7 +3,7 @@
 
 import pytest
 
-from tests.cluster.support.jobs import all_created, job, uids, wait_phase, wait_pods
+from tests.cluster.support.jobs import job, uids, wait_phase, wait_pods
 from tests.cluster.support.kubelet import Kubelet
 from tests.cluster.support.operator_process import OperatorProcess
 from tools.cluster.rest import Api, Object
@@ -38,69 +38,6 @@ def test_only_the_dead_pod_is_replaced(running: Kubelet, api: Api, namespace: st
     assert first["node"] == "node-1"
     assert first["exitCode"] == 137
     assert first["logTail"] == "step 41\nstep 42"
-
-
-def test_without_a_supervisor_the_group_is_replaced_once(
-    shared_operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
-) -> None:
-    api.create("dtjobs", namespace, job(program=False))
-    wait_phase(api, namespace, "Running")
-    auto_kubelet.exit("digits-worker-1-0", 137, "OOMKilled")
-    wait_pods(api, namespace, "digits-chief-0-1", "digits-worker-0-1", "digits-worker-1-1")
-    found = wait_phase(api, namespace, "Running")
-    assert restarts(found) == {"total": 1, "causes": {"OOMKilled": 1}}
-
-
-def test_a_drain_is_not_charged(running: Kubelet, api: Api, namespace: str) -> None:
-    running.drain("digits-worker-0-0")
-    wait_pods(api, namespace, "digits-chief-0-0", "digits-worker-0-1", "digits-worker-1-0")
-    found = wait_phase(api, namespace, "Running")
-    assert restarts(found)["total"] == 1
-    assert "Signal" not in restarts(found)["causes"]
-    assert "Error" not in restarts(found)["causes"]
-    assert found["status"]["internal"]["incident"].get("charged", 0) == 0
-
-
-def test_a_rejected_pod_is_not_charged(running: Kubelet, api: Api, namespace: str) -> None:
-    running.exit("digits-worker-0-0", 1)
-    wait_pods(api, namespace, "digits-chief-0-0", "digits-worker-0-1", "digits-worker-1-0")
-    wait_phase(api, namespace, "Running")
-    running.reject("digits-worker-1-0", "UnexpectedAdmissionError")
-    wait_pods(api, namespace, "digits-chief-0-0", "digits-worker-0-1", "digits-worker-1-1")
-    assert wait_phase(api, namespace, "Running")["status"]["internal"]["incident"].get("charged", 0) <= 1
-
-
-def test_the_budget_ends_the_job_with_its_cause(
-    shared_operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
-) -> None:
-    policy = {"maxRestartsWithoutProgress": 1, "backoff": {"initialSeconds": 0, "maxSeconds": 0}}
-    api.create("dtjobs", namespace, job(failurePolicy=policy))
-    for attempt in range(2):
-        name = f"digits-worker-0-{attempt}"
-        api.wait_for("pods", namespace, name, lambda pod: pod and pod["status"]["phase"] == "Running")
-        auto_kubelet.exit(name, 2, message="FileNotFoundError: /data/train")
-    found = wait_phase(api, namespace, "Failed")
-    assert found["status"]["reason"] == "MaxRestartsExceeded"
-    assert "worker-0 failed (exit code 2)" in found["status"]["message"]
-    assert "failurePolicy.maxRestartsWithoutProgress (1)" in found["status"]["message"]
-    assert found["status"]["lastFailure"]["logTail"] == "FileNotFoundError: /data/train"
-    # cleanPodPolicy: Running. What has ended stays for `kubectl logs`.
-    wait_pods(api, namespace, "digits-worker-0-1")
-
-
-def test_an_evaluator_may_fail_for_ever(
-    shared_operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
-) -> None:
-    manifest = job(failurePolicy={"maxRestartsWithoutProgress": 0, "backoff": {"initialSeconds": 0, "maxSeconds": 0}})
-    manifest["spec"]["replicaSpecs"]["evaluator"] = {}
-    api.create("dtjobs", namespace, manifest)
-    for attempt in range(3):
-        name = f"digits-evaluator-0-{attempt}"
-        api.wait_for("pods", namespace, name, lambda pod: pod and pod["status"]["phase"] == "Running")
-        auto_kubelet.exit(name, 1)
-    wait_pods(api, namespace, *THREE, "digits-evaluator-0-3")
-    found = wait_phase(api, namespace, "Running")
-    assert restarts(found) == {"total": 0, "evaluator": 3}
 
 
 def test_a_chief_on_a_lost_node_blocks_its_successor_and_a_worker_does_not(
@@ -138,15 +75,3 @@ def test_a_chief_on_a_lost_node_blocks_its_successor_and_a_worker_does_not(
     two = ("two-chief-0-1", "two-worker-0-0", "two-worker-1-0")
     wait_pods(api, namespace, "one-chief-0-0", "one-worker-0-1", "one-worker-1-0", *two)
     wait_phase(api, namespace, "Running", "two")
-
-
-def test_a_pod_that_goes_before_it_ran_was_there(
-    shared_operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet
-) -> None:
-    api.create("dtjobs", namespace, job())
-    wait_pods(api, namespace, *THREE)
-    api.wait_for("dtjobs", namespace, "digits", all_created)
-    api.delete("pods", namespace, "digits-worker-1-0")
-    wait_pods(api, namespace, "digits-chief-0-0", "digits-worker-0-0", "digits-worker-1-1")
-    found = wait_phase(api, namespace, "Restarting")
-    assert restarts(found) == {"total": 1, "causes": {"Deleted": 1}}

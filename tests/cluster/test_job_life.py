@@ -111,20 +111,6 @@ def test_an_image_of_ones_own_gets_tf_config(
     assert config["cluster"]["worker"][1] == "digits-worker-1.digits:2222"
 
 
-def test_a_service_that_the_job_does_not_own_is_named_and_left_alone(
-    shared_operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet
-) -> None:
-    stranger: Object = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "digits"}}
-    api.create("services", namespace, stranger | {"spec": {"clusterIP": "None", "selector": {"app": "theirs"}}})
-    api.create("dtjobs", namespace, job())
-    blocked = api.wait_for(
-        "dtjobs", namespace, "digits", lambda f: f and f.get("status", {}).get("reason") == "CannotCreate"
-    )
-    assert blocked is not None
-    assert "Service digits exists and is not this job's" in blocked["status"]["message"]
-    assert api.get("services", namespace, "digits")["spec"]["selector"] == {"app": "theirs"}
-
-
 def test_a_template_that_the_api_server_refuses_is_named(
     shared_operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet
 ) -> None:

@@ -123,53 +123,6 @@ def test_a_job_is_admitted_evicted_and_admitted_again(
     controller.workload(has("Finished", "True", "Succeeded"))
 
 
-def test_a_queued_job_succeeds_though_the_operator_is_killed_at_every_step(
-    definitions: None, operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet
-) -> None:
-    controller = kueue.Controller(api, namespace)
-    operator.kill()
-    api.create("dtjobs", namespace, queued())
-    operator.start()
-    controller.workload()
-    operator.kill()
-    controller.admit({"cpu": "spot"})
-    operator.start()
-    wait_pods(api, namespace, *FIRST)
-    for pod in FIRST:
-        kubelet.run(pod)
-    wait_phase(api, namespace, "Running")
-    controller.workload(has("PodsReady", "True"))
-    uids = {one["metadata"]["uid"] for one in api.list("pods", namespace)}
-    operator.restart()
-    api.create("dtjobs", namespace, job("other", "Default"))
-    wait_pods(api, namespace, *FIRST, "other-chief-0-0")  # it works again, and has left the admitted job alone
-    api.delete("dtjobs", namespace, "other")
-    wait_pods(api, namespace, *FIRST)
-    assert {one["metadata"]["uid"] for one in api.list("pods", namespace)} == uids
-    kubelet.hang(FIRST[0])
-    controller.evict()
-    api.wait("pods", namespace, lambda found: set(found) == {FIRST[0]})
-    operator.kill()
-    kubelet.release()
-    api.wait("pods", namespace, lambda found: not found)
-    assert has("QuotaReserved", "True")(controller.workload())
-    operator.start()
-    controller.workload(has("QuotaReserved", "False"))
-    operator.kill()
-    controller.admit({"cpu": "spot"})
-    operator.start()
-    wait_pods(api, namespace, *AGAIN)
-    for pod in AGAIN:
-        kubelet.run(pod)
-    wait_phase(api, namespace, "Running")
-    operator.kill()
-    for pod in AGAIN:
-        kubelet.succeed(pod)
-    operator.start()
-    wait_phase(api, namespace, "Succeeded")
-    controller.workload(has("Finished", "True", "Succeeded"))
-
-
 def test_the_suspension_of_a_queued_job_gives_its_quota_back(
     definitions: None, shared_operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet
 ) -> None:

@@ -28,10 +28,6 @@ def reasons(api: Api, namespace: str) -> list[str]:
     return [one["reason"] for one in events if one["involvedObject"]["kind"] == "DistributedTrainingJob"]
 
 
-def is_told_to_end(pods: dict[str, Object]) -> bool:
-    return all("deletionTimestamp" in pod["metadata"] for pod in pods.values())
-
-
 def running(kubelet: Kubelet, api: Api, namespace: str, *pods: str) -> Object:
     for pod in pods:
         kubelet.run(pod)
@@ -61,30 +57,3 @@ def test_a_job_that_is_created_suspended_has_nothing_until_it_goes_on(
     found = running(kubelet, api, namespace, *FIRST)
     assert conditions(found)["Suspended"] == ("False", "JobResumed")
     api.wait("events", namespace, lambda _: {"Suspended", "Resumed"} <= set(reasons(api, namespace)))
-
-
-def test_a_job_gives_all_pods_back_and_goes_on_with_what_it_has(
-    shared_operator: OperatorProcess, api: Api, namespace: str, kubectl: Kubectl, kubelet: Kubelet
-) -> None:
-    api.create("dtjobs", namespace, job())
-    running(kubelet, api, namespace, *FIRST)
-    kubelet.exit("digits-worker-1-0", 3)
-    second = ("digits-chief-0-0", "digits-worker-0-0", "digits-worker-1-1")
-    before = running(kubelet, api, namespace, *second)["status"]
-    kubelet.hang("digits-chief-0-0")  # it saves
-    suspend(kubectl, True)
-    pods = api.wait("pods", namespace, lambda pods: set(pods) == {"digits-chief-0-0"} and is_told_to_end(pods))
-    saving = pods["digits-chief-0-0"]
-    assert "training.dtjob.dev/serving" in saving["metadata"]["labels"]  # its peers still reach it
-    suspend(kubectl, False)
-    new = ("digits-worker-0-1", "digits-worker-1-2")
-    wait_pods(api, namespace, *new)  # and no chief beside the one that saves
-    found = api.wait_for("dtjobs", namespace, "digits", lambda one: one and "has not ended" in one["status"]["message"])
-    assert found is not None
-    kubelet.release()
-    wait_pods(api, namespace, "digits-chief-0-1", *new)
-    after = running(kubelet, api, namespace, "digits-chief-0-1", *new)["status"]
-    for kept in ("restarts", "lastFailure", "startTime"):
-        assert after[kept] == before[kept]
-    assert after["internal"]["incident"] == before["internal"]["incident"]
-    assert after["phase"] == "Running"
