@@ -45,7 +45,7 @@ _IDENTITY: dict[str, Any] = {
     "deletionGracePeriodSeconds": OWN,
     "ownerReferences": Each(dict.fromkeys(("apiVersion", "kind", "name", "uid", "controller"), COMMON), alike=True),
 }
-_POD_LABELS = (labels.JOB_NAME, labels.SERVING)
+_POD_LABELS = (labels.JOB_NAME, labels.ROLE, labels.INDEX, labels.SERVING)
 _REASON: dict[str, Any] = {"reason": COMMON, "message": COMMON}
 _ENDED: dict[str, Any] = {
     "exitCode": OWN,
