@@ -38,6 +38,7 @@ from dtjob.plan.pods.gang import note_gang, release_gang
 from dtjob.plan.pods.one_chief import find_earlier_chiefs, find_vanished
 from dtjob.plan.queueing.queueing import queueing
 from dtjob.plan.queueing.remote import keep_workload
+from dtjob.plan.record.incidents import note_recovery
 from dtjob.plan.seen.children import Children
 from dtjob.plan.seen.pod_facts import facts_of
 from dtjob.plan.seen.progress import next_write, only_progress_differs
@@ -118,6 +119,7 @@ def _train(draft: Draft) -> None:
         start_group(draft, change)
     _make_what_is_missing(draft)
     note_phase(draft, settles=isinstance(training, Wait) and training.then_fails is None)
+    draft.status = note_recovery(draft.status, draft.now)
     say_reachability(draft)
     note_unreached(draft)
     look_at_slow_starts(draft)

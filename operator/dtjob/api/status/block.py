@@ -20,6 +20,8 @@ LONGEST_WORD = 1024
 """Characters of a reason: metav1.Condition's limit."""
 LONGEST_MESSAGE = 4096
 """Characters of a message of ours. metav1.Condition takes 32768."""
+LONGEST_SENTENCE = 200
+"""Characters of a text of which a status holds several."""
 LONGEST_NUMBER = 64
 """Characters of a number that is written as text."""
 
@@ -67,6 +69,8 @@ Word = Annotated[str, BeforeValidator(_cut_to(LONGEST_WORD)), Field(max_length=L
 """A reason, in one word. Longer ones are cut."""
 Message = Annotated[str, BeforeValidator(_cut_to(LONGEST_MESSAGE)), Field(max_length=LONGEST_MESSAGE)]
 """A text for people. Longer ones are cut."""
+Sentence = Annotated[str, BeforeValidator(_cut_to(LONGEST_SENTENCE)), Field(max_length=LONGEST_SENTENCE)]
+"""A text for people in one sentence. Longer ones are cut."""
 Int32 = Annotated[int, Field(json_schema_extra={"format": "int32"})]
 Int64 = Annotated[int, Field(json_schema_extra={"format": "int64"})]
 NumberText = Annotated[str, Field(max_length=LONGEST_NUMBER)]

@@ -43,6 +43,8 @@ class Incident(StatusBlock):
 
     started_at: Time
     """When its first failure was seen."""
+    number: Int32 = 0
+    """Its number in `status.incidents`."""
     cause: str
     """The kind of its first failure: a `Cause`, or a word that this version does not know."""
     not_before: Time

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`status.restarts` and `lastFailure`: how often tasks were started again, and over what."""
+"""`status.restarts`, `incidents` and `lastFailure`: how often tasks were started again, and over what."""
 
 from typing import Annotated
 
 from pydantic import Field
 
-from dtjob.api.status.block import Int32, Message, Name, StatusBlock, Time
+from dtjob.api.status.block import Int32, Int64, Message, Name, Sentence, StatusBlock, Time
+
+MOST_INCIDENTS = 10
+"""Incidents that a status holds."""
 
 
 class Restarts(StatusBlock):
@@ -17,6 +20,28 @@ class Restarts(StatusBlock):
     """The number of restarts by cause, such as Disruption, OOMKilled or Error."""
     evaluator: Int32 = 0
     """The number of restarts of the evaluator. They do not interrupt training and are not part of total."""
+
+
+class PastIncident(StatusBlock):
+    """One interruption of training, with all failures that belong to it."""
+
+    number: Int32
+    """The value of restarts.total after this restart. For the failure that ended the job, it is one more."""
+    time: Time
+    """When training was interrupted, as far as the operator knows."""
+    task: Name
+    """The task that failed first, such as worker-1."""
+    reason: Name
+    """The kind of failure, one of the words in restarts.causes."""
+    message: Sentence = ""
+    """What happened, in words that follow the name of the task."""
+    from_step: Annotated[Int64, Field(ge=0)] | None = None
+    """The last training step before the interruption. The field is absent if no step is known."""
+    to_step: Annotated[Int64, Field(ge=0)] | None = None
+    """The step from which training resumed. The field is absent if training has not resumed or reports no steps."""
+    seconds_lost: Annotated[Int64, Field(ge=0)] | None = None
+    """The time from the interruption until training had passed fromStep, or was interrupted again. The field is absent
+    before that, and if the time is not known."""
 
 
 class ProgramException(StatusBlock):

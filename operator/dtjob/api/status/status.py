@@ -16,7 +16,7 @@ from dtjob.api.status.goodput import GoodputStatus
 from dtjob.api.status.internal import Internal
 from dtjob.api.status.placement import Gang, QueueEntry
 from dtjob.api.status.progress import EvaluationResult, Progress, Restored, SavedCheckpoint
-from dtjob.api.status.restarts import LastFailure, Restarts
+from dtjob.api.status.restarts import MOST_INCIDENTS, LastFailure, PastIncident, Restarts
 from dtjob.api.status.workers import ReplicaStatus, Workers
 
 MOST_CONDITIONS = 64
@@ -70,6 +70,11 @@ class Status(StatusBlock):
     write of the status. The field is absent if spec.program is not set."""
     restarts: Restarts = Restarts()
     """How often training was restarted."""
+    incidents: Annotated[
+        tuple[PastIncident, ...], Field(max_length=MOST_INCIDENTS, json_schema_extra=list_map("number"))
+    ] = ()
+    """The latest interruptions of training, the newest last, at most 10. Restarts of the evaluator are not part of
+    them."""
     restored: Restored | None = None
     """What training resumed from at its last start. The field is absent if it has only started from the beginning."""
     gang: Gang | None = None

@@ -9,6 +9,7 @@ from dtjob.api.status.internal import ProcessStart
 from dtjob.api.status.progress import Restored
 from dtjob.objects.pod.keeping import keeping
 from dtjob.plan.draft import Draft
+from dtjob.plan.record.incidents import note_resumed
 from dtjob.plan.seen.progress import saved_checkpoint
 
 RESUMED, STARTED_OVER = "Resumed", "StartedOver"
@@ -29,14 +30,15 @@ def note_restored(draft: Draft) -> None:
         return
     noted = status.remembering(chief_start=start)
     if known is None and status.restored is not None and status.restored.step == step:
-        draft.status = noted  # what was remembered of it is lost: what was saved since is no loss
+        draft.status = note_resumed(noted, step)  # what was remembered of it is lost: what was saved since is no loss
         return
     before = situation.written
     nothing_lost = not step and before.checkpoint_step < 0 and not before.step
     if not nothing_lost:
         _tell(draft, step, before.checkpoint_step)
     restored = (status.restored or Restored(step=step, time=situation.now)).but(step=step, time=whole(situation.now))
-    draft.status = noted.but(restored=restored, checkpoint=saved_checkpoint(report))
+    noted = noted.but(restored=restored, checkpoint=saved_checkpoint(report))
+    draft.status = note_resumed(noted, step)
 
 
 def start_of(report: Mapping[str, Any]) -> ProcessStart:

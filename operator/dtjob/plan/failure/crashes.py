@@ -4,9 +4,17 @@
 No pod shows them. The chief's supervisor tells of those of all its group, and each is counted and told once.
 """
 
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from dtjob import times
 from dtjob.api.status.internal import Crashes
+from dtjob.api.status.status import Status
 from dtjob.plan.draft import Draft
+from dtjob.plan.failure.decisions import trains_without
 from dtjob.plan.record.failure import Cause
+from dtjob.plan.record.incidents import Interruption, add_incident, goes_on_without
 from dtjob.plan.record.status import count_restart
 
 CRASHED = "Crashed"
@@ -15,6 +23,9 @@ OUT_OF_MEMORY = "out of memory"
 """What a supervisor adds to a signal that the kernel sent for want of memory."""
 MOST_AT_ONCE = 100
 """The most crashes that one look counts. A chief may report any number, and all users share the operator's metrics."""
+
+LONGEST_LOOK = timedelta(minutes=1)
+"""A crash is seen within this time. An earlier time of it is by a clock that is not right."""
 
 
 def note_crashes(draft: Draft) -> None:
@@ -30,12 +41,27 @@ def note_crashes(draft: Draft) -> None:
         return
     cause = Cause.OOM_KILLED if OUT_OF_MEMORY in reported.get("signal", "") else Cause.SIGNAL
     status = count_restart(status, cause, new)
+    what = _interruption(reported, new, cause, status)
+    status = add_incident(status, what, status.restarts.total, _began(report, status, draft.now), draft.now)
+    crashed = [view.task for view in situation.training if view.task.id == what.task]
+    if crashed and trains_without(situation.group_job, crashed):
+        status = goes_on_without(status)
     draft.status = status.remembering(crashes=Crashes(attempt=attempt, count=reported["count"]))
-    draft.add_event("Warning", CRASHED, _words(reported, new))
+    draft.add_event("Warning", CRASHED, f"{what.task} {what.message}")
 
 
-def _words(reported: dict[str, object], new: int) -> str:
+def _interruption(reported: Mapping[str, Any], new: int, cause: Cause, status: Status) -> Interruption:
     step, others = reported.get("step"), f", and {new - 1} more before it" if new > 1 else ""
     when = "" if step is None else f" after step {step}"
-    what = f"{reported.get('task', 'a task')} was killed ({reported.get('signal', 'by a signal')}){when}{others}"
-    return f"{what}; its program was started again in place"
+    message = f"was killed ({reported.get('signal', 'by a signal')}){when}{others}"
+    if step is None and status.progress:
+        step = status.progress.step
+    words = f"{message}; its program was started again in place"
+    return Interruption(reported.get("task", "a task"), cause.value, words, step)
+
+
+def _began(report: Mapping[str, Any], status: Status, now: datetime) -> datetime:
+    """When the crash was: the chief restarted its own process then, by its clock. Now if that time cannot be right."""
+    told = report.get("lastRestart", {}).get("time")
+    after = max([now - LONGEST_LOOK, *(one.time for one in status.incidents[-1:])])
+    return restarted if told and after < (restarted := times.parse(told)) <= now else now

@@ -21,6 +21,7 @@ from dtjob.plan.diagnosis.checkpoints_kept import checkpoints_end, goes_on_from
 from dtjob.plan.draft import Draft
 from dtjob.plan.failure.budget import ran_for_long
 from dtjob.plan.record.failure import Failure
+from dtjob.plan.record.incidents import Interruption, add_incident, correct_incident, goes_on_without, reopen_incident
 from dtjob.plan.record.status import (
     EVALUATION_GIVEN_UP,
     bump_attempts,
@@ -90,6 +91,8 @@ class GiveUp:
     first: Failure | None
     why: str
     reason: str = "MaxRestartsExceeded"
+    goes_on: bool = False
+    """The failure is part of the latest incident, which was counted before."""
 
 
 TrainingDecision = Restart | Renew | Wait | GiveUp | None
@@ -130,12 +133,22 @@ def write_ahead(draft: Draft, decision: TrainingDecision | EvaluatorDecision) ->
 def _counted(draft: Draft, status: Status, decision: Restart) -> Status:
     """With the incident, counted once, and its cause where that is a new one."""
     situation, tasks = draft.situation, decision.tasks
+    stops = bool(tasks) and not trains_without(situation.group_job, tasks)
     incident, first, before = decision.incident, decision.first, status.last_failure
-    status = count_restart(status, incident.cause, decision.restarts, instead_of=decision.counted_as)
+    interruption, was = Interruption.of(first, status), decision.counted_as
+    status = count_restart(status, incident.cause, decision.restarts, instead_of=was)
+    if was is None:
+        incident = incident.but(number=status.restarts.total)
+        status = add_incident(status, interruption, incident.number, draft.now, draft.now)
+        status = status if stops else goes_on_without(status)
+    else:
+        status = reopen_incident(status, incident.number) if stops else status
+        if incident.cause != was:
+            status = correct_incident(status, interruption, incident.number, was=was, restarts=decision.restarts)
     status = status.remembering(incident=incident)
     if checkpoints_end(situation, tasks):
         status = status.but(checkpoint=None)
-    if tasks and incident.cause == decision.counted_as:
+    if tasks and incident.cause == was:
         of = f"the failure of {before.task}" if before is not None else "the failure before it"
         is_told = (
             before is not None and before.exception is not None and first.in_status().exception == before.exception

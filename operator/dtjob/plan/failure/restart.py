@@ -92,7 +92,7 @@ def _more_of(situation: Situation, incident: Incident, tasks: tuple[Task, ...], 
     known = shows_its_cause(incident, situation.now)
     now_is = with_another_failure(incident, first) if known else incident
     if (end := over_budget(situation, now_is, first)) is not None:
-        return end
+        return replace(end, goes_on=True)
     return Restart(tasks, now_is, first, incident.cause)
 
 
@@ -125,9 +125,9 @@ def end_over(situation: Situation, explained: Restart | None) -> GiveUp | None:
     """The end of a job over a cause of its latest incident that shows only now."""
     if explained is None:
         return None
-    if explained.first.action is RuleAction.FAIL_JOB:
-        return failed_by_rule(explained.first)
-    return over_budget(situation, explained.incident, explained.first)
+    by_rule = explained.first.action is RuleAction.FAIL_JOB
+    end = failed_by_rule(explained.first) if by_rule else over_budget(situation, explained.incident, explained.first)
+    return replace(end, goes_on=True) if end is not None else None
 
 
 def restart_evaluator(

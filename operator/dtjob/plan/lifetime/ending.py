@@ -21,6 +21,7 @@ from dtjob.plan.lifetime.last_evaluation import (
 )
 from dtjob.plan.pods.convergence import converge_evaluator
 from dtjob.plan.pods.gang import release_gang
+from dtjob.plan.record.incidents import Interruption, add_incident, close_incident, correct_incident
 from dtjob.plan.record.status import BLOCKED, EVALUATION_GIVEN_UP, confirm_phase, set_condition, set_phase
 from dtjob.plan.seen.children import TaskView, count_tasks, deleting, ended, kept_by_sidecar
 from dtjob.plan.seen.pod_facts import facts_of
@@ -29,11 +30,18 @@ from dtjob.plan.seen.situation import Situation
 
 def fail(draft: Draft, end: GiveUp) -> None:
     """The job fails, over a failure or a deadline."""
-    draft.status = set_phase(draft.status, Phase.FAILED, end.reason, end.why, draft.now)
+    draft.status = close_incident(draft.status, draft.now)
+    before = draft.status
+    draft.status = set_phase(before, Phase.FAILED, end.reason, end.why, draft.now)
     if end.first is None:
         draft.add_event("Warning", end.reason, end.why)
         return
-    draft.status = draft.status.but(last_failure=end.first.in_status())
+    what, incident = Interruption.of(end.first, before), before.internal.incident
+    if end.goes_on and incident is not None:
+        status = correct_incident(draft.status, what, incident.number)
+    else:
+        status = add_incident(draft.status, what, before.restarts.total + 1, draft.now, draft.now)
+    draft.status = status.but(last_failure=end.first.in_status())
     draft.add_event("Warning", Phase.FAILED.value, end.why)
 
 

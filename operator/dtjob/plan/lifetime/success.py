@@ -10,6 +10,7 @@ from dtjob.api.spec.replica_specs import Role
 from dtjob.api.status.internal import ProcessStart
 from dtjob.plan.diagnosis.restored import start_of
 from dtjob.plan.draft import Draft
+from dtjob.plan.record.incidents import close_incident
 from dtjob.plan.record.status import set_phase
 from dtjob.plan.seen.children import PodState
 from dtjob.plan.seen.situation import Situation
@@ -50,7 +51,8 @@ def succeed(draft: Draft) -> None:
         message = f"training has ended, but the weights of the model hold {found}"
         advice = "look for a loss that is no number, lower the learning rate, or clip gradients"
         draft.add_event("Warning", NOT_FINITE, f"The weights of the model hold {found}: {advice}")
-    draft.status = set_phase(draft.status, Phase.SUCCEEDED, "Completed", message, draft.now)
+    closed = close_incident(draft.status, draft.now)
+    draft.status = set_phase(closed, Phase.SUCCEEDED, "Completed", message, draft.now)
 
 
 def _trained_before(report: Mapping[str, Any]) -> int | None:

@@ -21,6 +21,7 @@ from dtjob.plan.draft import Draft
 from dtjob.plan.elastic.resize import go_on_as_desired, strays
 from dtjob.plan.failure.restart import replacement_group
 from dtjob.plan.lifetime.success import succeeded
+from dtjob.plan.record.incidents import close_incident
 from dtjob.plan.record.status import BLOCKED, SUSPENDED, bump_attempts, holds, ran_before, set_condition, set_phase
 from dtjob.plan.seen.children import PodState, count_tasks, deleting, ended
 from dtjob.plan.seen.situation import Situation
@@ -54,7 +55,7 @@ def is_suspended(situation: Situation) -> bool:
 
 def suspend(draft: Draft, pause: Pause = BY_USER) -> None:
     """Delete the pods of a job that is to have none, and say so in its status and to users."""
-    situation, now, before = draft.situation, draft.now, draft.status
+    situation, now, before = draft.situation, draft.now, close_incident(draft.status, draft.now)
     why = f"the job is suspended ({pause.cause})"
     pods = [pod for view in situation.views for pod in view.pods]
     draft.do(Delete.of(pod, why) for pod in pods if not deleting(pod))

@@ -26,6 +26,7 @@ from tests.unit.operator.phase_said import phase_said_by
 from tests.unit.operator.simulation.accounting import Accounts
 from tests.unit.operator.simulation.facts import Facts, attempt_of, is_suspended, sized_job, told_to_end
 from tests.unit.operator.simulation.guarantees import Must
+from tests.unit.operator.simulation.story import check_story
 from tests.unit.operator.simulation.time_spent import check_time_spent
 
 POD_GROUP = gangs.KINDS[GangProvider.KUBERNETES]
@@ -163,8 +164,9 @@ class Rules:
         old = job.get("status") or {}
         check_time_spent(old, new)
         check_conditions(new)
+        check_story(old, new)
         if old.get("phase") in ENDED:
-            kept = ("phase", "reason", "message", "completionTime", "lastFailure")
+            kept = ("phase", "reason", "message", "completionTime", "lastFailure", "incidents")
             assert {name: old.get(name) for name in kept} == {name: new.get(name) for name in kept}
             assert _but_the_evaluator(old) == _but_the_evaluator(new)
             return

@@ -48,7 +48,8 @@ def test_an_incident_that_begins_is_counted_with_its_first_failure():
     status, told = write(Restart((WORKER,), NEW, KILLED))
     assert (status.internal.attempts, status.internal.all_created) == (Attempts(exceptions={"worker-0": 2}), False)
     assert status.restarts == Restarts(total=2, causes={"Signal": 2})
-    assert (status.internal.incident, status.last_failure) == (NEW, KILLED.in_status())
+    assert (status.internal.incident, status.last_failure) == (NEW.but(number=2), KILLED.in_status())
+    assert [(one.number, one.task, one.reason) for one in status.incidents] == [(2, "worker-0", "Signal")]
     assert told == ["Warning Restarting"]
 
 
