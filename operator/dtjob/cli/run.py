@@ -16,6 +16,7 @@ from dtjob.api.phase import Phase
 from dtjob.api.spec.strategy import LOCAL_TPU, Strategy
 from dtjob.bad_input import BadInput
 from dtjob.cli.run_script import job_of, words
+from dtjob.client.verbs.words import story_lines
 from dtjob.local.display.program_output import ProgramOutput
 from dtjob.local.display.screen import Screen, log_to, write_line
 from dtjob.local.display.summary import finite, summary, summary_text
@@ -80,7 +81,8 @@ def run(options: Options, ahead: Launcher | None = None) -> int:
     if record.events.is_dir():
         result["events"] = str(record.events)
     paths = {name: _from_here(result[name]) for name in ("runDirectory", "log", "model", "events") if result.get(name)}
-    text = "\n".join(summary_text({**result, **paths}, Path(_from_here(record.logs)), _again(options)))
+    lines = summary_text({**result, **paths}, Path(_from_here(record.logs)), _again(options))
+    text = "\n".join((*lines, *story_lines(outcome.snapshot.status)))
     write_line(text, sys.stderr if options.json_output else sys.stdout)
     if options.json_output:
         write_line(json.dumps(finite(result), allow_nan=False), sys.stdout)

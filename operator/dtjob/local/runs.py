@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import IO, Any
 
 from dtjob.api.job import Job
+from dtjob.api.names import API_VERSION, KIND
 from dtjob.api.phase import Phase
 from dtjob.api.status.activity import Activity
 from dtjob.api.status.status import Status
+from dtjob.times import rfc3339
 
 FILE = "run.json"
 LOCK = "lock"
@@ -201,6 +203,15 @@ def record_of(directory: Path) -> RunRecord | None:
         return RunRecord.from_json((directory / FILE).read_text())
     except (OSError, ValueError):
         return None  # a run that began and never wrote its record has nothing to resume
+
+
+def as_object(run: Path) -> dict[str, Any]:
+    """The job of a run as an API server would have it, as far as the run's record tells."""
+    record = record_of(run)
+    status = {**(record.status or {}), "phase": record.phase} if record else {"phase": UNFINISHED}
+    written = datetime.fromtimestamp(run.stat().st_ctime, UTC)
+    metadata = {"name": run.parent.name, "creationTimestamp": status.get("startTime") or rfc3339(written)}
+    return {"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, "spec": {}, "status": status}
 
 
 def phase_of(run: Path) -> str:

@@ -13,6 +13,8 @@ from dtjob.bad_input import BadInput
 from dtjob.cli.commands.options import Context, JobName, Kubeconfig, Namespace, Task, connected, seconds_of
 from dtjob.local.work_directory import WORK_DIRECTORY
 
+WorkDir = Annotated[Path | None, typer.Option(metavar="DIR", help="Folder of local runs. Default: .dtjob.")]
+
 
 class Output(StrEnum):
     """How one job is printed."""
@@ -84,20 +86,27 @@ def status(
     output: Annotated[
         Output, typer.Option("--output", "-o", help="Form of the output. json, yaml: the object in full.")
     ] = Output.TEXT,
+    work_dir: WorkDir = None,
     namespace: Namespace = None,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
-    """Show the state of a job and the reason for it. Alias: describe.
+    """Show the state of a job, the reason for it, and what interrupted training. Alias: describe.
 
-    Step, time left, checkpoint and last failure are shown too.
+    Step, time left, checkpoint and last failure are shown too. A local run of JOB in .dtjob is shown as dtjob logs does
+    it.
 
     Example: dtjob status digits
     """
     from dtjob.api.names import KIND
     from dtjob.client.verbs.words import status_lines
 
-    found = connected(kubeconfig, context, namespace).get(KIND, job)
+    if (run := _local_run(job, work_dir, namespace or kubeconfig or context, "status")) is not None:
+        from dtjob.local.runs import as_object
+
+        found = as_object(run)
+    else:
+        found = connected(kubeconfig, context, namespace).get(KIND, job)
     if output is Output.TEXT:
         typer.echo("\n".join(status_lines(found)))
     else:
@@ -126,7 +135,7 @@ def logs(
         str | None, typer.Option(metavar="TIME", help="Only lines of this last time, such as 90s, 15m or 1h30m.")
     ] = None,
     timestamps: Annotated[bool, typer.Option("--timestamps", help="Begin each line with its time.")] = False,
-    work_dir: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder of local runs. Default: .dtjob.")] = None,
+    work_dir: WorkDir = None,
     namespace: Namespace = None,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
@@ -152,7 +161,7 @@ def logs(
     how = How(previous, tail, None if since is None else seconds_of(since, "--since"))
     if follow and previous:
         raise BadInput("--follow: pods that were replaced print nothing more, so it goes without --previous")
-    if (run := _local_run(job, work_dir, namespace or kubeconfig or context)) is not None:
+    if (run := _local_run(job, work_dir, namespace or kubeconfig or context, "logs")) is not None:
         if since is not None or timestamps:
             raise BadInput("logs: lines of a local run have no times; leave out --since and --timestamps")
         if follow and tail is not None:
@@ -169,8 +178,8 @@ def logs(
         _say_that_there_are_none(task or job, previous=previous)
 
 
-def _local_run(job: str, work_dir: Path | None, cluster: object) -> Path | None:
-    """The directory of the local run to read. None: the logs are those of a job in a cluster.
+def _local_run(job: str, work_dir: Path | None, cluster: object, what: str) -> Path | None:
+    """The directory of the local run to read. None: the logs, or `what` else, are those of a job in a cluster.
 
     `cluster`: an option that names one. Raises BadInput if --work-dir has no such run.
     """
@@ -184,7 +193,7 @@ def _local_run(job: str, work_dir: Path | None, cluster: object) -> Path | None:
     if found is None and work_dir is not None:
         raise BadInput(f"--work-dir: {work_dir} has no run of {job}")
     if found is not None and work_dir is None:
-        typer.echo(f"logs of the local run {found}; with -n NAMESPACE, of the job in a cluster", err=True)
+        typer.echo(f"{what} of the local run {found}; with -n NAMESPACE, of the job in a cluster", err=True)
     return found
 
 

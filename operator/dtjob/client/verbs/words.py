@@ -6,11 +6,13 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from dtjob.api.counted import counted
 from dtjob.api.names import CLAIM_SUFFIX
 from dtjob.times import duration
 
 Object = Mapping[str, Any]
 _LONGEST_LABEL = 14
+_TIME_WIDTH = len("2026-11-21 10:00:00")
 _FOR_ITS_USER = ("ImageMissing", "InvalidSpec")
 """Reasons of a job that waits for its user. Nothing happens by itself."""
 _OF_A_TERMINAL = re.compile(
@@ -70,6 +72,38 @@ def status_lines(job: Object, now: datetime | None = None) -> Iterator[str]:
     for label, text in _facts(status, spec, job, now):
         if text:
             yield harmless(f"  {label:<{_LONGEST_LABEL}} {text}")
+    yield from story_lines(status)
+
+
+def story_lines(status: Object) -> Iterator[str]:
+    """The incidents of a job between its start and its end, a line for each. Nothing if there was no incident."""
+    incidents = status.get("incidents") or ()
+    if not incidents:
+        return
+    yield "  story (UTC)"
+    yield from _told(status.get("startTime"), "started")
+    if earlier := incidents[0]["number"] - 1:
+        yield f"    {'':{_TIME_WIDTH}}  {counted(earlier, 'earlier restart')} not kept"
+    for one in incidents:
+        yield from _told(one.get("time"), _incident(one))
+    yield from _told(status.get("completionTime"), f"{status.get('phase')} ({status.get('reason')})")
+
+
+def _told(time: Any, what: str) -> Iterator[str]:
+    if time:
+        yield harmless(f"    {str(time).replace('T', ' ').removesuffix('Z'):{_TIME_WIDTH}}  {what}")
+
+
+def _incident(incident: Object) -> str:
+    """What happened, how far training had come and went back, and what that cost."""
+    reached, back, lost = (incident.get(name) for name in ("fromStep", "toStep", "secondsLost"))
+    parts = [f"{incident['reason']}: {incident['task']} {incident.get('message', '')}".rstrip()]
+    if back is not None:
+        parts.append(f"step {reached} -> {back}" if reached not in (None, back) else f"went on from step {back}")
+    elif reached is not None:
+        parts.append(f"at step {reached}")
+    parts += [f"{duration(lost)} lost"] if lost is not None else []
+    return "; ".join(parts)
 
 
 def _facts(status: Object, spec: Object, job: Object, now: datetime) -> Iterator[tuple[str, str]]:

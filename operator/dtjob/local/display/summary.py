@@ -63,6 +63,8 @@ def summary(snapshot: Snapshot, run_directory: Path, resumed: bool, interrupted:
     }
     if goodput := status.get("goodput"):
         result["goodput"] = goodput
+    if incidents := status.get("incidents"):
+        result["incidents"] = incidents
     failure = status.get("lastFailure")
     if failure:
         result["lastFailure"] = failure

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`dtjob logs` of a run on this machine."""
+"""`dtjob logs` and `dtjob status` of a run on this machine."""
 
 import json
 from pathlib import Path
@@ -56,3 +56,16 @@ def test_a_job_of_a_cluster_is_meant_where_an_option_names_one_or_no_run_is_here
 def test_a_work_directory_without_the_run_is_refused(dtjob, run: Path) -> None:
     assert "--work-dir: .dtjob has no run of second" in dtjob("logs", "second", "--work-dir", ".dtjob")[2]
     assert "--work-dir: it is for local runs" in dtjob("logs", "first", "--work-dir", ".dtjob", "-n", "team")[2]
+
+
+def test_the_status_of_a_local_run_is_that_of_its_job(dtjob, run: Path) -> None:
+    record = json.loads((run / "run.json").read_text())
+    incident = {"number": 1, "time": "2026-11-23T10:10:00Z", "task": "worker-1", "reason": "Signal", "message": "died"}
+    status = {"reason": "Completed", "startTime": "2026-11-23T10:00:00Z", "incidents": [incident]}
+    (run / "run.json").write_text(json.dumps({**record, "status": {**status, "progress": {"step": 9}}}))
+    code, out, err = dtjob("status", "first")
+    assert (code, err) == (0, NOTE.replace("logs", "status") + "\n")
+    assert out.startswith("first: Succeeded (Completed)\n")
+    assert "  step           9\n" in out
+    assert out.endswith("    2026-11-23 10:10:00  Signal: worker-1 died\n")
+    assert json.loads(dtjob("status", "first", "-o", "json")[1])["status"]["incidents"] == [incident]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A status in words has what one asks first."""
 
-from dtjob.client.verbs.words import since, status_lines, summary
+from dtjob.client.verbs.words import since, status_lines, story_lines, summary
 from tests.unit.operator.client.verbs.jobs import NOW, RUNNING, job
 
 
@@ -27,10 +27,42 @@ def test_everything_that_is_known_has_a_line() -> None:
 def test_words_of_a_program_do_nothing_to_the_terminal_of_who_reads_them() -> None:
     evil = "a\x1b]52;c;aGk=\x07b\x1b[2J\x9b1mc\x08"
     failure = {"message": evil, "logTail": f"x\n{evil}"}
-    said = "\n".join(status_lines(job(phase="Failed", message=f"Zürich {evil}", lastFailure=failure), NOW))
+    incident = {"number": 1, "time": "2026-11-23T10:10:00Z", "task": "chief-0", "reason": "Error", "message": evil}
+    shown = job(phase="Failed", message=f"Zürich {evil}", lastFailure=failure, incidents=[incident])
+    said = "\n".join(status_lines(shown, NOW))
     assert not set(said) & set("\x1b\x07\x08\x9b")
     assert "Zürich abc" in said
     assert "\x1b" not in summary(job(phase="Failed", message=evil))
+
+
+INCIDENTS = [
+    {
+        "number": 12,
+        "time": "2026-11-23T10:10:00Z",
+        "task": "worker-1",
+        "reason": "Signal",
+        "message": "was killed (SIGKILL)",
+        "fromStep": 118,
+        "toStep": 100,
+        "secondsLost": 95,
+    },
+    {"number": 13, "time": "2026-11-23T10:20:00Z", "task": "ps-0", "reason": "Disruption", "message": "was evicted"},
+    {"number": 14, "time": "2026-11-23T10:30:00Z", "task": "chief-0", "reason": "Error", "fromStep": 300},
+]
+
+
+def test_the_story_has_a_line_for_each_incident_between_start_and_end() -> None:
+    ended = {"phase": "Failed", "reason": "MaxRestartsExceeded", "completionTime": "2026-11-23T10:31:00Z"}
+    assert list(story_lines({"startTime": "2026-11-23T10:00:00Z", "incidents": INCIDENTS, **ended})) == [
+        "  story (UTC)",
+        "    2026-11-23 10:00:00  started",
+        "                         11 earlier restarts not kept",
+        "    2026-11-23 10:10:00  Signal: worker-1 was killed (SIGKILL); step 118 -> 100; 1m35s lost",
+        "    2026-11-23 10:20:00  Disruption: ps-0 was evicted",
+        "    2026-11-23 10:30:00  Error: chief-0; at step 300",
+        "    2026-11-23 10:31:00  Failed (MaxRestartsExceeded)",
+    ]
+    assert list(story_lines({"startTime": "2026-11-23T10:00:00Z", **ended})) == []
 
 
 def test_the_summary_of_a_waiting_job_has_its_message() -> None:
