@@ -19,6 +19,7 @@ from dtjob_trainer.contract.task import Task
 from dtjob_trainer.contract.template import Template
 from dtjob_trainer.errors import TaskError
 from dtjob_trainer.supervisor import reaper
+from dtjob_trainer.supervisor.kept_log import KeptLog, keep_log
 from dtjob_trainer.supervisor.supervisor import Supervisor
 
 MOST_FILES = 1 << 16
@@ -45,19 +46,20 @@ def main(arguments: list[str], template: Template | None = None) -> int:
     except TaskError as error:
         log_line.write(sys.stderr, str(error), level="error")
         return exit_codes.USAGE
-    return supervise(supervisor, task.parent)
+    return supervise(supervisor, task.parent, keep_log(task))
 
 
-def supervise(supervisor: Supervisor, parent: int | None = None) -> NoReturn:
+def supervise(supervisor: Supervisor, parent: int | None = None, kept: KeptLog | None = None) -> NoReturn:
     """Run `supervisor` as this whole process, and end the process with its exit code.
 
     `parent`: the process that started this one (DTJOB_PARENT). When it ends, this process gets SIGTERM.
+    `kept`: what keeps the log of this process and of those that it starts.
     """
     if parent is not None:
         die_with_parent(signal.SIGTERM, parent)
     reaper.adopt_orphans()
     _allow_many_files()
-    asyncio.run(_run_and_exit(supervisor))
+    asyncio.run(_run_and_exit(supervisor, kept))
     raise AssertionError("unreachable")
 
 
@@ -69,11 +71,13 @@ def _allow_many_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
-async def _run_and_exit(supervisor: Supervisor) -> NoReturn:
+async def _run_and_exit(supervisor: Supervisor, kept: KeptLog | None) -> NoReturn:
     code = await supervisor.run()
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError):
             stream.flush()
+    if kept is not None:
+        kept.end()
     os._exit(code)  # a look-up that hangs in a thread must not delay the end
 
 
