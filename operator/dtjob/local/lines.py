@@ -15,16 +15,23 @@ Task = str
 
 
 def lines(
-    run: Path, job: str, task: str | None = None, *, previous: bool = False, tail: int | None = None
+    run: Path,
+    job: str,
+    task: str | None = None,
+    *,
+    previous: bool = False,
+    attempt: int | None = None,
+    tail: int | None = None,
 ) -> Iterator[tuple[Task, str]]:
     """The lines so far of a task, of a role or of all, one task after the other: they have no times.
 
-    `previous`: of pods that were replaced. `tail`: so many of the last lines of each pod.
+    `previous`: of pods that were replaced. `attempt`: of pods with this number. `tail`: so many of the last lines of
+    each pod.
     """
     files = log_files(logs_of(run), job, _wanted(task))
     newest = {file.task: file for file in files}
     for file in files:
-        if not (previous and newest[file.task] == file):
+        if not (previous and newest[file.task] == file) and attempt in (None, file.attempt):
             for line in deque(_lines(file.path), maxlen=tail):
                 yield _name(file), line
 

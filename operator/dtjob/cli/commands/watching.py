@@ -5,13 +5,16 @@ import json
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dtjob.bad_input import BadInput
 from dtjob.cli.commands.options import Context, JobName, Kubeconfig, Namespace, Task, connected, seconds_of
 from dtjob.local.work_directory import WORK_DIRECTORY
+
+if TYPE_CHECKING:
+    from dtjob.client.verbs.logs import How
 
 WorkDir = Annotated[Path | None, typer.Option(metavar="DIR", help="Folder of local runs. Default: .dtjob.")]
 
@@ -129,6 +132,9 @@ def logs(
     previous: Annotated[
         bool, typer.Option("--previous", "-p", help="Only pods that were replaced and are still there.")
     ] = False,
+    attempt: Annotated[
+        int | None, typer.Option(min=0, metavar="N", help="Only the pods with this number at their ends, from 0.")
+    ] = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Follow the logs until the job ends.")] = False,
     tail: Annotated[int | None, typer.Option(min=0, metavar="N", help="Last lines of each pod. Default: all.")] = None,
     since: Annotated[
@@ -142,7 +148,8 @@ def logs(
 ) -> None:
     """Print the logs of all tasks, in the order of time. worker-1.2 is the third pod of worker-1.
 
-    The log of a pod is deleted with it, and a failed pod is replaced. To see all attempts, follow from the start.
+    The log of a pod is deleted with it, and a failed pod is replaced. To see all attempts, follow from the start. The
+    chief task keeps its log beside the checkpoints: --attempt reads it there if the pod is gone, with a pod of its own.
 
     If .dtjob in this directory has a local run of JOB, its logs are printed, one task after the other. With
     --namespace, --kubeconfig or --context, the logs of the cluster's job are printed.
@@ -150,6 +157,7 @@ def logs(
     Examples:
         dtjob logs digits --task worker-1 -f
         dtjob logs digits --since 15m --timestamps
+        dtjob logs digits --attempt 0
     """
     from dtjob.api.names import KIND
     from dtjob.cli.watching import printer
@@ -158,21 +166,29 @@ def logs(
     from dtjob.client.verbs.pods import in_order
 
     in_order([], task)
-    how = How(previous, tail, None if since is None else seconds_of(since, "--since"))
+    how = How(previous, attempt, tail, None if since is None else seconds_of(since, "--since"))
     if follow and previous:
         raise BadInput("--follow: pods that were replaced print nothing more, so it goes without --previous")
+    if attempt is not None and (follow or previous or since is not None or timestamps):
+        raise BadInput("--attempt: it goes without --follow, --previous, --since and --timestamps")
     if (run := _local_run(job, work_dir, namespace or kubeconfig or context, "logs")) is not None:
         if since is not None or timestamps:
             raise BadInput("logs: lines of a local run have no times; leave out --since and --timestamps")
         if follow and tail is not None:
             raise BadInput("--follow: it prints all lines of a local run; leave out --tail")
-        raise typer.Exit(_local_logs(run, job, task, follow=follow, previous=previous, tail=tail))
+        raise typer.Exit(_local_logs(run, job, task, how, follow=follow))
     cluster = connected(kubeconfig, context, namespace)
     cluster.get(KIND, job)
     if follow:
         raise typer.Exit(printer.follow_job(cluster, job, task, how, timestamps=timestamps))
     out, line = printer.standard_output(), None
-    for line in lines_of(cluster, job, task, how):
+    if attempt is None:
+        found = lines_of(cluster, job, task, how)
+    else:
+        from dtjob.client.verbs.kept_logs import logs_of_attempt
+
+        found = logs_of_attempt(cluster, job, attempt, task, tail)
+    for line in found:
         printer.print_line(out, line, timestamps=timestamps)
     if line is None:
         _say_that_there_are_none(task or job, previous=previous)
@@ -197,7 +213,7 @@ def _local_run(job: str, work_dir: Path | None, cluster: object, what: str) -> P
     return found
 
 
-def _local_logs(run: Path, job: str, task: str | None, *, follow: bool, previous: bool, tail: int | None) -> int:
+def _local_logs(run: Path, job: str, task: str | None, how: "How", *, follow: bool) -> int:
     """Print the logs of a local run. Returns the exit code: 1 if a run that is followed does not succeed."""
     from dtjob.api.phase import Phase
     from dtjob.cli.watching.printer import standard_output
@@ -205,13 +221,16 @@ def _local_logs(run: Path, job: str, task: str | None, *, follow: bool, previous
     from dtjob.local.runs import phase_of
 
     printer, text = standard_output(), None
-    read = lines.follow(run, job, task) if follow else lines.lines(run, job, task, previous=previous, tail=tail)
+    if follow:
+        read = lines.follow(run, job, task)
+    else:
+        read = lines.lines(run, job, task, previous=how.previous, attempt=how.attempt, tail=how.tail)
     for one, text in read:
         printer.line(one, text)
     if follow:
         return 0 if phase_of(run) == Phase.SUCCEEDED else 1
     if text is None:
-        _say_that_there_are_none(task or job, previous=previous)
+        _say_that_there_are_none(task or job, previous=how.previous)
     return 0
 
 

@@ -18,11 +18,11 @@ from dtjob.client.verbs.helper_pod import CONTAINER, directory_of, running
 from dtjob.client.verbs.sent import PROGRAM
 
 IDLE = ["python3", "-c", "import time; time.sleep(86400)"]
-WORDS = {"checkpoints": ["ckpt-*", "checkpoint", "stage-*"], "events": ["events"], "all": ["*"]}
+WORDS = {"checkpoints": ["ckpt-*", "checkpoint", "stage-*"], "events": ["events"], "logs": ["logs"], "all": ["*"]}
 """Words for files, beside their paths."""
 Ask = Callable[[Sequence[str], Callable[[bytes], object]], None]
 """Runs PROGRAM with these arguments, and gives its output to a function, piece by piece."""
-_CHECKPOINT = re.compile(r"(?:.*/)?(?:damaged-)?ckpt-\d+\..*|events/.*|\..*|(?:.*/)?(?:checkpoint|DONE)")
+_CHECKPOINT = re.compile(r"(?:.*/)?(?:damaged-)?ckpt-\d+\..*|events/.*|logs/.*|\..*|(?:.*/)?(?:checkpoint|DONE)")
 
 
 def fetch(
@@ -86,7 +86,7 @@ def patterns(paths: Sequence[str], top: str) -> list[str]:
 
 
 def models(files: Sequence[str] | dict[str, int]) -> list[str]:
-    """The paths of what is no checkpoint and no event: models, as files or folders."""
+    """The paths of what is no checkpoint, no event and no log: models, as files or folders."""
     others = [file for file in files if not _CHECKPOINT.fullmatch(file)]
     return sorted({file if "/" not in file else file.split("/", 1)[0] for file in others})
 
@@ -95,7 +95,7 @@ def _relative(path: str, top: str) -> str:
     """The path below the directory of the checkpoints. Raises BadInput if it is elsewhere."""
     inside = path.removeprefix(f"{top.rstrip('/')}/")
     if inside.startswith("/") or ".." in PurePosixPath(inside).parts:
-        raise BadInput(f"{path}: is not below {top}; give a path relative to it, or checkpoints, events or all")
+        raise BadInput(f"{path}: is not below {top}; give a path relative to it, or checkpoints, events, logs or all")
     return inside
 
 

@@ -32,9 +32,14 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True)
 class How:
-    """Which lines. `previous`: of replaced pods. `tail`: the last ones of each pod. `since`: seconds before now."""
+    """Which lines.
+
+    `previous`: of replaced pods. `attempt`: of this attempt. `tail`: the last ones of each pod. `since`: seconds before
+    now.
+    """
 
     previous: bool = False
+    attempt: int | None = None
     tail: int | None = None
     since: float | None = None
 
@@ -50,8 +55,12 @@ ALL = How()
 
 def name_of(pod: Object) -> str:
     """The task, with the attempt if it is not the first."""
-    attempt = attempt_of(pod)
-    return f"{task_of(pod)}.{attempt}" if attempt else task_of(pod)
+    return name_of_attempt(task_of(pod), attempt_of(pod))
+
+
+def name_of_attempt(task: str, attempt: int) -> str:
+    """The same, of any attempt at a task."""
+    return f"{task}.{attempt}" if attempt else task
 
 
 def logs(cluster: Cluster, job: str, task: str | None = None, how: How = ALL) -> Generator[Line]:
@@ -63,6 +72,8 @@ def logs(cluster: Cluster, job: str, task: str | None = None, how: How = ALL) ->
     if how.previous:
         current = {pod["metadata"]["uid"] for pod in newest(pods)}
         pods = [pod for pod in pods if pod["metadata"]["uid"] not in current]
+    if how.attempt is not None:
+        pods = [pod for pod in pods if attempt_of(pod) == how.attempt]
     with tempfile.TemporaryFile() as file:
         parts: list[Iterator[tuple[str, int, Line]]] = []
         for pod in pods:

@@ -38,6 +38,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (("--task", "worker-1"), "worker-1 d, worker-1 e"),
         (("--task", "evaluator", "--work-dir", ".dtjob"), "evaluator-0 f"),
         (("--previous",), "worker-0 a, worker-0 b"),
+        (("--attempt", "1"), "worker-0.1 9/9, worker-0.1 c"),
     ],
 )
 def test_logs_of_a_local_run_need_no_cluster(dtjob, run: Path, options: tuple[str, ...], seen: str) -> None:

@@ -23,6 +23,7 @@ def top(tmp_path: Path) -> Path:
         "ckpt-5.data-0",
         "checkpoint",
         "events/train/e.v2",
+        "logs/attempt-0.u.log",
         "best/model/a.txt",
     ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -41,6 +42,7 @@ def sent(top: Path, mode: str, *patterns: str) -> bytes:
         (("model.keras",), ["model.keras"]),
         (WORDS["checkpoints"], ["checkpoint", "ckpt-5.data-0", "ckpt-5.index"]),
         (WORDS["events"], ["events/train/e.v2"]),
+        (WORDS["logs"], ["logs/attempt-0.u.log"]),
         (("best/",), ["best/model/a.txt"]),
         (("none",), []),
     ],
@@ -52,7 +54,7 @@ def test_files_and_folders_are_chosen_by_pattern(top: Path, patterns: tuple[str,
 
 def test_without_a_pattern_everything_is_sent(top: Path) -> None:
     with tarfile.open(fileobj=io.BytesIO(sent(top, "tar"))) as archive:
-        assert len(archive.getnames()) == 7
+        assert len(archive.getnames()) == 8
 
 
 def test_a_model_is_what_is_neither_checkpoint_nor_event(top: Path) -> None:
