@@ -42,11 +42,12 @@ def main(arguments: list[str], template: Template | None = None) -> int:
                 f"to run the program alone, use `python3 {arguments[0]}`"
             )
         source.enter(os.environ)
+        kept = keep_log(task)
         supervisor = Supervisor(task, [sys.executable, "-m", "dtjob_trainer.run", *arguments], os.environ, template)
     except TaskError as error:
         log_line.write(sys.stderr, str(error), level="error")
         return exit_codes.USAGE
-    return supervise(supervisor, task.parent, keep_log(task))
+    return supervise(supervisor, task.parent, kept)
 
 
 def supervise(supervisor: Supervisor, parent: int | None = None, kept: KeptLog | None = None) -> NoReturn:

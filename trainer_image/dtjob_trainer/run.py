@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, Any, NoReturn
 
 from dtjob_trainer import imports
-from dtjob_trainer.contract import exit_codes, log_line, pipes, template
+from dtjob_trainer.contract import exit_codes, kept_logs, log_line, pipes, template
 from dtjob_trainer.contract.doing import SAVING
 from dtjob_trainer.contract.parent import die_with_parent
 from dtjob_trainer.contract.task import DEFAULT_GRACE_SECONDS, Task
@@ -74,7 +74,7 @@ def main(arguments: Sequence[str]) -> NoReturn:
         code = code_of_good_end(here)
     if code == exit_codes.FINISHED:
         _finish(here)
-    here.before_the_end()
+    here.leave()
     if code != exit_codes.PEER_LOST or shutdown.signalled:  # else the next process of this task starts at once
         shutdown.release()
     _end(code)
@@ -125,6 +125,7 @@ def _run(here: runtime.Runtime, arguments: Sequence[str]) -> None:
         imports.of_a_training_process(serves_only=task is not None and task.serves_only)  # during the rendezvous
         template.leave_behind(os.environ, lambda request: main(request.arguments))
     _end_if_done(here)
+    _keep_log(here)
     _wait_for_go(here)
     if task is not None and task.stall_seconds is not None:
         faulthandler.enable()  # so that SIGABRT writes where all threads are
@@ -291,6 +292,14 @@ def _end_if_done(here: runtime.Runtime) -> None:
         here.log(f"{directory} is marked DONE by this job: nothing is left to train")
         here.progress.report(**{**last, "state": "finished"})
         _end(exit_codes.FINISHED)
+
+
+def _keep_log(here: runtime.Runtime) -> None:
+    """Copy the log of this container to the bucket of the checkpoints from now on, where the supervisor gathers it."""
+    if kept_logs.GATHERED in os.environ:
+        from dtjob_trainer.process.bucket_log import BucketLog
+
+        here.bucket_log = BucketLog.begin(here.task, here.warn)
 
 
 def _wait_for_go(here: runtime.Runtime) -> None:

@@ -63,6 +63,8 @@ class Runtime:
     owner: Any = None
     """The mark of this job in its checkpoint directory (checkpoint/owner.py): one for all calls of `fit`, so that no
     other job takes the directory between two of them. None: not the chief task, or no call yet."""
+    bucket_log: Any = None
+    """Copies the log of this container to a bucket (bucket_log.py). None: nothing is copied."""
     before_the_end: Callable[[], None] = lambda: None
     """Called before this process ends by a failure. It waits for what must not be cut off."""
 
@@ -118,6 +120,12 @@ class Runtime:
         assert self.task is not None
         assert self.task.checkpoint is not None
         return bool(tf.io.gfile.isdir(self.task.checkpoint.of_stage(max(self.stage, 1) + 1).directory))
+
+    def leave(self) -> None:
+        """Wait for what must not be cut off by the end of this process."""
+        self.before_the_end()
+        if self.bucket_log is not None:
+            self.bucket_log.end()
 
     def stop(self) -> NoReturn:
         """End the program after a stop that was asked for. Call it once all is saved. Raises SystemExit."""

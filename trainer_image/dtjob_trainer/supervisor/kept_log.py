@@ -15,32 +15,34 @@ from collections.abc import Callable
 from pathlib import Path
 
 from dtjob_trainer.contract import log_line
+from dtjob_trainer.contract.kept_logs import FOLDER, GATHERED, MOST_ATTEMPTS, kept_name
 from dtjob_trainer.contract.task import Task
 
-FOLDER = "logs"
 EVERY_SECONDS = 30.0
 """How often a log that has grown is written."""
 MOST_BYTES = 1 << 20
 """The newest bytes of an attempt that are kept."""
-MOST_ATTEMPTS = 10
-"""Logs in the folder. The oldest go."""
+GATHER_SECONDS = 1.0
+"""The same where a training process copies it from this one's memory."""
 END_SECONDS = 1.0
 """The container waits so long at its end for the last write."""
 _OUTPUTS = (1, 2)
 _PIECE = 1 << 16
 
 
-def kept_name(attempt: int, uid: str) -> str:
-    """The file of an attempt. Another job that uses the same directory has another uid."""
-    return f"attempt-{attempt}.{uid[:8]}.log"
-
-
 def keep_log(task: Task) -> "KeptLog | None":
-    """Keep the log of this container from now on. None if the task is not the chief of a job with a checkpoint volume,
-    or if `dtjob run` started it, which keeps all logs."""
+    """Keep the log of this container from now on. None if the task is not the chief of a job with checkpoints, or if
+    `dtjob run` started it, which keeps all logs.
+
+    Only training processes reach a bucket: GATHERED names the file that those that are started from now on copy.
+    """
     checkpoint = task.checkpoint
-    if checkpoint is None or not task.is_chief or task.parent is not None or "://" in checkpoint.directory:
+    if checkpoint is None or not task.is_chief or task.parent is not None:
         return None
+    if "://" in checkpoint.directory:
+        gathered = os.memfd_create("log")
+        os.environ[GATHERED] = f"/proc/{os.getpid()}/fd/{gathered}"
+        return KeptLog(lambda text: _gather(gathered, text), lambda _: None, GATHER_SECONDS)
     target = Path(checkpoint.directory) / FOLDER / kept_name(task.attempt, task.uid)
 
     def warn(error: OSError) -> None:
@@ -112,6 +114,10 @@ class KeptLog:
                 if not warned:
                     self._warn(error)
                 warned = True
+
+
+def _gather(file: int, text: bytes) -> None:
+    os.pwrite(file, text, 0)  # it only grows, up to MOST_BYTES
 
 
 def _write(target: Path, text: bytes) -> None:

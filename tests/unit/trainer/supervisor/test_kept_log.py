@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from dtjob_trainer.contract.settings import Checkpoint
-from dtjob_trainer.contract.task import Task
-from dtjob_trainer.supervisor.kept_log import MOST_ATTEMPTS, MOST_BYTES, kept_name
+from dtjob_trainer.contract.kept_logs import MOST_ATTEMPTS, kept_name
+from dtjob_trainer.supervisor.kept_log import MOST_BYTES
 
 SUPERVISOR = """
 import os, subprocess, sys, threading
@@ -42,7 +41,7 @@ def supervised(program: str, directory: str, **environ: str) -> subprocess.Compl
 PRINTS = "import sys; print('a step'); print('a warning', file=sys.stderr)"
 
 
-def test_what_processes_print_is_passed_on_and_kept(tmp_path: Path) -> None:
+def test_output_of_processes_is_passed_on_and_kept(tmp_path: Path) -> None:
     ended = supervised(PRINTS, str(tmp_path))
     assert (ended.stdout, ended.stderr) == ("supervisor begins\na step\n", "a warning\n")
     kept = (tmp_path / "logs" / "attempt-2.01234567.log").read_text()
@@ -93,8 +92,8 @@ def test_a_write_that_hangs_delays_the_end_by_a_second_at_most() -> None:
     assert time.monotonic() - began < 20
 
 
-def test_the_checkpoint_directory_of_a_bucket_is_not_a_file() -> None:
-    task = Task("digits", "team", "uid", "chief", 0, checkpoint=Checkpoint(directory="gs://bucket/digits"))
-    from dtjob_trainer.supervisor.kept_log import keep_log
-
-    assert keep_log(task) is None
+def test_a_training_process_finds_what_its_supervisor_gathers_for_a_bucket() -> None:
+    copies = "import os, time; print('a step', flush=True); time.sleep(2)\n"
+    copies += "print(open(os.environ['DTJOB_GATHERED_LOG']).read().upper())"
+    ended = supervised(copies, "gs://bucket/digits")
+    assert ended.stdout == "supervisor begins\na step\nSUPERVISOR BEGINS\nA STEP\n\n"

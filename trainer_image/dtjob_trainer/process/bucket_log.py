@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The log of the chief task in a bucket. Its supervisor gathers the log, but only a training process reaches a bucket.
+
+A thread copies the log now and then, and the end of the training process waits some seconds for the last copy. What is
+printed later than the last copy is missing if the process is killed and not started again in its container.
+"""
+
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import tensorflow as tf
+
+from dtjob_trainer.contract.kept_logs import FOLDER, GATHERED, MOST_ATTEMPTS, kept_name
+from dtjob_trainer.contract.task import Task
+
+gfile = tf.io.gfile
+EVERY_SECONDS = 60.0
+"""How often a log that has grown is copied."""
+END_SECONDS = 5.0
+"""The end of a process waits so long for the last copy."""
+
+
+class BucketLog:
+    """Copies what the supervisor has gathered."""
+
+    def __init__(
+        self, gathered: Path, task: Task, warn: Callable[[str], None], every_seconds: float = EVERY_SECONDS
+    ) -> None:
+        """Begin. `warn` hears of the first copy that fails."""
+        assert task.checkpoint is not None
+        self._gathered, self._warn, self._every = gathered, warn, every_seconds
+        self._folder = f"{task.checkpoint.directory}/{FOLDER}"
+        self._name = kept_name(task.attempt, task.uid)
+        self._copied, self._warned, self._over = b"", False, threading.Event()
+        self._thread = threading.Thread(target=self._copy_at_times, name="kept-log", daemon=True)
+        self._thread.start()
+
+    @classmethod
+    def begin(cls, task: Task | None, warn: Callable[[str], None]) -> "BucketLog | None":
+        """Copy the log from now on. None if the supervisor gathers none for this process to copy."""
+        gathered = os.environ.get(GATHERED)
+        return cls(Path(gathered), task, warn) if gathered and task is not None and task.checkpoint else None
+
+    def end(self) -> None:
+        """Copy what is left, for some seconds at most."""
+        self._over.set()
+        self._thread.join(END_SECONDS)
+
+    def _copy_at_times(self) -> None:
+        over = False
+        while not over:
+            over = self._over.wait(self._every)
+            try:
+                self._copy()
+            except (tf.errors.OpError, OSError) as error:
+                if not self._warned:
+                    self._warn(f"this log cannot be kept in {self._folder}: {error}")
+                self._warned = True
+
+    def _copy(self) -> None:
+        text = self._gathered.read_bytes()
+        scheme = self._folder.partition("://")[0]
+        if text == self._copied or scheme not in gfile.get_registered_schemes():  # the program may bring it
+            return
+        gfile.makedirs(self._folder)
+        with gfile.GFile(f"{self._folder}/{self._name}", "wb") as file:
+            file.write(text)
+        self._copied = text
+        kept = [f"{self._folder}/{name}" for name in gfile.listdir(self._folder) if name.startswith("attempt-")]
+        for path in sorted(kept, key=lambda path: gfile.stat(path).mtime_nsec)[:-MOST_ATTEMPTS]:
+            gfile.remove(path)
