@@ -45,6 +45,7 @@ def collect(cluster: Cluster, name: str, file: Path, say: Callable[[str], None])
     with tarfile.open(file, "w:gz") as archive:
         say(f"{name}: collecting its objects, events, logs and metrics")
         for path, text in _files(cluster, job):
+            text = _LOGIN.sub(REMOVED, text.decode(errors="replace")).encode()
             entry = tarfile.TarInfo(f"{name}/{path}")
             entry.size = len(text)
             archive.addfile(entry, io.BytesIO(text))
@@ -66,7 +67,7 @@ def without_secrets(value: Any) -> Any:
         return {**value, "value": REMOVED}
     left_out = ("managedFields", "kubectl.kubernetes.io/last-applied-configuration")
     return {
-        name: [_argument(one) for one in item]
+        name: list(map(_argument, item, ["", *item]))
         if name in _COMMANDS and isinstance(item, list)
         else without_secrets(item)
         for name, item in value.items()
@@ -74,13 +75,16 @@ def without_secrets(value: Any) -> Any:
     }
 
 
-def _argument(word: Any) -> str:
-    """A word of a command line, without a value that nobody knows."""
+def _argument(word: Any, before: Any) -> str:
+    """A word of a command line, without a value that nobody knows. `before`: the word before it."""
     option, equals, value = str(word).partition("=")
-    if equals and option.startswith("-"):
-        is_known = _KNOWN_WORD.fullmatch(value) and not _SECRET.search(option)
-        return str(word) if is_known else f"{option}={REMOVED}"
-    return str(word) if _KNOWN_WORD.fullmatch(str(word)) else REMOVED
+    if not (equals and option.startswith("-")):
+        option, value, equals = (str(before) if str(before).startswith("-") else ""), str(word), ""
+        if value.startswith("-") and not re.fullmatch(r"-[\d.]+", value):
+            option = ""  # another option
+    is_known = _KNOWN_WORD.fullmatch(value) and not _SECRET.search(option)
+    shown = _LOGIN.sub(REMOVED, value) if is_known else REMOVED
+    return f"{option}={shown}" if equals else shown
 
 
 def _files(cluster: Cluster, job: dict[str, Any]) -> Iterator[tuple[str, bytes]]:
@@ -109,8 +113,7 @@ def _objects(cluster: Cluster, kind: str, job: str) -> bytes:
 
 
 def _log(cluster: Cluster, pod: str) -> bytes:
-    text = cluster.log(pod, container=TRAINING_CONTAINER, timestamps=True)
-    return _LOGIN.sub(REMOVED, text.decode(errors="replace")).encode()
+    return cluster.log(pod, container=TRAINING_CONTAINER, timestamps=True)
 
 
 def _asked(cluster: Cluster, pod: str, port: int, path: str) -> bytes:

@@ -57,7 +57,7 @@ def run(options: Options, ahead: Launcher | None = None) -> int:
 
     `ahead`: a launcher that imports TensorFlow already.
     """
-    job = job_of(options.script)
+    job, in_vain = job_of(options.script)
     check_runs_here(job)
     if options.script.gpus is not None and (lack := lacking_gpus(job)):
         raise BadInput(f"--gpus: {lack}; leave it out, or send the script to a cluster with dtjob submit")
@@ -66,7 +66,7 @@ def run(options: Options, ahead: Launcher | None = None) -> int:
     except RunStateError as error:
         raise BadInput(str(error)) from None
     try:
-        outcome = asyncio.run(_train(job, record, options, Starter(ahead)))
+        outcome = asyncio.run(_train(job, record, options, Starter(ahead), in_vain))
     except NoFreePorts as error:
         raise BadInput(str(error)) from None
     finally:
@@ -135,7 +135,7 @@ def lacking_gpus(job: Job) -> str:
     return f"the tasks ask for {asked} GPUs, and this machine has {there or 'none'}" if asked > there else ""
 
 
-async def _train(job: Job, record: Run, options: Options, starter: Starter) -> Outcome:
+async def _train(job: Job, record: Run, options: Options, starter: Starter, in_vain: list[str]) -> Outcome:
     program = None if options.quiet else ProgramOutput(record.logs, job, all_tasks=options.all_tasks)
     screen = Screen(sys.stderr if options.json_output else sys.stdout, program)
     engine = Engine(job, record, lambda snapshot: screen.observe(snapshot, engine.stopping), screen.event, starter)
@@ -143,7 +143,7 @@ async def _train(job: Job, record: Run, options: Options, starter: Starter) -> O
         asyncio.get_running_loop().add_signal_handler(number, _stop, engine, screen, number)
     with log_to(record.logs / "dtjob.log", screen), screen.shown():
         screen.say(f"{job.metadata.name}: {record.why}; files and logs in {_from_here(record.directory)}")
-        for line in _differences(job):
+        for line in (*(f"warning: {one}" for one in in_vain), *_differences(job)):
             screen.say(line)
         outcome = await engine.run()
         screen.observe(outcome.snapshot, outcome.interrupted is not None)

@@ -9,22 +9,26 @@ from dtjob.api.job import Job
 from dtjob.bad_input import BadInput
 from dtjob.crd.answers.problems import problems, to_job
 from dtjob.local.processes.devices import devices_here
-from dtjob.manifests.job_file import read_job
+from dtjob.manifests.job_file import checked, read_manifest
 from dtjob.manifests.manifest_yaml import written
 from dtjob.manifests.script import Script, is_script
 from dtjob.manifests.script_job import manifest
 from dtjob.manifests.script_settings import said_of, with_settings
+from dtjob.manifests.warnings import said_in_vain
 
 OFTEN = {"everyEpochs": 1, "everySeconds": 30}
 """How often the run of a script is saved on this machine. The defaults are for a cluster, and for longer runs."""
 
 
-def job_of(script: Script) -> Job:
-    """The job to train. Raises BadInput with a line for each thing that is wrong."""
+def job_of(script: Script) -> tuple[Job, list[str]]:
+    """The job to train, and what its manifest says in vain. Raises BadInput with a line for each thing that is
+    wrong."""
     if is_script(script.file):
-        return to_job(_made(script))
+        made = _made(script)
+        return to_job(made), said_in_vain(made)
     _check_no_script(script)
-    return read_job(script.file)
+    written = read_manifest(script.file)
+    return checked(written, str(script.file)), said_in_vain(written)
 
 
 def printed(script: Script, *, as_json: bool) -> str:

@@ -7,24 +7,14 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dtjob.api.job import KIND, Job
+from dtjob.api.job import KIND
 from dtjob.bad_input import BadInput
 from dtjob.crd.answers.hints import of_managed_by
-from dtjob.crd.answers.problems import to_job, useless_fields
-from dtjob.crd.rule import values_at
+from dtjob.crd.answers.problems import to_job
 from dtjob.manifests.generated_name import hint, named
 from dtjob.manifests.stream import read_documents, read_file
+from dtjob.manifests.warnings import warnings_of
 from dtjob.objects.defaults import NO_DEFAULTS, lacks_image
-from dtjob.objects.pod.accelerators import unequal_gpus
-from dtjob.objects.pod.keeping import keeping, nothing_saved
-from dtjob.objects.pod.mounting import mounting_problem
-
-_MEANT_EMPTY = {
-    "spec": ("tensorBoard",),
-    "spec.replicaSpecs": ("chief", "evaluator"),
-    "spec.scheduling": ("gang",),
-}
-"""Blocks that ask for something without a field, by the block around them."""
 
 
 @dataclass(frozen=True)
@@ -101,20 +91,3 @@ def verdict(manifest: Any, where: str) -> Verdict:
     said = [needs] if lacks_image(job, NO_DEFAULTS) else []
     said += [text for text in (of_managed_by(job.spec.managed_by), hint(job.metadata)) if text]
     return Verdict(where, job.metadata.name, [], said, warnings_of(job, manifest))
-
-
-def warnings_of(job: Job, manifest: Any) -> list[str]:
-    """What the job may not be meant to do in a cluster. `manifest`: what the job was made of."""
-    kept = keeping(job, NO_DEFAULTS)
-    warnings = (nothing_saved(job), kept.message if kept else "", mounting_problem(job), unequal_gpus(job))
-    useless = map(str, useless_fields(manifest))
-    return [*_empty_blocks(manifest), *useless, *(warning for warning in warnings if warning)]
-
-
-def _empty_blocks(manifest: Any) -> Iterator[str]:
-    """A warning for each block with nothing after its colon: an API server drops it, and {} would mean something."""
-    for at, names in _MEANT_EMPTY.items():
-        for path, block in values_at(manifest, at):
-            for name in names:
-                if name in block and block[name] is None:
-                    yield f"{path}.{name} is empty and counts as absent; write `{name}: {{}}`, or remove {name}"

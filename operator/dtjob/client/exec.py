@@ -26,6 +26,8 @@ _CLOSING_PROTOCOL = "v5.channel.k8s.io"
 It is asked for only if that is needed."""
 _INPUT = 0
 """The file descriptor of standard input."""
+_MOST_PIECES = 16
+"""Pieces of the input that are held while the command does not read them."""
 
 
 def run(cluster: Cluster, pod: str, container: str, command: Sequence[str], *, stdin: bool, tty: bool) -> int:
@@ -88,19 +90,23 @@ async def _sending(socket: aiohttp.ClientWebSocketResponse, *, stdin: bool, tty:
 
 
 async def _send_input(socket: aiohttp.ClientWebSocketResponse) -> None:
-    """Send standard input to its end. A thread reads, because a loop cannot wait for a file."""
+    """Send standard input to its end. A thread reads, because a loop cannot wait for a file, and waits for the command
+    to take it."""
     loop, pieces = asyncio.get_running_loop(), asyncio.Queue[bytes]()
+    room = threading.Semaphore(_MOST_PIECES)
 
     def read() -> None:
         data = b"-"
         with contextlib.suppress(OSError, RuntimeError):  # the loop may be closed meanwhile
             while data:
+                room.acquire()
                 data = os.read(_INPUT, 65536)
                 loop.call_soon_threadsafe(pieces.put_nowait, data)
 
     threading.Thread(target=read, daemon=True, name="input").start()
     while data := await pieces.get():
         await socket.send_bytes(STDIN + data)
+        room.release()
     if socket.protocol == _CLOSING_PROTOCOL:
         await socket.send_bytes(CLOSE + STDIN)
 

@@ -3,6 +3,7 @@
 
 import json
 import tempfile
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -10,11 +11,12 @@ from typing import Any, Self
 from dtjob.api.job import API_VERSION, KIND, Job
 from dtjob.bad_input import BadInput
 from dtjob.client.cluster import Cluster, connect
-from dtjob.client.verbs.submit import create, submit
+from dtjob.client.verbs.submit import create, of_namespace, submit
 from dtjob.crd.answers.problems import problems
 from dtjob.manifests.script import Script
 from dtjob.manifests.submission import Submission
 from dtjob.manifests.submitted import made
+from dtjob.manifests.warnings import said_in_vain, warnings_of
 from dtjob.sdk.function import as_script
 from dtjob.sdk.local_job import LocalJob
 from dtjob.sdk.remote_job import RemoteJob
@@ -70,13 +72,10 @@ class Client:
         manifest = {**dumped, "apiVersion": API_VERSION, "kind": KIND, "metadata": metadata}
         if found := problems(manifest):
             raise BadInput(*map(str, found))
+        _warn(said_in_vain(manifest) if self._cluster is None else warnings_of(job, manifest))
         if self._cluster is None:
             return self._here(manifest)
-        cluster = Cluster(self._cluster.connection, str(metadata.get("namespace") or self._cluster.namespace))
-        if self._namespace not in (None, cluster.namespace):
-            raise BadInput(
-                f"{job.metadata.name}: its namespace is {cluster.namespace}, and this client is for {self._namespace}"
-            )
+        cluster = of_namespace(self._cluster, manifest, self._namespace)
         manifest["metadata"]["namespace"] = cluster.namespace
         stored = create(cluster, manifest)
         return RemoteJob(cluster, str(stored["metadata"]["name"]))
@@ -135,7 +134,9 @@ class Client:
             program = {**manifest["spec"]["program"], "entrypoint": str(file)}
             manifest["spec"]["program"] = {key: one for key, one in program.items() if key not in sent}
             return self._here(manifest)
-        stored = submit(self._cluster, made(submission))
+        one = made(submission)
+        _warn(one.warnings)
+        stored = submit(self._cluster, one)
         return RemoteJob(self._cluster, str(stored["metadata"]["name"]))
 
     def get(self, name: str) -> RemoteJob:
@@ -158,6 +159,12 @@ class Client:
         if self._cluster is None:
             raise BadInput("this client runs jobs on this machine; make one without here=True")
         return self._cluster
+
+
+def _warn(texts: Sequence[str]) -> None:
+    """Say what a job may not be meant to do, where the user's program calls this client."""
+    for text in texts:
+        warnings.warn(text, stacklevel=3)
 
 
 def _as_text(value: Any) -> str:

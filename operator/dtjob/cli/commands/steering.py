@@ -92,9 +92,17 @@ def delete(
 
     Example: dtjob delete digits
     """
+    from dtjob.client.errors import Refused
     from dtjob.client.verbs import steering
 
-    cluster = connected(kubeconfig, context, namespace)
+    cluster, refused = connected(kubeconfig, context, namespace), list[Refused]()
     for job in jobs:
-        steering.delete(cluster, job, 600.0 if wait else None)
-        typer.echo(f"{job} is deleted")
+        try:
+            steering.delete(cluster, job, 600.0 if wait else None)
+            typer.echo(f"{job} is deleted")
+        except Refused as error:  # such as one that is not there; the others are deleted
+            refused.append(error)
+    for one in refused[:-1]:
+        typer.echo(f"dtjob: {one}", err=True)
+    if refused:
+        raise refused[-1]

@@ -110,12 +110,13 @@ def _submit(
     if not is_script(file):
         if submission != Submission(Script(file), namespace=submission.namespace) or printed:
             raise BadInput(f"{file}: options of a script go with a .py file; write them in the manifest instead")
-        from dtjob.cli.validate import warnings_of  # with these, 0.05 s that a script does not need
-        from dtjob.client.verbs.submit import create
+        from dtjob.client.verbs.submit import create, of_namespace
         from dtjob.manifests.job_file import checked, read_only_job
+        from dtjob.manifests.warnings import warnings_of  # with these, 0.05 s that a script does not need
 
         cluster, written = connect(), read_only_job(file)
         warnings = warnings_of(checked(written, str(file)), written)
+        cluster = of_namespace(cluster, written, submission.namespace)
         job = create(cluster, written)
         _warn(warnings)
     else:

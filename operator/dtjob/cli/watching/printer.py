@@ -17,12 +17,17 @@ READER_GONE = 1
 SUCCEEDED, FAILED = 0, 1
 
 
+def can_draw(out: TextIO) -> bool:
+    """Whether this is a terminal that knows colours and places."""
+    return out.isatty() and os.environ.get("TERM") not in ("dumb", "unknown")
+
+
 class Printer:
     """Prints lines of several tasks, coloured on a terminal."""
 
     def __init__(self, out: TextIO, coloured: bool | None = None) -> None:
         self._out = out
-        self._coloured = out.isatty() if coloured is None else coloured
+        self._coloured = can_draw(out) and not os.environ.get("NO_COLOR") if coloured is None else coloured
         self._colour: dict[str, str] = {}
 
     def line(self, task: str, text: str) -> None:

@@ -2,6 +2,7 @@
 """`dtjob top`: a job of a cluster as it trains: a live view on a terminal, else a line for each change."""
 
 import sys
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -10,7 +11,8 @@ from typing import Any, TextIO
 from dtjob.api.names import KIND
 from dtjob.api.phase import ENDED, Phase
 from dtjob.cli.watching.listing import aligned
-from dtjob.cli.watching.reports import read_reports
+from dtjob.cli.watching.printer import can_draw
+from dtjob.cli.watching.reports import Reports, read_reports
 from dtjob.client.changes import changes
 from dtjob.client.cluster import Cluster
 from dtjob.client.errors import TEMPORARY, NotFound
@@ -23,13 +25,15 @@ HEAD = ("TASK", "STATE", "STEP", "STEPS/S", "LOSS", "ATTEMPT", "NODE", "AGE")
 MOST_TASKS = 24
 LOOK_SECONDS = 2.0
 """Between two looks at the job, its pods and their reports."""
+ANSWER_SECONDS = 0.5
+"""For which a look waits for the reports."""
 
 
 def top(cluster: Cluster, name: str, out: TextIO | None = None) -> int:
     """Show the job until it has ended. Returns 0 if it has succeeded, and 1 if it has failed, was deleted, or waits for
     its user."""
     out = out or sys.stdout
-    return _live(cluster, name, out) if out.isatty() else _plain(cluster, name, out)
+    return _live(cluster, name, out) if can_draw(out) else _plain(cluster, name, out)
 
 
 def shown_tasks(pods: Sequence[Object]) -> list[Object]:
@@ -110,12 +114,12 @@ def _live(cluster: Cluster, name: str, out: TextIO) -> int:
     from rich.live import Live
     from rich.text import Text
 
-    job, trying = cluster.get(KIND, name), Patience(cluster.connection.outage)
+    job, trying, asked = cluster.get(KIND, name), Patience(cluster.connection.outage), _Asked(cluster)
     with Live(console=Console(file=out), auto_refresh=False) as live:
         while True:
             try:
                 pods = cluster.list("Pod", selector(name))
-                text = "\n".join(view(job, pods, *read_reports(cluster, job, shown_tasks(pods))))
+                text = "\n".join(view(job, pods, *asked.of(job, shown_tasks(pods))))
                 live.update(Text(text, overflow="ellipsis", no_wrap=True), refresh=True)
                 if phase_of(job) in ENDED or is_stuck(job):
                     return _code(job)
@@ -126,6 +130,26 @@ def _live(cluster: Cluster, name: str, out: TextIO) -> int:
                 return _code(None)
             except TEMPORARY as error:
                 trying.wait(error)
+
+
+class _Asked:
+    """What the supervisors said last. They are asked beside the view, which one that does not answer would hold."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._said: tuple[Reports, str] = {}, ""
+        self._asking: threading.Thread | None = None
+
+    def of(self, job: Object, pods: Sequence[Object]) -> tuple[Reports, str]:
+        """The reports of these pods and why one is missing, as `read_reports` gives them."""
+        if self._asking is None or not self._asking.is_alive():
+            self._asking = threading.Thread(target=self._ask, args=(job, pods), daemon=True, name="reports")
+            self._asking.start()
+        self._asking.join(ANSWER_SECONDS)
+        return self._said
+
+    def _ask(self, job: Object, pods: Sequence[Object]) -> None:
+        self._said = read_reports(self._cluster, job, pods)
 
 
 def _code(job: Object | None) -> int:

@@ -51,7 +51,8 @@ def copied(ask: Ask, name: str, top: str, paths: Sequence[str], directory: Path)
         wanted = models(there)
         if not wanted:
             raise Refused(f"{name}: has no model in {top}; {_there(there)}")
-    with tempfile.TemporaryFile() as archive:
+    directory.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryFile(dir=directory) as archive:  # /tmp may be memory
         ask([top, "tar", *wanted], archive.write)
         archive.seek(0)
         names = _unpacked(archive, directory)
@@ -106,7 +107,6 @@ def _there(files: dict[str, int]) -> str:
 
 
 def _unpacked(archive: Any, directory: Path) -> list[str]:
-    directory.mkdir(parents=True, exist_ok=True)
     with tarfile.open(fileobj=archive, mode="r:") as found:
         names = [member.name for member in found.getmembers()]
         found.extractall(directory, filter="data")

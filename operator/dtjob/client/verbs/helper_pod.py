@@ -97,14 +97,17 @@ def running(cluster: Cluster, stored: Object, command: list[str], image: str | N
     """The name of a helper pod that runs. It is deleted afterwards. Raises NotDone if it does not start."""
     pods = cluster.list("Pod", selector(stored["metadata"]["name"]))
     with _signals_as_exceptions():
-        made = cluster.create(helper_pod(stored, command, image, pods))
-        name = str(made["metadata"]["name"])
+        made = helper_pod(stored, command, image, pods)
         try:
+            made = cluster.create(made)
+            name = str(made["metadata"]["name"])
             _wait_until_it_runs(cluster, name)
             yield name
         finally:
             with contextlib.suppress(ClientError):
-                cluster.delete("Pod", name, made["metadata"]["uid"], seconds=0)
+                if "uid" not in made["metadata"]:  # its creation was interrupted, and nobody else has such a name
+                    made = cluster.get("Pod", made["metadata"]["name"])
+                cluster.delete("Pod", made["metadata"]["name"], made["metadata"]["uid"], seconds=0)
 
 
 @contextlib.contextmanager

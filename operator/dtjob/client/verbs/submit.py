@@ -6,12 +6,24 @@ from collections.abc import Mapping
 from typing import Any
 
 from dtjob.api.names import API_VERSION, KIND
+from dtjob.bad_input import BadInput
 from dtjob.client.cluster import Cluster
 from dtjob.client.errors import ClientError, Conflict, NotFound
 from dtjob.manifests.package import MADE_BY_US
 from dtjob.manifests.submitted import Made
 
 Object = dict[str, Any]
+
+
+def of_namespace(cluster: Cluster, manifest: Object, wanted: str | None) -> Cluster:
+    """The same cluster with the namespace of the manifest, if it has one. `wanted`: the one that the user has asked
+    for. Raises BadInput if that is another."""
+    metadata = manifest["metadata"]
+    its = str(metadata.get("namespace") or cluster.namespace)
+    if wanted not in (None, its):
+        name = metadata.get("name") or metadata.get("generateName")
+        raise BadInput(f"{name}: its namespace is {its}, and not {wanted}, which was asked for; change one of them")
+    return Cluster(cluster.connection, its)
 
 
 def create(cluster: Cluster, manifest: Object) -> Object:

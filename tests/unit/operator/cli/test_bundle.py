@@ -9,7 +9,7 @@ import pytest
 from dtjob.cli.bundle import REMOVED, collect, without_secrets
 from dtjob.client.cluster import Cluster
 from tests.unit.operator.client.api_server import ApiServer
-from tests.unit.operator.client.verbs.jobs import pod
+from tests.unit.operator.client.verbs.jobs import JOBS, event, pod, stored
 
 PODS = "/api/v1/namespaces/team/pods"
 
@@ -44,6 +44,30 @@ def test_values_of_arguments_are_removed_but_known_ones() -> None:
     assert without_secrets({"args": words})["args"] == [
         *words[:5], f"--api-key={REMOVED}", f"--user={REMOVED}", "--token", REMOVED,
     ]  # fmt: skip
+
+
+def test_a_word_after_an_option_with_a_secret_and_a_login_in_a_url_are_removed() -> None:
+    words = ["--password", "123456", "--steps", "10", "https://u:pw@host/train.py"]
+    found = without_secrets({"args": words})["args"]
+    assert found == ["--password", REMOVED, "--steps", "10", f"https://{REMOVED}@host/train.py"]
+
+
+def test_passwords_in_urls_are_removed_from_each_file(server: ApiServer, cluster: Cluster, tmp_path: Path) -> None:
+    """An exception of the program has them, and is in the status and in Events."""
+    said = "cannot connect to postgres://u:hidden@h/db"
+    job = stored()
+    job["status"] |= {"message": said, "lastFailure": {"task": "worker-0", "logTail": said}}
+    server.answer(f"GET {JOBS}/digits", job)
+    one = event("digits", "2026-11-23T11:58:00Z", "DistributedTrainingJob", "u", message=said)
+    server.answer("GET /api/v1/namespaces/team/events", {"items": [one], "metadata": {}})
+    server.answer(f"GET {PODS}", {"items": [pod("worker-1")], "metadata": {}})
+    server.answer(f"GET {PODS}/digits-worker-1-0/log", f"2026 {said}\n".encode())
+    file = tmp_path / "bundle.tar.gz"
+    collect(cluster, "digits", file, str)
+    with tarfile.open(file) as archive:
+        texts = {one.name: archive.extractfile(one).read() for one in archive.getmembers()}  # type: ignore[union-attr]
+    assert {name for name, text in texts.items() if b"hidden" in text} == set()
+    assert sum(b"postgres://" in text for text in texts.values()) == 4
 
 
 def test_passwords_in_urls_are_removed_everywhere() -> None:

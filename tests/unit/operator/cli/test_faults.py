@@ -104,6 +104,22 @@ def test_an_object_is_created_again_only_if_the_server_has_not_begun(
     assert (code == 0, len(server.asked)) == (times == 2, times)
 
 
+def test_a_manifest_goes_to_its_own_namespace(dtjob, server: ApiServer, tmp_path: Path, good: Path) -> None:
+    """As kubectl sends it. It was sent to that of the context, where an API server refuses it."""
+    good.write_text(good.read_text().replace("{name: digits}", "{name: digits, namespace: other}"))
+    server.answer(f"POST {JOBS.replace('/team/', '/other/')}", stored())
+    file = server.kubeconfig(tmp_path)
+    assert dtjob("submit", good, "--kubeconfig", file)[:2] == (0, "digits is submitted to namespace other\n")
+    code, _, err = dtjob("submit", good, "-n", "third", "--kubeconfig", file)
+    assert (code, "its namespace is other, and not third" in err) == (2, True)
+
+
+def test_the_others_are_deleted_when_one_is_not_there(dtjob, server: ApiServer, tmp_path: Path) -> None:
+    server.answer(f"DELETE {JOBS}/digits", {})
+    code, out, err = dtjob("delete", "none", "digits", "less", "--kubeconfig", server.kubeconfig(tmp_path))
+    assert (code, out, len(err.splitlines())) == (3, "digits is deleted\n", 2)
+
+
 def test_followed_logs_outlive_a_fault_of_each_of_their_calls(dtjob, server: ApiServer, tmp_path: Path) -> None:
     """A pod that begins during the outage is followed, and a log that breaks off goes on after its last line."""
     first = {"items": [pod("worker-0")], "metadata": {"resourceVersion": "1"}}

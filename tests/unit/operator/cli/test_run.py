@@ -36,6 +36,25 @@ def test_run_refuses_strategy_tpu_before_the_start_on_a_machine_without_one(dtjo
     assert not (tmp_path / "runs").exists()
 
 
+def test_run_says_what_a_manifest_says_in_vain(good, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "digits.py").touch()
+    rules = "failurePolicy: {rules: [{action: FailJob, onExitCodes: {operator: In, values: [0, 1]}}]}"
+    good.write_text(f"{GOOD}  {rules}\n  tensorBoard:\n")
+    said: list[str] = []
+
+    async def told(*given: object) -> Outcome:
+        said.extend(given[-1])
+        return Outcome(snapshot(), signal.SIGINT)
+
+    monkeypatch.setattr("dtjob.cli.run._train", told)
+    run(Options(Script(good), tmp_path))
+    assert [one.partition(" ")[0] for one in said] == [
+        "spec.tensorBoard",
+        "spec.failurePolicy.rules[0].onExitCodes.values:",
+    ]
+
+
 def test_run_says_where_the_work_directory_cannot_be(dtjob, good, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "digits.py").touch()

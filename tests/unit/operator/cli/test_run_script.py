@@ -27,7 +27,7 @@ def test_dry_run_prints_a_manifest_of_the_same_job(dtjob, tmp_path, monkeypatch)
     assert yaml.safe_load(as_yaml) == json.loads(as_json)
     file = tmp_path / "job.yaml"
     file.write_text(as_yaml)
-    assert job_of(Script(file)) == job_of(Script(Path("train.py"), ("--epochs", "3"), workers=2))
+    assert job_of(Script(file))[0] == job_of(Script(Path("train.py"), ("--epochs", "3"), workers=2))[0]
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from aiohttp import web
 
+from dtjob.client import exec as executing
 from dtjob.client.errors import NotReached
 from dtjob.client.exec import exit_code
 from dtjob.client.streams import CommandFailed
@@ -100,6 +101,32 @@ def test_output_and_exit_code_of_a_command_are_ours(run: Run, code: int) -> None
 def test_a_command_sees_our_input_and_its_end(run: Run) -> None:
     done = run("i", "cat", "0", given="one\ntwo\n")
     assert (done.returncode, done.stdout) == (0, "stdin stdout stderr cat 0\nONE\nTWO\n")
+
+
+async def test_a_command_that_reads_slowly_does_not_fill_our_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As of a file of many gigabytes."""
+
+    class Busy:
+        protocol = ""
+
+        async def send_bytes(self, _: bytes) -> None:
+            await asyncio.Event().wait()
+
+    ours, theirs = os.pipe()
+    os.set_blocking(theirs, False)
+    monkeypatch.setattr(executing, "_INPUT", ours)
+    sending = asyncio.create_task(executing._send_input(Busy()))  # type: ignore[arg-type]
+    taken, full = 0, 0
+    while full < 20 and taken < 100_000_000:
+        try:
+            taken += os.write(theirs, b"x" * 65536)
+            full = 0
+        except BlockingIOError:
+            full += 1
+            await asyncio.sleep(0.01)
+    sending.cancel()
+    os.close(theirs)
+    assert taken < 10_000_000
 
 
 def test_a_terminal_passes_on_keys_and_its_size(server: str) -> None:

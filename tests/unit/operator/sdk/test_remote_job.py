@@ -129,8 +129,20 @@ def test_a_job_goes_to_its_own_namespace_or_is_refused(server: ApiServer, client
     server.answer(f"POST {JOBS.replace('/team/', '/production/')}", stored())
     assert client.run(model).namespace == "production"
     assert server.asked[-1][2]["metadata"]["namespace"] == "production"
-    with pytest.raises(BadInput, match="digits: its namespace is production, and this client is for team"):
+    with pytest.raises(BadInput, match="digits: its namespace is production, and not team"):
         dtjob.Client(kubeconfig=server.kubeconfig(tmp_path), namespace="team").run(model)
+
+
+def test_the_client_warns_of_what_a_job_may_not_be_meant_to_do(server: ApiServer, client: dtjob.Client) -> None:
+    """As `dtjob validate` and `dtjob submit` say it."""
+    server.answer(f"POST {JOBS}", stored())
+    server.answer(f"POST {JOBS.replace('/team/', f'/{builders.job().metadata.namespace}/')}", stored())
+    server.answer("POST /api/v1/namespaces/team/configmaps", {})
+    rule = {"action": "FailJob", "onExitCodes": {"operator": "In", "values": [0, 1]}}
+    with pytest.warns(UserWarning, match="exit code 0 is success"):
+        client.run(builders.job(failurePolicy={"rules": [rule]}))
+    with pytest.warns(UserWarning, match="checkpoints end with the pod"):
+        client.train(train, {"epochs": 1})
 
 
 def train(epochs: int):

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from dtjob.cli.watching.printer import READER_GONE, Printer
 from tests.unit.operator.client.api_server import ApiServer
 from tests.unit.operator.client.verbs.jobs import JOBS, PODS, RUNNING, job, pod, stamped
@@ -15,6 +17,17 @@ def test_colours_are_for_terminals() -> None:
     out = io.StringIO()
     Printer(out, coloured=True).line("worker-0", "a")
     assert out.getvalue() == "\x1b[36mworker-0     | \x1b[0ma\n"
+
+
+@pytest.mark.parametrize("environ", [{"TERM": "dumb"}, {"NO_COLOR": "1"}], ids=str)
+def test_a_terminal_without_colours_gets_none(monkeypatch: pytest.MonkeyPatch, environ: dict[str, str]) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    out = io.StringIO()
+    monkeypatch.setattr(out, "isatty", lambda: True)
+    Printer(out).line("worker-0", "a \x1b[31mred\x1b[0m")
+    assert out.getvalue() == "worker-0     | a red\n"
 
 
 def test_a_progress_bar_is_one_line_with_its_task() -> None:

@@ -2,6 +2,7 @@
 """The view of a job of a cluster, and its lines where there is no terminal."""
 
 import io
+import threading
 
 import pytest
 
@@ -75,6 +76,7 @@ class Terminal(io.StringIO):
 def test_a_terminal_shows_the_job_to_its_end_also_through_an_outage(
     server: ApiServer, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(showing, "LOOK_SECONDS", 0.0)
     ended = stored("3", phase="Succeeded", reason="Completed", message="done")
     server.answer(f"GET {JOBS}/digits", stored("1", **RUNNING), Fault(503, "0"), ended)
@@ -85,3 +87,29 @@ def test_a_terminal_shows_the_job_to_its_end_also_through_an_outage(
     assert "digits: Succeeded (Completed): done" in out.getvalue()
     server.answer(f"GET {JOBS}/digits", stored("1", **RUNNING), Fault(404))
     assert top(cluster, "digits", Terminal()) == 1
+
+
+@pytest.mark.timeout(20)
+def test_a_task_that_does_not_answer_does_not_hold_the_view(
+    server: ApiServer, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    silent = threading.Event()
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(showing, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(showing, "read_reports", lambda *_: silent.wait(60) and ({}, "it is late"))
+    server.answer(f"GET {JOBS}/digits", stored("1", **RUNNING), stored("2", phase="Succeeded"))
+    server.answer(f"GET {PODS}", {"items": [pod("worker-1")], "metadata": {}})
+    assert top(cluster, "digits", Terminal()) == 0
+    silent.set()
+
+
+def test_a_terminal_that_can_draw_nothing_gets_lines(
+    server: ApiServer, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A live view shows nothing there before its end."""
+    monkeypatch.setenv("TERM", "dumb")
+    server.answer(f"GET {JOBS}/digits", stored("1", **RUNNING))
+    server.answer(f"WATCH {JOBS}", [{"type": "DELETED", "object": stored("2")}])
+    out = Terminal()
+    assert top(cluster, "digits", out) == 1
+    assert out.getvalue().splitlines()[-1] == "digits: it was deleted"

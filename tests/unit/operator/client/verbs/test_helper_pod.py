@@ -140,6 +140,25 @@ def test_a_pod_that_ended_says_so_though_its_log_is_gone(server: ApiServer, clus
     assert ended(cluster, "digits-helper-1") == "failed (1)"
 
 
+def test_a_pod_whose_creation_is_interrupted_is_deleted(
+    server: ApiServer, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The API server may have made it, and it would mount the claim for a day."""
+
+    def interrupted(_: Cluster, manifest: dict[str, Any]) -> None:
+        path = f"{PODS}/{manifest['metadata']['name']}"
+        server.answer(f"GET {path}", {"metadata": {"name": manifest["metadata"]["name"], "uid": "h"}})
+        server.answer(f"DELETE {path}", {})
+        raise KeyboardInterrupt
+
+    server.answer(f"GET {PODS}", {"items": [], "metadata": {}})
+    monkeypatch.setattr(Cluster, "create", interrupted)
+    with pytest.raises(KeyboardInterrupt), running(cluster, stored(), []):
+        raise AssertionError
+    assert server.asked[-1][0] == "DELETE"
+    assert server.asked[-1][2]["preconditions"] == {"uid": "h"}
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_the_helper_pod_is_deleted_when_a_signal_ends_the_command(
     server: ApiServer, cluster: Cluster, tmp_path: Path, number: int
