@@ -15,8 +15,8 @@ from urllib.request import urlopen
 import pytest
 
 import dtjob as sdk
-from dtjob.cli.watching.reports import read_reports
 from dtjob.client.cluster import connect
+from dtjob.client.verbs.reports import read_reports
 from tests.cluster.support.command_line import Run, command_line
 from tests.cluster.support.editor import editor
 from tests.cluster.support.jobs import job, wait_phase

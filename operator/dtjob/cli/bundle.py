@@ -14,11 +14,11 @@ from typing import Any
 from dtjob import __version__
 from dtjob.api.names import KIND, TRAINING_CONTAINER
 from dtjob.cli.watching.events import lines
-from dtjob.cli.watching.reports import status_port
 from dtjob.client.cluster import Cluster
 from dtjob.client.errors import ClientError
 from dtjob.client.verbs.events import events
 from dtjob.client.verbs.pods import in_order, selector
+from dtjob.client.verbs.reports import status_port
 from dtjob.client.verbs.words import status_lines
 from dtjob.manifests.manifest_yaml import written
 

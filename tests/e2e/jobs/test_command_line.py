@@ -11,8 +11,8 @@ import time
 from pathlib import Path
 from urllib.request import urlopen
 
-from dtjob.cli.watching.reports import read_reports
 from dtjob.client.cluster import connect
+from dtjob.client.verbs.reports import read_reports
 from tests.e2e.jobs.support.release import Release
 from tests.e2e.jobs.support.training_job import TrainingJob
 from tools.cluster.cluster import Cluster

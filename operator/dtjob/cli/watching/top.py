@@ -12,17 +12,15 @@ from dtjob.api.names import KIND
 from dtjob.api.phase import ENDED, Phase
 from dtjob.cli.watching.listing import aligned
 from dtjob.cli.watching.printer import can_draw
-from dtjob.cli.watching.reports import Reports, read_reports
 from dtjob.client.changes import changes
 from dtjob.client.cluster import Cluster
 from dtjob.client.errors import TEMPORARY, NotFound
 from dtjob.client.patience import Patience
-from dtjob.client.verbs.pods import attempt_of, container_state, in_order, newest, selector, state_of, task_of
-from dtjob.client.verbs.words import harmless, is_stuck, phase_of, since, status_lines, step_text, summary
+from dtjob.client.verbs.pods import in_order, newest, selector, task_of
+from dtjob.client.verbs.reports import CELLS, Reports, cells, read_reports, shown_tasks
+from dtjob.client.verbs.words import harmless, is_stuck, phase_of, status_lines, step_text, summary
 
 Object = Mapping[str, Any]
-HEAD = ("TASK", "STATE", "STEP", "STEPS/S", "LOSS", "ATTEMPT", "NODE", "AGE")
-MOST_TASKS = 24
 LOOK_SECONDS = 2.0
 """Between two looks at the job, its pods and their reports."""
 ANSWER_SECONDS = 0.5
@@ -36,11 +34,6 @@ def top(cluster: Cluster, name: str, out: TextIO | None = None) -> int:
     return _live(cluster, name, out) if can_draw(out) else _plain(cluster, name, out)
 
 
-def shown_tasks(pods: Sequence[Object]) -> list[Object]:
-    """The newest pods of the tasks that have a line of their own."""
-    return newest(in_order(pods))[:MOST_TASKS]
-
-
 def view(
     job: Object, pods: Sequence[Object], reports: Mapping[str, Object], why: str = "", now: datetime | None = None
 ) -> Iterator[str]:
@@ -52,38 +45,11 @@ def view(
     yield from status_lines(job, now)
     yield ""
     tasks = shown_tasks(pods)
-    yield from aligned([HEAD, *(_row(pod, reports.get(task_of(pod), {}), now) for pod in tasks)])
+    yield from aligned([CELLS, *(cells(pod, reports.get(task_of(pod), {}), now) for pod in tasks)])
     if (more := len(newest(in_order(pods))) - len(tasks)) > 0:
         yield f"… {more} more"
     if why:
         yield f"a task could not be asked for its step: {why}"
-
-
-def _row(pod: Object, report: Object, now: datetime) -> tuple[str, ...]:
-    """The cells of a task. Those that its supervisor has not reported are empty."""
-    runs = container_state(pod)[0] == "running"
-    said = report if runs and report.get("attempt") == attempt_of(pod) else {}
-    state = state_of(pod)
-    return (
-        task_of(pod),
-        str(said.get("state") or state) if state == "running" else state,
-        _number(said.get("step"), "d"),
-        _number(said.get("stepsPerSecond"), ".3g"),
-        _number(said.get("loss"), ".4g"),
-        str(attempt_of(pod)),
-        str((pod.get("spec") or {}).get("nodeName") or ""),
-        since(pod["metadata"].get("creationTimestamp"), now),
-    )
-
-
-def _number(value: Any, form: str) -> str:
-    """The number of a report, which whatever runs in the pod may have written. Empty if it is none."""
-    if isinstance(value, bool) or not isinstance(value, int if form == "d" else int | float):
-        return ""
-    try:
-        return format(value, form)
-    except OverflowError:
-        return ""
 
 
 def line_of(job: Object) -> str:

@@ -66,13 +66,17 @@ def summary(job: Object) -> str:
 
 def status_lines(job: Object, now: datetime | None = None) -> Iterator[str]:
     """The whole status, a line for each thing that is known."""
-    status, spec = job.get("status") or {}, job.get("spec") or {}
-    now = now or datetime.now(UTC)
     yield f"{job['metadata']['name']}: {summary(job)}"
-    for label, text in _facts(status, spec, job, now):
-        if text:
-            yield harmless(f"  {label:<{_LONGEST_LABEL}} {text}")
-    yield from story_lines(status)
+    for label, text in facts(job, now):
+        yield harmless(f"  {label:<{_LONGEST_LABEL}} {text}")
+    yield from story_lines(job.get("status") or {})
+
+
+def facts(job: Object, now: datetime | None = None) -> Iterator[tuple[str, str]]:
+    """Each thing that is known beside the phase: its label and its text."""
+    status, spec = job.get("status") or {}, job.get("spec") or {}
+    found = _facts(status, spec, job, now or datetime.now(UTC))
+    yield from ((label, text) for label, text in found if text)
 
 
 def story_lines(status: Object) -> Iterator[str]:

@@ -7,8 +7,9 @@ import threading
 import pytest
 
 from dtjob.cli.watching import top as showing
-from dtjob.cli.watching.top import MOST_TASKS, top, view
+from dtjob.cli.watching.top import top, view
 from dtjob.client.cluster import Cluster
+from dtjob.client.verbs.reports import MOST_TASKS
 from tests.unit.operator.client.api_server import ApiServer, Fault
 from tests.unit.operator.client.verbs.jobs import JOBS, NOW, PODS, RUNNING, job, pod
 

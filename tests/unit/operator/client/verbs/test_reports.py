@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from dtjob.cli.watching.reports import read_reports, status_port
 from dtjob.client import streams
 from dtjob.client.cluster import Cluster
 from dtjob.client.errors import ClientError, NotReached
+from dtjob.client.verbs.reports import read_reports, status_port
 from tests.unit.operator.client.verbs.jobs import job, pod
 
 ANSWERS: dict[str, bytes | ClientError] = {
