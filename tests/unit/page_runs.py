@@ -54,6 +54,10 @@ NOT_RUN = {
     "dtjob --install-completion": "it writes into the files of the user's shell",
     "dtjob wait JOB --for Suspended": "no test suspends the job of the pages: "
     "tests/cluster/test_steering.py waits for it",
+    **dict.fromkeys(
+        ("dtjob ui", "dtjob ui --all-namespaces", "dtjob run examples/digits.yaml --ui"),
+        _RUNS + "tests/unit/operator/ui/ has its parts",
+    ),
     "dtjob tensorboard JOB": _RUNS + "tests/cluster/test_streams_of_pods.py runs it and ends it",
     "helm test dtjob -n dtjob-system": "its pod must run: tests/cluster/test_chart.py and tests/e2e/ run it",
     "kubectl exec -it digits-worker-0-0 -c tensorflow -- bash": "it needs a terminal. " + _NO_NODE,

@@ -23,7 +23,7 @@ GROUPS = {
     "Jobs": {
         "submit": "submitting.submit",
         "list": "watching.list_jobs",
-        **{name: f"watching.{name}" for name in ("status", "logs", "events", "top", "wait")},
+        **{name: f"watching.{name}" for name in ("status", "logs", "events", "top", "ui", "wait")},
         **{name: f"steering.{name}" for name in ("suspend", "resume", "scale", "restart", "delete")},
         **{name: f"bringing.{name}" for name in ("fetch", "tensorboard")},
         "exec": "bringing.run_in_pod",

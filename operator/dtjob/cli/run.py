@@ -2,14 +2,18 @@
 """`dtjob run`: trains one job on this machine and tells how it goes."""
 
 import asyncio
+import contextlib
 import importlib.util
 import json
 import os
 import shlex
 import signal
 import sys
+import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from dtjob.api.job import Job
 from dtjob.api.phase import Phase
@@ -19,6 +23,7 @@ from dtjob.cli.run_script import job_of, words
 from dtjob.client.verbs.words import story_lines
 from dtjob.local.display.program_output import ProgramOutput
 from dtjob.local.display.screen import Screen, log_to, write_line
+from dtjob.local.display.snapshot import Snapshot
 from dtjob.local.display.summary import finite, summary, summary_text
 from dtjob.local.engine import Engine
 from dtjob.local.here import left_aside, rules_left_aside
@@ -36,6 +41,9 @@ from dtjob.objects.exit_codes import of_signal
 from dtjob.objects.pod.keeping import nothing_saved
 from dtjob.objects.pod.pod import pod
 
+if TYPE_CHECKING:
+    from dtjob.ui.run_source import RunSource
+
 
 @dataclass(frozen=True)
 class Options:
@@ -50,6 +58,8 @@ class Options:
     """Show nothing that the program prints."""
     all_tasks: bool = False
     """Show what the program prints in every task, not in the chief task only."""
+    ui: bool = False
+    """Show the run on a page in the browser, also after its end."""
 
 
 def run(options: Options, ahead: Launcher | None = None) -> int:
@@ -66,11 +76,23 @@ def run(options: Options, ahead: Launcher | None = None) -> int:
     except RunStateError as error:
         raise BadInput(str(error)) from None
     try:
-        outcome = asyncio.run(_train(job, record, options, Starter(ahead), in_vain))
+        with _page(record, options) as page:
+            outcome = asyncio.run(_train(job, record, options, Starter(ahead), page, in_vain))
+            record.close()
+            code = _summed_up(record, options, outcome)
+            if page is not None and outcome.interrupted is None:
+                write_line(f"the page stays until Ctrl-C: {page.address}", sys.stderr)
+                with contextlib.suppress(KeyboardInterrupt):
+                    threading.Event().wait()
+            return code
     except NoFreePorts as error:
         raise BadInput(str(error)) from None
     finally:
         record.close()
+
+
+def _summed_up(record: Run, options: Options, outcome: Outcome) -> int:
+    """Tell how the run has ended. Returns the exit code."""
     result = summary(outcome.snapshot, record.directory, record.resumed, outcome.interrupted)
     saved = record.latest_checkpoint()
     if saved is not None and outcome.interrupted is not None:
@@ -135,18 +157,49 @@ def lacking_gpus(job: Job) -> str:
     return f"the tasks ask for {asked} GPUs, and this machine has {there or 'none'}" if asked > there else ""
 
 
-async def _train(job: Job, record: Run, options: Options, starter: Starter, in_vain: list[str]) -> Outcome:
+class _Page(NamedTuple):
+    source: "RunSource"
+    address: str
+
+
+@contextlib.contextmanager
+def _page(record: Run, options: Options) -> Iterator[_Page | None]:
+    """The page of the run, if it is asked for."""
+    if not options.ui:
+        yield None
+        return
+    from dtjob.ui.run_source import RunSource  # these import a web server
+    from dtjob.ui.server import serving
+
+    source = RunSource(record)
+    with serving(source) as address:
+        yield _Page(source, address)
+
+
+async def _train(
+    job: Job, record: Run, options: Options, starter: Starter, page: _Page | None, in_vain: list[str]
+) -> Outcome:
     program = None if options.quiet else ProgramOutput(record.logs, job, all_tasks=options.all_tasks)
     screen = Screen(sys.stderr if options.json_output else sys.stdout, program)
-    engine = Engine(job, record, lambda snapshot: screen.observe(snapshot, engine.stopping), screen.event, starter)
+
+    def observe(snapshot: Snapshot) -> None:
+        screen.observe(snapshot, engine.stopping)
+        if page is not None:
+            page.source.observe(snapshot)
+
+    engine = Engine(job, record, observe, screen.event, starter)
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, _stop, engine, screen, number)
     with log_to(record.logs / "dtjob.log", screen), screen.shown():
         screen.say(f"{job.metadata.name}: {record.why}; files and logs in {_from_here(record.directory)}")
         for line in (*(f"warning: {one}" for one in in_vain), *_differences(job)):
             screen.say(line)
+        if page is not None:
+            screen.say(f"the run on a page: {page.address}")
         outcome = await engine.run()
         screen.observe(outcome.snapshot, outcome.interrupted is not None)
+        if page is not None:
+            page.source.observe(outcome.snapshot)
         return outcome
 
 

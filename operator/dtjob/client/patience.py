@@ -14,6 +14,8 @@ CALL_SECONDS = 10.0
 """How long one call is tried again that nobody waits for otherwise."""
 SAY_SECONDS, SAY_AGAIN_SECONDS = 5.0, 60.0
 """After how long without an answer the user is told, and after how long again."""
+AGAIN = "the cluster answers again"
+"""What the user is told at the end."""
 
 
 class Outage:
@@ -36,7 +38,7 @@ class Outage:
     def answered(self) -> None:
         """Note an answer, and tell the user if the outage was told."""
         if self._said is not None:
-            self.say("the cluster answers again")
+            self.say(AGAIN)
         self._since = self._said = None
 
 

@@ -68,6 +68,9 @@ def run(
     all_tasks: Annotated[
         bool, typer.Option("--all-tasks", help="Show what the program prints in each task. Default: in the chief task.")
     ] = False,
+    ui: Annotated[
+        bool, typer.Option("--ui", help="Show the run on a page in the browser. It stays after the end, until Ctrl-C.")
+    ] = False,
     work_dir: Annotated[Path, typer.Option("--work-dir", metavar="DIR", help="Folder of the runs.")] = WORK_DIRECTORY,
     fresh: Annotated[bool, typer.Option("--fresh", help="Begin a new run instead of resuming the last one.")] = False,
     strategy: ScriptStrategy = None,
@@ -113,6 +116,6 @@ def run(
         from dtjob.cli.run import Options  # meanwhile: it takes a third of a second
         from dtjob.cli.run import run as train
 
-        options = Options(script, work_dir, fresh, output is RunOutput.JSON, quiet, all_tasks)
+        options = Options(script, work_dir, fresh, output is RunOutput.JSON, quiet, all_tasks, ui)
         code = train(options, launcher)
     raise typer.Exit(code)

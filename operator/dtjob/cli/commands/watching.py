@@ -3,6 +3,7 @@
 
 import json
 import sys
+import threading
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -293,3 +294,33 @@ def top(job: JobName, namespace: Namespace = None, kubeconfig: Kubeconfig = None
     from dtjob.cli.watching.top import top as show
 
     raise typer.Exit(show(connected(kubeconfig, context, namespace), job, sys.stdout))
+
+
+def ui(
+    everywhere: Annotated[
+        bool, typer.Option("--all-namespaces", "-A", help="Show the jobs of all namespaces.")
+    ] = False,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, metavar="N", help="Port of this machine. 0: a free one.")
+    ] = 6008,
+    namespace: Namespace = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+) -> None:
+    """Show jobs on a page in the browser, until Ctrl-C.
+
+    The page has curves, incidents, tasks and logs, and follows what happens. It changes nothing. Only browsers of this
+    machine reach it, with the address that is printed.
+
+    Example: dtjob ui -A
+    """
+    cluster = connected(kubeconfig, context, namespace)
+    from dtjob.ui.cluster_source import ClusterSource
+    from dtjob.ui.server import serving
+
+    with serving(ClusterSource(cluster, everywhere=everywhere), port) as address:
+        typer.echo(f"jobs of {'all namespaces' if everywhere else f'namespace {cluster.namespace}'}: {address}")
+        try:
+            threading.Event().wait()
+        except KeyboardInterrupt:
+            raise typer.Exit(130) from None

@@ -26,6 +26,7 @@ OF_A_JOB = {
 OF_A_CLUSTER = {
     **{name: ("digits", *more) for name, more in OF_A_JOB.items()},
     "list": (),
+    "ui": (),
     "doctor": (),
     "submit": ("train.py",),
     "explain": ("job.yaml", "--cluster"),
@@ -166,11 +167,13 @@ def test_arguments_that_cannot_be_are_one_sentence(dtjob, server: ApiServer, arg
     assert is_one_sentence(*said), said
 
 
-def test_a_port_that_is_taken_is_one_sentence(dtjob, server: ApiServer) -> None:
+@pytest.mark.parametrize("command", [("tensorboard", "digits"), ("ui",)])
+def test_a_port_that_is_taken_is_one_sentence(dtjob, server: ApiServer, command: tuple[str, ...]) -> None:
     server.answer(f"GET {JOBS}/digits", stored())
+    server.answer(f"GET {JOBS}", {"items": [], "metadata": {"resourceVersion": "1"}})
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        said = dtjob("tensorboard", "digits", "--port", port, "--kubeconfig", server.kubeconfig(Path()))
+        said = dtjob(*command, "--port", port, "--kubeconfig", server.kubeconfig(Path()))
     assert is_one_sentence(*said), said
     assert said[2].startswith(f"dtjob: --port: {port} cannot be used")
     assert not [method for method, _, _ in server.asked if method == "POST"]

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The scalars of TensorBoard's event files, as they grow. TensorBoard's own reader would import TensorFlow."""
+
+import struct
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from dtjob.ui.series import Series
+
+_HEAD, _CHECKSUM = 12, 4
+"""Bytes of a record before and after its data: the length with its checksum, and the checksum of the data."""
+_LONGEST = 1 << 20
+"""Bytes of a record that can hold scalars only. Others are images and graphs."""
+_FLOAT = 1
+"""DT_FLOAT."""
+EVALUATOR = "evaluator"
+"""The directory of the evaluator's files, and the first word of its curves."""
+
+
+class EventFiles:
+    """The event files of a run, below one directory."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self._series, self._lock = Series(), threading.Lock()
+        self._read: dict[Path, int] = {}
+        """How many bytes of each file are read."""
+
+    def curves(self) -> list[dict[str, Any]]:
+        """The curves by now, empty without files."""
+        with self._lock:
+            # In the order of their names, which begin with a time: a later one says which steps of the others count.
+            for path in sorted(self.directory.rglob("events.out.tfevents.*"), key=lambda path: path.name):
+                is_evaluation = path.parent.name == EVALUATOR
+                for event in self._added(path):
+                    self._take(event, f"{EVALUATOR} " if is_evaluation else "", restarts=not is_evaluation)
+            return [*self._series.curves()]
+
+    def _take(self, event: Any, prefix: str, *, restarts: bool) -> None:
+        if restarts and event.HasField("session_log") and event.session_log.status == event.session_log.START:
+            self._series.forget_from(event.step)
+        scalars = ((prefix + one.tag, _scalar(one)) for one in event.summary.value)
+        self._series.add(event.step, dict(scalars))
+
+    def _added(self, path: Path) -> Iterator[Any]:
+        """The whole events that were added to a file. The last one may still be being written."""
+        from google.protobuf.message import DecodeError
+        from tensorboard.compat.proto.event_pb2 import Event
+
+        with path.open("rb") as file:
+            file.seek(self._read.setdefault(path, 0))
+            while len(head := file.read(_HEAD)) == _HEAD:
+                (length,) = struct.unpack_from("<Q", head)
+                if length > _LONGEST:
+                    file.seek(length, 1)
+                    data = b""
+                elif len(data := file.read(length)) < length:
+                    return
+                if len(file.read(_CHECKSUM)) < _CHECKSUM:
+                    return
+                self._read[path] = file.tell()
+                try:
+                    yield Event.FromString(data)
+                except DecodeError:  # no event file, whatever its name says
+                    return
+
+
+def _scalar(value: Any) -> float | None:
+    """The number of a summary, None if it is something else."""
+    if value.HasField("simple_value"):
+        return float(value.simple_value)
+    tensor = value.tensor
+    if tensor.dtype != _FLOAT or tensor.tensor_shape.dim:
+        return None
+    if len(tensor.float_val) == 1:
+        return float(tensor.float_val[0])
+    content = tensor.tensor_content
+    return float(struct.unpack("<f", content)[0]) if len(content) == struct.calcsize("f") else None
