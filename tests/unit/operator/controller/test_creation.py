@@ -190,39 +190,6 @@ def test_a_create_that_fails_for_a_moment_stops_the_rest_for_that_moment() -> No
         assert len(made.pods) == 101
 
 
-def test_a_name_that_another_object_has_is_tried_at_intervals_and_delays_no_other_pod() -> None:
-    with world(10) as made:
-        made.cluster.put(stranger("Pod", "digits-worker-3-0"))
-        made.run(2)
-        assert len(made.pods) == 11
-        many_events(made, 10)
-        assert made.cluster.calls.count("create Pod digits-worker-3-0") <= 2
-        assert "Pod digits-worker-3-0 exists and is not this job's" in made.job.status["message"]
-
-
-@pytest.mark.parametrize("seconds", [5, 25])
-def test_each_pod_waits_for_the_pod_of_an_earlier_job_with_its_name(seconds: float) -> None:
-    with world(50) as made:
-        made.run(2)
-        for name in made.pods:
-            made.cluster.change("Pod", name, lambda one: one.update(status=builders.running()))
-        made.cluster.remove(KIND, "digits")
-        made.cluster.put(job_manifest(builders.job(workers=50, uid="applied-again")))
-        for kind in ("Service", "ConfigMap", "NetworkPolicy"):
-            for one in made.cluster.of_kind(kind):
-                made.cluster.remove(kind, one["metadata"]["name"])
-        for name in made.pods:
-            made.cluster.ask_to_delete("Pod", name)
-        before = len([call for call in made.cluster.calls if call.startswith("create Pod")])
-        made.run(seconds)
-        tries = len([call for call in made.cluster.calls if call.startswith("create Pod")]) - before
-        assert tries <= 51 * 6  # each looked for after 0, 1, 3, 7, 15 and 30 s
-        made.cluster.remove("Pod", "digits-worker-7-0")
-        made.run(1)
-        assert labels.controller_uid(made.pods["digits-worker-7-0"]) == "applied-again"
-        assert {event.reason for event in made.cluster.events} == {"SuccessfulCreate"}
-
-
 def test_a_held_pod_of_a_refused_role_does_not_cause_repeated_plans() -> None:
     """A stranger has one name, and later a quota refuses the role: the pod may be tried again before the role may."""
     with world(4) as made:

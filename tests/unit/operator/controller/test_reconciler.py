@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The reconciler over the simulated cluster: order, refusals, conflicts and crashes at every single call."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
-from copy import deepcopy
 
 import pytest
 
@@ -19,7 +18,6 @@ from dtjob.plan.seen.children import Children
 from tests.unit.operator import builders
 from tests.unit.operator.builders import stranger
 from tests.unit.operator.simulation import operator
-from tests.unit.operator.simulation.life.stage import elastic
 from tests.unit.operator.simulation.operator import World, job_manifest
 
 
@@ -84,29 +82,6 @@ def test_a_new_job_gets_its_pods_before_its_first_status():
         assert kinds(made.cluster.calls[3:6]) == ["create Pod"] * 3
         assert made.cluster.calls[6:] == ["write status"]
         assert made.job.status["internal"]["allCreated"]
-
-
-def test_the_status_of_an_elastic_job_is_written_before_its_pods_are_created():
-    with world(elastic(builders.job())) as made:
-        made.run(3)
-        assert made.cluster.calls[0] == "write status"
-        assert set(kinds(made.cluster.calls[1:4])) == {"create Service", "create ConfigMap", "create NetworkPolicy"}
-        assert kinds(made.cluster.calls[4:7]) == ["create Pod"] * 3
-        assert made.cluster.calls[7:] == ["write status"]  # all were created
-
-
-def test_a_job_scaled_before_its_first_status_gets_a_new_group():
-    """Its pods say how many they are: that another number is another group must be known by then."""
-    with world(elastic(builders.job(workers=2))) as made:
-        made.run(0.05)
-        assert len(made.pods) == 3
-        made.cluster.change(KIND, "digits", lambda one: one["spec"]["replicaSpecs"]["worker"].update(replicas=3))
-        made.run(0.3)
-        for name in list(made.pods):
-            if "deletionTimestamp" in made.pods[name]["metadata"]:
-                made.cluster.remove("Pod", name)
-        made.run(3)
-        assert all(labels.of(pod)[labels.ATTEMPT] != "0" for pod in made.pods.values())
 
 
 def test_no_pod_starts_while_a_shared_object_is_refused():
@@ -192,16 +167,6 @@ def test_a_job_that_is_applied_again_waits_for_its_predecessors_objects():
         assert {labels.controller_uid(pod) for pod in made.pods.values()} == {"applied-again"}
         assert len(made.pods) == 3
         assert {event.reason for event in made.cluster.events} == {"SuccessfulCreate"}
-
-
-def test_the_event_of_a_refusal_has_its_reason():
-    with world(builders.job()) as made:
-        made.cluster.fail_next = Refused('services "digits" is forbidden: exceeded quota: small')
-        made.run(30)
-        (event,) = [one for one in made.cluster.events if one.type == "Warning"]
-        assert event.reason == "Blocked"
-        assert "exceeded quota: small" in event.message
-        assert reason(made) == "WaitingForPods"
 
 
 WEBHOOK_DOWN = ClusterError('failed calling webhook "pods.example.com": connection refused')
@@ -328,49 +293,6 @@ def shared_object(job: Job, kind: str) -> Manifest:
 REFUSED = Refused("denied the request; delete it")
 
 
-@pytest.mark.parametrize("error", [REFUSED, WEBHOOK_DOWN])
-@pytest.mark.parametrize(
-    ("kind", "change"),
-    [
-        ("NetworkPolicy", lambda one: one["spec"].update(ingress=[{}])),
-        ("Service", lambda one: one["spec"].update(ports=[])),
-        ("Service", lambda one: one["metadata"]["labels"].pop(labels.JOB_UID)),
-        ("Service", lambda one: one["metadata"]["labels"].pop(labels.JOB_NAME)),  # then no watch shows it any more
-    ],
-    ids=["policy", "ports", "label", "label-of-the-watch"],
-)
-def test_a_pod_is_replaced_though_a_repair_fails(kind: str, change: Callable[[Manifest], None], error: ClusterError):
-    with world(builders.job()) as made:
-        made.run(1)
-        all_run(made)
-        made.run(1)
-        made.cluster.failing[f"repair {kind} digits"] = error
-        made.cluster.change(kind, "digits", change)
-        lose_the_chief(made)
-        made.run(30)
-        assert "digits-chief-0-1" in made.pods
-        all_run(made)
-        made.run(90)
-        assert (phase(made), reason(made)) == ("Running", "CannotCreate")
-        assert made.job.status["message"] == f"{kind}/digits: {error}"
-        made.cluster.failing.clear()
-        made.run(90)
-        assert (phase(made), reason(made)) == ("Running", "AllTasksRunning")
-        assert not drift.drifted(shared_object(made.job, kind), made.cluster.objects[kind, "digits"])
-
-
-def test_a_pod_is_replaced_though_its_predecessor_may_not_be_deleted():
-    with world(builders.job()) as made:
-        made.run(1)
-        all_run(made)
-        made.run(1)
-        made.cluster.failing["delete Pod digits-worker-1-0"] = REFUSED
-        kill_a_worker(made)
-        made.run(5)
-        assert "digits-worker-1-1" in made.pods
-        assert "digits-worker-1-0" in made.pods
-
-
 def test_the_wait_before_a_start_is_no_longer_because_a_call_fails():
     """What fails is tried again ever later, and no more often than once a minute in the end."""
     policy = {"backoff": {"initialSeconds": 100, "maxSeconds": 100}}
@@ -430,54 +352,3 @@ def test_a_job_that_is_being_deleted_is_left_alone():
 
 def kill_a_worker(made: World) -> None:
     made.cluster.change("Pod", "digits-worker-1-0", lambda one: one.update(status=builders.out_of_memory()))
-
-
-def lose_the_chief(made: World) -> None:
-    made.cluster.remove("Pod", "digits-chief-0-0")
-
-
-@pytest.mark.parametrize("program", [True, False])
-@pytest.mark.parametrize("trouble", [kill_a_worker, lose_the_chief])
-def test_a_crash_at_any_call_changes_nothing_but_the_time(trouble: Callable[[World], None], program: bool):
-    def life(crash_in: int | None, before: bool, start: bool) -> tuple[dict[str, object], int]:
-        with world(builders.job(program=program)) as made:
-            if start:
-                made.cluster.crash_in, made.cluster.crash_before = crash_in, before
-            made.run(2)
-            all_run(made)
-            made.run(2)
-            begun = len(made.cluster.calls)
-            if not start:
-                made.cluster.crash_in, made.cluster.crash_before = crash_in, before
-            trouble(made)
-            made.run(3)
-            for name, pod in made.pods.items():
-                if "deletionTimestamp" in pod["metadata"]:
-                    made.cluster.remove("Pod", name)
-            made.run(3)
-            all_run(made)
-            made.run(3)
-            status = deepcopy(made.job.status)
-            outcome = {
-                "pods": sorted(made.pods),
-                **{name: status[name] for name in ("phase", "restarts", "ready")},
-                "attempts": status["internal"].get("attempts"),
-                "charged": status["internal"]["incident"].get("charged", 0),
-            }
-            return outcome, (begun if start else len(made.cluster.calls) - begun)
-
-    for start in (True, False):
-        expected, calls = life(None, True, start)
-        assert expected["phase"] == "Running"
-        for crash_in in range(calls):
-            before = (crash_in + program) % 2 == 0
-            assert life(crash_in, before, start)[0] == expected, f"call {crash_in}, before: {before}"
-
-
-def test_a_call_that_fails_is_made_again():
-    with world(builders.job()) as made:
-        for _ in range(8):
-            made.cluster.fail_next = ClusterError("timeout")
-            made.run(0.05)
-        made.run(30)
-        assert len(made.pods) == 3

@@ -48,30 +48,6 @@ def test_nothing_is_made_for_a_job_that_has_gone_unheard(kind: str, again: bool)
         assert (made.store.job(made.key) is None) is not again
 
 
-def test_pods_that_a_quota_held_are_not_made_for_a_job_that_has_gone_unheard(again: bool) -> None:
-    with closing(World(builders.job())) as made:
-        made.cluster.quota = 0
-        made.run(10)
-        delete_unheard(made, again=again)
-        made.cluster.quota = None
-        made.run(60)
-        assert creates(made) == []
-        assert (made.store.job(made.key) is None) is not again
-
-
-def test_a_new_job_of_the_name_is_found_by_a_resync() -> None:
-    with closing(World(builders.job())) as made:
-        made.run(3)
-        delete_unheard(made, again=True)
-        for kind, name in list(made.cluster.objects):
-            if kind != KIND:
-                made.cluster.remove(kind, name)
-        made.resync()
-        made.watch_again()
-        made.run(30)
-        assert {labels.controller_uid(pod) for pod in made.pods.values()} == {"another"}
-
-
 def test_a_job_for_which_nothing_is_made_is_not_confirmed() -> None:
     """It would cost a call at each of its changes."""
     with closing(World(builders.job())) as made:

@@ -122,22 +122,6 @@ def test_a_job_managed_by_dtjobs_own_name_gets_its_pods() -> None:
         assert len(made.pods) == 3
 
 
-def test_pods_are_made_no_further_once_the_job_is_suspended() -> None:
-    """Hundreds of them take a while."""
-    with world(workers=800) as made:
-        made.run(0.1)
-        begun = len(made.pods)
-        assert 0 < begun < 600
-        set_spec(made, suspend=True)
-        made.run(0.06)  # when the watch has told of it
-        heard = len(made.pods)
-        made.run(5)
-        assert outcome(made) == ("Suspended", "JobSuspended")
-        assert made.pods == {}
-        created = [one for one in made.cluster.calls if one.startswith("create Pod")]
-        assert len(created) <= heard + 50
-
-
 @pytest.mark.parametrize("refused", [False, True])
 def test_the_events_of_a_pod_that_does_not_start_are_read_once_a_minute(refused: bool) -> None:
     said, asked = 'FailedMount: configmap "settings" not found', list[str]()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dtjob.api.job import KIND, Job
-from dtjob.controller.cluster import ClusterError, Refused
+from dtjob.controller.cluster import ClusterError
 from dtjob.controller.pace.status_delay import LONGEST_FIRST_SECONDS, MUCH
 from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.objects import kueue, labels
@@ -16,7 +16,6 @@ from dtjob.plan.seen.children import deleting, ended
 from dtjob.plan.seen.workload import Workload
 from tests.unit.operator import builders
 from tests.unit.operator.queued import CLAIM, QUEUE, SPOT, condition
-from tests.unit.operator.simulation.life.stage import elastic
 from tests.unit.operator.simulation.operator import World, job_manifest
 from tests.unit.operator.simulation.plain import copied
 
@@ -72,33 +71,6 @@ def world() -> closing[QueuedWorld]:
     return closing(QueuedWorld(builders.job(checkpoint=CLAIM)))
 
 
-def life(made: QueuedWorld) -> dict[str, object]:
-    """Queued, admitted, evicted, admitted again, succeeded; what must hold on the way does at each step."""
-    if ("ResourceFlavor", "spot") not in made.cluster.objects:
-        made.cluster.objects["ResourceFlavor", "spot"] = copied(SPOT)
-    made.run(5)
-    assert made.pods == {}
-    made.admit()
-    made.run_all()
-    assert {one["spec"]["nodeSelector"]["pool"] for one in made.pods.values()} == {"spot"}
-    assert made.workload.holds("PodsReady")
-    made.kueue_says(condition("Evicted", True, "Preempted", "for another"))
-    while made.workload.reserved:
-        assert any(not ended(one) for one in made.pods.values()) or made.now() < builders.at(300)
-        left = [one for one in made.pods.values() if not ended(one)]
-        made.run(1)
-        assert made.workload.reserved or not left or not made.pods, "quota is given back under pods that run"
-    assert made.pods == {}
-    made.admit()
-    made.run_all()
-    for name in made.pods:
-        made.cluster.change("Pod", name, lambda one: one.update(status=builders.ended(0, made.now())))
-    made.run(30)
-    status = made.job.status
-    last = sorted(name for name in made.pods)
-    return {"phase": status["phase"], "restarts": status["restarts"], "pods": last, "over": made.workload.finished}
-
-
 def training() -> closing[QueuedWorld]:
     """One that was admitted and runs."""
     made = QueuedWorld(builders.job(checkpoint=CLAIM))
@@ -127,23 +99,6 @@ class UnlabelledWorld(QueuedWorld):
         World.apply(self, job)
 
 
-def test_a_queued_job_ends_the_same_at_whichever_call_the_operator_dies() -> None:
-    with world() as made:
-        expected = life(made)
-        calls = len(made.cluster.calls)
-    assert expected == {
-        "phase": "Succeeded",
-        "restarts": {"total": 0},
-        "pods": ["digits-chief-0-1", "digits-worker-0-1", "digits-worker-1-1"],
-        "over": True,
-    }
-    for crash_in in range(0, calls, 2):  # `make simulate` has each call of such lives
-        before = crash_in % 4 == 0
-        with world() as made:
-            made.cluster.crash_in, made.cluster.crash_before = crash_in, before
-            assert life(made) == expected, f"call {crash_in}, before: {before}"
-
-
 def test_a_kueue_that_does_not_answer_holds_no_pod_up() -> None:
     with world() as made:
         made.cluster.objects["ResourceFlavor", "spot"] = copied(SPOT)
@@ -157,57 +112,6 @@ def test_a_kueue_that_does_not_answer_holds_no_pod_up() -> None:
         made.cluster.failing = {}
         made.run(60)
         assert made.workload.holds("PodsReady")
-
-
-@pytest.mark.parametrize(
-    "error",
-    [
-        Refused('admission webhook "vworkload.kb.io" denied the request: not today'),
-        ClusterError('Internal error occurred: failed calling webhook "vworkload.kb.io": connection refused'),
-    ],
-    ids=["refused", "down"],
-)
-def test_a_worker_is_replaced_while_the_workload_for_more_workers_is_refused(error: ClusterError) -> None:
-    made = QueuedWorld(elastic(builders.job(checkpoint=CLAIM)))
-    with closing(made):
-        made.cluster.objects["ResourceFlavor", "spot"] = copied(SPOT)
-        made.run(5)
-        made.admit()
-        made.run_all()
-        create = made.cluster.create
-
-        async def without_kueue(manifest: Manifest) -> Manifest:
-            if manifest["kind"] == kueue.KIND:
-                raise error
-            return await create(manifest)
-
-        made.cluster.create = without_kueue  # type: ignore[method-assign]
-        made.cluster.change(KIND, "digits", lambda one: one["spec"]["replicaSpecs"]["worker"].update(replicas=4))
-        made.run(60)
-        made.cluster.change("Pod", "digits-worker-1-0", lambda one: one.update(status=builders.out_of_memory()))
-        made.run(5)
-        assert "digits-worker-1-1" in made.pods
-        made.run(120)
-        assert str(error) in made.job.status["message"]
-
-
-def test_a_webhook_that_refuses_pods_or_does_not_answer_is_named() -> None:
-    pod = "create Pod digits-chief-0-0"
-    for error in (
-        Refused('admission webhook "hold.example.com" denied the request: not today'),
-        ClusterError('Internal error occurred: failed calling webhook "hold.example.com": connection refused'),
-    ):
-        with world() as made:
-            made.cluster.objects["ResourceFlavor", "spot"] = copied(SPOT)
-            made.run(5)
-            made.admit()
-            made.cluster.failing = {pod: error}
-            made.run(60)
-            assert made.job.status["reason"] == "CannotCreate"
-            assert '"hold.example.com"' in made.job.status["message"]
-            made.cluster.failing = {}
-            made.run(60)
-            assert "digits-chief-0-0" in made.pods
 
 
 def test_a_queue_label_added_before_a_running_jobs_first_status_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,19 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """plan: what each situation asks for. What holds in every situation is in test_plan_properties.py."""
 
+import json
 from copy import deepcopy
 from typing import Any
 
 import pytest
 
 from dtjob.api.job import Job
-from dtjob.objects import labels
+from dtjob.objects import labels, topology
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Create, Delete, Plan, StopServing
 from dtjob.plan.plan import plan
 from dtjob.plan.seen.children import Children
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
+from tests.unit.operator.plan.history import History
 
 
 def created(made: Plan) -> list[str]:
@@ -177,3 +179,38 @@ def test_the_plan_for_a_job_of_another_controller_is_empty():
     failed = builders.pod(job, "chief-0", builders.ended(1))
     assert plan(job, Children((failed,)), NOW) == Plan()
     assert plan(builders.job(), Children((failed,)), NOW) != Plan()
+
+
+def test_a_group_restart_of_a_big_job_is_a_small_status():
+    history = History(builders.job(workers=399, program=False, evaluator=True))
+    history.ends("worker-17", builders.out_of_memory(at(1)))
+    status = history.look(at(2))
+    assert status["internal"]["attempts"] == {"others": 1, "exceptions": {"evaluator-0": 0}}
+    assert len(json.dumps(status, separators=(",", ":"))) < 2200
+    old = [name for name in history.pods if name.endswith("-0") and "evaluator" not in name]
+    history.goes(*old)
+    history.look(at(700))
+    status = history.look(at(701))
+    assert status["phase"] == "Running"
+    assert {topology.attempt_of(pod) for pod in history.pods.values() if labels.task_id(pod) != "evaluator-0"} == {1}
+
+
+def test_a_succeeded_job_counts_as_ready_its_tasks_that_were_not_seen_to_run():
+    job = builders.job("Mirrored")
+    waiting = builders.plan_answered(job, Children((builders.pod(job, "chief-0"),)), at(1))
+    ended = {**builders.pod(job, "chief-0"), "status": builders.ended(0, at(2))}
+    over = builders.plan_answered(builders.with_status(job, waiting.status or {}), Children((ended,)), at(3))
+    assert over.status is not None
+    assert (over.status["phase"], over.status["ready"]) == ("Succeeded", "1/1")
+    later = builders.plan_answered(builders.with_status(job, over.status), Children(()), at(300))
+    assert later.status is None or later.status["ready"] == "1/1"
+
+
+def test_the_end_of_an_incident_is_no_reason_to_write_the_status():
+    history = History(builders.job())
+    history.ends("worker-1", builders.out_of_memory(at(1)))
+    history.look(at(1))
+    history.end_what_is_deleted()
+    history.look(at(2))
+    assert history.look(at(3))["phase"] == "Running"
+    assert history.plan(at(100)).status is None

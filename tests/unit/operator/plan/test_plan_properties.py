@@ -6,9 +6,12 @@ each history everything is repaired, and each job must come to Running or to its
 said it would. CI runs the same histories each time; `make simulate` looks for new ones.
 """
 
+import logging
 import os
+from contextlib import closing
 from copy import deepcopy
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
@@ -29,6 +32,7 @@ from tests.unit.operator.simulation.life.endings import Ending
 from tests.unit.operator.simulation.life.machine import Life
 from tests.unit.operator.simulation.life.pods import disruptions
 from tests.unit.operator.simulation.life.stage import jobs
+from tests.unit.operator.simulation.operator import World
 
 
 @st.composite
@@ -121,3 +125,18 @@ def test_any_life_of_a_job_keeps_the_guarantees(ending: Ending) -> None:
 
     Asked.ending = ending
     run_state_machine_as_test(Asked, settings=SETTINGS)
+
+
+def test_a_plan_that_breaks_a_rule_is_found_where_nothing_is_logged(monkeypatch: pytest.MonkeyPatch) -> None:
+    with closing(World(builders.job(), must=EVERYTHING)) as world:
+
+        def broken(*_: Any) -> None:
+            raise AssertionError("somebody was started anew")
+
+        monkeypatch.setattr(world.cluster.plan_rules, "check", broken)
+        logging.disable(logging.CRITICAL)
+        try:
+            with pytest.raises(AssertionError, match="somebody was started anew"):
+                world.run(1)
+        finally:
+            logging.disable(logging.NOTSET)

@@ -12,7 +12,7 @@ from dtjob.plan.actions import Delete
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
 from tests.unit.operator.plan.elastic import elastic_story
-from tests.unit.operator.queued import CLAIM, Story, condition
+from tests.unit.operator.queued import CLAIM, Story
 
 
 class Queued(Story):
@@ -50,15 +50,6 @@ class Queued(Story):
         return sum("-worker-" in one and not is_placeholder(one) for one in names), sum(map(is_placeholder, names))
 
 
-def begun(**spec: Any) -> Queued:
-    """It was admitted and runs."""
-    story = Queued(**spec)
-    story.settle()
-    story.admit(flavours={"cpu": "spot"})
-    story.run()
-    return story
-
-
 def shrunk() -> Queued:
     """There was room for two of its four workers only."""
     story = Queued()
@@ -69,37 +60,6 @@ def shrunk() -> Queued:
     story.settle(at(300))
     story.run(at(301))
     return story
-
-
-def test_a_scaled_queued_job_gets_more_pods_only_after_their_admission() -> None:
-    story = begun()
-    story.scale(6)
-    for second in range(10, 20):
-        story.look(at(second))
-        assert (story.stands[0], story.numbers) == ("Running", (4, 0))
-    had, asks = story.workloads[4], story.workloads[6]
-    story.admit(at(20), flavours={"cpu": "spot"}, of=asks)
-    story.say(condition("Finished", True, "WorkloadSliceReplaced"), of=had)
-    story.run(at(21))  # the placeholders
-    story.run(at(22))
-    assert (story.stands[0], story.numbers, list(story.workloads)) == ("Running", (6, 0), [6])
-    assert "restarts" not in story.job.status or story.job.status["restarts"]["total"] == 0
-
-
-def test_a_waiting_job_that_is_scaled_asks_its_queue_for_the_new_number() -> None:
-    story = Queued(2)
-    story.settle()
-    story.scale(5)
-    story.settle(at(1))
-    assert story.sets()["worker"] == 5
-    assert "needs 6 pods" in story.job.status["message"]
-    first = story.workload
-    assert first is not None
-    story.admit(at(2))
-    story.run(at(3))
-    assert (story.numbers, story.stands[0]) == ((5, 0), "Running")
-    assert story.workload is not None
-    assert story.workload["metadata"]["uid"] == first["metadata"]["uid"]
 
 
 def test_a_group_that_shrank_for_lack_of_room_keeps_its_admission() -> None:
@@ -130,41 +90,6 @@ def test_a_queue_that_admits_fewer_gets_no_more() -> None:
     workers = story.job.status["workers"]
     assert workers["reason"] == "NoRoom"
     assert "its queue has admitted no more" in workers["message"]
-
-
-def test_quota_is_given_back_when_the_placeholders_have_ended_too() -> None:
-    story = shrunk()
-    story.settle(at(1000))
-    kept = [one for one in story.children.objects if one["kind"] == "Pod" and is_placeholder(one["metadata"]["name"])]
-    story.evict()
-    story.look(at(1001))
-    going = tuple(builders.deleting(one, at(1001)) for one in kept)
-    others = tuple(one for one in story.children.objects if one["kind"] != "Pod")
-    story.children = replace(story.children, objects=(*others, *going))
-    story.look(at(1002))
-    assert story.said("QuotaReserved") == ("True", "ByTest")
-    story.children = replace(story.children, objects=tuple(x for x in story.children.objects if x["kind"] != "Pod"))
-    story.settle(at(1003))
-    assert story.said("QuotaReserved") == ("False", "Pending")
-
-
-def test_an_eviction_comes_before_a_resize_that_is_under_way() -> None:
-    story = shrunk()
-    story.settle(at(1000))
-    for one in story.pods:
-        one["status"], one["spec"]["nodeName"] = builders.running(), "node-1"
-    made = story._answered(at(1001))
-    assert made.status is not None
-    assert made.status["workers"]["resizing"]["to"] == 4
-    story.job = builders.with_status(story.job, made.status)
-    story.evict()
-    story.settle(at(1002))
-    assert story.stands == ("Suspended", "Queued")
-    assert "resizing" not in story.job.status["workers"]
-    story.say(condition("QuotaReserved", False), condition("Admitted", False))
-    story.admit(at(1003))
-    story.run(at(1004))
-    assert (story.numbers, story.stands[0]) == ((4, 0), "Running")
 
 
 def elastic_runs(**spec: Any) -> elastic_story.Story:

@@ -15,7 +15,6 @@ from dtjob.controller.pace.status_delay import (
     StatusDelay,
 )
 from dtjob.controller.pace.workqueue import WorkQueue
-from dtjob.objects.shared import shared_objects
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW
 from tests.unit.operator.simulation.operator import World
@@ -118,79 +117,9 @@ def test_a_small_job_is_written_three_times_from_its_beginning_to_its_end() -> N
         made.close()
 
 
-@pytest.mark.parametrize("seconds", [0.005, 0.015, 0.025, 0.035])
-def test_an_operator_killed_before_a_jobs_first_status_finds_the_pods_it_had_created(seconds: float) -> None:
-    made = World(builders.job(workers=3))
-    try:
-        made.run(seconds)
-        assert not made.job.status
-        made.restart()
-        made.run(3)
-        assert made.job.status["internal"]["allCreated"]
-        assert sorted(made.pods) == ["digits-chief-0-0", *(f"digits-worker-{number}-0" for number in range(3))]
-        assert len({pod["metadata"]["uid"] for pod in made.pods.values()}) == 4
-        assert made.cluster.calls.count("create Pod digits-chief-0-0") == 1
-    finally:
-        made.close()
-
-
-@pytest.mark.parametrize("seconds", [0.06, 0.3, 0.9])
-def test_a_task_that_has_finished_stays_so_where_its_pod_goes_soon_after(seconds: float) -> None:
-    """As of a drained node: its kubelet tells that the pod has ended, and takes it away. The chief still exports."""
-    made = World(builders.job(workers=3))
-    try:
-        made.run(0.3)
-        for name in sorted(made.pods):
-            made.cluster.change("Pod", name, lambda one: one.update(status=builders.running()))
-        made.run(5)
-        (name,) = [one for one in made.pods if "worker-1" in one]
-        ended = builders.ended(0, made.now())
-        made.cluster.change(
-            "Pod", name, lambda one: one["metadata"].update(deletionTimestamp=builders.at(5).isoformat())
-        )
-        made.run(5)
-        made.cluster.change("Pod", name, lambda one: one.update(status=ended))
-        made.run(seconds)
-        made.cluster.remove("Pod", name)
-        made.run(10)
-        assert made.job.status["internal"]["finished"] == [{"role": "worker", "attempt": 0, "indexes": "1"}]
-        assert made.job.status["phase"] == "Running"
-        assert not [one for one in made.pods if "worker-1" in one]
-    finally:
-        made.close()
-
-
 def busy(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have all that may wait wait."""
     monkeypatch.setattr(WorkQueue, "at_hand", MUCH + 1)
-
-
-def all_run(made: World) -> None:
-    for name in made.pods:
-        made.cluster.change("Pod", name, lambda one: one.update(status=builders.running()))
-
-
-@pytest.mark.parametrize("task", ["chief", "worker-1"])
-def test_a_pod_that_has_ended_may_be_gone_at_once_however_much_there_is_to_do(
-    monkeypatch: pytest.MonkeyPatch, task: str
-) -> None:
-    """It is deleted without grace: nobody sees that it is going."""
-    busy(monkeypatch)
-    made = World(builders.job(workers=3))
-    try:
-        made.run(0.3)
-        all_run(made)
-        made.run(LONGEST_FIRST_SECONDS + 1)
-        (name,) = [one for one in made.pods if task in one]
-        ended = builders.ended(0, made.now())
-        made.cluster.change("Pod", name, lambda one: one.update(status=ended))
-        made.run(0.2)
-        made.cluster.remove("Pod", name)
-        made.run(10)
-        assert made.job.status["restarts"]["total"] == 0
-        assert made.job.status["phase"] == ("Succeeded" if task == "chief" else "Running")
-    finally:
-        made.close()
 
 
 def set_suspend(made: World, suspend: bool) -> None:
@@ -228,31 +157,5 @@ def test_the_start_time_is_that_of_the_first_pod_however_late_the_first_status_i
         made.run(0.3)
         made.run(LONGEST_FIRST_SECONDS + 1)
         assert made.job.status["startTime"] == times.rfc3339(NOW)
-    finally:
-        made.close()
-
-
-@pytest.mark.parametrize("is_busy", [False, True])
-def test_a_new_job_does_not_repeat_its_calls_while_earlier_objects_are_in_the_way(
-    monkeypatch: pytest.MonkeyPatch, is_busy: bool
-) -> None:
-    """What is in the way says nothing yet, so nothing is there to look at again at once."""
-    if is_busy:
-        busy(monkeypatch)
-    made = World(builders.job(workers=1, suspend=True))
-    try:
-        made.run(1)
-        going = {"labels": {}, "ownerReferences": [], "deletionTimestamp": builders.at(0).isoformat()}
-        for one in shared_objects(made.job):
-            made.cluster.put({**one, "metadata": {**one["metadata"], **going}})
-        made.cluster.remove(KIND, "digits")
-        made.run(1)
-        made.apply(builders.job(workers=1, uid="another"))
-        made.run(0.5)
-        assert made.cluster.calls.count("create Service digits") <= 2
-        made.run(8)
-        assert made.cluster.calls.count("create Service digits") <= 4
-        made.run(LONGEST_FIRST_SECONDS)
-        assert made.job.status["phase"] == "Pending"
     finally:
         made.close()

@@ -164,49 +164,6 @@ async def test_reports_of_workers_are_dropped_once_the_chief_answers_again(monke
         await polling
 
 
-async def test_a_workers_report_that_arrives_after_the_chief_answers_again_is_not_kept(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Nobody would forget it, however long ago it was said when the chief's status cannot be read the next time."""
-    store = with_addresses(builders.job(workers=1, failurePolicy={"stallTimeoutSeconds": 600}))
-    silent(store, "chief-0")
-    report, heard = {"jobUid": builders.JOB_UID, "attempt": 0}, False
-    asked, answering, answered = asyncio.Event(), asyncio.Event(), asyncio.Event()
-    looks, look = 0, reports.supervisors_to_ask
-
-    def counted(of: Store) -> Any:
-        nonlocal looks
-        looks += 1
-        return look(of)
-
-    async def read_status(host: str, port: int) -> dict[str, Any]:
-        if host == "10.0.0.7" and not heard:
-            raise NoStatus("ConnectTimeout", "no answer")
-        if host == "10.0.0.8":
-            asked.set()
-            try:
-                await answering.wait()
-            finally:
-                answered.set()
-        return report
-
-    monkeypatch.setattr(reports, "read_status", read_status)
-    monkeypatch.setattr(reports, "supervisors_to_ask", counted)
-    polling = asyncio.create_task(reports.Reports(store, WorkQueue(), 0.001).poll_forever())
-    async with asyncio.timeout(20):
-        await asked.wait()
-        heard = store.set_report(KEY, "chief-0", report)
-        before = looks
-        while looks < before + 2:
-            await asyncio.sleep(0.001)
-        answering.set()
-        await answered.wait()  # what comes of it is done in the same turn
-    polling.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await polling
-    assert set(store.children(KEY).reports) == {"chief-0"}
-
-
 async def polled(answer: Any, rounds: int = 2) -> tuple[Store, list[JobKey]]:
     """Store and queued keys after so many rounds in which the chief answers so."""
     (port,) = free_ports(1)
@@ -312,29 +269,6 @@ async def test_supervisors_are_asked_again_when_polling_begins_anew(monkeypatch:
         polling.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await polling
-
-
-async def test_a_bug_in_taking_a_silence_in_does_not_end_the_requests(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = 0
-
-    async def read_status(host: str, port: int) -> Any:
-        nonlocal asked
-        asked += 1
-        raise NoStatus("ConnectTimeout", "no answer")
-
-    def set_silence(*_: Any) -> bool:
-        raise RuntimeError("what nobody thought of")
-
-    store = stored(builders.job())
-    monkeypatch.setattr(reports, "read_status", read_status)
-    monkeypatch.setattr(store, "set_silence", set_silence)
-    polling = asyncio.create_task(reports.Reports(store, WorkQueue(), 0.001).poll_forever())
-    async with asyncio.timeout(5):
-        while asked < 3:
-            await asyncio.sleep(0.001)
-    polling.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await polling
 
 
 def supervisor(namespace: str, number: int = 0) -> reports.Supervisor:

@@ -113,16 +113,6 @@ async def test_a_namespace_that_is_forbidden_for_one_kind_is_left_out_for_all_ki
     assert store.job_keys() == [("a", "digits")]
 
 
-async def test_a_namespace_that_answers_again_is_taken_in() -> None:
-    store, cluster = Store(), Cluster("a", "b", b=FORBIDDEN)
-    kinds = informers(cluster, store, "a", "b")
-    await resync(kinds)
-    assert store.job_keys() == [("a", "digits")]
-    cluster.errors = {}
-    assert await resync(kinds) == {}
-    assert store.job_keys() == [("a", "digits"), ("b", "digits")]
-
-
 async def test_objects_that_were_listed_before_a_failed_list_make_their_jobs_due() -> None:
     """The next resync finds it in the store, and no difference."""
     store, queue = Store(), WorkQueue[JobKey]()
@@ -390,12 +380,6 @@ async def test_a_lasting_failure_of_a_watch_is_logged_once(caplog: pytest.LogCap
             cluster.events.put_nowait(ClusterError("the API server did not answer"))
         await until(lambda: len(cluster.asked) == 5)
     assert caplog.messages == ["the watch of Pods in all namespaces: the API server did not answer"]
-
-
-def test_an_object_that_cannot_be_read_ends_no_resync(caplog: pytest.LogCaptureFixture) -> None:
-    odd: Manifest = {**pod("worker-0", 56), "status": "x"}
-    take_in(Store(), WorkQueue(), None, odd)
-    assert f"a bug in dtjob, in taking in Pod {odd['metadata']['name']}" in caplog.text
 
 
 async def test_an_object_that_cannot_be_stored_does_not_stop_the_others(caplog: pytest.LogCaptureFixture) -> None:

@@ -321,16 +321,6 @@ def test_max_restarts_does_not_count_disruptions():
     assert decision.incident.counted == 0
 
 
-def test_disruptions_are_never_charged():
-    job = builders.job(failurePolicy={"maxRestartsWithoutProgress": 0})
-    for status in (builders.disrupted(), builders.evicted(), builders.rejected()):
-        pods = builders.all_pods(job)
-        pods["worker-0"]["status"] = status
-        decision = decide(job, pods)
-        assert isinstance(decision, Restart)
-        assert decision.incident.charged == 0
-
-
 @pytest.mark.parametrize("status", [builders.evicted(), builders.ended(1, at(1)), builders.rejected()])
 def test_an_evaluator_comes_back_after_its_wait_whether_or_not_its_failure_has_a_time(status: dict[str, Any]):
     job = builders.job(evaluator=True, status=builders.at_attempts({"evaluator-0": 1}))
@@ -386,29 +376,6 @@ def test_an_end_without_a_time_is_not_waited_for_without_end():
     assert isinstance(restart_training(situation, failures(situation)), Restart)
 
 
-@pytest.mark.parametrize("seen", [1.0, 3.0])
-def test_a_long_run_ends_a_row_of_restarts_however_soon_its_end_is_seen(seen: float):
-    """Without a supervisor the failure that is seen at once is judged two seconds later."""
-    ran = builders.condition("Running", reason="AllTasksRunning")
-    before = Incident(started_at=at(-60), cause="Error", not_before=at(-60), charged=1, uncharged=2, in_a_row=4)
-    remembered = builders.remembered(incident=before, allCreated=True)
-    status = {"phase": "Running", "conditions": [ran], **remembered}
-    job = builders.job(program=None, status={**status, "startTime": "2026-11-21T09:00:00Z"})
-    pods = builders.all_pods(job)
-    pods["worker-1"]["status"] = builders.ended(1, at(7200))
-    children, now = Children(tuple(pods.values())), at(7200 + seen)
-    made = builders.plan_answered(job, children, now)
-    job = builders.with_status(job, made.status or job.status)
-    if job.status["internal"]["incident"]["startedAt"] == before.to_json()["startedAt"]:
-        assert made.look_again_at == at(7202)
-        made = builders.plan_answered(job, children, at(7202))
-        job = builders.with_status(job, made.status or job.status)
-    assert (job.status["internal"]["incident"]["inARow"], job.status["internal"]["incident"].get("uncharged", 0)) == (
-        1,
-        0,
-    )
-
-
 def test_fail_job_ends_with_a_condition_an_event_and_a_message_that_name_the_rule():
     after, made = planned(
         ruled({"action": "Restart", "onSignals": ["SIGBUS"]}, FAIL_42), {"worker-1": builders.ended(42, at(19))}
@@ -455,20 +422,6 @@ def test_fail_job_does_not_apply_to_errors_that_follow_from_a_lost_peer():
     states["worker-0"] = builders.ended(42, at(9))
     after, _ = planned(job, states)
     assert (after.status["reason"], after.status["lastFailure"]["task"]) == ("PodFailurePolicy", "worker-0")
-
-
-def test_fail_job_waits_for_a_cause_that_the_node_may_still_report():
-    """The kubelet says last that it has evicted the pod whose container it has ended."""
-    job = ruled({"action": "RestartAndIgnoreMaxRestarts", "onPodConditions": [TARGET]}, FAIL_42)
-    ending = {**builders.ended(42, at(19)), "phase": "Running"}
-    after, made = planned(job, {"worker-1": ending}, 20)
-    assert (after.status["phase"], made.look_again_at) == ("Pending", at(29))
-    told = {
-        **builders.ended(42, at(19)),
-        "conditions": [{**TARGET, "status": "True", "reason": "TerminationByKubelet"}],
-    }
-    assert planned(after, {"worker-1": told}, 21)[0].status["internal"]["incident"].get("charged", 0) == 0
-    assert planned(after, {"worker-1": ending}, 30)[0].status["reason"] == "PodFailurePolicy"
 
 
 def test_fail_job_applies_to_a_later_failure_of_the_same_incident():

@@ -9,13 +9,8 @@ from typing import Any
 import pytest
 
 from dtjob.api.job import Job
-from dtjob.api.status.internal import Incident
 from dtjob.api.status.status import Status
-from dtjob.plan.draft import Draft
-from dtjob.plan.failure.decisions import GiveUp
-from dtjob.plan.failure.restart import failures
-from dtjob.plan.failure.same_mistake import REASON, mistake_of, note_first_step, program_failed
-from dtjob.plan.plan import plan
+from dtjob.plan.failure.same_mistake import REASON
 from dtjob.plan.seen.children import Children
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
@@ -214,15 +209,6 @@ def test_a_checkpoint_beyond_the_first_failure_makes_the_second_a_first(restored
     assert (status["phase"] == "Failed") is failed
 
 
-def test_the_program_fails_before_its_first_step_and_after_one_in_the_same_way():
-    """Its second process has restored a checkpoint, and fails before a step of its own."""
-    run = single()
-    run.fails(status=typo())
-    status = run.fails(status=builders.failed(exception=TYPO, location="train.py:8"))
-    assert status["reason"] == REASON
-    assert " twice in the same way: " in status["message"]
-
-
 @pytest.mark.parametrize("flag", ["transient", "exhausted"])
 def test_an_exception_over_something_that_the_machine_lacks_uses_the_ordinary_budget(flag: str):
     run = single()
@@ -243,20 +229,6 @@ def test_an_exception_after_all_training_fails_the_job_at_once():
 def test_after_all_training_a_restart_may_help_against_what_the_machine_lacks(flag: str):
     run = single()
     assert run.fails(status=typo(trained=True, **{flag: True}))["phase"] != "Failed"
-
-
-def test_failures_with_another_one_between_them_are_not_alike():
-    run = single()
-    ends = [
-        builders.failed(exception=MISSING),
-        builders.failed(exception="ModuleNotFoundError: No module named 'bar'"),
-        builders.failed(2, exception=MISSING),
-        builders.failed(exception=MISSING),
-        OOM,
-    ]
-    for end in ends:
-        assert run.fails(status=end)["phase"] != "Failed"
-    assert run.fails(status=OOM)["reason"] == REASON
 
 
 @pytest.mark.parametrize(
@@ -293,13 +265,6 @@ def test_failures_before_and_after_a_suspension_are_not_alike():
     assert run.fails(status=OOM)["phase"] != "Failed"
     assert run.status["restarts"]["total"] == 2
     assert run.fails(status=OOM)["reason"] == REASON
-
-
-def test_equal_failures_of_different_tasks_of_a_group_are_alike():
-    run = of("MultiWorkerMirrored")
-    run.fails("worker-0")
-    assert run.status["phase"] != "Failed"
-    assert run.fails("chief-0")["reason"] == REASON
 
 
 def aborted(*log: str) -> dict[str, Any]:
@@ -339,14 +304,6 @@ def test_other_aborts_of_a_group_may_come_from_a_lost_peer(first: list[str], sec
     run.fails("worker-0", status=aborted(*second))
     assert run.status["phase"] != "Failed"
     assert run.status["restarts"]["total"] == 2
-
-
-def test_an_abort_after_a_peers_failure_does_not_fail_the_job():
-    """The peer's end goes before it, as it came first."""
-    run = of("MultiWorkerMirrored")
-    run.fails("worker-0", status=aborted(CORRUPTED))
-    run.fails("worker-1", status=builders.disrupted())
-    assert run.fails("worker-0", status=aborted(CORRUPTED))["phase"] != "Failed"
 
 
 def test_a_segmentation_fault_of_a_group_is_the_programs_fault():
@@ -389,72 +346,11 @@ def test_an_evaluator_with_a_permanent_error_is_given_up_and_the_job_goes_on():
     assert any("a restart does not help, and nothing evaluates what is saved" in event for event in run.events)
 
 
-def test_the_evaluator_fails_no_job():
-    run = single(evaluator=True)
-    for _ in range(3):
-        run.fails("evaluator-0")
-    assert run.status["restarts"]["evaluator"] == 3
-
-
 def test_an_image_of_the_users_own_may_print_what_it_likes():
     run = single(program=False)
     for _ in range(3):
         run.fails()
     assert run.status["restarts"]["total"] == 3
-
-
-def test_a_rule_that_restarts_a_failing_program_takes_precedence():
-    rule = {"action": "Restart", "onExitCodes": {"operator": "In", "values": [1]}}
-    policy = {"maxRestartsWithoutProgress": 3, "backoff": {"initialSeconds": 0, "maxSeconds": 0}, "rules": [rule]}
-    run = Run(builders.job("Mirrored", failurePolicy=policy))
-    for restarts in (1, 2, 3):
-        assert run.fails()["restarts"]["total"] == restarts
-    assert run.fails()["reason"] == "MaxRestartsExceeded"
-
-
-def test_a_job_without_restarts_fails_at_the_first_failure():
-    run = single(restarts=0)
-    status = run.fails()
-    assert status["reason"] == "MaxRestartsExceeded"
-    assert MISSING in status["message"]
-
-
-def test_a_pod_that_is_being_ended_is_waited_for():
-    """Its containers' ends come first, and that it was disrupted after them."""
-    run = single()
-    run.fails()
-    end = builders.failed(exception=MISSING)
-    pods = builders.all_pods(run.job, {**end, "phase": "Running"})
-    end["containerStatuses"][0]["state"]["terminated"]["finishedAt"] = _text(run.now)
-    job = run.job
-    for now, phase in ((run.now, "Restarting"), (run.now.replace(microsecond=1), "Restarting")):
-        pods["chief-0"]["status"] = {**end, "phase": "Running"}
-        made = plan(job, Children(tuple(pods.values())), now)
-        job = builders.with_status(job, made.status or job.status)
-        assert job.status["phase"] == phase
-    pods["chief-0"]["status"] = {**end, "conditions": builders.disrupted()["conditions"]}
-    made = plan(job, Children(tuple(pods.values())), run.now)
-    assert made.status is not None
-    assert made.status["restarts"]["causes"] == {"Disruption": 1, "Error": 1}
-
-
-def test_an_equal_exit_code_gives_up_only_before_the_first_step():
-    job = builders.job("Mirrored")
-    pod = builders.pod(job, "chief-0", builders.failed(3))
-    situation = builders.situation(job, pod)
-    (first,) = failures(situation)
-    mistake = mistake_of(situation, first)
-    assert mistake is not None
-    incident = Incident(started_at=NOW, cause=first.cause, not_before=NOW, mistake=mistake)
-    again = builders.situation(job, pod, incident=incident)
-    assert isinstance(program_failed(again, first), GiveUp)
-    assert program_failed(situation, first) is None
-    stepped = builders.situation(job, pod, incident=incident, first_step_time=NOW)
-    assert program_failed(stepped, first) is None
-    draft = Draft(stepped)
-    note_first_step(draft)
-    assert draft.situation is stepped
-    assert Incident.model_validate(incident.to_json()).mistake == mistake
 
 
 def restored(step: int, attempt: int = 1, incarnation: int = 0) -> dict[str, Any]:

@@ -146,11 +146,6 @@ def test_an_evaluator_that_waits_for_the_chiefs_node_is_replaced_without_its_aff
     assert "Unschedulable" in (life.given_up() or "")
 
 
-def test_an_evaluator_on_the_chiefs_node_stays():
-    life = Life(builders.waiting("ContainerCreating"), checkpoint=VOLUME)
-    assert pod_calls(life.plan(NOW)) == []
-
-
 @pytest.mark.parametrize("follows", [True, False])
 def test_a_missing_evaluator_is_created(follows: bool):
     life = Life(None, **({"checkpoint": VOLUME} if follows else {}))
@@ -197,15 +192,6 @@ def test_an_evaluator_that_a_rule_restarts_is_tried_until_the_deadline(action: s
     assert "was not at work 60 min after training had ended (evaluator-0 failed (exit code 5)" in life.given_up()
 
 
-def test_a_rule_about_other_failures_changes_nothing():
-    rule = {"action": "Restart", "onExitCodes": {"operator": "In", "values": [5]}, "roles": ["evaluator"]}
-    life = Life(builders.ended(1), failurePolicy={"rules": [rule]})
-    life.plan(NOW)
-    life.set("digits-evaluator-0-1", builders.ended(1, at(9)))
-    assert pod_calls(life.plan(at(10))) == []
-    assert life.given_up() is not None
-
-
 def test_an_evaluator_that_is_evicted_again_waits_for_its_backoff():
     life = Life(builders.evicted())
     life.plan(NOW)
@@ -222,16 +208,6 @@ def test_an_evaluator_of_another_image_is_not_made_again():
     assert life.given_up() is None
 
 
-def test_a_job_that_failed_needs_no_evaluation():
-    job = builders.job("Mirrored", evaluator=True, failurePolicy={"maxRestartsWithoutProgress": 0})
-    pods = builders.all_pods(job)
-    pods["chief-0"]["status"] = builders.ended(1)
-    pods["evaluator-0"]["status"] = builders.evicted()
-    made = plan(job, Children(tuple(pods.values())), at(5))
-    assert made.status is not None
-    assert (made.status["phase"], pod_calls(made)) == ("Failed", [])
-
-
 @pytest.mark.parametrize("now", [at(60), at(90_000)])
 def test_a_job_that_succeeded_is_left_alone_if_what_the_operator_remembered_is_lost(now: datetime):
     """Its status does not say who had finished: the evaluator's pod may have been removed after its work."""
@@ -244,14 +220,6 @@ def test_a_job_that_succeeded_is_left_alone_if_what_the_operator_remembered_is_l
         assert pod_calls(made) == []
         assert "finished" not in (made.status or {}).get("internal", {})
         assert made.events == ()
-
-
-def test_a_running_evaluator_finishes_if_the_internal_status_is_lost():
-    life = Life(builders.running())
-    life.plan(NOW)
-    status = {name: value for name, value in life.job.status.items() if name != "internal"}
-    made = plan(builders.with_status(life.job, status), Children(life.objects), at(90_000))
-    assert pod_calls(made) == []
 
 
 def test_an_evaluator_whose_node_dies_after_the_jobs_end_is_replaced_in_time():

@@ -153,32 +153,6 @@ def test_a_suspension_that_was_not_observed_leaves_running_pods_alone() -> None:
     assert [one["metadata"]["uid"] for one in story.pods] == before
 
 
-def test_a_crash_between_the_status_and_the_deletions_loses_nothing() -> None:
-    """The status says Suspended, no pod was deleted yet, and the job is to go on: the pods of before are replaced."""
-    story = Story()
-    story.run(NOW)
-    story.flip(True)
-    status = plan_answered(story.job, story.children, at(60)).status
-    assert status is not None
-    story.job = builders.with_status(story.job, status)
-    story.flip(False)
-    made = story.look(at(61))
-    gone = sorted(one.name for one in made.actions if isinstance(one, Delete))
-    assert gone == ["digits-chief-0-0", "digits-worker-0-0", "digits-worker-1-0"]
-    created = sorted(one.name for one in made.actions if isinstance(one, Create) and one.kind == "Pod")
-    assert created == ["digits-worker-0-1", "digits-worker-1-1"]  # the chief waits until the earlier one has ended
-
-
-def test_the_chief_waits_until_its_earlier_pod_has_saved() -> None:
-    story = Story(status={"conditions": [SUSPENDED]})
-    story.job = builders.with_status(story.job, {**story.job.status, "active": {"seconds": 5}})
-    saving = builders.deleting(builders.pod(story.job, "chief-0", builders.running()))
-    story.children = Children((saving,))
-    made = story.look(at(1))
-    assert not [one for one in made.actions if isinstance(one, Create) and "chief" in one.name]
-    assert "has not ended" in story.job.status["message"]
-
-
 def test_a_run_that_has_ended_well_meanwhile_has_succeeded() -> None:
     """Its chief had finished when it was told to end."""
     job = builders.job(suspend=True, status={"phase": "Suspended", "active": {"seconds": 5}})
@@ -249,16 +223,6 @@ def test_the_active_time_of_a_job_without_one_counts_from_its_start() -> None:
     suspend(found)
     assert found.status.active is not None
     assert found.status.active.seconds == 90
-
-
-def test_a_resumed_job_is_pending_until_all_tasks_run_again() -> None:
-    story = Story()
-    story.run(NOW)
-    story.flip(True)
-    story.settle(at(60))
-    story.flip(False)
-    story.settle(at(90))
-    assert (story.job.status["phase"], story.job.status["reason"]) == ("Pending", "WaitingForPods")
 
 
 @pytest.mark.parametrize("checkpoint", [CLAIM, None])

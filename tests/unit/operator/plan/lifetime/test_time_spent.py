@@ -14,7 +14,7 @@ from dtjob.api.status.internal import Doing, Spent
 from dtjob.api.status.status import Status
 from dtjob.plan.lifetime.time_spent import Goodput, Seen, by_part, count, kept_ratio
 from dtjob.plan.plan import plan
-from dtjob.plan.seen.children import Children, Silence
+from dtjob.plan.seen.children import Children
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
 
@@ -116,19 +116,6 @@ def test_training_before_a_lost_worker_counts_however_late_the_report_is_read(be
     assert lost.keys() <= {"restarting", "waitingForPods"}
 
 
-def test_training_before_a_lost_worker_counts_once_a_silent_chief_answers_again() -> None:
-    """The first look after a start, or at a chief that is silent, has no word of it."""
-    found = after(
-        (10, seen(Doing.TRAINING, spent(10, 50))),
-        (3610, seen(Doing.WAITING_FOR_PODS, readable=False)),
-        (3612, seen(Doing.WAITING_FOR_PODS, spent(3600, 5000))),
-        (3640, seen(Doing.RESTARTING, spent(3600, 5000, incarnation=1))),
-    )
-    assert found.seconds[Part.KEPT] == 3600
-    assert sum(parts(found).values()) == pytest.approx(3640)
-    assert parts(found).get("unknown", 0) <= 12
-
-
 def test_unknown_time_stays_unknown_once_all_tasks_run_again() -> None:
     gone = after((10, seen(Doing.TRAINING, spent(10, 10))), (2010, seen(Doing.WAITING_FOR_PODS, readable=False)))
     starts = after((2020, seen(Doing.RESTARTING, readable=False)), begins=gone)
@@ -137,15 +124,6 @@ def test_unknown_time_stays_unknown_once_all_tasks_run_again() -> None:
         assert found.seconds[Part.UNKNOWN] == 2000
         assert found.seconds[Part.KEPT] == (15 if reported else 10)
         assert sum(found.seconds.values()) == 2030
-
-
-def test_a_new_pod_of_the_chief_has_no_claim_on_what_is_unknown_of_the_last() -> None:
-    found = after(
-        (10, seen(Doing.TRAINING, spent(10, 10))),
-        (2010, seen(Doing.WAITING_FOR_PODS, readable=False)),
-        (2020, seen(Doing.TRAINING, spent(5, 5, begins=10, attempt=1))),
-    )
-    assert parts(found) == {"kept": 15, "unknown": 2000, "waitingForPods": 5}
 
 
 def test_a_restart_in_place_that_no_pod_shows_counts_as_restarting() -> None:
@@ -227,31 +205,12 @@ def test_a_chief_that_never_reports_its_time_gives_no_percentage() -> None:
     assert old_trainer.percent is None
 
 
-def test_a_report_from_before_the_first_of_its_steps_costs_nothing() -> None:
-    found = after(
-        (10.5, seen(Doing.TRAINING, spent(2, 2))),  # it trains for 2.4 s by now
-        (20.25, seen(Doing.TRAINING, spent(12.15, 12))),
-    )
-    assert parts(found) == {"kept": 12.15, "starting": 8.1}
-    restarts = after((30, seen(Doing.RESTARTING, incarnation_1 := spent(12.15, 12, incarnation=1))), begins=found)
-    assert parts(restarts) == {"kept": 12.15, "starting": 8.1, "restarting": 9.75}
-    late = after((31, seen(Doing.TRAINING, incarnation_1.but(kept=14.15))), begins=restarts)
-    assert parts(late) == {"kept": 14.15, "starting": 8.1, "restarting": 8.75}
-
-
 def test_an_operator_that_was_away_while_pods_came_up_gives_the_time_back() -> None:
     waits = after((10, seen(Doing.TRAINING, spent(10, 10))), (10, seen(Doing.WAITING_FOR_PODS)))
     back = after((3610, seen(Doing.RESTARTING, readable=False)), begins=waits)
     assert parts(back) == {"kept": 10, "waitingForPods": 3600}
     reported = after((3615, seen(Doing.TRAINING, spent(3000, 3000, begins=10, attempt=1))), begins=back)
     assert parts(reported) == {"kept": 3010, "waitingForPods": 605}
-
-
-def test_an_operator_that_was_away_while_a_job_trained_misses_nothing() -> None:
-    found = after(
-        (10, seen(Doing.TRAINING, spent(10, 10))), (86_410, seen(Doing.TRAINING, spent(86_400, 8000, saving=9)))
-    )
-    assert parts(found) == {"kept": 86_400, "saving": 9, "unknown": 1}
 
 
 def test_a_clock_that_is_set_back_or_forward_changes_no_training_time() -> None:
@@ -404,18 +363,6 @@ def test_the_chief_fails_and_its_last_report_counts() -> None:
     }  # fmt: skip
 
 
-def test_silence_counts_as_unknown_once_it_lasts() -> None:
-    history = History()
-    history.look(0)
-    history.look(10, report(10, 10.0))
-    uid = history.pods["chief-0"]["metadata"]["uid"]
-    silence = Silence(uid, "10.0.0.1:2223", at(20), "ConnectTimeout", "no answer")
-    status = history.look(100, report(10, 10.0), silences={"chief-0": silence})
-    assert seconds(status) == {"kept": 10, "unknown": 90}
-    status = history.look(200, report(180, 180.0))
-    assert seconds(status) == {"kept": 180, "unknown": 20}
-
-
 def test_a_job_without_a_program_has_no_goodput() -> None:
     history = History(program=False)
     assert "goodput" not in history.look(0)
@@ -428,23 +375,6 @@ def test_an_odd_field_spent_of_a_report_is_no_error(odd: Any) -> None:
     history.look(0)
     status = history.look(30, report(10, 5.0, spent=odd))
     assert sum(map(float, status["goodput"]["seconds"].values())) == 30
-
-
-def test_a_later_look_at_the_same_moment_adds_nothing() -> None:
-    trains = after((10, seen(Doing.TRAINING, spent(9, 10))))
-    again = count(trains, seen(Doing.TRAINING, spent(9, 10)), at(10))
-    assert (parts(again), again.kept_steps) == (parts(trains), trains.kept_steps)
-
-
-def test_a_restarted_operator_that_finds_a_lost_worker_misses_no_training_time() -> None:
-    job = History("MultiWorkerMirrored")
-    job.look(0)
-    job.look(10, report(50, 10.0))
-    job.pods["worker-0"] = builders.pod(job.job, "worker-0", builders.ended(1, at(3600)))
-    assert job.look(3610)["phase"] == "Restarting"  # a new operator, which has read nobody's status yet
-    found = seconds(job.look(3612, report(5000, 3600.0)))
-    assert found["kept"] == pytest.approx(3600, abs=0.1)
-    assert found.get("unknown", 0) <= 12.1
 
 
 SPENT = Spent(

@@ -159,20 +159,6 @@ def test_a_pod_that_is_lost_with_its_node_does_not_keep_the_quota() -> None:
     assert story.said("QuotaReserved") == ("False", "Pending")
 
 
-def test_a_job_that_is_admitted_again_goes_on_with_new_pods() -> None:
-    story = running()
-    story.evict()
-    story.settle(at(100))
-    story.admit(at(200), flavours={"cpu": "spot"})
-    story.run(at(201))
-    assert sorted(one["metadata"]["name"] for one in story.pods) == [
-        "digits-chief-0-1", "digits-worker-0-1", "digits-worker-1-1",
-    ]  # fmt: skip
-    assert story.stands == ("Running", "AllTasksRunning")
-    assert story.job.status["active"]["seconds"] == 100
-    assert {"Admitted", "Evicted", "Suspended", "Resumed"} <= {one.reason for one in story.events}
-
-
 @pytest.mark.parametrize("reason", ["Deactivated", "ClusterQueueStopped", "PodsReadyTimeout", "AdmissionCheck"])
 def test_a_workload_evicted_for_another_reason_has_the_condition_requeued_false(reason: str) -> None:
     story = running()
@@ -204,12 +190,6 @@ def test_a_job_that_has_succeeded_says_so_when_its_last_pod_has_ended() -> None:
     assert story.workload["status"]["reclaimablePods"] == [{"name": "chief", "count": 1}]
     story.settle(at(200))
     assert story.said("Finished") == ("True", "Succeeded")
-
-
-def test_a_job_that_fails_says_so() -> None:
-    story = running(activeDeadlineSeconds=60)
-    story.settle(at(100))
-    assert story.said("Finished") == ("True", "Failed")
 
 
 def test_a_deleted_workload_stops_the_job_and_is_made_again() -> None:
@@ -411,21 +391,3 @@ def test_an_eviction_ends_an_evaluator_that_is_still_at_work() -> None:
     assert story.said("Finished") == ("True", "Succeeded")
     story.settle(at(5000))
     assert story.pods == [] or all("evaluator" not in one["metadata"]["name"] for one in story.pods)
-
-
-def test_an_evicted_job_that_finishes_meanwhile_makes_no_evaluator() -> None:
-    """Its quota is somebody else's, and no pod of it is made, for a moment either."""
-    story = running(evaluator=True)
-    story.evict()
-    saving = [builders.deleting(one, at(100)) for one in story.pods if "evaluator" not in one["metadata"]["name"]]
-    story.look(at(100))
-    assert story.stands[0] == "Suspended"
-    for one in saving:
-        one["status"] = builders.ended(0, at(101))
-    others = [one for one in story.children.objects if one["kind"] != "Pod"]
-    story.children = replace(story.children, objects=(*others, *saving))
-    made = story.look(at(102))
-    assert story.stands[0] == "Succeeded"
-    assert "make Pod" not in kinds(made)
-    story.settle(at(103))
-    assert story.said("Finished") == ("True", "Succeeded")

@@ -147,41 +147,6 @@ def test_a_priority_class_may_change_for_a_workload_that_waits() -> None:
     assert "priorityClassRef" not in story.workloads[2]["spec"]  # it has quota, and had none
 
 
-def test_a_job_that_is_scaled_as_it_ends_asks_for_nothing() -> None:
-    story = running()
-    for one in story.pods:
-        one["status"] = builders.ended(0)
-    story.scale(4)
-    made = story.look(at(10))
-    assert (story.stands[0], list(story.workloads)) == ("Succeeded", [2])
-    assert made.look_again_at == at(10)
-    story.settle(at(10))
-    assert list(story.workloads) == [2]
-    assert story.said("Finished") == ("True", "Succeeded")
-
-
-def test_a_growing_job_that_is_evicted_asks_for_all_workers_with_its_first_workload() -> None:
-    story = asking()
-    had = story.workloads[2]
-    story.say(condition("Evicted", True, "Preempted", "for another"), of=had)
-    story.settle(at(20))
-    assert (story.stands, story.pods) == (("Suspended", "Queued"), [])
-    assert {number: uid(one) for number, one in story.workloads.items()} == {4: uid(had)}
-    assert story.workloads[4]["spec"]["podSets"][1]["minCount"] == 1
-    assert story.said("QuotaReserved") == ("False", "Pending")
-
-
-def test_a_grown_job_that_is_evicted_may_begin_with_fewer_workers() -> None:
-    story = asking()
-    admit(story)
-    story.settle(at(21))
-    story.evict()
-    story.settle(at(30))
-    left = story.workloads[4]
-    assert left["spec"]["podSets"][1]["minCount"] == 1
-    assert kueue.REPLACES not in left["metadata"]["annotations"]
-
-
 @pytest.mark.parametrize("end", ["suspended", "ended"])
 def test_a_job_that_does_not_run_has_no_workload_that_asks_for_more_workers(end: str) -> None:
     story = asking()
@@ -276,20 +241,6 @@ def test_a_group_that_gave_quota_back_asks_again_before_it_grows() -> None:
     assert sorted(story.workloads) == [1, 3]
     assert len(story.pods) == 2  # no placeholder uses what others may have by now
     assert "3 workers are asked for in queue team-a" in story.job.status["workers"]["message"]
-
-
-@pytest.mark.parametrize("why", ["suspended", "evicted"])
-def test_quota_that_was_taken_over_is_not_given_back_under_a_pod(why: str) -> None:
-    story = covered()
-    if why == "suspended":
-        story.suspend(True)
-    else:
-        story.say(condition("Evicted", True, "AdmissionCheck"), of=story.workloads[4])
-    deleted = [one for one in story.look(at(22)).actions if isinstance(one, Delete)]
-    assert {one.kind for one in deleted} == {"Pod"}
-    story.settle(at(30))
-    assert story.pods == []
-    assert not [one for one in story.workloads.values() if (one.get("status") or {}).get("admission")]
 
 
 def test_the_first_workload_may_be_deleted_while_checks_of_the_second_are_open() -> None:
