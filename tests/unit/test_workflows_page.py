@@ -13,10 +13,13 @@ import yaml
 
 from dtjob.crd.answers.problems import problems
 from dtjob.crd.definition import status_schema
+from dtjob.objects import labels, topology
+from tests.unit.operator import builders
 from tests.unit.test_tutorials import blocks, is_whole
 from tests.unit.workflows_page import (
     PAGE,
     TUTORIAL,
+    expressions,
     objects,
     program_of_the_tutorials_night,
     templates,
@@ -24,6 +27,7 @@ from tests.unit.workflows_page import (
 )
 
 ROOT = Path(__file__).parents[2]
+KATIB = expressions("Katib")
 (SCRIPT,) = [block for block in blocks(TUTORIAL) if is_whole(block)]
 PROGRAMS = {
     PAGE: ("examples/digits.py", (ROOT / "examples" / "digits.py").read_text()),
@@ -78,3 +82,20 @@ def test_the_outputs_of_the_workflow_are_fields_of_the_status() -> None:
         schema: dict[str, Any] = {"properties": {"status": status_schema()}}
         for name in output["valueFrom"]["jsonPath"].strip("{}.").split("."):
             schema = schema["properties"][name]
+
+
+def test_katib_finds_the_chiefs_pod_and_its_container() -> None:
+    pod = builders.pod(builders.job(), "chief-0")
+    assert KATIB["primaryPodLabels"].items() <= labels.of(pod).items()
+    assert KATIB["primaryContainerName"] in [one["name"] for one in pod["spec"]["containers"]]
+
+
+def test_katib_finds_worker_0_where_there_is_no_chief() -> None:
+    (text,) = re.findall(r"If a job has no chief, its primary pod is\s+`(\{.*?\})`", PAGE.read_text())
+    job = builders.job(chief=False, program=False)
+    matched = [
+        task.id
+        for task in topology.tasks(job)
+        if yaml.safe_load(text).items() <= labels.of(builders.pod(job, task.id)).items()
+    ]
+    assert matched == ["worker-0"]

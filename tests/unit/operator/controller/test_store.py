@@ -243,13 +243,6 @@ def test_a_problem_is_news_once():
     assert store.children(KEY).problems == {}
 
 
-def test_the_end_of_a_problem_of_a_deleted_job_is_not_stored():
-    """The watch may tell of its end before the call that deleted it is answered."""
-    store = Store()
-    assert not store.set_problem(KEY, "Pod/x", None)
-    assert store._memories == {}
-
-
 def test_a_pod_without_the_label_by_which_it_is_watched_is_not_stored():
     """A create of ours meets such a pod."""
     store, unlabelled = Store(), versioned(POD, 10, labels={})

@@ -161,23 +161,6 @@ def test_a_key_has_one_later_time_the_earliest(loop: SimulatedLoop):
     play(loop, story())
 
 
-def test_asking_again_at_each_look_does_not_multiply(loop: SimulatedLoop):
-    """A blocked job looks again every 15 s; looks for other reasons must not each begin a rhythm of their own."""
-
-    async def story() -> None:
-        queue = WorkQueue[str]()
-        looks = 0
-        for moment in range(300):
-            if moment % 7 == 0 and moment < 100:
-                queue.add("a")
-            for key in await taken(queue, 1):
-                looks += 1
-                queue.add_after(key, 15)
-        assert looks <= 15 + 300 / 15
-
-    play(loop, story())
-
-
 def test_retries_wait_longer_each_time_until_one_does_well(loop: SimulatedLoop):
     async def story() -> None:
         queue = WorkQueue[str]()
@@ -223,18 +206,6 @@ def test_a_cancelled_worker_ends_though_a_key_comes_at_the_same_moment(loop: Sim
         worker.cancel()
         await asyncio.wait([worker], timeout=5)
         assert worker.cancelled()
-
-    play(loop, story())
-
-
-def test_a_single_gathered_key_is_due_at_once(loop: SimulatedLoop):
-    async def story() -> None:
-        queue = WorkQueue[str]()
-        queue.add_gathered("a", 0.5)
-        assert await taken(queue, 0.01) == ["a"]
-        await asyncio.sleep(0.6)
-        queue.add_gathered("a", 0.5)
-        assert await taken(queue, 0.01) == ["a"]
 
     play(loop, story())
 

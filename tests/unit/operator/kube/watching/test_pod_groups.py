@@ -88,14 +88,6 @@ async def test_listed_pod_groups_are_stored_and_missing_ones_are_removed():
     assert server.calls == [f"LIST {KUBERNETES} None"] * 3
 
 
-async def test_a_pod_group_that_is_newer_than_the_list_stays():
-    server, store = Server(), Store()
-    store.apply(stored())
-    store.apply(group(version=101))
-    assert await due(of(server, store)) == set()
-    assert len(store.children(("default", "digits")).objects) == 1
-
-
 @pytest.mark.parametrize(
     "error", [NotServed("not served"), ApiError(403, "Forbidden", "no")], ids=["away", "forbidden"]
 )

@@ -103,15 +103,6 @@ async def test_an_operator_without_the_right_says_so() -> None:
     assert store.kueue is Kueue.FORBIDDEN
 
 
-async def test_a_namespace_that_may_not_be_listed_takes_no_other_along() -> None:
-    cluster = Cluster()
-    workloads, store, _ = made(cluster, "default", "well")
-    store.apply(workload(40))
-    cluster.refuses = ApiError(403, "Forbidden", "it is being deleted")
-    assert await workloads.resync() is True
-    assert (store.kueue, len(known(store))) == (Kueue.THERE, 1)
-
-
 async def test_listed_workloads_are_stored_and_missing_ones_are_removed() -> None:
     cluster = Cluster(workload(40))
     workloads, store, _ = made(cluster)

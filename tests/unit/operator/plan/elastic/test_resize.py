@@ -57,22 +57,6 @@ def test_a_pod_on_a_lost_node_is_waited_for_until_it_counts_as_lost() -> None:
     assert plan_answered(job, children, waits.look_again_at).actions != ()
 
 
-def test_nothing_is_counted_or_charged() -> None:
-    story = Story(
-        failurePolicy={"maxRestartsWithoutProgress": 0, "maxDisruptionsWithoutProgress": 0}, startDeadlineSeconds=60
-    )
-    story.run()
-    before = {name: story.job.status.get(name) for name in ("restarts", "lastFailure", "active")}
-    for number, count in enumerate((2, 3, 2), 1):
-        story.change(replicas=count)
-        story.settle(at(1000 * number))
-        if story.placeholders:
-            story.places(*(one.removeprefix("digits-") for one in story.placeholders), now=at(1000 * number + 1))
-        story.run(at(1000 * number + 500))
-    assert {name: story.job.status.get(name) for name in before} == before
-    assert story.workers["replicas"] == 2
-
-
 def test_a_pod_that_could_not_be_made_blocks_a_group_that_ends_no_longer() -> None:
     story = Story()
     story.run()
@@ -87,19 +71,6 @@ def test_a_pod_that_could_not_be_made_blocks_a_group_that_ends_no_longer() -> No
     assert (made.status["phase"], made.status["reason"]) == ("Restarting", "Resizing")
     (blocked,) = (one for one in made.status["conditions"] if one["type"] == "Blocked")
     assert (blocked["status"], blocked["reason"]) == ("False", "Resizing")
-
-
-def test_an_exit_of_a_task_while_its_group_ends_for_a_resize_is_no_failure() -> None:
-    story = Story(failurePolicy={"maxRestartsWithoutProgress": 0})
-    story.run()
-    story.change(replicas=2)
-    made = plan_answered(story.job, story.children, at(10))
-    assert made.status is not None
-    for end in (builders.ended(1), builders.out_of_memory(), builders.evicted()):
-        pods = [{**builders.deleting(one, at(10)), "status": end} for one in story.pods]
-        last = plan_answered(builders.with_status(story.job, made.status), Children(tuple(pods)), at(20))
-        assert last.status is not None
-        assert (last.status["phase"], last.status["workers"]["replicas"]) == ("Restarting", 2)
 
 
 def test_a_failure_comes_before_a_resize() -> None:
@@ -178,19 +149,6 @@ def test_a_count_that_is_raised_while_the_group_shrinks_for_want_of_room_is_trie
     ]
 
 
-def test_resize_messages_name_the_numbers_of_workers() -> None:
-    story = Story(least=1)
-    story.run()
-    story.change(replicas=1)
-    story.settle(at(10))
-    story.run(at(11))
-    story.change(replicas=2)
-    story.look(at(12))
-    story.places("worker-1-placeholder", now=at(13))
-    assert [words.partition(":")[0] for words in told(story, "Resizing")] == ["Workers 4 -> 1", "Workers 1 -> 2"]
-    assert "there is room for 1 more of 2: the group of 1 worker saves and ends" in story.said
-
-
 def test_the_resized_event_names_the_checkpoint_where_training_goes_on() -> None:
     story = Story()
     story.children = replace(story.children, reports={"chief-0": REPORT})
@@ -246,19 +204,6 @@ def test_a_job_that_is_suspended_while_its_group_ends_forgets_the_resize() -> No
     story.run(at(30))
     assert len([one for one in story.tasks if one.startswith("worker")]) == 5
     assert "resizing" not in story.workers
-
-
-def test_names_stay_new_when_the_count_changes_while_the_job_is_suspended() -> None:
-    story, seen = Story(), list[str]()
-    story.run()
-    for number, count in enumerate((2, 5, 3, 6), 1):
-        seen += story.tasks
-        story.change(suspend=True)
-        story.settle(at(1000 * number))
-        story.change(suspend=False, replicas=count)
-        story.run(at(1000 * number + 500))
-    seen += story.tasks
-    assert len(set(seen)) == len(seen)
 
 
 def test_an_ended_job_keeps_no_placeholder() -> None:

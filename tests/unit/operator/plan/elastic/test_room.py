@@ -25,25 +25,6 @@ def test_an_elastic_job_begins_with_its_number_of_replicas() -> None:
     }
 
 
-def test_jobs_that_are_not_elastic_only_report_their_number_of_workers() -> None:
-    story = Story(elasticPolicy=None)
-    story.run()
-    assert story.job.status["workers"] == {
-        "desired": 4,
-        "replicas": 4,
-        "selector": f"training.dtjob.dev/job-uid={builders.JOB_UID},training.dtjob.dev/role=worker",
-    }
-
-
-def test_a_smaller_number_of_workers_applies_at_once() -> None:
-    story = Story()
-    story.run()
-    story.change(replicas=2)
-    story.settle(at(10))
-    assert story.tasks == ["chief-0-1", "worker-0-1", "worker-1-1"]
-    assert len(told(story, "Resizing")) == 1
-
-
 def test_a_larger_number_of_workers_applies_when_there_is_room_and_training_goes_on() -> None:
     story = Story()
     story.run()

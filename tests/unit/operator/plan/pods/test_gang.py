@@ -90,13 +90,6 @@ def test_a_job_without_a_gang_has_nothing_of_it():
     assert "gang" not in made.status
 
 
-def test_a_plan_carried_out_leaves_nothing_to_do():
-    jobs = gang_job()
-    first = plan(jobs, Children(), NOW)
-    again = plan_answered(with_status(jobs, first.status or {}), carried_out(Children(), first))
-    assert of(again, Create) + of(again, Repair) + of(again, Delete) == []
-
-
 def test_a_later_default_reaches_no_job_that_has_begun():
     unnamed = job(scheduling={"gang": {}})
     began = with_status(unnamed, plan(unnamed, Children(), NOW).status or {})
@@ -187,12 +180,6 @@ def replaced(version: str, *finished: str) -> tuple[Plan, Manifest]:
             return made, pods_made(made)["digits-worker-0-1"]
         began = with_status(began, made.status or began.status)
     raise AssertionError(f"worker-0 is not replaced: {made}")
-
-
-def test_a_pod_that_replaces_another_is_a_member():
-    made, pod = replaced("scheduling.k8s.io/v1beta1")
-    assert pod["spec"]["schedulingGroup"] == {"podGroupName": "digits"}
-    assert of(made, Create) + of(made, Repair) == []
 
 
 def test_a_gang_does_not_wait_for_what_has_finished():

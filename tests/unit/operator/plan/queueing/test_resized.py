@@ -3,12 +3,9 @@
 
 from dataclasses import replace
 
-import pytest
-
 from dtjob.objects import kueue
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Delete
-from dtjob.plan.seen.workload import Kueue
 from tests.unit.operator import builders
 from tests.unit.operator.builders import at
 from tests.unit.operator.queued import CLAIM, QUEUE, Story, condition
@@ -138,28 +135,6 @@ def test_a_workload_is_deleted_only_at_the_version_that_was_not_admitted() -> No
     assert [(one.uid, one.version) for one in deleted] == [(uid(asks), asks["metadata"]["resourceVersion"])]
 
 
-def test_a_priority_class_may_change_for_a_workload_that_waits() -> None:
-    story = asking()
-    story.there["WorkloadPriorityClass", "high"] = {"metadata": {"name": "high"}, "value": 1000}
-    story.label(**{**QUEUE, kueue.PRIORITY_CLASS: "high"})
-    story.settle(at(20))
-    assert story.workloads[4]["spec"]["priorityClassRef"]["name"] == "high"
-    assert "priorityClassRef" not in story.workloads[2]["spec"]  # it has quota, and had none
-
-
-@pytest.mark.parametrize("end", ["suspended", "ended"])
-def test_a_job_that_does_not_run_has_no_workload_that_asks_for_more_workers(end: str) -> None:
-    story = asking()
-    if end == "suspended":
-        story.suspend(True)
-    else:
-        for one in story.pods:
-            one["status"] = builders.ended(0, at(15))
-        story.children = replace(story.children, objects=tuple(dict(one) for one in story.children.objects))
-    story.settle(at(20))
-    assert 4 not in story.workloads
-
-
 def test_a_job_whose_replacing_workload_was_deleted_queues_again() -> None:
     story = asking()
     had = story.workloads[2]
@@ -222,14 +197,6 @@ def test_a_scaled_job_with_a_topology_queues_again() -> None:
     assert (story.stands, list(story.workloads)) == (("Suspended", "Queued"), [3])
 
 
-def test_a_scaled_job_asks_for_nothing_while_kueue_is_away() -> None:
-    story = running()
-    story.children = replace(story.children, kueue=Kueue.ABSENT)
-    story.scale(4)
-    story.settle(at(10))
-    assert (story.stands[0], list(story.workloads)) == ("Running", [2])
-
-
 def test_a_group_that_gave_quota_back_asks_again_before_it_grows() -> None:
     story = running(workers=3)
     story.scale(1)
@@ -279,18 +246,6 @@ def test_a_job_that_lost_its_queue_label_asks_for_no_more_and_trains_on() -> Non
     story.label(**QUEUE)
     story.settle(at(20))
     assert sorted(story.workloads) == [2, 4]
-
-
-@pytest.mark.parametrize("bounds", [(2, None), (None, 8), (2, 8)])
-def test_changed_bounds_do_not_change_the_workload_of_a_running_job(bounds: tuple[int | None, int | None]) -> None:
-    story = asking()
-    admit(story)
-    story.settle(at(21))
-    had = uid(story.workloads[4])
-    story.scale(4, *bounds)
-    story.settle(at(30))
-    assert [uid(one) for one in story.workloads.values()] == [had]
-    assert story.stands[0] == "Running"
 
 
 def test_quota_is_given_back_beside_a_placeholder_that_is_still_wanted() -> None:
