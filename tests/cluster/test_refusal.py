@@ -9,9 +9,7 @@ import yaml
 
 from tests.cluster.conftest import Kubectl
 from tests.refusals import BAD, BEFORE, CHANGES, CHANGES_TAKEN, GOOD, WARNED, Bad, Manifest
-from tests.refusals.bounds import BOUNDS
 from tests.refusals.good import LEFT_EMPTY
-from tests.refusals.metadata import UNREADABLE
 from tools.cluster.rest import CRD, Api, ApiError, Object
 from tools.definition import FILE
 
@@ -81,19 +79,6 @@ def test_kubectl_apply_refuses_bad_manifests(kubectl: Kubectl, row: Bad) -> None
     assert done.returncode == 1
     for part in row.says:
         assert part in done.stderr
-
-
-def test_kubectl_create_refuses_all_bad_manifests(kubectl: Kubectl) -> None:
-    """All but those made from the schema in one call, which goes on after each that is refused, not after one that
-    cannot be decoded."""
-    rows = [row for row in BAD if row not in BOUNDS and row not in UNREADABLE]
-    documents = "\n---\n".join(json.dumps(row.manifest) for row in rows)
-    done = kubectl("create", "--dry-run=server", "-f", "-", stdin=documents, check=False)
-    assert done.returncode == 1
-    assert done.stdout == ""
-    for row in rows:
-        for part in row.says:
-            assert part in done.stderr, row.name
 
 
 def test_kubectl_applies_the_smallest_job_and_defaults_are_filled_in(

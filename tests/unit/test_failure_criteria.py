@@ -57,8 +57,3 @@ def test_a_rule_has_one_criterion_and_needs_no_role(name: str) -> None:
     other = next(one for one in CRITERIA if one != name)
     assert problems(job(failurePolicy={"rules": [rule(name)]})) == []
     assert problems(job(failurePolicy={"rules": [rule(name) | rule(other)]})) != []
-
-
-@pytest.mark.parametrize("name", CRITERIA)
-def test_the_page_about_failure_rules_names_each_criterion(name: str) -> None:
-    assert f"`{name}`" in PAGE.read_text()

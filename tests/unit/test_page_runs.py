@@ -10,12 +10,29 @@ import pytest
 from typer.testing import CliRunner
 
 from dtjob.cli.main import app
-from tests.unit.page_commands import COMMANDS, NO_COMMANDS, PAGES, PLAIN_SHELL, PROGRAMS, ROOT, SESSION, blocks, parts
+from tests.unit.page_commands import (
+    COMMANDS,
+    NO_COMMANDS,
+    PAGES,
+    PLAIN_SHELL,
+    PROGRAMS,
+    ROOT,
+    SESSION,
+    blocks,
+    of_blocks,
+    of_text,
+    parts,
+)
 from tests.unit.page_runs import NAMES, NOT_RUN, commands_of, everywhere, filled, text, tier, write_files
 
 WITH_DTJOB = [
     page for page in PAGES if any(words[0] == "dtjob" for words in commands_of(page) if tier(words) == "unit")
 ]
+VARIABLES = {
+    one
+    for some in re.findall(r"\$[({]([A-Z]+)[)}]|^([A-Z]+) [?:]?=", (ROOT / "Makefile").read_text(), re.M)
+    for one in some
+}
 ENDS_WITH = {"dtjob convert --program tfjob.yaml": 1}
 """Exit codes other than 0. `test_tfjob_tutorial.py` checks that the page says so."""
 
@@ -62,6 +79,7 @@ def test_make_knows_what_to_do_for_the_targets_of_the_pages(words: list[str]) ->
     done = subprocess.run(["make", "--dry-run", *words], cwd=ROOT, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.strip()
+    assert {word.partition("=")[0] for word in words if "=" in word} <= VARIABLES
 
 
 @pytest.mark.parametrize("command", [name for name, words in everywhere("unit").items() if words[0] == "python"])
@@ -70,6 +88,22 @@ def test_a_module_that_the_pages_run_is_there(command: str) -> None:
     found = importlib.util.find_spec(module)
     assert found is not None
     assert found.submodule_search_locations is None or importlib.util.find_spec(f"{module}.__main__") is not None
+
+
+def test_commands_are_read_out_of_blocks_and_text(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        "```sh\nmake images && kubectl get pods \\\n   -o wide > list.txt  # all\nW=1 .venv/bin/dtjob list | cat\n"
+        "```\n```console\n$ make test\nmake lint\n```\n```yaml\nmake: test\n```\n"
+        "Run `kubectl dtjob top digits` or `dtjob fetch JOB [PATH…]`.\n"
+    )
+    assert [*of_blocks(page), *of_text(page)] == [
+        ["make", "images"],
+        ["kubectl", "get", "pods", "-o", "wide"],
+        ["dtjob", "list"],
+        ["make", "test"],
+        ["dtjob", "top", "digits"],
+    ]
 
 
 def test_each_block_of_code_says_whether_it_is_commands() -> None:

@@ -156,6 +156,7 @@ def test_a_file_that_cannot_be_read_is_one_sentence(dtjob, server: ApiServer, co
         ["logs", "digits", "--since", "soon"],
         ["submit", "train.py", "--dry-run=server"],
         ["run", "train.py", "--work-dir", "words"],
+        ["run", "train.py", "--quiet", "--all-tasks"],
         ["run", "train.py", "--checkpoint", "words"],
     ],
     ids=" ".join,

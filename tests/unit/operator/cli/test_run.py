@@ -55,15 +55,6 @@ def test_run_says_what_a_manifest_says_in_vain(good, tmp_path, monkeypatch):
     ]
 
 
-def test_run_says_where_the_work_directory_cannot_be(dtjob, good, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "digits.py").touch()
-    (tmp_path / "file").touch()
-    code, _, err = dtjob("run", good, "--work-dir", tmp_path / "file")
-    assert code == 2
-    assert err.startswith("dtjob: --work-dir: ")
-
-
 @pytest.mark.parametrize(
     ("where", "told"),
     [(".dtjob", "dtjob run digits.yaml "), ("my runs", "dtjob run digits.yaml --work-dir 'my runs' ")],

@@ -55,12 +55,6 @@ def test_options_of_a_script_are_refused_for_a_manifest(dtjob, good):
     assert (code, "is a manifest; dtjob explain" in err) == (2, True)
 
 
-def test_a_script_that_is_not_there_is_named(dtjob, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    code, _, err = dtjob("run", "train.py", "--dry-run")
-    assert (code, err) == (2, "dtjob: train.py: is no file; give a Python script or a manifest\n")
-
-
 def test_words_give_the_same_script_again_without_the_values_of_variables():
     script = Script(
         *(Path("train.py"), ("--epochs", "3"), "ParameterServer", 2, 1, True, "/data", 4, "mine"),
@@ -99,14 +93,6 @@ def test_options_of_a_cluster_are_refused_with_a_sentence_each(dtjob, tmp_path, 
     for option, why in ONLY_IN_A_CLUSTER.items():
         code, out, err = dtjob("run", "train.py", option, "a")
         assert (code, out, err) == (2, "", f"dtjob: {option}: goes with dtjob submit; {why}\n")
-
-
-def test_all_tasks_cannot_be_shown_quietly(dtjob, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    Path("train.py").touch()
-    code, _, err = dtjob("run", "train.py", "--quiet", "--all-tasks")
-    assert code == 2
-    assert "leave one of them out" in err
 
 
 def test_run_takes_every_option_of_submit_or_says_why_not():

@@ -2,13 +2,9 @@
 """One object as it changes."""
 
 import itertools
-import time
-
-import pytest
 
 from dtjob.client.changes import batches, changes
 from dtjob.client.cluster import Cluster
-from dtjob.client.errors import NotFound
 from tests.unit.operator.client.api_server import ApiServer
 
 PODS = "/api/v1/namespaces/team/pods"
@@ -31,16 +27,6 @@ def test_a_watch_that_is_too_old_begins_again(server: ApiServer, cluster: Cluste
     old = [{"type": "ERROR", "object": {"code": 410, "message": "too old"}}]
     server.answer(f"WATCH {PODS}", old, [{"type": "DELETED", "object": pod("9")}])
     assert list(changes(cluster, "Pod", "a")) == [pod("1"), pod("9"), None]
-
-
-def test_changes_end_at_the_deadline(server: ApiServer, cluster: Cluster) -> None:
-    server.answer(f"GET {PODS}/a", pod("1"))
-    assert list(changes(cluster, "Pod", "a", time.monotonic() - 1)) == []
-
-
-def test_a_missing_object_is_an_error_at_the_start(cluster: Cluster) -> None:
-    with pytest.raises(NotFound):
-        next(changes(cluster, "Pod", "a"))
 
 
 def test_all_objects_come_first_and_what_was_missed_comes_after_the_next_list(

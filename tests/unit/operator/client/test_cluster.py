@@ -54,22 +54,6 @@ def test_refusals_keep_their_words(server: ApiServer, cluster: Cluster, code: in
         cluster.get("Pod", "a")
 
 
-def test_find_returns_none_for_a_missing_object(cluster: Cluster) -> None:
-    assert cluster.find("Pod", "a") is None
-
-
-def test_a_server_that_is_away_is_named(server: ApiServer, cluster: Cluster) -> None:
-    server.close()
-    with pytest.raises(NotReached, match=server.url):
-        cluster.get("Pod", "a")
-
-
-def test_wrong_credentials_are_said(server: ApiServer, cluster: Cluster) -> None:
-    server.answer(f"GET {PODS}/a", {"message": "Unauthorized"}, code=401)
-    with pytest.raises(Refused, match="does not accept your credentials"):
-        cluster.get("Pod", "a")
-
-
 def test_the_given_namespace_takes_precedence_over_the_contexts(cluster: Cluster, server: ApiServer, tmp_path) -> None:
     assert cluster.namespace == "team"
     assert connect(str(server.kubeconfig(tmp_path)), None, "other").namespace == "other"

@@ -52,11 +52,6 @@ def test_files_and_folders_are_chosen_by_pattern(top: Path, patterns: tuple[str,
         assert archive.getnames() == names
 
 
-def test_without_a_pattern_everything_is_sent(top: Path) -> None:
-    with tarfile.open(fileobj=io.BytesIO(sent(top, "tar"))) as archive:
-        assert len(archive.getnames()) == 8
-
-
 def test_a_model_is_what_is_neither_checkpoint_nor_event(top: Path) -> None:
     files = json.loads(sent(top, "list"))
     assert files["model.keras"] == len("model.keras")

@@ -39,13 +39,6 @@ def changed(phase: str, **status: Any) -> list[dict[str, Any]]:
     return [{"type": "MODIFIED", "object": found}]
 
 
-def test_the_job_that_was_waited_for_is_returned(server: ApiServer, cluster: Cluster) -> None:
-    server.answer(f"WATCH {JOBS}", changed("Succeeded"))
-    found = wait(cluster, "digits")
-    assert found is not None
-    assert found["status"]["phase"] == "Succeeded"
-
-
 @pytest.mark.parametrize("wanted", ["End", "Running", "FirstStep"])
 def test_a_job_that_cannot_get_there_ends_a_wait_with_its_own_words(
     server: ApiServer, cluster: Cluster, wanted: str
