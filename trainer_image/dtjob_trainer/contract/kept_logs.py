@@ -6,6 +6,8 @@ MOST_ATTEMPTS = 10
 """Logs in the folder. The oldest go."""
 GATHERED = "DTJOB_GATHERED_LOG"
 """The variable that tells a training process where its supervisor gathers the log that is to be copied to a bucket."""
+GATHER_SECONDS = 0.2
+"""How often a supervisor gathers the log for that process."""
 
 
 def kept_name(attempt: int, uid: str) -> str:

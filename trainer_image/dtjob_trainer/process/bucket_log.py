@@ -5,14 +5,17 @@ A thread copies the log now and then, and the end of the training process waits 
 printed later than the last copy is missing if the process is killed and not started again in its container.
 """
 
+import contextlib
 import os
+import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import tensorflow as tf
 
-from dtjob_trainer.contract.kept_logs import FOLDER, GATHERED, MOST_ATTEMPTS, kept_name
+from dtjob_trainer.contract.kept_logs import FOLDER, GATHER_SECONDS, GATHERED, MOST_ATTEMPTS, kept_name
 from dtjob_trainer.contract.task import Task
 
 gfile = tf.io.gfile
@@ -45,6 +48,10 @@ class BucketLog:
 
     def end(self) -> None:
         """Copy what is left, for some seconds at most."""
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError, ValueError):  # perhaps nobody reads any more
+                stream.flush()
+        time.sleep(2 * GATHER_SECONDS)
         self._over.set()
         self._thread.join(END_SECONDS)
 

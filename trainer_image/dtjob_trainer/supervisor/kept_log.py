@@ -15,15 +15,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from dtjob_trainer.contract import log_line
-from dtjob_trainer.contract.kept_logs import FOLDER, GATHERED, MOST_ATTEMPTS, kept_name
+from dtjob_trainer.contract.kept_logs import FOLDER, GATHER_SECONDS, GATHERED, MOST_ATTEMPTS, kept_name
 from dtjob_trainer.contract.task import Task
 
 EVERY_SECONDS = 30.0
 """How often a log that has grown is written."""
 MOST_BYTES = 1 << 20
 """The newest bytes of an attempt that are kept."""
-GATHER_SECONDS = 1.0
-"""The same where a training process copies it from this one's memory."""
 END_SECONDS = 1.0
 """The container waits so long at its end for the last write."""
 _OUTPUTS = (1, 2)
@@ -89,12 +87,22 @@ class KeptLog:
         self._writer.join(max(0.0, deadline - time.monotonic()))
 
     def _pass_on(self, number: int) -> None:
-        end, own = self._ends[number - 1], self._own[number]
+        end, own, line = self._ends[number - 1], self._own[number], b""
         while data := os.read(end, _PIECE):
             with contextlib.suppress(OSError):  # nobody reads the log of this container
                 rest = memoryview(data)
                 while rest:
                     rest = rest[os.write(own, rest) :]
+            line += data
+            if len(line) < _PIECE:  # no line of the other output comes between
+                data, line = line[: line.rfind(b"\n") + 1], line[line.rfind(b"\n") + 1 :]
+            else:
+                data, line = line, b""
+            self._keep(data)
+        self._keep(line)
+
+    def _keep(self, data: bytes) -> None:
+        if data:
             with self._lock:
                 self._kept += data
                 del self._kept[:-MOST_BYTES]
