@@ -4,6 +4,7 @@
 import asyncio
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,9 +12,11 @@ import pytest
 from dtjob_trainer.supervisor.server import StatusServer
 from tests.cluster.conftest import Kubectl
 from tests.cluster.support.chart import wait_until
+from tests.cluster.support.command_line import command_line
 from tests.cluster.support.jobs import job, wait_pods
 from tests.cluster.support.kubelet import Kubelet
 from tests.cluster.support.operator_process import OperatorProcess
+from tools.cluster.control_plane import ControlPlane
 from tools.cluster.rest import Api
 
 
@@ -111,3 +114,48 @@ def test_an_odd_report_does_not_stop_the_restart_of_a_job(
     assert progress["step"] == 120
     assert kept.items() <= progress.items()
     assert len(progress.get("metrics", {})) <= 64
+
+
+def test_the_story_of_a_job_is_told_after_its_pods_are_gone(
+    shared_operator: OperatorProcess,
+    cluster: ControlPlane,
+    api: Api,
+    namespace: str,
+    kubelet: Kubelet,
+    served: ServedStatus,
+    tmp_path: Path,
+) -> None:
+    api.create("dtjobs", namespace, job(strategy="Mirrored", network={"statusPort": served.port}, cleanPodPolicy="All"))
+    uid = api.get("dtjobs", namespace, "digits")["metadata"]["uid"]
+
+    def says(step: int, attempt: int, restored: int) -> None:
+        checkpoint = {"step": 100, "time": "2026-11-21T10:00:02Z"}
+        report = {"step": step, "attempt": attempt, "restoredStep": restored, "checkpoint": checkpoint}
+        served.status = {"jobUid": uid, "state": "training", **report}
+
+    def told(**known: Any) -> None:
+        def holds(found: Any) -> bool:
+            incidents = (found or {}).get("status", {}).get("incidents", [{}])
+            return known.items() <= incidents[-1].items()
+
+        assert api.wait_for("dtjobs", namespace, "digits", holds) is not None, known
+
+    says(120, 0, 0)
+    kubelet.run("digits-chief-0-0", address="127.0.0.1")
+    api.wait_for("dtjobs", namespace, "digits", lambda found: found and "progress" in found.get("status", {}))
+    kubelet.evict("digits-chief-0-0")
+    told(number=1, task="chief-0", reason="Disruption", fromStep=120)
+    says(100, 1, 100)
+    kubelet.run("digits-chief-0-1", address="127.0.0.1")
+    told(number=1, fromStep=120, toStep=100)
+    says(121, 1, 100)
+    api.wait_for(
+        "dtjobs", namespace, "digits", lambda found: found and "secondsLost" in found["status"]["incidents"][0]
+    )
+    kubelet.succeed("digits-chief-0-1")
+    api.wait_for("dtjobs", namespace, "digits", lambda found: found and found["status"]["phase"] == "Succeeded")
+    api.wait_for("pods", namespace, "digits-chief-0-1", lambda pod: pod is None)
+    said = command_line(cluster, api, namespace, tmp_path)("status", "digits").stdout
+    story = [" ".join(line.split()[2:]) for line in said.partition("story (UTC)")[2].splitlines()]
+    assert (story[1], story[-1]) == ("started", "Succeeded (Completed)")
+    assert story[2].startswith("Disruption: chief-0 was disrupted (TerminationByKubelet); step 120 -> 100; ")
