@@ -95,10 +95,10 @@ def status(
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
-    """Show the state of a job, the reason for it, and what interrupted training. Alias: describe.
+    """Show the state of a job and the reason for it. Alias: describe.
 
-    Step, time left, checkpoint and last failure are shown too. A local run of JOB in .dtjob is shown as dtjob logs does
-    it.
+    Step, time left, checkpoint and last failure are shown too, and the latest interruptions of training. If .dtjob in
+    this directory has a local run of JOB, that run is shown, unless an option names a cluster.
 
     Example: dtjob status digits
     """
@@ -200,13 +200,15 @@ def _local_run(job: str, work_dir: Path | None, cluster: object, what: str) -> P
 
     `cluster`: an option that names one. Raises BadInput if --work-dir has no such run.
     """
-    from dtjob.local.runs import latest_run
-
     if cluster:
         if work_dir is not None:
             raise BadInput("--work-dir: it is for local runs, so it goes without --namespace, --kubeconfig, --context")
         return None
-    found = latest_run((work_dir or WORK_DIRECTORY) / job)
+    home, found = (work_dir or WORK_DIRECTORY) / job, None
+    if home.is_dir():
+        from dtjob.local.runs import latest_run  # its import takes a while
+
+        found = latest_run(home)
     if found is None and work_dir is not None:
         raise BadInput(f"--work-dir: {work_dir} has no run of {job}")
     if found is not None and work_dir is None:
