@@ -213,10 +213,10 @@ def _give_to_the_program(here: runtime.Runtime, task: Task) -> None:
         devices,
         io_devices,
         keras_methods,
+        own_directories,
         own_loops,
         refused_methods,
         tuners,
-        whole_directories,
         whole_files,
     )
     from dtjob_trainer.program.outside_replicas import plain_values, saved_models, whole_losses
@@ -227,7 +227,7 @@ def _give_to_the_program(here: runtime.Runtime, task: Task) -> None:
     if task.in_cluster:
         io_devices.stay_here(task)
     if task.traits.collective:
-        whole_directories.save_directories_whole(task)
+        own_directories.keep_apart(task)
     tuners.search_again(here, task)
     whole_losses.take_means()
     if task.traits.distributed:

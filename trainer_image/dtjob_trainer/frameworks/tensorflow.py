@@ -87,12 +87,12 @@ SAVER = Hook(
 )
 SAVED_MODEL_WRITTEN = Hook(
     targets=("tensorflow.python.saved_model.save:save_and_return_nodes",),
-    does="A group's task writes beside the directory, and exchanges the directories then.",
+    does="In a group, a task that is not the chief writes to a directory of its own, `.TASK-NAME`.",
     gone="keep tasks apart that save to the same directory",
 )
 SAVED_MODEL_READ = Hook(
     targets=("tensorflow.python.saved_model.load:load_partial",),
-    does="A group's task reads what it has saved from the files of one save.",
+    does="In a group, a task that is not the chief reads what it has written from its own directory.",
     gone="keep tasks apart that save to the same directory",
 )
 LOAD = Hook(

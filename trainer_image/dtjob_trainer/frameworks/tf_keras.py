@@ -16,12 +16,12 @@ FIT, EVALUATE, PREDICT, PREDICT_ON_BATCH, SAVE, SAVE_WEIGHTS = hooks_of(_MODEL)
 _SEEDS = "restore the random numbers of a layer"
 SAVED_MODEL_WRITTEN = Hook(
     targets=(f"{_LEGACY}.save:save",),
-    does="A group's task writes beside the directory, and exchanges the directories then.",
+    does="In a group, a task that is not the chief writes to a directory of its own, `.TASK-NAME`.",
     gone="keep tasks apart that save to the same directory",
 )
 SAVED_MODEL_READ = Hook(
     targets=(f"{_LEGACY}.load:load",),
-    does="A group's task reads what it has saved from the files of one save.",
+    does="In a group, a task that is not the chief reads what it has written from its own directory.",
     gone="keep tasks apart that save to the same directory",
 )
 LAYER_CALLED = Hook(
