@@ -26,7 +26,6 @@ def write(
     *,
     final: str = "",
     by_servers: bool = False,
-    placed: Sequence[str] = (),
 ) -> None:
     """Write `tensors` to files `name`.data-… of a directory, and last `name`.index.
 
@@ -37,13 +36,12 @@ def write(
       index is there once it is whole.
     - by_servers: have each parameter server write its own rows. Otherwise they pass through this process's memory, one
       file after the other.
-    - placed: prefixes of what is written already and belongs to it. Their data files are renamed.
     """
     whole = [
         entry for each, tensor in tensors.items() if not isinstance(tensor, list) for entry in _all_of(each, tensor)
     ]
     rows = [(each, part) for each, parts in tensors.items() if isinstance(parts, list) for part in parts]
-    if sum(map(_bytes_of, rows)) <= values.PIECE_BYTES and not placed:
+    if sum(map(_bytes_of, rows)) <= values.PIECE_BYTES:
         save(final or f"{directory}/{name}", [*whole, *map(_entry, rows)])
         return
     prefixes = [f"{directory}/parts/0"]
@@ -55,7 +53,6 @@ def write(
         partial(_save_pieces, f"{directory}/parts/{number}", of_place, device, prefixes)
         for number, (device, of_place) in enumerate(places.items(), 1)
     )
-    prefixes += placed
     merged = final or f"{directory}/merged"  # elsewhere an index is there before it is whole: it is named last
     tf.raw_ops.MergeV2Checkpoints(checkpoint_prefixes=prefixes, destination_prefix=merged, delete_old_dirs=True)
     if final:

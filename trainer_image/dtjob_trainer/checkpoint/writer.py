@@ -43,7 +43,6 @@ def write(
     max_to_keep: int,
     also_kept: Callable[[Sequence[int]], Set[int]] = lambda _: frozenset(),
     by_servers: bool = False,
-    unchanged: arrays.Unchanged | None = None,
 ) -> None:
     """Write checkpoint `step`, name it the latest, and remove all but the `max_to_keep` newest and those `also_kept`.
 
@@ -54,7 +53,6 @@ def write(
     an object store they are written under these names, if there is no checkpoint of this step.
 
     - by_servers: have parameter servers write what they hold.
-    - unchanged: knows the large arrays of the checkpoint before.
     """
     temporary = f"{directory}/ckpt-{step}_temp"
     if gfile.isdir(temporary):
@@ -62,21 +60,14 @@ def write(
     gfile.makedirs(temporary)
     name = f"ckpt-{step}"
     at_once = object_store.holds(directory) and not files_of(directory, name)
-    large = arrays.apart(tensors, directory) if unchanged is not None else {}
-    placed = [f"{temporary}/parts/arrays"] if large else []
-    if unchanged is not None and large:
-        unchanged.place(placed[0], large)
-    rest = {each: tensor for each, tensor in tensors.items() if each not in large}
-    written = arrays.as_tensors({**rest, STATE: np.frombuffer(state, np.uint8)})
+    written = arrays.as_tensors({**tensors, STATE: np.frombuffer(state, np.uint8)})
     final = f"{directory}/{name}" if at_once else ""
-    parts.write(temporary, "ckpt", written, final=final, by_servers=by_servers, placed=placed)
+    parts.write(temporary, "ckpt", written, final=final, by_servers=by_servers)
     if not at_once:
         flush(temporary)
         remove_checkpoint(directory, name)  # else it would stand beside another save's data for a moment
         name_finally(f"{temporary}/ckpt", f"{directory}/{name}", files_of(temporary, "ckpt"))
     gfile.rmtree(temporary)
-    if unchanged is not None and large:
-        unchanged.saved(f"{directory}/{name}")
     steps = steps_in(directory)
     kept = {*steps[-max_to_keep:], *also_kept(steps)}
     write_state_file(directory, sorted(kept))
@@ -104,7 +95,6 @@ class Writer:
         self.settings, self._root = settings, task.checkpoint.directory
         self._report, self._log, self._task, self._uid = report, log, task, task.uid
         self.owner, self._retention = owner or Owner(task, report, log), Retention(task.uid, settings)
-        self._unchanged = arrays.Unchanged()
         self._thread: threading.Thread | None = None
         self._error: BaseException | None = None
         """Why the last write came to nothing; None where it is on disk, or on its way."""
@@ -196,7 +186,7 @@ class Writer:
             if clear:
                 clear_half_written(self.settings.directory)
             kept, by_servers, most = self._retention.kept, bool(self.servers), self.settings.max_to_keep
-            write(self.settings.directory, step, tensors, state, most, kept, by_servers, self._unchanged)
+            write(self.settings.directory, step, tensors, state, most, kept, by_servers)
         except BaseException as error:
             return error
         return None
