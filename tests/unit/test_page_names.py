@@ -14,7 +14,7 @@ from dtjob.crd.rule import CHANGEABLE
 from dtjob.crd.schema import spec_schema
 from dtjob.objects import kueue, labels
 from dtjob.plan.record.failure import Cause
-from dtjob_trainer.program.refused_methods import INSTEAD
+from dtjob_trainer.frameworks.keras3 import STEPS_BY_HAND
 from tests.cluster.support.gangs import page_manifest
 from tools.reference.conditions import CONDITIONS, REASONS_OF_PHASES
 from tools.reference.events import EVENTS
@@ -51,7 +51,7 @@ def written_labels() -> set[str]:
 @pytest.mark.parametrize(
     ("name", "heading", "wanted"),
     [
-        ("training/calls.md", "## Calls that are refused", INSTEAD),
+        ("training/calls.md", "## Calls that are refused", STEPS_BY_HAND),
         ("jobs/life.md", "## What may change", (*CHANGEABLE, "worker.replicas")),
         ("reference/labels.md", "", (*KUEUE, labels.MANAGED_BY, *written_labels())),
         (TROUBLE, "## A cause", Cause),

@@ -211,37 +211,35 @@ def _give_to_the_program(here: runtime.Runtime, task: Task) -> None:
     from dtjob_trainer.program import (
         constructors,
         devices,
-        io_devices,
         keras_methods,
+        outside_replicas,
         own_directories,
         own_loops,
-        refused_methods,
         tuners,
         whole_files,
     )
-    from dtjob_trainer.program.outside_replicas import plain_values, saved_models, whole_losses
 
     constructors.give_the_jobs(here, task)
     devices.leave_to_the_job(here)
     whole_files.save_whole(here, task)
     if task.in_cluster:
-        io_devices.stay_here(task)
+        devices.stay_here(task)
     if task.traits.collective:
         own_directories.keep_apart(task)
     tuners.search_again(here, task)
-    whole_losses.take_means()
+    outside_replicas.take_means()
     if task.traits.distributed:
-        saved_models.load_outside_of_scopes(here)
-        saved_models.call_outside_of_replicas()
+        outside_replicas.load_outside_of_scopes(here)
+        outside_replicas.call_outside_of_replicas()
     keras_methods.use_ours(task.traits)
-    refused_methods.refuse_where_wrong(task)
+    keras_methods.refuse_where_wrong(task)
     if task.traits.asynchronous:
         own_loops.iterate_in_chief(here)
     else:
         servers.start_none(here, task)
         servers.refuse_coordinators(task)
     if not task.traits.collective:
-        plain_values.count_for_each_replica()
+        outside_replicas.count_for_each_replica()
 
 
 def _run_entrypoint(here: runtime.Runtime, arguments: Sequence[str]) -> None:

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls of `tf.config` that a program makes before TensorFlow begins. In a job it has begun, for the strategy."""
+"""Devices that a program names: in calls of `tf.config`, and in options for saving and loading."""
 
 import functools
 from collections.abc import Callable
 from typing import Any
 
+from dtjob_trainer.contract.task import Task
 from dtjob_trainer.frameworks import hooks, tensorflow
 from dtjob_trainer.process.runtime import Runtime
 
@@ -20,12 +21,15 @@ INSTEAD = {
     "threading.set_inter_op_parallelism_threads": "set TF_NUM_INTEROP_THREADS in program.env",
 }
 """What holds in a job instead of each call."""
+LOCAL = "/job:localhost"
+"""The device of the process itself, as scripts give it by the guides on saving."""
 
 
 def leave_to_the_job(here: Runtime) -> None:
     """Have calls that TensorFlow refuses once it has begun do nothing, and the log say once what holds instead.
 
-    Scripts make them at their top, where plain `python` has not begun with TensorFlow.
+    Scripts make them at their top, where plain `python` has not begun with TensorFlow. In a job it has begun, for the
+    strategy.
     """
     warn = functools.cache(here.warn)
     for name, instead in INSTEAD.items():
@@ -43,3 +47,21 @@ def _left(original: Callable[..., None], words: str, warn: Callable[[str], None]
             warn(words)
 
     return call
+
+
+def stay_here(task: Task) -> None:
+    """Have `experimental_io_device` of options name this process as TensorFlow does, where it is LOCAL.
+
+    In a group TensorFlow names the process by its role. It then knows no other name.
+    """
+    here = f"/job:{task.role}/task:{task.index}" if task.traits.asynchronous else None  # None: TensorFlow's own choice
+    hooks.put(tensorflow.DEVICE_OPTIONS, lambda original: _naming(original, here))
+
+
+def _naming(original: Any, here: str | None) -> Any:
+    def make(self: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **kwargs)
+        if str(self.experimental_io_device or "").startswith(LOCAL):
+            self.experimental_io_device = here
+
+    return make

@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dtjob_trainer.program.devices: calls that come too late in a job."""
+"""dtjob_trainer.program.devices: calls that come too late in a job, and options that name the process itself."""
+
+from typing import Any
 
 import pytest
+
+from dtjob_trainer.contract.task import Task
 
 pytest.importorskip("wrapt")
 devices = pytest.importorskip("dtjob_trainer.program.devices")
@@ -31,3 +35,27 @@ def test_each_of_the_calls_is_there() -> None:
         for part in name.split("."):
             home = getattr(home, part)
         assert callable(home)
+
+
+def task(strategy: str, role: str) -> Task:
+    return Task(name="job", namespace="default", uid="1", role=role, index=0, strategy=strategy)
+
+
+@pytest.mark.parametrize(
+    ("of", "here"),
+    [(task("MultiWorkerMirrored", "worker"), None), (task("ParameterServer", "chief"), "/job:chief/task:0")],
+    ids=["MultiWorkerMirrored", "ParameterServer"],
+)
+@pytest.mark.parametrize("name", ["saved_model.SaveOptions", "saved_model.LoadOptions", "train.CheckpointOptions"])
+def test_options_for_the_process_itself_name_it_as_tensorflow_does(
+    monkeypatch: pytest.MonkeyPatch, name: str, of: Task, here: str | None
+) -> None:
+    home, last = name.split(".")
+    tf = pytest.importorskip("tensorflow")
+    kind: Any = getattr(getattr(tf, home), last)
+    for each in (tf.saved_model.SaveOptions, tf.saved_model.LoadOptions, tf.train.CheckpointOptions):
+        monkeypatch.setattr(each, "__init__", each.__init__)
+    devices.stay_here(of)
+    assert kind(experimental_io_device="/job:localhost").experimental_io_device == here
+    assert kind(experimental_io_device="/job:worker/task:0").experimental_io_device == "/job:worker/task:0"
+    assert kind().experimental_io_device is None
