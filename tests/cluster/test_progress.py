@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dtjob_trainer.supervisor.server import StatusServer
+from dtjob_trainer.supervisor.ports import StatusServer
 from tests.cluster.conftest import Kubectl
 from tests.cluster.support.chart import wait_until
 from tests.cluster.support.command_line import command_line

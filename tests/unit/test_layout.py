@@ -19,7 +19,6 @@ MOST_FILES = 14
 """In one folder, beside `__init__.py`: as many as a reader takes in at once."""
 LARGER_FOLDERS = {
     "trainer_image/dtjob_trainer/models": 29,  # one file for each thing that Keras 3 and tf_keras do differently
-    "trainer_image/dtjob_trainer/supervisor": 16,  # one process, and each thing that it does
 }
 """Folders with more files, which may have no more than that."""
 

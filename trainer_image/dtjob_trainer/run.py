@@ -157,9 +157,9 @@ def _enter_strategy(here: runtime.Runtime, task: Task) -> None:
         os.environ["TF_CONFIG"] = json.dumps(config)
         os.environ.update(past_proxies(os.environ, config["cluster"]))
     if task.serves_only:
-        from dtjob_trainer.process import server
+        from dtjob_trainer.process import serving
 
-        server.serve(here, task)
+        serving.serve(here, task)
     if task.integrated:
         _make_strategy(here, task)
         _give_to_the_program(here, task)

@@ -14,7 +14,7 @@ from refusing import refused
 
 import dtjob_trainer as dt
 from dtjob_trainer.callbacks import keeping
-from dtjob_trainer.checkpoint import arrays
+from dtjob_trainer.checkpoint import packing
 from dtjob_trainer.contract.strategy import TRAITS
 from dtjob_trainer.contract.task import Task
 from dtjob_trainer.errors import StateError
@@ -142,9 +142,9 @@ for none in (dataset.batch(32, drop_remainder=True), shard, (x, y)):
 
 
 def packed_and_unpacked(state: Any) -> Any:
-    text, large = arrays.pack(state)
+    text, large = packing.pack(state)
     assert not large
-    return arrays.unpack(text, None)  # type: ignore[arg-type]
+    return packing.unpack(text, None)  # type: ignore[arg-type]
 
 
 def fewer(context: dt.DataContext) -> Any:

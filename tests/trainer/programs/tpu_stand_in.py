@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from dtjob_trainer.engines.tpu import TpuEngine
 from dtjob_trainer.run import main
-from dtjob_trainer.strategies import tpu
+from dtjob_trainer.strategies import tpu_connection
 
 kind, *arguments = sys.argv[1:]
 
@@ -31,7 +31,7 @@ def on_replicas_compiled(self, replica, inputs, count, whole):
     return on_replicas(self, tf.function(replica, jit_compile=True, autograph=False), inputs, count, whole)
 
 
-tpu._strategy_at = strategy_at
+tpu_connection._strategy_at = strategy_at
 if kind == "xla":
     TpuEngine._on_replicas = on_replicas_compiled
 main(arguments)

@@ -126,7 +126,7 @@ class Refused(ValueError):
 
 
 def encode(value: Any, *, copied: bool = True) -> Any:
-    """`value` (numbers, text, lists, dicts, arrays) as `checkpoint.arrays.pack` takes it.
+    """`value` (numbers, text, lists, dicts, arrays) as `checkpoint.packing.pack` takes it.
 
     - copied: whether to copy the arrays, because the callback may change them while they are written.
     """

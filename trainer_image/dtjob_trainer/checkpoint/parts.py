@@ -12,7 +12,7 @@ from dtjob_trainer.checkpoint.directory import SEEN
 from dtjob_trainer.models import values
 from dtjob_trainer.models.values import Rows, is_large, kind_of
 from dtjob_trainer.process.peer_loss import is_peer_loss
-from dtjob_trainer.strategies.servers import side_by_side
+from dtjob_trainer.strategies.parameter_servers import side_by_side
 
 gfile = tf.io.gfile
 HERE = "CPU:0"

@@ -10,7 +10,7 @@ from typing import Generic, NoReturn
 import numpy as np
 import tensorflow as tf
 
-from dtjob_trainer.checkpoint import arrays, directory
+from dtjob_trainer.checkpoint import directory, packing
 from dtjob_trainer.checkpoint.state import Loop, RunState, read_state
 from dtjob_trainer.checkpoint.stored import Stored
 from dtjob_trainer.checkpoint.writer import Writer
@@ -152,10 +152,10 @@ class Saves:
             return None
         chiefs = group.broadcast(np.frombuffer(blob, np.uint8) if group.index == 0 else None, size)
 
-        def read(name: str, size: int) -> arrays.Bytes:
+        def read(name: str, size: int) -> packing.Bytes:
             return np.array(group.broadcast(None if found is None else found.array(name), size))
 
-        stored = arrays.unpack(chiefs.tobytes(), read)
+        stored = packing.unpack(chiefs.tobytes(), read)
         name = f"{self._settings.directory}/ckpt-{stored.get('step')}"
         found_state = read_state(stored, loop, name, group.anew)
         step = found_state.step

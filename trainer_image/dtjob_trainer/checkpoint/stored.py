@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from dtjob_trainer.checkpoint.directory import STATE, foreign
 from dtjob_trainer.models.values import Rows, Values, in_groups, kind_of
-from dtjob_trainer.strategies.servers import side_by_side
+from dtjob_trainer.strategies.parameter_servers import side_by_side
 
 
 class Stored(Values):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from dtjob_trainer.checkpoint import arrays, done, object_store, parts
+from dtjob_trainer.checkpoint import done, object_store, packing, parts
 from dtjob_trainer.checkpoint.directory import (
     STATE,
     clear_half_written,
@@ -28,7 +28,7 @@ from dtjob_trainer.contract.task import Task
 from dtjob_trainer.contract.times import timestamp
 from dtjob_trainer.errors import CheckpointError, CheckpointInUseError
 from dtjob_trainer.process.peer_loss import is_peer_loss
-from dtjob_trainer.strategies.servers import devices_of
+from dtjob_trainer.strategies.parameter_servers import devices_of
 
 gfile = tf.io.gfile
 RETRY_SECONDS = 1.0
@@ -60,7 +60,7 @@ def write(
     gfile.makedirs(temporary)
     name = f"ckpt-{step}"
     at_once = object_store.holds(directory) and not files_of(directory, name)
-    written = arrays.as_tensors({**tensors, STATE: np.frombuffer(state, np.uint8)})
+    written = packing.as_tensors({**tensors, STATE: np.frombuffer(state, np.uint8)})
     final = f"{directory}/{name}" if at_once else ""
     parts.write(temporary, "ckpt", written, final=final, by_servers=by_servers)
     if not at_once:
@@ -124,7 +124,7 @@ class Writer:
         another job has taken the directory."""
         self.owner.check()
         failed_before = self.settle() is not None
-        blob, large = arrays.pack(state)  # now, as training goes on and changes what `state` refers to
+        blob, large = packing.pack(state)  # now, as training goes on and changes what `state` refers to
         self._report(writing=step)
         self._step, self._error = step, None
         arguments = (step, {**tensors, **large}, blob, failed_before)

@@ -178,6 +178,11 @@ class Task:
         return {"cluster": {"worker": [ALONE_ADDRESS]}, "task": {"type": kind, "index": 0}}
 
 
+def host_of(address: str) -> str:
+    """The host in `host:port`, without the brackets of an IPv6 address."""
+    return address.rpartition(":")[0].strip("[]")
+
+
 def _whole_number(environ: Mapping[str, str], variable: str, default: int) -> int:
     text = environ.get(variable, "")
     if not text:

@@ -9,7 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from dtjob_trainer.models.values import Rows, Values, in_groups
-from dtjob_trainer.strategies.servers import side_by_side
+from dtjob_trainer.strategies.parameter_servers import side_by_side
 from dtjob_trainer.strategies.sharded_variables import rows_of, shards_of
 
 Shard = tuple[str, Rows, Any]

@@ -7,7 +7,7 @@ import json
 import socket
 from collections.abc import Awaitable, Callable, Sequence
 
-from dtjob_trainer.contract.addresses import host_of
+from dtjob_trainer.contract.task import host_of
 from dtjob_trainer.errors import TaskError
 from dtjob_trainer.rendezvous.messages import Answer, Registration
 from dtjob_trainer.rendezvous.rendezvous import hold_seconds

@@ -10,8 +10,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 
-from dtjob_trainer.contract.addresses import host_of
-from dtjob_trainer.contract.task import Task
+from dtjob_trainer.contract.task import Task, host_of
 from dtjob_trainer.rendezvous.addresses import look_up
 from dtjob_trainer.rendezvous.messages import Answer, Registration
 from dtjob_trainer.rendezvous.records import Crashes

@@ -8,7 +8,7 @@ from typing import Any
 from dtjob_trainer.contract.strategy import ALONE
 from dtjob_trainer.contract.task import Task
 from dtjob_trainer.errors import MissingDeviceError, StrategyError
-from dtjob_trainer.strategies import tpu
+from dtjob_trainer.strategies import tpu_connection
 from dtjob_trainer.strategies.leader import wait_for_leader
 
 CROSS_DEVICE_OPS = {
@@ -139,7 +139,7 @@ def check_replicas(of_a_worker: int) -> None:
 
 
 def _tpu(task: Task) -> Any:
-    return tpu.connect(task.strategy_options)
+    return tpu_connection.connect(task.strategy_options)
 
 
 _MAKERS: Mapping[str, Callable[[Task], Any]] = {

@@ -6,7 +6,7 @@ import contextlib
 import ipaddress
 from collections.abc import Iterable, Mapping
 
-from dtjob_trainer.contract.addresses import host_of
+from dtjob_trainer.contract.task import host_of
 
 PROXIES = ("grpc_proxy", "https_proxy", "http_proxy")
 """The variables in which gRPC looks for a proxy."""

@@ -1,14 +1,167 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ports on which a supervisor listens: for its status, and at the chief task for the rendezvous."""
+"""A supervisor's HTTP ports. They are served by one event loop, without a thread per request.
 
-from collections.abc import Callable
+The status port (/status, /metrics, /healthz) is for the operator and for Prometheus. The rendezvous port (POST
+/rendezvous) is for the job's own pods. They are two ports so that a NetworkPolicy can treat them differently.
+"""
+
+import asyncio
+import contextlib
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from dtjob_trainer.contract import exit_codes
 from dtjob_trainer.contract.log_line import Facts
 from dtjob_trainer.contract.task import Task
-from dtjob_trainer.supervisor.metrics import labels_of
-from dtjob_trainer.supervisor.server import Register, RendezvousServer, Server, StatusServer
+from dtjob_trainer.rendezvous.messages import Answer, Registration
+from dtjob_trainer.supervisor.metrics import exposition, labels_of
+
+LONGEST_REQUEST = 65536
+"""Bytes of a request, head and body. A longer one closes its connection."""
+
+_REASONS = {
+    200: "OK",
+    400: "Bad Request",
+    404: "Not Found",
+    405: "Method Not Allowed",
+    500: "Internal Server Error",
+}
+
+Response = tuple[int, str, bytes]
+"""Status code, content type and body."""
+
+
+Register = Callable[[Registration, str], Awaitable[Answer]]
+"""Answers a registration that came from an address."""
+
+
+class Server(ABC):
+    """Listens on one port."""
+
+    def __init__(self) -> None:
+        self._server: asyncio.Server | None = None
+
+    async def start(self, host: str | None, port: int) -> int:
+        """Listen on `port` of `host` (None: all addresses). Returns the port. Raises OSError if it is in use."""
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(lambda: _Connection(self), host, port, backlog=1024)
+        return int(self._server.sockets[0].getsockname()[1])
+
+    @abstractmethod
+    async def respond(self, method: str, path: str, body: bytes, address: str) -> Response:
+        """The response to one request from `address`."""
+
+
+class RendezvousServer(Server):
+    """Answers registrations with `register`, and nothing else."""
+
+    def __init__(self, register: Register) -> None:
+        super().__init__()
+        self._register = register
+
+    async def respond(self, method: str, path: str, body: bytes, address: str) -> Response:
+        """The answer to a registration."""
+        if path.partition("?")[0] != "/rendezvous":
+            return 404, "text/plain", b"there is /rendezvous\n"
+        if method != "POST":
+            return 405, "text/plain", b"POST a registration here\n"
+        try:
+            registration = Registration.from_json(json.loads(body))
+        except RecursionError:
+            return 400, "text/plain", b"nested too deep\n"
+        except ValueError as error:
+            return 400, "text/plain", f"{error}\n".encode()
+        return _json(200, (await self._register(registration, address)).to_json())
+
+
+class StatusServer(Server):
+    """Serves one task's status. `labels` go on every metric."""
+
+    def __init__(self, status: Callable[[], dict[str, Any]], labels: dict[str, str]) -> None:
+        super().__init__()
+        self._status, self._labels = status, labels
+
+    async def respond(self, method: str, path: str, body: bytes, address: str) -> Response:
+        """A page of the task's status."""
+        if method not in ("GET", "HEAD"):
+            return 405, "text/plain", b"only GET here\n"
+        match path.partition("?")[0]:
+            case "/status":
+                return _json(200, self._status())
+            case "/metrics":
+                content_type, text = exposition(self._status(), self._labels)
+                return 200, content_type, text
+            case "/healthz":
+                return 200, "text/plain", b"ok\n"
+        return 404, "text/plain", b"there is /status, /metrics and /healthz\n"
+
+
+class _Connection(asyncio.Protocol):
+    """One client, with one request at a time. If the client disconnects, the request in progress is cancelled."""
+
+    def __init__(self, server: Server) -> None:
+        self._server, self._buffer = server, b""
+        self._transport: asyncio.Transport
+        self._answering: asyncio.Task[None] | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self._address = str(transport.get_extra_info("peername")[0])
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._answering:
+            self._answering.cancel()
+
+    def data_received(self, data: bytes) -> None:
+        self._buffer += data
+        if len(self._buffer) > LONGEST_REQUEST:
+            self._transport.close()
+        elif self._answering is None:
+            self._next_request()
+
+    def _next_request(self) -> None:
+        head, end, rest = self._buffer.partition(b"\r\n\r\n")
+        if not end:
+            return
+        first, *headers = head.decode("latin-1").split("\r\n")
+        values = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in headers)}
+        length, parts = values.get("content-length", "0"), first.split(" ")
+        if len(parts) != 3 or not length.isdecimal():
+            self._send((400, "text/plain", b"not a request\n"), keep=False, head_only=False)
+            return
+        if len(rest) < int(length):
+            return
+        self._buffer = rest[int(length) :]
+        keep = parts[2] == "HTTP/1.1" and values.get("connection", "").lower() != "close"
+        self._answering = asyncio.create_task(self._answer(parts[0], parts[1], rest[: int(length)], keep))
+
+    async def _answer(self, method: str, path: str, body: bytes, keep: bool) -> None:
+        try:
+            response = await self._server.respond(method, path, body, self._address)
+        except Exception as error:  # a bug in one response must not end the supervisor
+            response = (500, "text/plain", f"{type(error).__name__}: {error}\n".encode())
+        self._send(response, keep=keep, head_only=method == "HEAD")
+        self._answering = None
+        if keep and self._buffer:
+            self._next_request()
+
+    def _send(self, response: Response, *, keep: bool, head_only: bool) -> None:
+        code, content_type, body = response
+        head = (
+            f"HTTP/1.1 {code} {_REASONS[code]}\r\nContent-Type: {content_type}\r\nContent-Length: {len(body)}\r\n"
+            f"Connection: {'keep-alive' if keep else 'close'}\r\n\r\n"
+        )
+        with contextlib.suppress(OSError):
+            self._transport.write(head.encode() + (b"" if head_only else body))
+        if not keep:
+            self._transport.close()
+
+
+def _json(code: int, body: dict[str, Any]) -> Response:
+    return code, "application/json", json.dumps(body).encode()
 
 
 class PortInUse(Exception):

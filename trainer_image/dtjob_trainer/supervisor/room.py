@@ -2,12 +2,12 @@
 """Makes room for a training process: ends what the one before it left, and waits until TensorFlow's port is free."""
 
 import asyncio
+import socket
 import time
 from collections.abc import Callable
 from typing import Protocol
 
 from dtjob_trainer.contract import exit_codes, log_line
-from dtjob_trainer.supervisor.port import port_is_free
 from dtjob_trainer.supervisor.reaper import Reaper
 from dtjob_trainer.supervisor.status import TaskStatus
 
@@ -51,3 +51,17 @@ async def make_room(
         await asyncio.sleep(0.05)
     status.message = ""
     return None
+
+
+def port_is_free(port: int) -> bool:
+    """Whether TensorFlow can listen on TCP `port`. Connections in TIME_WAIT do not prevent that."""
+    family = socket.AF_INET6 if socket.has_dualstack_ipv6() else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            probe.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        try:
+            probe.bind(("", port))
+        except OSError:
+            return False
+    return True

@@ -11,7 +11,7 @@ import pytest
 keras = pytest.importorskip("keras")
 attributes = pytest.importorskip("dtjob_trainer.callbacks.attributes")
 state = pytest.importorskip("dtjob_trainer.callbacks.keeping")
-arrays = pytest.importorskip("dtjob_trainer.checkpoint.arrays")
+packing = pytest.importorskip("dtjob_trainer.checkpoint.packing")
 
 
 class Keeps(keras.callbacks.Callback):  # type: ignore[misc]
@@ -165,9 +165,9 @@ def test_a_list_of_a_million_numbers_is_no_text_in_a_save(kind: Any) -> None:
     callback = Keeps([])
     state.begin(callback)
     callback.losses += [kind(number) for number in range(1_000_000 if kind is not str else 2_000)]
-    text, tensors = arrays.pack(state.kept(callback)[0])
+    text, tensors = packing.pack(state.kept(callback)[0])
     assert (len(text) < 1000) == (kind is not str)
-    read = arrays.unpack(text, lambda name, _: tensors[name])
+    read = packing.unpack(text, lambda name, _: tensors[name])
     again = Keeps([])
     state.restore(again, state.decode(read), None)
     assert again.losses == callback.losses

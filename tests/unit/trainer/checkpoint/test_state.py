@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dtjob_trainer.checkpoint import arrays, state
+from dtjob_trainer.checkpoint import packing, state
 from dtjob_trainer.checkpoint.state import Call, CallbackState, FitState, RunState, TrainState
 from dtjob_trainer.data.other_batches import Position
 from dtjob_trainer.errors import CheckpointError
@@ -25,7 +25,7 @@ WHOLE = RunState(
 
 
 def stored(of: RunState[Any], **changed: Any) -> dict[str, Any]:
-    text, _ = arrays.pack(of)
+    text, _ = packing.pack(of)
     return {**json.loads(text), **changed}
 
 
@@ -36,8 +36,8 @@ def test_a_state_is_read_as_it_was_written(of: RunState[Any]) -> None:
 
 def test_arrays_of_callbacks_are_tensors_of_their_own() -> None:
     best = np.arange(1000.0)
-    text, tensors = arrays.pack(RunState(FitState(callbacks=[CallbackState("Best", {"weights": [best]})])))
-    back = state.read_state(arrays.unpack(text, lambda name, _: tensors[name]), FitState, "ckpt-0", "")
+    text, tensors = packing.pack(RunState(FitState(callbacks=[CallbackState("Best", {"weights": [best]})])))
+    back = state.read_state(packing.unpack(text, lambda name, _: tensors[name]), FitState, "ckpt-0", "")
     assert back.loop.callbacks[0].state["weights"][0].tolist() == best.tolist()
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dtjob_trainer.contract.settings import Checkpoint, Evaluation, TensorBoard
-from dtjob_trainer.contract.task import Task
+from dtjob_trainer.contract.task import Task, host_of
 from dtjob_trainer.errors import TaskError
 
 CLUSTER = {"chief": ["a:1"], "worker": ["b:1", "c:1"], "ps": ["d:1"]}
@@ -120,3 +120,11 @@ def test_bad_values_are_named(tmp_path: Path, changes: dict[str, str], words: li
 def test_a_user_of_dtjob_run_trains_without_old_checkpoints_by_an_option() -> None:
     assert Task("a", "b", "c", "chief", 0).anew == "choose another checkpoint.storage"
     assert Task("a", "b", "c", "chief", 0, parent=41).anew == "run it again with --fresh"
+
+
+@pytest.mark.parametrize(
+    ("address", "host"),
+    [("[fd00::1]:2222", "fd00::1"), ("digits-worker-0.digits:2222", "digits-worker-0.digits"), ("no-port", "")],
+)
+def test_an_address_is_split_into_its_host(address: str, host: str) -> None:
+    assert host_of(address) == host

@@ -13,7 +13,7 @@ from dtjob_trainer.errors import TaskError
 from dtjob_trainer.rendezvous import client
 from dtjob_trainer.rendezvous.client import HttpAsk, RendezvousClient
 from dtjob_trainer.rendezvous.messages import Answer, Phase, Registration
-from dtjob_trainer.supervisor.server import RendezvousServer
+from dtjob_trainer.supervisor.ports import RendezvousServer
 from tests.unit.trainer.rendezvous.groups import registration
 
 Say = Callable[[Registration, str], Awaitable[Answer]]

@@ -1,19 +1,158 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dtjob_trainer.supervisor.ports: what listens where."""
+"""dtjob_trainer.supervisor.ports: what listens where; HTTP by hand, one event loop, no thread for a request."""
 
 import asyncio
+import contextlib
+import json
 import os
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
 from dtjob.local.processes.addresses import free_ports
 from dtjob_trainer.contract.task import Task
 from dtjob_trainer.rendezvous.messages import Answer, Registration
-from dtjob_trainer.supervisor.ports import PortInUse, listen
+from dtjob_trainer.supervisor.ports import LONGEST_REQUEST, PortInUse, RendezvousServer, Server, StatusServer, listen
+
+REGISTRATION = Registration("uid", "hash", "worker-0", 0, "x", 0, "waiting")
+Say = Callable[[Registration, str], Awaitable[Answer]]
 
 
-async def go(_: Registration, __: str) -> Answer:
+async def say_go(_: Registration, __: str) -> Answer:
     return Answer("go", 1)
+
+
+def server() -> StatusServer:
+    return StatusServer(lambda: {"task": "chief-0", "state": "training", "step": 4}, {"job_name": "digits"})
+
+
+def rendezvous(say: Say = say_go) -> RendezvousServer:
+    return RendezvousServer(say)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "code", "words"),
+    [
+        ("GET", "/status", 200, '"step": 4'),
+        ("GET", "/status?x=1", 200, '"step": 4'),
+        ("GET", "/metrics", 200, 'dtjob_trainer_step{job_name="digits"} 4.0'),
+        ("GET", "/healthz", 200, "ok"),
+        ("HEAD", "/healthz", 200, "ok"),
+        ("GET", "/", 404, "there is /status, /metrics and /healthz"),
+        ("POST", "/status", 405, "only GET"),
+    ],
+)
+async def test_the_status_port_serves_status_metrics_and_healthz(method: str, path: str, code: int, words: str) -> None:
+    status, _, body = await server().respond(method, path, b"", "10.0.0.1")
+    assert status == code
+    assert words in body.decode()
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b'{"uid": 5}', b"\xff"])
+async def test_a_registration_that_is_none_is_refused(body: bytes) -> None:
+    assert (await rendezvous().respond("POST", "/rendezvous", body, "10.0.0.1"))[0] == 400
+
+
+async def test_the_rendezvous_port_answers_registrations_alone() -> None:
+    body = json.dumps(REGISTRATION.to_json()).encode()
+    code, _, answer = await rendezvous().respond("POST", "/rendezvous", body, "10.0.0.1")
+    assert (code, Answer.from_json(json.loads(answer))) == (200, Answer("go", 1))
+    assert (await rendezvous().respond("GET", "/rendezvous", b"", "10.0.0.1"))[0] == 405
+    assert (await rendezvous().respond("GET", "/status", b"", "10.0.0.1"))[0] == 404
+
+
+@contextlib.asynccontextmanager
+async def connected(served: Server) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    port = await served.start("127.0.0.1", 0)
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        yield reader, writer
+    finally:
+        writer.close()
+        assert served._server is not None
+        served._server.close()
+
+
+async def response(reader: asyncio.StreamReader) -> tuple[str, bytes]:
+    """The first line and the body of the next response."""
+    first, *headers = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
+    (length,) = (int(line.split(":")[1]) for line in headers if line.startswith("Content-Length"))
+    return first, await reader.readexactly(length)
+
+
+async def test_requests_on_one_connection_are_answered_in_turn() -> None:
+    async with connected(server()) as (reader, writer):
+        writer.write(b"GET /healthz HTTP/1.1\r\n\r\nGET /nothing HTTP/1.1\r\n\r\nGET /hea")
+        assert await response(reader) == ("HTTP/1.1 200 OK", b"ok\n")
+        assert (await response(reader))[0] == "HTTP/1.1 404 Not Found"
+        writer.write(b"lthz HTTP/1.1\r\nConnection: close\r\n\r\n")
+        assert await response(reader) == ("HTTP/1.1 200 OK", b"ok\n")
+        assert await reader.read() == b""
+
+
+async def test_a_body_may_come_in_pieces() -> None:
+    body = json.dumps(REGISTRATION.to_json()).encode()
+    async with connected(rendezvous()) as (reader, writer):
+        writer.write(b"POST /rendezvous HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % len(body) + body[:9])
+        await writer.drain()
+        await asyncio.sleep(0.01)
+        writer.write(body[9:])
+        assert (await response(reader))[0] == "HTTP/1.1 200 OK"
+
+
+@pytest.mark.parametrize("request_", [b"hello\r\n\r\n", b"GET / HTTP/1.1\r\nContent-Length: -1\r\n\r\n"])
+async def test_bytes_that_are_no_request_get_400_and_the_connection_is_closed(request_: bytes) -> None:
+    async with connected(server()) as (reader, writer):
+        writer.write(request_)
+        assert await response(reader) == ("HTTP/1.1 400 Bad Request", b"not a request\n")
+        assert await reader.read() == b""
+
+
+async def test_a_request_that_is_too_long_closes_the_connection() -> None:
+    async with connected(server()) as (reader, writer):
+        writer.write(b"x" * (LONGEST_REQUEST + 1))
+        with contextlib.suppress(ConnectionError):
+            assert await reader.read() == b""
+
+
+async def test_a_bug_in_one_answer_does_not_end_the_supervisor() -> None:
+    async def fail(_: Registration, __: str) -> Answer:
+        raise RuntimeError("a bug")
+
+    body = json.dumps(REGISTRATION.to_json()).encode()
+    async with connected(rendezvous(fail)) as (reader, writer):
+        writer.write(b"POST /rendezvous HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+        assert await response(reader) == ("HTTP/1.1 500 Internal Server Error", b"RuntimeError: a bug\n")
+        writer.write(b"HEAD /nothing HTTP/1.1\r\n\r\n")
+        assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 404 Not Found")
+
+
+async def test_a_client_that_goes_away_is_no_longer_answered() -> None:
+    asked, cancelled = asyncio.Event(), asyncio.Event()
+
+    async def hold(_: Registration, __: str) -> Answer:
+        asked.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cancelled.set()
+        raise AssertionError("unreachable")
+
+    body = json.dumps(REGISTRATION.to_json()).encode()
+    async with connected(rendezvous(hold)) as (_, writer):
+        writer.write(b"POST /rendezvous HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+        await asyncio.wait_for(asked.wait(), 30)
+        writer.close()
+        await asyncio.wait_for(cancelled.wait(), 30)
+
+
+async def test_a_port_in_use_is_an_error() -> None:
+    first = server()
+    port = await first.start("127.0.0.1", 0)
+    with pytest.raises(OSError, match=str(port)):
+        await server().start("127.0.0.1", port)
+    assert first._server is not None
+    first._server.close()
 
 
 async def answered(port: int, request: str) -> int:
@@ -31,7 +170,7 @@ async def answered(port: int, request: str) -> int:
 async def asked(chief: bool) -> list[int]:
     status, rendezvous = free_ports(2)
     task = Task("job", "ns", "uid", "chief", 0, status_port=status, rendezvous_port=rendezvous, parent=os.getpid())
-    await listen(task, dict, go if chief else None)
+    await listen(task, dict, say_go if chief else None)
     questions = ("GET /status", "POST /rendezvous")
     return [await answered(port, question) for port in (status, rendezvous) for question in questions]
 
@@ -45,8 +184,8 @@ async def test_each_port_answers_only_its_own_requests() -> None:
 async def test_a_port_that_another_process_has_is_named() -> None:
     (port,) = free_ports(1)
     task = Task("job", "ns", "uid", "chief", 0, rendezvous_port=port, parent=os.getpid())
-    await listen(task, dict, go)
+    await listen(task, dict, say_go)
     with pytest.raises(PortInUse, match=f"DTJOB_RENDEZVOUS_ADDRESS {port} cannot be listened on") as raised:
-        await listen(task, dict, go)
+        await listen(task, dict, say_go)
     words = f"PortInUse: {raised.value}"
     assert raised.value.facts == {"exitCode": 1, "stepped": False, "exception": words, "transient": True}

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dtjob_trainer.strategies.servers: which parameter servers there are, and what they do beside each other."""
+"""dtjob_trainer.strategies.parameter_servers: which parameter servers there are, and what they do beside each other."""
 
 import threading
 
 import pytest
 
 from dtjob_trainer.contract.task import Task
-from dtjob_trainer.strategies.servers import devices_of, side_by_side
+from dtjob_trainer.strategies.parameter_servers import devices_of, side_by_side
 
 CLUSTER = {"chief": ("a:1",), "worker": ("b:1",), "ps": ("c:1", "d:1")}
 

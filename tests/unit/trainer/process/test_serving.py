@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dtjob_trainer.process.server: whether the chief is still there."""
+"""dtjob_trainer.process.serving: whether the chief is still there."""
 
 import socket
 
 import pytest
 
 from dtjob_trainer.contract.task import Task
-from dtjob_trainer.process.server import THREADS, _listens, settings_of
+from dtjob_trainer.process.serving import THREADS, _listens, settings_of
 
 
 def test_the_chief_is_there_while_it_listens() -> None:

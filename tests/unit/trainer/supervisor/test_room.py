@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dtjob_trainer.supervisor.port: whether TensorFlow can listen."""
+"""dtjob_trainer.supervisor.room: whether TensorFlow can listen."""
 
 import socket
 
-from dtjob_trainer.supervisor.port import port_is_free
+from dtjob_trainer.supervisor.room import port_is_free
 
 
 def test_a_port_is_free_once_its_listener_is_closed() -> None:
