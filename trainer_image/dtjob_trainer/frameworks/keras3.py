@@ -52,13 +52,6 @@ ADD_IN_PLACE = Hook(
     gone="count the updates of several workers",
     ends=True,
 )
-ADD_ONCE = Hook(
-    targets=ADD_IN_PLACE.targets,
-    does="Layers that add to a variable of all replicas add what one device would.",
-    gone="count once what replicas add to one variable",
-    lasts="training",
-    ends=True,
-)
 VARIABLE_MADE = Hook(
     targets=("keras:Variable._initialize_with_initializer",),
     does="Variables that a `tf.function` makes for several replicas are made before it runs.",

@@ -9,20 +9,6 @@ from dtjob_trainer.frameworks.hooks import Hook, read
 
 _VALUES = "tensorflow.python.distribute.values"
 
-ADDED = Hook(
-    targets=(f"{_VALUES}:DistributedVariable.assign_add", f"{_VALUES}:DistributedVariable.assign_sub"),
-    does="Layers of tf_keras that add to a variable of all replicas add what one device would.",
-    gone="count once what replicas add to one variable",
-    lasts="training",
-    ends=True,
-)
-CENTRAL_ADDED = Hook(
-    targets=("tensorflow.python.distribute.ps_values:AggregatingVariable.assign_add",),
-    does="Under CentralStorage, metrics of tf_keras count only rows of the batch.",
-    gone="count in metrics where a replica has no rows",
-    lasts="training",
-    ends=True,
-)
 COUNTED_ASSIGNED = Hook(
     targets=(f"{_VALUES}:SyncOnReadVariable.assign",),
     does="To reset a metric, the sum over replicas is not read.",
