@@ -48,5 +48,5 @@ def of_a_template() -> None:
         package = import_module("dtjob_trainer")
         for module in pkgutil.walk_packages(package.__path__, "dtjob_trainer."):
             if module.name not in _LEFT_OUT and "tf_keras" not in module.name:
-                with contextlib.suppress(ImportError, AttributeError):  # as above
+                with contextlib.suppress(ImportError, AttributeError):  # the program that needs it tells
                     import_module(module.name)

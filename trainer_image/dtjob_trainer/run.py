@@ -196,7 +196,7 @@ def _make_strategy(here: runtime.Runtime, task: Task) -> None:
 
 
 def _make_strategy_late(here: runtime.Runtime, task: Task) -> None:
-    """The same when a program asks for it, which TensorFlow may refuse by then."""
+    """Make the strategy of the job ambient when a program asks for it, which TensorFlow may refuse by then."""
     try:
         _make_strategy(here, task)
     except RuntimeError as error:

@@ -33,12 +33,13 @@ class Batch:
 
 @dataclass(frozen=True)
 class Cutting:
-    """The same in the graph."""
+    """One step's data for one task, in the graph."""
 
     inputs: tuple[Any, ...]
     count: Any
-    """As there (int32, scalar)."""
+    """Examples of this task's share (int32, scalar)."""
     total: Any
+    """Examples of the global batch (int32, scalar)."""
     fits: Any = True
     """Whether these are the rows that must come at this step (bool, scalar)."""
 
@@ -182,7 +183,7 @@ class Source(ABC):
         return x, y, weights if self.weights_of is None else self.weights_of(y)
 
     def _examples(self, *inputs: Any) -> tuple[Any, Any, Any]:
-        """As `decode`, with the weights that are among the inputs."""
+        """In the graph: a batch's inputs → (x, y, the sample weights that are among the inputs)."""
         return triple(inputs)
 
     @abstractmethod
@@ -195,7 +196,7 @@ class Source(ABC):
         return x, y, weights if self.weights_of is None else tf.TensorSpec([None], keras.config.floatx())
 
     def _example_spec(self) -> tuple[Any, Any, Any]:
-        """As `spec`, with the weights that are among the inputs."""
+        """(x, y, the sample weights that are among the inputs) as `tf.TypeSpec`s with a batch dimension of None."""
         return triple(self.input_spec())
 
     def stand_in(self, number: int) -> tuple[Any, ...]:

@@ -133,7 +133,7 @@ def rows_in(inputs: Any) -> int:
 
 
 def rows_within(inputs: Any) -> Any:
-    """The same as a tensor (int32, scalar), also in the graph."""
+    """Rows of a batch as a tensor (int32, scalar), also in the graph."""
     part = keras.tree.flatten(inputs)[0]
     if tf.executing_eagerly() and isinstance(part, tf.Tensor):
         return tf.constant(part.shape[0])  # each operation takes a tenth of a small step

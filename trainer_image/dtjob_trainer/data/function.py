@@ -277,7 +277,7 @@ class WholeFunctionSource(DatasetSource):
         self._batch_size, self._drop_last = batch_size, wanted.drop_last
         dataset = function()
         _check(dataset, wanted, place)
-        self._repeats = wanted.endless and int(dataset.cardinality()) < 0  # as above
+        self._repeats = wanted.endless and int(dataset.cardinality()) < 0  # nobody knows where a pass ends
         super().__init__(self._batched(dataset), place, wanted)
         self.element_spec, self.batch = elements.any_batches(self.element_spec), batch_size
 

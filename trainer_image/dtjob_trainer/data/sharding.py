@@ -79,7 +79,7 @@ class EpochOrder:
 
 
 def epoch_order(n: int, seed: int, epoch: int) -> Rows:
-    """All of that order."""
+    """All rows of the `EpochOrder` of an epoch."""
     return EpochOrder(n, seed, epoch)[:]
 
 
@@ -146,7 +146,7 @@ def shard_rows(order: Rows | EpochOrder, sizes: Sizes, shard: int, shards: int, 
 
 
 def all_shard_rows(order: Rows, sizes: Sizes, shard: int, shards: int, first_step: int) -> Rows:
-    """The same of all steps in one array."""
+    """The rows of `order` that `shard` takes at all steps from `first_step` on, in one array."""
     full = max(sizes.n // sizes.batch, first_step)  # steps, but for a last batch that is not full
     low, high = share(sizes.batch, shard, shards)
     batches = order[first_step * sizes.batch : full * sizes.batch].reshape(-1, sizes.batch)

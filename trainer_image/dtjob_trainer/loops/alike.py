@@ -65,7 +65,10 @@ def agree(
 
 
 def agree_on_evaluation(group: "Group", source: Source, callbacks: "Callbacks") -> None:
-    """As `agree`, for a call of `evaluate` on `source`. Collective. Raises DataError."""
+    """Compare the `source` that all tasks gave to `evaluate`, and set in `callbacks` what callbacks of any task need.
+
+    Collective. Raises DataError, in all tasks alike, if a task was given something else.
+    """
     if group.tasks == 1:
         return
     facts = Agreement(group)

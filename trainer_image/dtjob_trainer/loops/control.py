@@ -17,9 +17,9 @@ AGREE_SECONDS = 0.25
 MOST_STEPS = 100
 """Most steps between two agreements of several tasks."""
 MOST_STEPS_ALONE = 1000
-"""The same for one task, which looks for a stop after each step and call."""
+"""Most steps between two reports of one task, which looks for a stop after each step and call."""
 FETCH_SECONDS = 1.0
-"""The same where steps are handed out: the loss is fetched from a worker, which is busy with the next step."""
+"""How often to report where steps are handed out: the loss is fetched from a worker, which is busy then."""
 
 
 @dataclass(frozen=True)

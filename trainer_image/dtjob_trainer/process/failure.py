@@ -22,7 +22,7 @@ LONGEST_LINE = 200
 """Characters. The line goes into a job's status, and into the last 2 KiB of a log, which the kubelet keeps. The log has
 the whole message."""
 LONGEST_OF_OURS = 400
-"""The same for errors of the trainer's own. What to write instead is at their end."""
+"""Characters of an error of the trainer's own. What to write instead is at its end."""
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _NO_NEWS = re.compile(
@@ -37,7 +37,7 @@ _AROUND = re.compile(r"^\{\{function_node [^}]*\}\}\s*|^\(0\) [A-Z_]+:\s*|\s*\[O
 _IN_PYTHON = re.compile(r"(\w+): (?:\[Errno (\d+)\])?")
 """How a line begins that is about an exception in Python code called by steps or data."""
 _OF_PYTHON = re.compile(r"(\w+(?:Error|Exception)): ")
-"""The same, with the class of an exception."""
+"""How a line begins that is about an exception in Python code, with the class of the exception."""
 _SHAPES = re.compile(r"\b([Ss]hapes?|[Dd]imensions?|[Rr]ank|axis|incompatible)\b")
 ABOUT_SHAPES = ("ValueError", "InvalidArgumentError")
 

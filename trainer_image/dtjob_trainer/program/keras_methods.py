@@ -75,7 +75,7 @@ def _ours(original: Callable[..., Any], name: str) -> Callable[..., Any]:
 
 
 def refused(traits: Traits) -> tuple[str, ...]:
-    """Methods of Keras 3 that fail inside TensorFlow (2.21, with Keras 3.15) under a strategy like that."""
+    """Methods of Keras 3 that fail inside TensorFlow (2.21, with Keras 3.15) under a strategy of these `traits`."""
     return tuple(INSTEAD) if traits.asynchronous or traits.collective else ()
 
 

@@ -14,7 +14,7 @@ from dtjob_trainer.strategies.ambient import outside_strategy
 
 
 def on_one_device(traits: Traits, replicas: int) -> bool:
-    """Whether models predict on one device of the task that calls, under a strategy like that with so many `replicas`.
+    """Whether models predict on one device of the task that calls, under a strategy with so many `replicas`.
 
     - In a group, Keras waits at each batch for all other tasks, or fails inside TensorFlow. A call by the chief alone
       would never return.

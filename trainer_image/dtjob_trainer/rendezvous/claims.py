@@ -28,7 +28,7 @@ class _Name:
     problem: str | None = None
     """Why it does not resolve to the address that has the task now."""
     claim_problem: str = ""
-    """The same for the newest claim."""
+    """Why it does not resolve to the address of the newest claim."""
     claims: dict[str, tuple[Registration, float]] = field(default_factory=dict)
     """By address: the last registration from there, and its time."""
 

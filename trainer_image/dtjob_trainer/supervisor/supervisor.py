@@ -33,7 +33,7 @@ from dtjob_trainer.supervisor.unreached import Unreached
 FAREWELL_SECONDS = 3.0
 """The chief task's supervisor waits so long until its whole group has heard that training is done."""
 DONE_SECONDS = 30.0
-"""The same if the chief task was replaced after the end: some tasks may still look for it at its old address."""
+"""How long it waits if the chief task was replaced after the end: some tasks may look for it at its old address."""
 
 
 class Supervisor:
