@@ -19,14 +19,7 @@ HERE = "CPU:0"
 """The device of this task."""
 
 
-def write(
-    directory: str,
-    name: str,
-    tensors: Mapping[str, Any],
-    *,
-    final: str = "",
-    by_servers: bool = False,
-) -> None:
+def write(directory: str, name: str, tensors: Mapping[str, Any], *, final: str = "", by_servers: bool = False) -> None:
     """Write `tensors` to files `name`.data-… of a directory, and last `name`.index.
 
     A value is a tensor, or the `Rows` of a variable, which may be many. If these are more than PIECE_BYTES, there are

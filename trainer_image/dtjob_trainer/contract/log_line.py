@@ -82,13 +82,7 @@ def write(
 
 
 def _json(
-    message: str,
-    time: str,
-    level: Level,
-    task: str | None,
-    step: int | None,
-    facts: Facts,
-    values: Mapping[str, float],
+    message: str, time: str, level: Level, task: str | None, step: int | None, facts: Facts, values: Mapping[str, float]
 ) -> str:
     fixed = {"time": time, "level": level, "task": task, "step": step, "message": message}
     found = {name: value for name, value in fixed.items() if value is not None}

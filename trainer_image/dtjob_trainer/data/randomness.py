@@ -10,56 +10,17 @@ from typing import Any
 from dtjob_trainer.frameworks import datasets, hooks, tensorflow
 
 NO_STATE = frozenset({
-    "AllToAll",
-    "Assert",
-    "Case",
-    "CrossReplicaSum",
-    "DatasetToSingleElement",
-    "DeepCopy",
-    "DeviceIndex",
-    "DevicePlacementOp",
-    "Empty",
-    "GuaranteeConst",
-    "If",
-    "IsTensorFloat32Enabled",
-    "LookupTableFind",
-    "LookupTableFindV2",
-    "LookupTableSizeV2",
-    "PartitionedCall",
-    "Print",
-    "PrintV2",
-    "ReadVariableOp",
-    "ReduceDataset",
-    "RemoteCall",
-    "ResourceGather",
-    "ResourceGatherNd",
-    "StatefulPartitionedCall",
-    "StatelessRandomGetAlg",
-    "SyncDevice",
-    "Timestamp",
-    "VarHandleOp",
-    "VarIsInitializedOp",
-    "VariableShape",
-    "While",
+    "AllToAll", "Assert", "Case", "CrossReplicaSum", "DatasetToSingleElement", "DeepCopy", "DeviceIndex",
+    "DevicePlacementOp", "Empty", "GuaranteeConst", "If", "IsTensorFloat32Enabled", "LookupTableFind",
+    "LookupTableFindV2", "LookupTableSizeV2", "PartitionedCall", "Print", "PrintV2", "ReadVariableOp", "ReduceDataset",
+    "RemoteCall", "ResourceGather", "ResourceGatherNd", "StatefulPartitionedCall", "StatelessRandomGetAlg",
+    "SyncDevice", "Timestamp", "VarHandleOp", "VarIsInitializedOp", "VariableShape", "While",
 })  # fmt: skip
 """Operations that TensorFlow calls stateful, and that change nothing. Functions that they call are looked at, too."""
 NO_STATE_OF = (
-    *(
-        "Check",
-        "Collective",
-        "Cudnn",
-        "Debug",
-        "Nccl",
-        "Recv",
-        "Restore",
-        "Save",
-        "Send",
-        "Sleep",
-        "TPU",
-        "TensorArray",
-    ),
-    *("Xla", "_"),
-)
+    "Check", "Collective", "Cudnn", "Debug", "Nccl", "Recv", "Restore", "Save", "Send", "Sleep", "TPU", "TensorArray",
+    "Xla", "_",
+)  # fmt: skip
 """How the names of families of such operations begin. They exchange, check or hold values within a step."""
 PYTHON_OPERATIONS = frozenset({"EagerPyFunc", "PyFunc"})
 """Operations that call Python code. `PyFuncStateless` does too, but there the program says that it keeps no state."""

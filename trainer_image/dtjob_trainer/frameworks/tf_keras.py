@@ -20,7 +20,7 @@ SAVED_MODEL_WRITTEN = Hook(
     gone="keep tasks apart that save to the same directory",
 )
 SAVED_MODEL_READ = Hook(
-    targets=(f"{_LEGACY}.load:load",),
+    targets=("tf_keras.src.saving.legacy.save:load_model",),
     does="In a group, a task that is not the chief reads what it has written from its own directory.",
     gone="keep tasks apart that save to the same directory",
 )

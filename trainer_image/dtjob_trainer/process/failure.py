@@ -10,12 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dtjob_trainer.errors import CheckpointError, MissingDeviceError, TrainerError
-from dtjob_trainer.process.origin import (
-    is_of_tensorflows_class,
-    is_raised_by_tensorflow,
-    line_of_argparse,
-    location_of,
-)
+from dtjob_trainer.process.origin import is_of_tensorflows_class, is_raised_by_tensorflow, line_of_argparse, location_of
 from dtjob_trainer.process.peer_loss import NCCL_ERRORS, SHARED_GPU
 
 LONGEST_LINE = 200

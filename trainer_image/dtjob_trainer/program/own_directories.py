@@ -27,7 +27,7 @@ def keep_apart(task: Task) -> None:
     hooks.put(tensorflow.SAVED_MODEL_WRITTEN, lambda original: directories.writing(original, "export_dir"))
     hooks.put(tensorflow.SAVED_MODEL_READ, lambda original: directories.reading(original, "export_dir"))
     hooks.put(tf_keras.SAVED_MODEL_WRITTEN, lambda original: directories.writing(original, "filepath"))
-    hooks.put(tf_keras.SAVED_MODEL_READ, lambda original: directories.reading(original, "path"))
+    hooks.put(tf_keras.SAVED_MODEL_READ, lambda original: directories.reading(original, "filepath"))
 
 
 class OwnDirectories:

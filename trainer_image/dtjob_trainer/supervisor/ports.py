@@ -21,13 +21,7 @@ from dtjob_trainer.supervisor.metrics import exposition, labels_of
 LONGEST_REQUEST = 65536
 """Bytes of a request, head and body. A longer one closes its connection."""
 
-_REASONS = {
-    200: "OK",
-    400: "Bad Request",
-    404: "Not Found",
-    405: "Method Not Allowed",
-    500: "Internal Server Error",
-}
+_REASONS = {200: "OK", 400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed", 500: "Internal Server Error"}
 
 Response = tuple[int, str, bytes]
 """Status code, content type and body."""

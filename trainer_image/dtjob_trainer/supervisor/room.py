@@ -25,12 +25,7 @@ class Log(Protocol):
 
 
 async def make_room(
-    reaper: Reaper,
-    spare: int | None,
-    port: int | None,
-    status: TaskStatus,
-    terminating: Callable[[], bool],
-    log: Log,
+    reaper: Reaper, spare: int | None, port: int | None, status: TaskStatus, terminating: Callable[[], bool], log: Log
 ) -> int | None:
     """End the processes that the last training process left, except `spare`. Then wait until `port` is free.
 

@@ -15,24 +15,10 @@ from dtjob_trainer.supervisor.stall import Stall
 from dtjob_trainer.supervisor.time_spent import TimeSpent
 
 SPENT = "spent"
-OURS = frozenset(
-    {
-        "task",
-        "attempt",
-        "pid",
-        "incarnation",
-        "jobUid",
-        "trainingPid",
-        "restartsInPlace",
-        "lastRestart",
-        "silent",
-        "unreached",
-        "crashes",
-        "stepped",
-        pipes.IMPORTED,
-    }
-    | {SPENT, *time_spent.KEYS}
-)
+OURS = frozenset({
+    "task", "attempt", "pid", "incarnation", "jobUid", "trainingPid", "restartsInPlace", "lastRestart", "silent",
+    "unreached", "crashes", "stepped", pipes.IMPORTED, SPENT, *time_spent.KEYS,
+})  # fmt: skip
 """Keys that a training process cannot overwrite."""
 
 MOMENTARY = ("doing", "stepsPerSecond", "etaSeconds", "message", "restoredStep", "writing", "exception", "weights")

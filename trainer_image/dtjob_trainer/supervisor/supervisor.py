@@ -48,13 +48,15 @@ class Supervisor:
         self._id = os.urandom(6).hex()
         self._first_step = FirstStep.of(task)
         self._status = TaskStatus(task.id, task.attempt, os.getpid(), task.uid, self._first_step)
+        self._member = Member(task, self._id, self._registration, self._on_answer, self._on_problem)
+        self._host = host = self._member.host
         self._reaper = Reaper(self._on_exit)
         self._history, self._now = policy.History(), answers.Incarnation()
-        self._stalls = StallGuard(task, self._end_stalled, lambda seconds: self._member.silent(seconds))
+        self._stalls = StallGuard(task, self._end_stalled, lambda seconds: host.silent(seconds) if host else {})
         self._status.silent = lambda: self._stalls.silent
-        self._unreached = Unreached(task, lambda seconds: self._member.unheard(seconds))
+        self._unreached = Unreached(task, lambda seconds: host.unheard(seconds) if host else {})
         self._status.unreached = lambda: self._unreached.found(time.monotonic())
-        self._status.crashes = lambda: self._member.crashes or self._history.crashes
+        self._status.crashes = lambda: host.crashes if host else self._history.crashes
         self._process: TrainingProcess | None = None
         """The training process. While there is none, the last one."""
         self._oom_kills = 0
@@ -65,7 +67,6 @@ class Supervisor:
         may_start_again = bool(task.waits_for_go or task.restart_signals)
         forks = may_start_again and self._command[1:3] == ["-m", "dtjob_trainer.run"]
         self._template = template or (Template() if forks else None)
-        self._member = Member(task, self._id, self._registration, self._on_answer, self._on_problem)
 
     async def run(self) -> int:
         """Run the task to its end. Returns the exit code of the container."""
@@ -74,7 +75,7 @@ class Supervisor:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM, signal.SIGINT))  # blocked since __main__ began
         self._reaper.start()
         try:
-            await listen(self._task, self._status.to_json, self._member.answer)
+            await listen(self._task, self._status.to_json, self._host.answer if self._host else None)
         except PortInUse as error:
             self._log(str(error), "error", error.facts)
             return exit_codes.FAILED
@@ -195,7 +196,8 @@ class Supervisor:
                 leave_last_words(self._status.to_json(), self._task.termination_log)
             except OSError as error:
                 self._log(f"the last status cannot be left at {self._task.termination_log}: {error}", "warning")
-            await self._member.finish(farewell)
+            if self._host:
+                await self._host.finish(farewell)
         return code
 
     def _terminate(self) -> None:

@@ -35,19 +35,18 @@ async def reported(each: Member, heard: list[Answer]) -> None:
 async def test_the_chief_hosts_and_reports_to_itself() -> None:
     heard: list[Answer] = []
     chief = member("chief", heard)
-    assert chief.answer is not None
+    assert chief.host is not None
     await reported(chief, heard)
     assert (heard[0].kind, heard[0].chief) == ("go", "s")
-    await chief.finish(30)
+    await chief.host.finish(30)
 
 
 async def test_a_task_outside_the_cluster_sends_no_reports() -> None:
     evaluator = member("evaluator")
-    assert evaluator.answer is None
+    assert evaluator.host is None
     async with asyncio.TaskGroup() as group:
         evaluator.report(group)
         evaluator.news()
-    await evaluator.finish(30)
     evaluator.leave()
 
 
@@ -55,4 +54,4 @@ def test_a_worker_must_know_where_the_rendezvous_is() -> None:
     cluster = {**CLUSTER, "worker": ("127.0.0.1:2",)}
     with pytest.raises(TaskError, match="DTJOB_RENDEZVOUS_ADDRESS is"):
         member("worker", cluster=cluster)
-    assert member("worker", cluster=cluster, rendezvous="127.0.0.1:3").answer is None
+    assert member("worker", cluster=cluster, rendezvous="127.0.0.1:3").host is None
