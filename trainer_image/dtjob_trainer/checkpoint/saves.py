@@ -14,13 +14,15 @@ from dtjob_trainer.checkpoint import directory, packing
 from dtjob_trainer.checkpoint.state import Loop, RunState, read_state
 from dtjob_trainer.checkpoint.stored import Stored
 from dtjob_trainer.checkpoint.writer import Writer
-from dtjob_trainer.contract.settings import DEFAULT_EVERY_SECONDS, EPOCH_SAVES_APART_SECONDS
+from dtjob_trainer.contract.settings import DEFAULT_EVERY_SECONDS, EPOCH_SAVES_APART_SECONDS, Checkpoint
 from dtjob_trainer.data.sharding import Eras
 from dtjob_trainer.errors import CheckpointError
 from dtjob_trainer.models.variables import State
 from dtjob_trainer.process.runtime import Runtime
 from dtjob_trainer.strategies.collective import Group
 
+NEVER = Checkpoint("", every_epochs=0, every_seconds=0)
+"""The schedule of a job without checkpoints."""
 REMEMBERED = 1000
 """Of how many earlier checkpoints each one knows the steps."""
 LONG_SECONDS = 1.0
@@ -42,6 +44,8 @@ class Saves:
     def __init__(self, here: Runtime, group: Group, state: State) -> None:
         self._here, self._group, self._state = here, group, state
         self._settings = here.checkpoint
+        self.schedule = here.checkpoint or NEVER
+        """When to save."""
         self.history: Eras = ((0, group.tasks),)
         """How many tasks have shared the batches of the run so far."""
         self._writer: Writer | None = None
@@ -61,40 +65,23 @@ class Saves:
         """Whether this task is the one that writes checkpoints."""
         return self._writer is not None
 
-    @property
-    def every_seconds(self) -> float | None:
-        """After how many seconds without a save the clock asks for one; None: never."""
-        return (self._settings.every_seconds or None) if self._settings is not None else None
-
-    @property
-    def every_steps(self) -> int | None:
-        """After how many steps to save; None: never by steps."""
-        return self._settings.every_steps if self._settings is not None else None
-
     def due(self, step: int) -> bool:
         """Whether `step` is one after which to save, by the number of steps."""
-        every = self.every_steps
+        every = self.schedule.every_steps
         return every is not None and step % every == 0
-
-    @property
-    def every_epochs(self) -> int | None:
-        """After how many epochs to save; 0: never by epochs; None: as `due_by_default` says."""
-        return self._settings.every_epochs if self._settings is not None else 0
 
     @property
     def epochs_alone(self) -> bool:
         """Whether the manifest asks for saves after epochs, and says nothing of steps or the clock."""
-        settings = self._settings
-        if settings is None or settings.every_steps is not None:
-            return False
-        return bool(settings.every_epochs) and settings.every_seconds in (0, DEFAULT_EVERY_SECONDS)
+        when = self.schedule
+        return bool(when.every_epochs) and not when.every_steps and when.every_seconds in (0, DEFAULT_EVERY_SECONDS)
 
     def due_after_epoch(self, ended: int, *, by_default: bool) -> bool:
         """Whether to save at the end of an epoch, after which so many have `ended`.
 
         - by_default: what `due_by_default` says at the chief, as all tasks have agreed on it.
         """
-        every = self.every_epochs
+        every = self.schedule.every_epochs
         return by_default if every is None else every > 0 and ended % every == 0
 
     def due_by_default(self, since_save: float) -> bool:

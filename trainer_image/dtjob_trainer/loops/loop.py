@@ -194,7 +194,7 @@ class FitLoop:
         """The next batches of the epoch: as many as nothing happens between, but none beyond the next save."""
         run, step, engine = self._run, self.state.step, self._engine
         self._here.pulse.enter(DATA)
-        every, left, most = run.saves.every_steps, run.control.left(step), engine.steps_per_call
+        every, left, most = run.saves.schedule.every_steps, run.control.left(step), engine.steps_per_call
         if not self._callbacks.per_batch:
             most = engine.most_in_one_call("train", self._source, run.board.left(step, left))
         return self._epochs.take(step, min(most, every - step % every) if every else most)

@@ -55,7 +55,9 @@ class Run(Generic[Loop]):
         """The call that the checkpoint is of."""
         self.saves = Saves(here, self.group, variables)
         self.board = TrainingEvents(here, optimizers)
-        self.control = Control(self.group, here.shutdown, self.saves.every_seconds, handed_out=here.traits.asynchronous)
+        self.control = Control(
+            self.group, here.shutdown, self.saves.schedule.every_seconds or None, handed_out=here.traits.asynchronous
+        )
         self.watch = Stopwatch()
         self._pace = Pace()
         self.total_steps = epochs.total(0)

@@ -14,16 +14,6 @@ from dtjob_trainer.contract.task import Task
 from dtjob_trainer.frameworks import hooks, tensorflow
 from dtjob_trainer.process.runtime import Runtime
 
-KINDS = {
-    "CentralStorageStrategy": "CentralStorage",
-    "MirroredStrategy": "Mirrored",
-    "MultiWorkerMirroredStrategy": "MultiWorkerMirrored",
-    "OneDeviceStrategy": "OneDevice",
-    "ParameterServerStrategy": "ParameterServer",
-    "TPUStrategy": "TPU",
-}
-"""Public name of a class to the `spec.strategy` of its kind."""
-
 DEVICES = ("devices", "compute_devices", "parameter_device", "device", "cross_device_ops")
 """Arguments that choose devices of one process, so that another strategy has to be made."""
 FIELDS = {
@@ -58,10 +48,10 @@ class JobsStrategy:
 
     def _apply(self, name: str, original: type, given: Mapping[str, Any]) -> None:
         """Take the arguments `given` to the class, or say what differs from the job's strategy."""
-        if KINDS[name] != self._task.strategy:
+        if (kind := name.removesuffix("Strategy")) != self._task.strategy:
             self._say(
                 f"{name}() returns the job's strategy, {self._task.strategy}; to train under {name}, set spec.strategy "
-                f"to {KINDS[name]}"
+                f"to {kind}"
             )
         else:
             self._take(name, original, given)

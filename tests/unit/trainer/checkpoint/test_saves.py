@@ -57,7 +57,7 @@ def saves_of(role: str, checkpoint: Checkpoint | None) -> Saves:
 def test_steps_and_the_clock_ask_for_saves(checkpoint: Checkpoint | None, due: list[int], seconds: int | None) -> None:
     saves = saves_of("worker", checkpoint)
     assert [step for step in range(1, 10) if saves.due(step)] == due
-    assert saves.every_seconds == seconds
+    assert (saves.schedule.every_seconds or None) == seconds
 
 
 @pytest.mark.parametrize(
