@@ -1,26 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every error of this package, as one tree. Whoever catches `TrainerError` has all that a user can mend.
-
-    TrainerError
-    ├── TaskError (ValueError)            the environment is not what contract.md promises
-    ├── StrategyError (ValueError)        spec.strategy, spec.strategyOptions
-    │   └── MissingDeviceError            … a GPU that the task was given
-    ├── ArgumentError (ValueError)        what the program gave to `fit` or `train`
-    │   ├── FitError                      … an argument of `fit`
-    │   ├── TrainError                    … an argument of `train`
-    │   ├── DataError                     … data, or validation_data
-    │   ├── LossError                     … a loss of the compiled model
-    │   ├── CallbackError                 … a callback
-    │   ├── VariablesError                … `variables` of `train`
-    │   └── StepError                     … `step_fn` of `train`
-    ├── EvaluatorError (ValueError)       replicaSpecs.evaluator
-    │   └── BestModelError                … spec.evaluation.best
-    ├── FrameworkError (RuntimeError)     another version of TensorFlow or Keras is needed
-    ├── CutOffError (RuntimeError)        a call of `fit` or `train` after one that was cut off
-    ├── ModelFitError (RuntimeError)      a method of keras.Model that the strategy cannot have
-    ├── StateError (RuntimeError)         variables: a checkpoint is another model's, or a task has made others
-    └── CheckpointError                   spec.checkpoint.storage
-        └── CheckpointInUseError          … another job writes there
+"""Every error of this package. Whoever catches `TrainerError` has all that a user can mend.
 
 Each message names the field or argument and what to write instead.
 """

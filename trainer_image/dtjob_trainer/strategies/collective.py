@@ -2,7 +2,6 @@
 """Sums and broadcasts among the tasks of a synchronous strategy. All tasks must call each function at the same step."""
 
 import contextlib
-import math
 from collections.abc import Sequence
 from itertools import count
 from typing import Any
@@ -20,8 +19,6 @@ REDUCED = (np.float32, np.float64, np.int64)
 DT_INT32 on DEVICE_GPU" (its base_collective_executor.cc), and unsigned integers and booleans it reduces nowhere."""
 WORD = np.dtype(np.int64)
 """In which bytes are exchanged, bit for bit."""
-MOST_ON_HOST = 2**14
-"""Elements up to which tasks with GPUs sum in the host's memory; NCCL may have faster links for more."""
 GROUP_KEY = 0x64746A62
 """Names the tasks' host memories to TensorFlow, which counts the keys of its own groups from 1."""
 _exchanges = count(1)
@@ -50,9 +47,6 @@ class Group:
         """Replicas of this task."""
         self.first_replica = self.index * self.local
         """Number of this task's first replica among all."""
-        gpus = self.tasks > 1 and any("GPU" in device for device in strategy.extended.worker_devices)
-        self.most_on_host: float = MOST_ON_HOST if gpus else math.inf
-        self._sums: dict[tuple[str, int], Any] = {}
 
     def sum(self, vector: npt.NDArray[Any], key: int | None = None) -> npt.NDArray[Any]:
         """The sum of every task's `vector` (of one of REDUCED; same shape in all tasks).
@@ -67,8 +61,7 @@ class Group:
             return vector
         with tf.device("CPU:0"):
             flat = tf.constant(vector.ravel())
-        on_host = key is not None or vector.size <= self.most_on_host
-        summed: npt.NDArray[Any] = (self._sum_tasks(flat, key) if on_host else self._sum_by_function(flat)).numpy()
+        summed: npt.NDArray[Any] = self._sum_tasks(flat, key).numpy()
         return summed.reshape(vector.shape)
 
     def sum_each(self, arrays: Sequence[npt.NDArray[Any]]) -> list[npt.NDArray[Any]]:
@@ -145,19 +138,3 @@ class Group:
                 group_size=self.tasks, group_key=GROUP_KEY, instance_key=next(_exchanges), shape=[count], T=tf.int64
             )
         return np.asarray(found)
-
-    def _sum_by_function(self, vector: Any) -> Any:
-        """The sum on the strategy's devices, by a function for each size: a collective's shape may never change."""
-        key = (vector.dtype.name, vector.shape[0])
-        if key not in self._sums:
-            self._sums[key] = tf.function(self._sum_replicas, autograph=False)
-        return self._sums[key](vector)
-
-    def _sum_replicas(self, vector: Any) -> Any:
-        def replica() -> Any:
-            context = tf.distribute.get_replica_context()
-            first = tf.equal(context.replica_id_in_sync_group, self.first_replica)
-            mine = tf.where(first, vector, tf.zeros_like(vector))  # no product, which makes NaN of what is infinite
-            return context.all_reduce(tf.distribute.ReduceOp.SUM, mine)
-
-        return self.strategy.experimental_local_results(self.strategy.run(replica))[0]

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.strategies.collective: what is exchanged, as one task alone can see it."""
 
-import math
 from typing import Any
 
 import numpy as np
@@ -25,17 +24,6 @@ class TwoTasks(Group):
     def _sum_tasks(self, vector: Any, key: int | None = None) -> Any:
         self.exchanged.append(vector.dtype.as_numpy_dtype)
         return vector
-
-    def _sum_replicas(self, vector: Any) -> Any:
-        return 2 * vector
-
-
-@pytest.mark.parametrize(("most_on_host", "factor"), [(3, 1), (2, 2)])
-def test_large_arrays_are_summed_on_gpus_if_there_are_any(most_on_host: int, factor: int) -> None:
-    group = TwoTasks()
-    assert group.most_on_host == math.inf  # there are none
-    group.most_on_host = most_on_host
-    assert group.sum(np.array([[1.0, 2.0, 3.0]])).tolist() == [[factor, 2 * factor, 3 * factor]]
 
 
 def test_the_tasks_vectors_become_rows() -> None:
