@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test lint unit simulate cluster-tests cluster-slow trainer trainer-slow trainer-nightly table fit-table chaos benchmarks bench e2e e2e-slow e2e-parts integrations worker-kills cluster cluster-down binaries images crd chart manifest lock release headers docs picture reference pod-fields mutations setup clean
+.PHONY: help run test lint unit simulate cluster-tests cluster-slow trainer trainer-slow trainer-nightly table fit-table chaos benchmarks bench e2e e2e-slow e2e-parts integrations worker-kills cluster cluster-down binaries images crd chart manifest lock release headers docs picture dashboards reference pod-fields mutations setup clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -129,8 +129,8 @@ cluster-down: $(STAMP)  ## Remove that cluster
 	@$(BIN)/python -m tools.cluster.developer down
 
 # Kubernetes programs that cannot be had skip their tier; they do not fail the others.
-binaries: $(STAMP)  ## Find or build etcd, kube-apiserver, kube-controller-manager, kubectl, helm 4 and 3, kwok and kube-scheduler
-	@$(BIN)/python tools/binaries.py control-plane helm helm-3 kwok kube-scheduler >/dev/null || echo "make: without them the cluster tests are skipped" >&2
+binaries: $(STAMP)  ## Find or build etcd, kube-apiserver, kube-controller-manager, kubectl, helm 4 and 3, kwok, kube-scheduler and promtool
+	@$(BIN)/python tools/binaries.py control-plane helm helm-3 kwok kube-scheduler promtool >/dev/null || echo "make: without them the cluster tests are skipped" >&2
 
 images:  ## Build the operator's and the trainer's image into ~/.cache/dtjob/images
 	@$(PYTHON) tools/images.py
@@ -139,8 +139,9 @@ crd: $(STAMP)  ## Write crds/, the chart's copy and docs/reference/api.md from o
 	@$(BIN)/python -m tools.definition
 	@$(BIN)/python -m tools.reference
 
-chart: $(STAMP)  ## Write the README of the chart from its values
+chart: $(STAMP)  ## Write the README of the chart from its values, and its dashboards
 	@$(BIN)/python -m tools.chart readme
+	@$(BIN)/python -m tools.dashboards.grafana
 
 manifest: $(STAMP) binaries  ## Write build/dtjob.yaml: the operator's objects without helm
 	@$(BIN)/python -m tools.chart manifest build/dtjob.yaml
@@ -162,6 +163,9 @@ docs: $(STAMP)  ## Build the documentation site into build/site, strictly (DOCS=
 
 picture: $(STAMP)  ## Draw docs/images/run.svg: the terminal of `make run` while a worker is killed (a minute)
 	@$(BIN)/python -m tools.picture
+
+dashboards: $(STAMP)  ## Draw docs/images/dtjob-*.svg: both dashboards from a run on nodes that Prometheus scrapes (root; 10 minutes; OUT=directory)
+	@$(BIN)/python -m tools.dashboards.record $(if $(OUT),--out $(OUT))
 
 reference: $(STAMP)  ## Write the pages of docs/reference/ that are made from the code
 	@$(BIN)/python -m tools.reference

@@ -52,6 +52,9 @@ jobs:
 kueue: {enabled: true}
 metrics:
   serviceMonitor: {enabled: true, labels: {release: prometheus}}
+  podMonitor: {enabled: true, labels: {release: prometheus}}
+  rules: {enabled: true, labels: {release: prometheus}}
+  dashboards: {enabled: true}
 ```
 
 The PriorityClasses have to exist, and so do the Secrets in the namespaces of the jobs. Without `optional: true`, a pod

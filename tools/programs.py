@@ -29,6 +29,8 @@ class Tool:
     """Files of the package's module, by their paths there, that are put beside the built program."""
     modules: Path = MODULES
     """The directory that holds the Go module."""
+    tags: str = ""
+    """Build tags."""
 
     @property
     def directory(self) -> Path:
@@ -65,7 +67,7 @@ class Tool:
             linker += (
                 f" -X {_HELM_3}/pkg/chartutil.k8sVersionMajor=1 -X {_HELM_3}/pkg/chartutil.k8sVersionMinor={minor}"
             )
-        return ("-trimpath", "-ldflags", linker)
+        return ("-trimpath", "-ldflags", linker, *(("-tags", self.tags) if self.tags else ()))
 
     @property
     def cached(self) -> Path:
@@ -79,6 +81,9 @@ class Tool:
 
 NEXT = "1.37"
 """The second version of Kubernetes that gangs are run under: their API is another there."""
+
+_LEAST_OF_PROMETHEUS = "remove_all_sd,enable_kubernetes_sd"
+"""Without the libraries of all clouds. The pages of Prometheus itself are left out, too."""
 
 _STAGES = tuple(
     f"kustomize/stage/{name}.yaml"
@@ -119,6 +124,10 @@ TOOLS = {
             "16 minutes",
         ),
         Tool("kwok", "kwok", "sigs.k8s.io/kwok/cmd/kwok", "2 minutes", files=_STAGES),
+        *(
+            Tool(name, "prometheus", f"github.com/prometheus/prometheus/cmd/{name}", minutes, tags=_LEAST_OF_PROMETHEUS)
+            for name, minutes in (("promtool", "3 minutes"), ("prometheus", "1 minute"))
+        ),
         Tool(
             "training-operator",
             "training-operator",

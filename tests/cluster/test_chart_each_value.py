@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.cluster.support.chart import CHART, RELEASE
+from tests.cluster.support.chart import CHART, MONITORING, RELEASE
 
 DEFAULTS: dict[str, Any] = yaml.safe_load((CHART / "values.yaml").read_text())
 CONTENT: dict[str, tuple[Any, str]] = {
@@ -78,17 +78,22 @@ CONTENT: dict[str, tuple[Any, str]] = {
     "metrics.scrapers": ([{"ipBlock": {"cidr": "10.8.0.0/16"}}], "cidr: 10.8.0.0/16"),
     "metrics.serviceMonitor.interval": ("37s", "interval: 37s"),
     "metrics.serviceMonitor.labels": ({"label-of-monitor": "a"}, "label-of-monitor: a"),
+    "metrics.podMonitor.interval": ("38s", "interval: 38s"),
+    "metrics.podMonitor.labels": ({"label-of-pod-monitor": "a"}, "label-of-pod-monitor: a"),
+    "metrics.rules.labels": ({"label-of-rules": "a"}, "label-of-rules: a"),
+    "metrics.dashboards.labels": ({"label-of-dashboards": "a"}, "label-of-dashboards: a"),
     "rbac.serviceAccount.name": ("an-account", 'name: "an-account"'),
     "rbac.serviceAccount.annotations": ({"note-of-account": "a"}, "note-of-account: a"),
 }
 """By its path: another content of a value, and what helm then makes, besides `dtjob` and what is the default."""
+MONITORS = ("serviceMonitor", "podMonitor", "rules", "dashboards")
 SWITCHES = (
     "operator.leaderElection.enabled",
     "operator.networkPolicy.enabled",
     "operator.podDisruptionBudget.enabled",
     "kueue.enabled",
     "metrics.enabled",
-    "metrics.serviceMonitor.enabled",
+    *(f"metrics.{name}.enabled" for name in MONITORS),
     "rbac.create",
     "rbac.userRoles",
     "rbac.serviceAccount.create",
@@ -100,6 +105,7 @@ NAMES = ("nameOverride",)
 NEEDED: dict[str, dict[str, Any]] = {
     "operator.podDisruptionBudget.enabled": {"operator": {"replicas": 2}},
     "rbac.serviceAccount.create": {"rbac": {"serviceAccount": {"name": "an-account"}}},
+    "metrics.podMonitor.enabled": {"jobs": {"scrapers": [{"podSelector": {}}]}},
 }
 """Other values without which a switch has no effect, or is refused."""
 
@@ -136,7 +142,7 @@ def leaves(values: Mapping[str, Any], above: str = "") -> Iterator[str]:
 
 def rendered(helm: Path, folder: Path, *values: Mapping[str, Any]) -> str:
     """All objects of a release with these values."""
-    command = [str(helm), "template", RELEASE, str(CHART), "--api-versions", "monitoring.coreos.com/v1/ServiceMonitor"]
+    command = [str(helm), "template", RELEASE, str(CHART), *MONITORING]
     for number, one in enumerate(values):
         (folder / f"{number}.yaml").write_text(yaml.safe_dump(dict(one)))
         command += ["--values", str(folder / f"{number}.yaml")]
@@ -152,7 +158,7 @@ def test_all_values_are_in_these_tests() -> None:
 def test_the_content_of_each_value_is_in_what_helm_makes(helm_program: Path, tmp_path: Path) -> None:
     wanted = values_of({path: value for path, (value, _) in CONTENT.items()})
     without = {"crds": {"install": False}}  # the definition has many of these words
-    made = rendered(helm_program, tmp_path, without, wanted, {"metrics": {"serviceMonitor": {"enabled": True}}})
+    made = rendered(helm_program, tmp_path, without, wanted, {"metrics": {one: {"enabled": True} for one in MONITORS}})
     assert {path: text for path, (_, text) in CONTENT.items() if text not in made} == {}
     before = rendered(helm_program, tmp_path, without)
     there = {path for path, (_, text) in CONTENT.items() if text in before}

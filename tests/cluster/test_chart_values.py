@@ -11,9 +11,11 @@ import pytest
 import yaml
 
 from dtjob.objects.defaults import PodDefaults
+from dtjob.objects.pod.pod import pod as desired_pod
 from dtjob.objects.readers import parse_scrapers
 from dtjob_trainer.contract import log_line
-from tests.cluster.support.chart import CHART, NAMESPACE, RELEASE
+from tests.cluster.support.chart import CHART, MONITORING, NAMESPACE, RELEASE
+from tests.unit.operator import builders
 from tools.chart import manifest
 
 
@@ -60,6 +62,12 @@ def expression(*fields: str) -> str:
         ("metrics.enabled=false,metrics.serviceMonitor.enabled=true", "/metrics/serviceMonitor/enabled"),
         ("metrics.serviceMonitor.interval=often", "/metrics/serviceMonitor/interval"),
         ("metrics.serviceMonitor.enabled=true", "the cluster has no ServiceMonitors"),
+        ("metrics.enabled=false,metrics.rules.enabled=true", "/metrics/rules/enabled"),
+        ("metrics.enabled=false,metrics.dashboards.enabled=true", "/metrics/dashboards/enabled"),
+        ("metrics.rules.enabled=true", "metrics.rules.enabled: the cluster has no PrometheusRules"),
+        ("metrics.podMonitor.enabled=true", "because jobs.scrapers is empty. Name its pods there"),
+        (f"{BLOCK},metrics.podMonitor.enabled=true", "the cluster has no PodMonitors"),
+        ("metrics.podMonitor.interval=often", "/metrics/podMonitor/interval"),
         ("metrics.scrapers[0].labels.a=b", "/metrics/scrapers/0"),
         ("jobs.scrapers[0].labels.a=b", "/jobs/scrapers/0"),
         ("jobs.scrapers=prometheus", "/jobs/scrapers"),
@@ -140,6 +148,46 @@ def test_scrapers_reach_the_metrics_where_there_are_any(helm_program: Path) -> N
     assert not any(argument.startswith("--metrics") for argument in arguments(off))
 
 
+def monitoring(helm_program: Path, *values: str) -> dict[tuple[str, str], dict[str, Any]]:
+    """The objects by kind and name, with all monitoring."""
+    switches = [f"metrics.{one}.enabled=true" for one in ("serviceMonitor", "podMonitor", "rules", "dashboards")]
+    settings = [f"--set={value}" for value in (*switches, BLOCK, *values)]
+    command = [helm_program, "template", RELEASE, CHART, *MONITORING, *settings]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return {(one["kind"], one["metadata"]["name"]): one for one in yaml.safe_load_all(done.stdout) if one}
+
+
+def test_nothing_of_monitoring_is_made_where_nobody_asks_for_it(helm_program: Path) -> None:
+    assert {"ServiceMonitor", "PodMonitor", "PrometheusRule", "ConfigMap"}.isdisjoint(rendered(helm_program))
+
+
+def test_monitors_select_the_operator_and_the_pods_of_jobs(helm_program: Path) -> None:
+    made = monitoring(helm_program)
+    selected = made["ServiceMonitor", RELEASE]["spec"]["selector"]["matchLabels"]
+    assert selected.items() <= made["Service", f"{RELEASE}-metrics"]["metadata"]["labels"].items()
+    pods = made["PodMonitor", RELEASE]["spec"]
+    (label,) = pods["selector"]["matchExpressions"]
+    of_task = desired_pod(builders.job(), builders.task("worker-0"), 0)
+    assert label["key"] in of_task["metadata"]["labels"]
+    (endpoint,) = pods["podMetricsEndpoints"]
+    assert endpoint["port"] in [port["name"] for port in of_task["spec"]["containers"][0]["ports"]]
+    assert pods["namespaceSelector"] == {"any": True}
+    made = monitoring(helm_program, "operator.watchNamespaces={a,b}")
+    assert made["PodMonitor", RELEASE]["spec"]["namespaceSelector"] == {"matchNames": ["a", "b"]}
+
+
+def test_rules_and_dashboards_are_the_files_of_the_chart(helm_program: Path) -> None:
+    made = monitoring(helm_program)
+    rules = yaml.safe_load((CHART / "files" / "rules.yaml").read_text())
+    assert made["PrometheusRule", RELEASE]["spec"] == rules
+    for name in ("jobs", "operator"):
+        found = made["ConfigMap", f"{RELEASE}-dashboard-{name}"]
+        assert found["metadata"]["labels"]["grafana_dashboard"] == "1"
+        file = f"dtjob-{name}.json"
+        assert found["data"] == {file: (CHART / "files" / "dashboards" / file).read_text()}
+
+
 def test_jobs_scrapers_become_options_of_the_operator(helm_program: Path) -> None:
     found = arguments(rendered(helm_program))
     assert "--operator-namespace=default" in found
@@ -206,12 +254,11 @@ def test_the_values_for_production_of_the_readme_are_taken(helm_program: Path, t
     (block,) = re.findall(r"^```yaml\n(.*?)^```", (CHART / "README.md").read_text(), re.M | re.S)
     file = tmp_path / "values.yaml"
     file.write_text(block)
-    command = [helm_program, "template", RELEASE, CHART, f"--values={file}"]
-    command += ["--api-versions=monitoring.coreos.com/v1/ServiceMonitor"]
+    command = [helm_program, "template", RELEASE, CHART, f"--values={file}", *MONITORING]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     made = {one["kind"]: one for one in yaml.safe_load_all(done.stdout) if one}
-    assert {"PodDisruptionBudget", "ServiceMonitor"} <= made.keys()
+    assert {"PodDisruptionBudget", "ServiceMonitor", "PodMonitor", "PrometheusRule", "ConfigMap"} <= made.keys()
     (option,) = [one for one in arguments(made) if one.startswith("--default-pod=")]
     assert PodDefaults.parse(option.partition("=")[2]).resources.requests == {"cpu": 1, "memory": "4Gi"}
 
@@ -338,8 +385,8 @@ def test_names_that_yaml_reads_as_something_else_stay_text(helm_program: Path, r
     ]
     settings = [part for value in values for part in ("--set-string", value)]
     command = [helm_program, "template", release, str(CHART), "--namespace", namespace, *settings]
-    command += ["--set", "operator.replicas=2,kueue.enabled=true,metrics.serviceMonitor.enabled=true"]
-    command += ["--api-versions", "monitoring.coreos.com/v1/ServiceMonitor"]
+    command += ["--set", f"operator.replicas=2,kueue.enabled=true,{BLOCK}", *MONITORING]
+    command += [f"--set=metrics.{one}.enabled=true" for one in ("serviceMonitor", "podMonitor", "rules", "dashboards")]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     made = [one for one in yaml.safe_load_all(done.stdout) if one and one["kind"] != "CustomResourceDefinition"]

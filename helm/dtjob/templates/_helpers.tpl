@@ -126,3 +126,19 @@ annotations: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end }}
 {{- end }}
+
+{{- /* The head of an object of the Prometheus operator, of [the context, its kind, its value below metrics]. Fails if the cluster does not have the kind. */ -}}
+{{- define "dtjob.monitoring" -}}
+{{- $context := index . 0 }}{{ $kind := index . 1 }}{{ $value := index . 2 }}
+{{- $served := printf "monitoring.coreos.com/v1/%s" $kind }}
+{{- if not ($context.Capabilities.APIVersions.Has $served) }}
+{{- fail (printf "metrics.%s.enabled: the cluster has no %ss. Install the Prometheus operator, which brings their definition, or set it to false (for `helm template`: --api-versions %s)" $value $kind $served) }}
+{{- end -}}
+apiVersion: monitoring.coreos.com/v1
+kind: {{ $kind }}
+metadata:
+  name: {{ include "dtjob.fullname" $context | quote }}
+  namespace: {{ $context.Release.Namespace | quote }}
+  labels: {{- merge (include "dtjob.labels" $context | fromYaml) (get $context.Values.metrics $value).labels | toYaml | nindent 4 }}
+  {{- include "dtjob.annotations" (list $context dict) | nindent 2 }}
+{{- end }}

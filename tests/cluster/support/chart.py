@@ -25,6 +25,10 @@ from tools.cluster.rest import DEFAULT_TIMEOUT, Api, Object
 CHART = Path(__file__).resolve().parents[3] / "helm" / "dtjob"
 NAMESPACE = "dtjob-system"
 RELEASE = "dtjob"
+MONITORING = tuple(
+    f"--api-versions=monitoring.coreos.com/v1/{kind}" for kind in ("ServiceMonitor", "PodMonitor", "PrometheusRule")
+)
+"""Options of `helm template` for a cluster with the definitions of the Prometheus operator."""
 USER = f"system:serviceaccount:{NAMESPACE}:{RELEASE}"
 CLAIM = {"spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}
 """The template of a claim."""

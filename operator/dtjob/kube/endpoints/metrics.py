@@ -68,6 +68,8 @@ class Metrics(Observer):
             ["cause"],
             registry=self.registry,
         )
+        for cause in Cause:  # at 0, so that the first restart is seen as an increase
+            self._restarts.labels(cause)
         self._evaluator_restarts = Counter(
             "dtjob_evaluator_restarts",
             "Restarts of evaluators. They do not interrupt training.",
