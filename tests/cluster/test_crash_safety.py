@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.cluster.support.births import Births
-from tests.cluster.support.jobs import job, uids, wait_phase, wait_pods
+from tests.cluster.support.jobs import job, wait_phase, wait_pods
 from tests.cluster.support.kubelet import Kubelet
 from tests.cluster.support.operator_process import OperatorProcess
 from tools.cluster.control_plane import ControlPlane
@@ -56,36 +56,6 @@ def test_an_operator_killed_while_it_restarts_a_group_counts_one_restart(
     assert births.doubled() == []
 
 
-def test_pods_that_fail_and_vanish_while_the_operator_is_away_are_one_incident(
-    operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
-) -> None:
-    api.create("dtjobs", namespace, job())
-    wait_phase(api, namespace, "Running")
-    before = uids(api.wait("pods", namespace, lambda pods: len(pods) == 3))
-    operator.kill()
-    auto_kubelet.exit("digits-worker-0-0", signal=9)
-    api.delete("pods", namespace, "digits-worker-1-0", grace=0)
-    operator.start()
-    after = uids(wait_pods(api, namespace, "digits-chief-0-0", "digits-worker-0-1", "digits-worker-1-1"))
-    assert after["digits-chief-0-0"] == before["digits-chief-0-0"]
-    found = wait_phase(api, namespace, "Running")
-    # One incident: a node took both down, as far as anybody can tell, and a deleted pod is nobody's fault.
-    assert found["status"]["restarts"]["total"] == 1
-    assert found["status"]["internal"]["incident"].get("charged", 0) == 0
-
-
-def test_a_chief_that_succeeds_while_the_operator_is_away_completes_the_job(
-    operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
-) -> None:
-    api.create("dtjobs", namespace, job())
-    wait_phase(api, namespace, "Running")
-    operator.kill()
-    auto_kubelet.succeed("digits-chief-0-0")
-    auto_kubelet.exit("digits-worker-0-0", 1)
-    operator.start()
-    wait_phase(api, namespace, "Succeeded")
-
-
 def test_a_job_deleted_while_the_operator_is_away_goes_at_once(
     operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
 ) -> None:
@@ -95,18 +65,6 @@ def test_a_job_deleted_while_the_operator_is_away_goes_at_once(
     api.delete("dtjobs", namespace, "digits")
     api.wait_for("dtjobs", namespace, "digits", lambda found: found is None)
     api.wait("pods", namespace, lambda pods: not pods)
-
-
-def test_a_deleted_service_or_network_policy_is_made_again(
-    operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
-) -> None:
-    api.create("dtjobs", namespace, job())
-    wait_phase(api, namespace, "Running")
-    for kind in ("services", "networkpolicies"):
-        old = api.get(kind, namespace, "digits")["metadata"]["uid"]
-        api.delete(kind, namespace, "digits")
-        api.wait_for(kind, namespace, "digits", lambda found, old=old: found and found["metadata"]["uid"] != old)
-    assert wait_phase(api, namespace, "Running")["status"]["restarts"]["total"] == 0
 
 
 def test_an_api_outage_is_waited_out(

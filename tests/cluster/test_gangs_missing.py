@@ -9,9 +9,7 @@ import pytest
 
 from tests.cluster.conftest import Kubectl
 from tests.cluster.support.chart import says, wait_until
-from tests.cluster.support.gangs import APIS, COSCHEDULING, VOLCANO, gang_job, group_of, serve, wait_until_gone
-from tests.cluster.support.jobs import wait_phase
-from tests.cluster.support.kubelet import Kubelet
+from tests.cluster.support.gangs import APIS, COSCHEDULING, VOLCANO, gang_job, group_of, serve
 from tests.cluster.support.operator_process import OperatorProcess
 from tools.cluster.control_plane import ControlPlane
 from tools.cluster.rest import Api
@@ -55,16 +53,3 @@ def test_a_deleted_pod_group_is_created_again_and_a_changed_one_is_repaired(
     wait_until(lambda: group_of(api, namespace, "Volcano") is not None, "it is made again")
     after = api.call("GET", path)
     assert after["metadata"]["uid"] != before["metadata"]["uid"]
-
-
-def test_an_operator_that_was_away_gives_up_what_a_suspended_job_left(
-    others: None, operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet
-) -> None:
-    api.create("dtjobs", namespace, gang_job(namespace, "Coscheduling"))
-    api.wait("pods", namespace, lambda pods: len(pods) == 4)
-    operator.kill()
-    api.patch("dtjobs", namespace, "digits", {"spec": {"suspend": True}})
-    operator.start()
-    wait_phase(api, namespace, "Suspended")
-    wait_until_gone(api, namespace, "Coscheduling")
-    api.wait("pods", namespace, lambda pods: not pods)

@@ -8,8 +8,7 @@ import pytest
 
 from tests.cluster.conftest import Kubectl
 from tests.cluster.support.chart import wait_until
-from tests.cluster.support.jobs import job, wait_phase, wait_pods
-from tests.cluster.support.kubelet import Kubelet
+from tests.cluster.support.jobs import job, wait_pods
 from tests.cluster.support.operator_process import OperatorProcess
 from tools.cluster.rest import Api
 
@@ -68,17 +67,3 @@ def test_a_pod_that_lost_its_job_name_label_is_found_by_the_create_call(
     wait_until(lambda: status_of(kubectl, "second", "ready") == "0/3", "the operator goes on")
     wait_until(lambda: len(api.list("pods", namespace)) >= 6, "the other job's pods")
     assert operator.running()
-
-
-@pytest.mark.parametrize("label", ["role", "index", "attempt"])
-def test_a_running_pod_that_loses_its_label_does_not_stop_the_operator(
-    shared_operator: OperatorProcess, api: Api, namespace: str, kubectl: Kubectl, kubelet: Kubelet, label: str
-) -> None:
-    api.create("dtjobs", namespace, job())
-    for pod in PODS:
-        kubelet.run(pod)
-    wait_phase(api, namespace, "Running")
-    kubectl("label", "pod", PODS[2], f"{GROUP}/{label}-")
-    api.create("dtjobs", namespace, job("second"))
-    wait_until(lambda: status_of(kubectl, "second", "ready") == "0/3", "the operator goes on")
-    assert shared_operator.running()

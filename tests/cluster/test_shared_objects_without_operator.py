@@ -4,25 +4,8 @@
 from tests.cluster.support.jobs import job, wait_phase, wait_pods
 from tests.cluster.support.kubelet import Kubelet
 from tests.cluster.support.operator_process import OperatorProcess
-from tests.cluster.support.shared_objects import FOREIGN, spec_of, wait_spec
+from tests.cluster.support.shared_objects import FOREIGN, wait_spec
 from tools.cluster.rest import Api
-
-
-def test_an_operator_repairs_shared_objects_that_drifted_before_its_start(
-    operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
-) -> None:
-    api.create("dtjobs", namespace, job())
-    wait_phase(api, namespace, "Running")
-    wanted = {kind: spec_of(api, kind, namespace) for kind in ("networkpolicies", "services")}
-    operator.kill()
-    everybody = {"ports": [{"port": 2223, "protocol": "TCP"}]}
-    other = {"spec": {"ingress": [wanted["networkpolicies"]["ingress"][0], everybody]}}
-    api.patch("networkpolicies", namespace, "digits", other)
-    api.patch("services", namespace, "digits", {"spec": {"ports": wanted["services"]["ports"][:1]}})
-    operator.start()
-    for kind, spec in wanted.items():
-        wait_spec(api, kind, namespace, spec)
-    assert wait_phase(api, namespace, "Running")["status"]["restarts"]["total"] == 0
 
 
 def test_additions_of_others_and_defaults_of_the_api_server_are_not_repaired(
