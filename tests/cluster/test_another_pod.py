@@ -15,8 +15,8 @@ async def test_no_label_of_a_pod_with_another_uid_is_changed(cluster: ControlPla
     spec = {"containers": [{"name": "tensorflow", "image": "none"}]}
     made = api.create("pods", namespace, {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
     async with connect(str(cluster.kubeconfig)) as kube:
-        assert await kube.relabel(namespace, NAME, "another", {"a": "b", labels.SERVING: None}) is None
+        assert await kube.stop_serving(namespace, NAME, "another") is None
         assert api.get("pods", namespace, NAME)["metadata"]["labels"] == made["metadata"]["labels"]
-        await kube.relabel(namespace, NAME, made["metadata"]["uid"], {labels.SERVING: None})
+        await kube.stop_serving(namespace, NAME, made["metadata"]["uid"])
         assert labels.SERVING not in api.get("pods", namespace, NAME)["metadata"].get("labels", {})
     api.delete("pods", namespace, NAME, grace=0)

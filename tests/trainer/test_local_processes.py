@@ -146,9 +146,9 @@ async def test_a_status_is_written_against_the_version_it_was_read_at(world):
 async def test_a_replaced_pod_loses_its_label(world):
     stored = await world.cluster.create(world.pod(SLEEP))
     name = stored["metadata"]["name"]
-    await world.cluster.relabel("default", name, "another uid", {labels.SERVING: None})
+    await world.cluster.stop_serving("default", name, "another uid")
     assert labels.SERVING in labels.of(world.stored(name))
-    await world.cluster.relabel("default", name, stored["metadata"]["uid"], {labels.SERVING: None})
+    await world.cluster.stop_serving("default", name, stored["metadata"]["uid"])
     assert labels.SERVING not in labels.of(world.stored(name))
 
 

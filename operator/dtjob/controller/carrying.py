@@ -10,7 +10,7 @@ from dtjob.controller.call_summary import CallSummary
 from dtjob.controller.cluster import ClusterError, JobKey, Stale
 from dtjob.controller.creation import TRIES_BEFORE_SAID, Creation, Means, what_of
 from dtjob.controller.pace.slots import CALLS_OF_A_JOB
-from dtjob.objects import kueue, labels, topology
+from dtjob.objects import kueue, topology
 from dtjob.plan.actions import Action, Create, Delete, PatchWorkload, Repair, StopServing
 
 logger = logging.getLogger(__name__)
@@ -94,7 +94,7 @@ class Carrying:
                 self._store.apply(await self._cluster.patch_workload(namespace, action))
                 self._queue.add(self._key)  # it may be as before, which is no news to the store
             else:
-                stored = await self._cluster.relabel(namespace, action.name, action.uid, {labels.SERVING: None})
+                stored = await self._cluster.stop_serving(namespace, action.name, action.uid)
                 if stored is not None and self._store.apply(stored):  # or the next plan would do it once more
                     self._queue.add(self._key)
         except Stale:  # its newer version brings another plan

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the reconciler needs of a cluster: `kube/calls/client.py` has an API server, `local/cluster.py` processes."""
 
-from collections.abc import Mapping
 from typing import Any, Protocol
 
 from dtjob.objects.manifest import Manifest
@@ -60,8 +59,8 @@ class Cluster(Protocol):
         """Change the Workload and return it as stored. Raises Stale where it has another version, or is gone, and
         Refused."""
 
-    async def relabel(self, namespace: str, name: str, uid: str, labels: Mapping[str, str | None]) -> Manifest | None:
-        """Set these labels on the pod with this uid, remove those whose value is None, and return it as stored; gone
+    async def stop_serving(self, namespace: str, name: str, uid: str) -> Manifest | None:
+        """Take from the pod with this uid the label that the job's Service selects, and return it as stored; gone
         already (None) is success."""
 
     async def repair(self, wanted: Manifest, uid: str) -> Manifest | None:

@@ -265,13 +265,11 @@ class Creation:
 
     async def _put_right(self, wanted: Manifest, found: Manifest) -> Manifest:
         """An object of ours that was there already, with what it should have."""
-        if wanted["kind"] in drift.SHARED_KINDS:
-            if field := drift.drifted(wanted, found):
-                await self._repair(Repair(wanted, found, field))
-            return drift.labelled(found, labels.of(wanted))  # a ConfigMap may have lost them
-        if labels.JOB_NAME in labels.of(found):
-            return found
         kind, name = wanted["kind"], found["metadata"]["name"]
+        if kind in drift.SHARED_KINDS and (field := drift.drifted(wanted, found)):
+            await self._repair(Repair(wanted, found, field))
+        if kind not in ("Pod", kueue.KIND) or labels.JOB_NAME in labels.of(found):
+            return found
         if kind == "Pod":  # as the plan does with one that it finds
             await self._cluster.delete(kind, self._key[0], name, found["metadata"]["uid"])
         message = f"{kind} {name} has lost the label {labels.JOB_NAME}; delete it, and it is created again"

@@ -19,7 +19,7 @@ from dtjob.local.api_server import Objects, Watcher
 from dtjob.local.processes import command, leftovers
 from dtjob.local.processes.addresses import Addresses
 from dtjob.local.processes.starter import Process, Starter
-from dtjob.objects import drift, shared
+from dtjob.objects import drift, labels, shared
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Event, PatchWorkload
 
@@ -153,17 +153,12 @@ class ProcessCluster:
         """There are no Workloads: a job that runs here is in no queue."""
         raise Stale(f"there is no Workload {action.name}")
 
-    async def relabel(self, namespace: str, name: str, uid: str, labels: Mapping[str, str | None]) -> Manifest | None:
-        """Set the labels. Here only a pod's successor gets its address, but the plan has to see it out of service."""
+    async def stop_serving(self, namespace: str, name: str, uid: str) -> Manifest | None:
+        """Here only a pod's successor gets its address, but the plan has to see it out of service."""
         stored = self._objects.get("Pod", name)
         if stored is None or stored["metadata"]["uid"] != uid:
             return None
-
-        def change(pod: Manifest) -> None:
-            changed = {**pod["metadata"]["labels"], **labels}
-            pod["metadata"]["labels"] = {label: value for label, value in changed.items() if value is not None}
-
-        return self._objects.change("Pod", name, change)
+        return self._objects.change("Pod", name, lambda pod: pod["metadata"]["labels"].pop(labels.SERVING, None))
 
     async def repair(self, wanted: Manifest, uid: str) -> Manifest | None:
         """Put the object right. Nobody but dtjob has it here, so that nobody changes it."""

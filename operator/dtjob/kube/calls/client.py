@@ -8,7 +8,7 @@ fields.
 import json
 import logging
 import platform
-from collections.abc import AsyncIterator, Awaitable, Mapping
+from collections.abc import AsyncIterator, Awaitable
 from contextlib import aclosing, asynccontextmanager
 from typing import Any
 from urllib.parse import urlencode
@@ -26,7 +26,7 @@ from dtjob.kube.calls.kinds import KINDS, path_of, resource_of, typed
 from dtjob.kube.calls.transport import Transport
 from dtjob.kube.events.event import newest_warning
 from dtjob.kube.events.recorder import Recorder
-from dtjob.objects import drift, gangs, kueue
+from dtjob.objects import drift, gangs, kueue, labels
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Event, PatchWorkload
 
@@ -115,9 +115,9 @@ class Kube:
         ends = kind == stored.get("kind") == "Pod" and "resourceVersion" in stored["metadata"]
         return typed(kind, stored) if ends else None
 
-    async def relabel(self, namespace: str, name: str, uid: str, labels: Mapping[str, str | None]) -> Manifest | None:
-        """Patch the labels; because of the uid in the patch not those of another pod of this name."""
-        body = {"metadata": {"uid": uid, "labels": dict(labels)}}
+    async def stop_serving(self, namespace: str, name: str, uid: str) -> Manifest | None:
+        """Patch the label away; because of the uid in the patch not that of another pod of this name."""
+        body = {"metadata": {"uid": uid, "labels": {labels.SERVING: None}}}
         try:
             return typed("Pod", await self._call("PATCH", f"{path_of('Pod', namespace)}/{name}", body))
         except ApiError as error:

@@ -8,7 +8,7 @@ the very call that breaks a rule.
 import asyncio
 import itertools
 import json
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -109,9 +109,8 @@ class SimulatedCluster:
         found = await self._call(f"get {kind} {name}", lambda: self.objects.get((kind, name)))
         return copied(found) if found else None
 
-    async def relabel(self, namespace: str, name: str, uid: str, labels: Mapping[str, str | None]) -> Manifest | None:
-        what = "stop serving" if None in labels.values() else "relabel"
-        stored: Manifest | None = await self._call(f"{what} {name}", lambda: self._relabel(name, uid, labels))
+    async def stop_serving(self, namespace: str, name: str, uid: str) -> Manifest | None:
+        stored: Manifest | None = await self._call(f"stop serving {name}", lambda: self._stop_serving(name, uid))
         return stored
 
     async def repair(self, wanted: Manifest, uid: str) -> Manifest | None:
@@ -260,18 +259,12 @@ class SimulatedCluster:
         self.ask_to_delete(kind, name)
         return copied(stored) if kind == "Pod" and (kind, name) in self.objects else None
 
-    def _relabel(self, name: str, uid: str, wanted: Mapping[str, str | None]) -> Manifest | None:
+    def _stop_serving(self, name: str, uid: str) -> Manifest | None:
         stored = self.objects.get(("Pod", name))
         if stored is None or stored["metadata"]["uid"] != uid:
             return None
-        if None in wanted.values():
-            self.rules.check_touch(stored)
-
-        def change(one: Manifest) -> None:
-            changed = {**one["metadata"]["labels"], **wanted}
-            one["metadata"]["labels"] = {label: value for label, value in changed.items() if value is not None}
-
-        self.change("Pod", name, change)
+        self.rules.check_touch(stored)
+        self.change("Pod", name, lambda one: one["metadata"]["labels"].pop(labels.SERVING, None))
         return copied(stored)
 
     def _write_status(self, job: Manifest, status: dict[str, Any]) -> Manifest:

@@ -102,7 +102,7 @@ async def test_a_deleted_pod_is_returned_only_while_it_is_stored(answered: dict[
     ],
     ids=["it is gone", "another has its name", "it changed", "a webhook's conflict"],
 )
-@pytest.mark.parametrize("call", ["delete", "relabel"])
+@pytest.mark.parametrize("call", ["delete", "stop_serving"])
 async def test_only_a_missing_pod_or_another_uid_counts_as_gone(
     call: str, code: int, reason: str, message: str, gone: bool
 ) -> None:
@@ -113,7 +113,7 @@ async def test_only_a_missing_pod_or_another_uid_counts_as_gone(
         if call == "delete":
             asked = kube.delete("Pod", "default", "digits-chief-0-0", "uid")
         else:
-            asked = kube.relabel("default", "digits-chief-0-0", "uid", {})
+            asked = kube.stop_serving("default", "digits-chief-0-0", "uid")
         if gone:
             assert await asked is None
         else:
