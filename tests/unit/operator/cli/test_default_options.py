@@ -14,17 +14,6 @@ def test_given_defaults_are_used() -> None:
     assert (defaults(None, []).image, defaults(None, []).pod_labels) == (None, {})
 
 
-@pytest.mark.parametrize("image", ["", " ", "a b", "a\n"])
-def test_a_text_that_is_no_image_is_refused(image: str) -> None:
-    with pytest.raises(BadInput, match=r"--default-image: .* is no image"):
-        defaults(image, [])
-
-
-def test_a_text_that_is_no_label_is_refused() -> None:
-    with pytest.raises(BadInput, match="--default-pod-label: 'team' is not KEY=VALUE"):
-        defaults(None, ["a=b", "team"])
-
-
 def test_a_text_that_is_no_gang_provider_is_refused() -> None:
     assert [defaults(None, [], given).gang_provider for given in (None, "Volcano")] == ["Kubernetes", "Volcano"]
     with pytest.raises(BadInput, match="--default-gang-provider: 'kubernetes' is none; write one of Kubernetes, Vol"):

@@ -139,6 +139,7 @@ def test_a_file_that_cannot_be_read_is_one_sentence(dtjob, server: ApiServer, co
         ["debug-bundle", "digits", "-o", "none/file"],
         ["submit", "train.py", "--source", "none"],
         ["submit", "train.py", "--source", "words"],
+        ["submit", "train.py", "--source", "folder"],
         ["submit", "train.py", "--requirements", "folder"],
         ["submit", "train.py", "--name", "A_b"],
         ["submit", "train.py", "--checkpoint", "here"],

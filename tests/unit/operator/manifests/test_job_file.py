@@ -55,21 +55,6 @@ def test_a_file_for_kubectl_may_hold_the_jobs_claim_too(dtjob, tmp_path):
     assert dtjob("validate", file)[0] == 0
 
 
-@pytest.mark.parametrize("command", ["run", "validate", "explain"])
-def test_an_unreadable_file_is_one_sentence_and_exit_code_2(dtjob, tmp_path, command):
-    binary = tmp_path / "model.keras"
-    binary.write_bytes(b"PK\x03\x04\xff\xfe")
-    for file, wanted in (
-        (tmp_path / "missing.yaml", "No such file"),
-        (tmp_path, "Is a directory" if command != "validate" else "the folder has no file that ends with"),
-        (binary, "is not a text file in UTF-8"),
-    ):
-        code, out, err = dtjob(command, file)
-        assert (code, out) == (2, "")
-        assert err.startswith(f"dtjob: {file}: ")
-        assert wanted in err
-
-
 def test_a_file_that_no_api_server_would_take_is_not_read(tmp_path: Path):
     file = tmp_path / "job.yaml"
     file.write_text(GOOD + "#" * LARGEST_BYTES)

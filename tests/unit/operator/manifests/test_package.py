@@ -64,23 +64,6 @@ def test_the_error_of_a_package_that_is_too_large_names_the_alternatives(folder:
         package(folder / "train.py", folder if source else None, None)
 
 
-@pytest.mark.parametrize(
-    ("script", "source", "requirements", "said"),
-    [
-        ("none.py", None, None, "none.py: is no file"),
-        ("project/train.py", None, "none.txt", "--requirements: none.txt: is no file"),
-        ("project/train.py", "none", None, "--source: none is no folder"),
-        ("other.py", "project", None, "other.py is not in the folder project"),
-    ],
-)
-def test_the_error_of_a_missing_file_names_it(
-    folder: Path, script: str, source: str | None, requirements: str | None, said: str
-) -> None:
-    Path("other.py").touch()
-    with pytest.raises(BadInput, match=said):
-        package(Path(script), (source and Path(source)) or None, (requirements and Path(requirements)) or None)
-
-
 def test_a_script_that_is_ignored_is_named(folder: Path) -> None:
     (folder / ".dtjobignore").write_text("*.py\n")
     with pytest.raises(BadInput, match=r"ignores the script train.py"):

@@ -58,11 +58,6 @@ def test_a_job_writes_for_tensorboard_where_its_storage_lasts(script: Path) -> N
     assert "tensorBoard" not in spec(script)
 
 
-def test_gpus_go_to_the_tasks_that_compute(script: Path) -> None:
-    roles = spec(script, claim="a", of_script={"workers": 3, "evaluator": True, "gpus": 2})["replicaSpecs"]
-    assert roles == {"worker": {"replicas": 3, "resources": {"limits": {"nvidia.com/gpu": 2}}}, "evaluator": {}}
-
-
 def test_queue_image_and_name(script: Path) -> None:
     one = made(Submission(Script(script, name="mine"), image="registry.example/a:1", queue="team"))
     assert one.job["metadata"] == {"name": "mine", "labels": {"kueue.x-k8s.io/queue-name": "team"}}

@@ -61,13 +61,6 @@ def test_each_evaluation_is_printed_once():
     assert story.observe(snapshot([evaluator])) == []
 
 
-def test_events_of_the_plan_are_printed_but_for_succeeded():
-    story = Story()
-    killed = Event("Warning", "Restarting", "worker-1 was killed (SIGKILL); training restarts from …")
-    assert story.event(killed) == [killed.message]
-    assert story.event(Event("Normal", "Succeeded", "Training has ended")) == []
-
-
 def test_progress_in_one_line():
     assert progress_text(snapshot()) == ""
     chief = report("chief-0", step=115, totalSteps=460, loss=0.31234, stepsPerSecond=41.234, etaSeconds=8.4)
