@@ -24,7 +24,7 @@ def of(arrays: Iterable[Any]) -> Marks:
     for array in arrays:
         rows = np.asarray(array[[0, -1]])
         if rows.dtype.kind in "fcV":  # V: bfloat16 and its like
-            near += _size_of(rows)
+            near += float(_sizes_of(rows.reshape(1, -1))[0])
         else:
             plain = rows.tobytes() if rows.dtype.kind != "O" else repr(rows.tolist()).encode()
             exact = zlib.crc32(plain, exact)
@@ -44,11 +44,6 @@ def of_rows(rows: int, arrays: Iterable[Any]) -> list[float]:
         else:
             exact = zlib.crc32(array.tobytes() if array.dtype.kind != "O" else repr(array.tolist()).encode(), exact)
     return [float(rows), float(exact), *near.tolist()]
-
-
-def _size_of(rows: Any) -> float:
-    """The size of all rows together."""
-    return float(_sizes_of(np.asarray(rows).reshape(1, -1))[0])
 
 
 def _sizes_of(rows: Any) -> Any:

@@ -7,12 +7,8 @@ from pathlib import Path
 
 def is_on_volume(path: Path) -> bool:
     """Whether `path`, which may not exist yet, is on another file system than the container's own files."""
-    return directory_above(path).stat().st_dev != Path("/").stat().st_dev
-
-
-def directory_above(path: Path) -> Path:
-    """The nearest directory above `path` that exists."""
-    return next(each for each in path.absolute().parents if each.is_dir())
+    above = next(each for each in path.absolute().parents if each.is_dir())
+    return above.stat().st_dev != Path("/").stat().st_dev
 
 
 def is_temporary(path: Path) -> bool:

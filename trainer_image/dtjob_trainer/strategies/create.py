@@ -138,10 +138,6 @@ def check_replicas(of_a_worker: int) -> None:
         )
 
 
-def _tpu(task: Task) -> Any:
-    return tpu_connection.connect(task.strategy_options)
-
-
 _MAKERS: Mapping[str, Callable[[Task], Any]] = {
     "Default": _default,
     "OneDevice": _one_device,
@@ -149,7 +145,7 @@ _MAKERS: Mapping[str, Callable[[Task], Any]] = {
     "CentralStorage": _central_storage,
     "MultiWorkerMirrored": _multi_worker_mirrored,
     "ParameterServer": _parameter_server,
-    "TPU": _tpu,
+    "TPU": lambda task: tpu_connection.connect(task.strategy_options),
 }
 
 
