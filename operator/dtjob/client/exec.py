@@ -11,13 +11,12 @@ import termios
 import threading
 import tty as terminal
 from collections.abc import AsyncIterator, Iterator, Sequence
-from urllib.parse import urlencode
 
 import aiohttp
 
 from dtjob.client.cluster import Cluster
 from dtjob.client.errors import NotReached
-from dtjob.client.streams import PROTOCOL, STATUS, STDERR, STDOUT, CommandFailed, messages, opened
+from dtjob.client.streams import PROTOCOL, STATUS, STDERR, STDOUT, CommandFailed, messages, opened, path_of
 
 STDIN, RESIZE, CLOSE = b"\x00", b"\x04", b"\xff"
 """What messages to the container begin with."""
@@ -39,10 +38,8 @@ def run(cluster: Cluster, pod: str, container: str, command: Sequence[str], *, s
 
 async def _run(cluster: Cluster, pod: str, container: str, command: Sequence[str], *, stdin: bool, tty: bool) -> int:
     wanted = {"stdin": stdin, "stdout": True, "stderr": not tty, "tty": tty}
-    query = [("container", container), *((name, "true") for name, is_wanted in wanted.items() if is_wanted)]
-    query += [("command", word) for word in command]
     protocols = (_CLOSING_PROTOCOL, PROTOCOL) if stdin and not tty else (PROTOCOL,)
-    path = f"{cluster.path('Pod')}/{pod}/exec?{urlencode(query)}"
+    path = path_of(cluster, pod, container, command, [name for name, is_wanted in wanted.items() if is_wanted])
     status = b""
     async with opened(cluster, path, protocols) as socket, _sending(socket, stdin=stdin, tty=tty):
         async for channel, data in messages(socket):

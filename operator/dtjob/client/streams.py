@@ -45,12 +45,17 @@ def run_in_pod(
     asyncio.run(_run(cluster, pod, container, command, sink))
 
 
+def path_of(cluster: Cluster, pod: str, container: str, command: Sequence[str], streams: Sequence[str]) -> str:
+    """Where a command in a container is run with these streams of its own."""
+    query = [("container", container), *((one, "true") for one in streams), *(("command", one) for one in command)]
+    return f"{cluster.path('Pod')}/{pod}/exec?{urlencode(query)}"
+
+
 async def _run(
     cluster: Cluster, pod: str, container: str, command: Sequence[str], sink: Callable[[bytes], object]
 ) -> None:
-    query = [("container", container), ("stdout", "true"), ("stderr", "true"), *(("command", one) for one in command)]
     said, status = b"", b""
-    async with opened(cluster, f"{cluster.path('Pod')}/{pod}/exec?{urlencode(query)}") as socket:
+    async with opened(cluster, path_of(cluster, pod, container, command, ("stdout", "stderr"))) as socket:
         async for channel, data in messages(socket):
             if channel == STDOUT:
                 sink(data)

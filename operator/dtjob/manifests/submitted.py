@@ -44,7 +44,12 @@ def made(submission: Submission) -> Made:
         script = submission.script
         raise BadInput(*(said_of(problem, script.settings, str(script.file)) for problem in found))
     config_map = files.config_map(source_name(name), submission.namespace)
-    return Made(config_map, job, [] if _keeps(submission) else [TEMPORARY])
+    warnings = [] if _keeps(submission) else [TEMPORARY]
+    if submission.script.settings:
+        from dtjob.manifests.warnings import said_in_vain  # its import takes a while
+
+        warnings += said_in_vain(job)
+    return Made(config_map, job, warnings)
 
 
 def printed(one: Made, *, as_json: bool) -> str:

@@ -2,32 +2,23 @@
 """The arguments of `dtjob explain`."""
 
 import sys
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from dtjob.cli.commands.default_options import DefaultGangProvider, DefaultImage, DefaultPod, DefaultPodLabels
-from dtjob.cli.commands.options import Context, Kubeconfig, Namespace, connected
+from dtjob.cli.commands.options import Context, Kubeconfig, Namespace, Output, connected
 
 ManifestFile = Annotated[Path, typer.Argument(metavar="FILE", help="The manifest of a job.")]
-
-
-class ExplainOutput(StrEnum):
-    """How `dtjob explain` answers."""
-
-    TEXT = "text"
-    YAML = "yaml"
-    JSON = "json"
 
 
 def explain(
     file: ManifestFile,
     output: Annotated[
-        ExplainOutput,
+        Output,
         typer.Option("--output", "-o", help="Form of the output. yaml: the objects in full. json: everything."),
-    ] = ExplainOutput.TEXT,
+    ] = Output.TEXT,
     default_image: DefaultImage = None,
     default_pod_label: DefaultPodLabels = None,
     default_pod: DefaultPod = None,
@@ -50,9 +41,9 @@ def explain(
     from dtjob.manifests.job_file import read_job
 
     render = {
-        ExplainOutput.TEXT: explaining.as_text,
-        ExplainOutput.YAML: explaining.as_yaml,
-        ExplainOutput.JSON: explaining.as_json,
+        Output.TEXT: explaining.as_text,
+        Output.YAML: explaining.as_yaml,
+        Output.JSON: explaining.as_json,
     }
     given = defaults(default_image, default_pod_label or [], default_gang_provider, default_pod)
     job = read_job(file)

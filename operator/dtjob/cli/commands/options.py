@@ -2,6 +2,7 @@
 """Options that several commands have."""
 
 import re
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -77,6 +78,15 @@ Task = Annotated[
     str | None,
     typer.Option(metavar="TASK", help="One task, such as worker-1, or a role, such as worker. Default: all tasks."),
 ]
+
+
+class Output(StrEnum):
+    """How a command answers: for people, or with a whole object."""
+
+    TEXT = "text"
+    JSON = "json"
+    YAML = "yaml"
+
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _DURATION = re.compile(r"(?:\d+[smhd])+|\d+")

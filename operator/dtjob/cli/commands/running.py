@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The arguments of `dtjob run`."""
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +12,7 @@ from dtjob.cli.commands.options import (
     Evaluator,
     Gpus,
     Name,
+    Output,
     ParameterServers,
     ScriptStrategy,
     Settings,
@@ -39,14 +39,6 @@ ONLY_IN_A_CLUSTER = {
 """Options of `dtjob submit` that mean nothing here, with the reason. `usage.py` says it."""
 
 
-class RunOutput(StrEnum):
-    """How `dtjob run` answers: yaml goes with --dry-run."""
-
-    TEXT = "text"
-    JSON = "json"
-    YAML = "yaml"
-
-
 Checkpoints = Annotated[
     str | None,
     typer.Option(
@@ -59,11 +51,11 @@ def run(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A Python script, or the manifest of a job.")],
     arguments: Arguments = None,
     output: Annotated[
-        RunOutput,
+        Output,
         typer.Option(
             "--output", "-o", help="Form of the output. json: the summary as one object. yaml: only with --dry-run."
         ),
-    ] = RunOutput.TEXT,
+    ] = Output.TEXT,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Hide what the program prints.")] = False,
     all_tasks: Annotated[
         bool, typer.Option("--all-tasks", help="Show what the program prints in each task. Default: in the chief task.")
@@ -106,9 +98,9 @@ def run(
     if dry_run:
         from dtjob.cli.run_script import printed
 
-        typer.echo(printed(script, as_json=output is RunOutput.JSON), nl=False)
+        typer.echo(printed(script, as_json=output is Output.JSON), nl=False)
         return
-    if output is RunOutput.YAML:
+    if output is Output.YAML:
         raise BadInput("--output yaml: it prints a manifest, so it goes with --dry-run")
     from dtjob.local.processes.ahead import launcher_ahead
 
@@ -116,6 +108,6 @@ def run(
         from dtjob.cli.run import Options  # meanwhile: it takes a third of a second
         from dtjob.cli.run import run as train
 
-        options = Options(script, work_dir, fresh, output is RunOutput.JSON, quiet, all_tasks, ui)
+        options = Options(script, work_dir, fresh, output is Output.JSON, quiet, all_tasks, ui)
         code = train(options, launcher)
     raise typer.Exit(code)

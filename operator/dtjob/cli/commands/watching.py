@@ -11,21 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dtjob.bad_input import BadInput
-from dtjob.cli.commands.options import Context, JobName, Kubeconfig, Namespace, Task, connected, seconds_of
+from dtjob.cli.commands.options import Context, JobName, Kubeconfig, Namespace, Output, Task, connected, seconds_of
 from dtjob.local.work_directory import WORK_DIRECTORY
 
 if TYPE_CHECKING:
     from dtjob.client.verbs.logs import How
 
 WorkDir = Annotated[Path | None, typer.Option(metavar="DIR", help="Folder of local runs. Default: .dtjob.")]
-
-
-class Output(StrEnum):
-    """How one job is printed."""
-
-    TEXT = "text"
-    JSON = "json"
-    YAML = "yaml"
 
 
 class ListOutput(StrEnum):

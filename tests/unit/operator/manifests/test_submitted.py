@@ -46,6 +46,13 @@ def test_a_claim_or_a_uri_becomes_the_storage_of_checkpoints(script: Path) -> No
     assert made(Submission(Script(script), claim="data")).warnings == []
 
 
+def test_a_setting_without_effect_is_warned_of(script: Path) -> None:
+    rule = "{action: FailJob, onExitCodes: {operator: In, values: [0, 1]}}"
+    settings = (f"spec.failurePolicy.rules=[{rule}]",)
+    (said,) = made(Submission(Script(script, settings=settings), claim="data")).warnings
+    assert "exit code 0 is success" in said
+
+
 def test_a_size_becomes_a_claim_that_the_operator_creates(script: Path) -> None:
     template = spec(script, claim_size="10Gi")["checkpoint"]["storage"]["volumeClaimTemplate"]
     assert template == {"spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "10Gi"}}}}
