@@ -62,20 +62,6 @@ def test_a_burst_of_pod_events_makes_a_few_plans() -> None:
         assert looks.count - before <= 2 / 0.4 + 4
 
 
-def test_the_pods_of_a_small_job_are_looked_at_together() -> None:
-    looks = Looks()
-    with world(3, looks) as made:
-        made.run(5)
-        before, writes = looks.count, made.cluster.calls.count("write status")
-        for name in made.pods:
-            run(made, name)
-            made.run(0.02)
-        made.run(2)
-        assert made.job.status["ready"] == "4/4"
-        assert looks.count - before <= 2
-        assert made.cluster.calls.count("write status") - writes <= 2
-
-
 def test_a_single_failure_is_reacted_to_at_once() -> None:
     looks = Looks()
     with world(100, looks) as made:

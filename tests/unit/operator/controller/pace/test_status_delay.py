@@ -88,12 +88,6 @@ def test_a_first_status_waits_for_many_new_jobs_however_little_is_due() -> None:
     assert waits(status_delay, 1) == pytest.approx(150 * FIRST_SECONDS_A_JOB)
 
 
-def test_few_first_statuses_are_written_as_soon_as_less_is_due() -> None:
-    status_delay = StatusDelay()
-    wait = status_delay.wait(KEY, 0.0, MUCH + 1, first=True)
-    assert not status_delay.wait(KEY, wait / 2, MUCH, first=True)
-
-
 def test_jobs_wait_each_for_itself() -> None:
     status_delay = StatusDelay()
     assert status_delay.wait(KEY, 0.0, 1)
