@@ -15,7 +15,6 @@ NOT_SERVED = {
     "jobset.x-k8s.io": "JobSet: what a reader has before",
     "kubeflow.org": "TFJob and Katib: tests/unit/test_workflows_page.py and test_tfjob_page.py look into them",
     "kueue.x-k8s.io": "Kueue: tests/cluster/test_chart_kueue.py and tests/integrations/kueue create them",
-    "monitoring.coreos.com": "Prometheus: tests/unit/test_monitoring_page.py looks into them",
     "source.toolkit.fluxcd.io": "Flux: tests/unit/test_page_manifests.py looks into the values",
     "trainer.kubeflow.org": "TrainJob: what a reader has before",
 }

@@ -80,7 +80,7 @@ def test_a_manifest_of_a_page_with_an_unknown_field_is_a_problem(tmp_path: Path)
 def test_every_other_block_is_of_a_known_sort() -> None:
     """Of Kueue's configuration and a scheduler's profiles, `tests/integrations/` has the whole."""
     sorts = {key for page in PAGES for one in others(page) for key in one}
-    assert sorts == {"status", "jobs", "integrations", "multiKueue", "profiles"}
+    assert sorts == {"status", "jobs", "metrics", "integrations", "multiKueue", "profiles"}
 
 
 def test_parts_of_a_status_have_fields_of_the_status() -> None:
