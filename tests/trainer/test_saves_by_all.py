@@ -20,3 +20,4 @@ def test_a_directory_that_all_tasks_export_to_is_always_of_one_task(tmp_path: Pa
         assert all("exported" in run[task].output() for task in run.tasks)
     [notes] = tmp_path.rglob("notes.txt")
     assert notes.read_text() == "of the user"
+    assert not list(tmp_path.rglob(".worker-*-exported")), "each task removes its own at its end"

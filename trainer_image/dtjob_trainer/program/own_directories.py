@@ -5,8 +5,10 @@
 function in a set. Beside the variables of another task, it would give the wrong weights in silence.
 """
 
+import atexit
 import inspect
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,8 @@ from dtjob_trainer.frameworks import hooks, tensorflow, tf_keras
 def keep_apart(task: Task) -> None:
     """Have this task write SavedModels to `.TASK-NAME` in place of NAME, and read those that it wrote from there.
 
-    The chief's are where the program asks for them. Both `tf.saved_model` and tf_keras do so.
+    The chief's are where the program asks for them. Both `tf.saved_model` and tf_keras do so. The end of the program
+    removes the directories of this task.
     """
     if task.is_chief:
         return
@@ -43,7 +46,9 @@ class OwnDirectories:
         def chosen(path: Path) -> Path:
             if path.name.startswith((self._begin, TEMPORARY_MODEL)):  # tf_keras calls TensorFlow; or dtjob itself saves
                 return path
-            self._written.add(path)
+            if path not in self._written:
+                self._written.add(path)
+                atexit.register(shutil.rmtree, self._own(path), ignore_errors=True)  # else each task leaves a copy
             return self._own(path)
 
         return _elsewhere(original, argument, chosen)
