@@ -176,7 +176,7 @@ def _make_strategy(here: runtime.Runtime, task: Task) -> None:
 
     from dtjob_trainer.data import randomness
     from dtjob_trainer.frameworks import datasets, hooks
-    from dtjob_trainer.models import initial_values, keras_saving
+    from dtjob_trainer.models import initial_values
     from dtjob_trainer.strategies import ambient, create
 
     create.see_gpus(task.gpus, here.log)
@@ -187,7 +187,6 @@ def _make_strategy(here: runtime.Runtime, task: Task) -> None:
     if not task.in_cluster:
         os.environ["TF_CONFIG"] = json.dumps(task.tf_config_of_one())
     initial_values.watch(here.strategy, task)
-    keras_saving.need_no_peers(task.traits)
     randomness.watch_interleave()
     if task.in_cluster or task.is_evaluator:
         hooks.put(datasets.CACHE_FILE, datasets.cache_of_task(task.name, task.id))

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 import dtjob_trainer as dt
 from dtjob_trainer.contract.strategy import TRAITS
-from dtjob_trainer.models import optimizer_steps
+from dtjob_trainer.steps import optimizer_steps
 
 random = np.random.default_rng(0)
 x = random.normal(size=(200, 5)).astype("float32")

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 import dtjob_trainer as dt
 from dtjob_trainer.placement import hooks, rules, tracker
-from dtjob_trainer.placement.cuts import Cut
+from dtjob_trainer.placement.shard import Shard
 
 cpus = tf.config.list_physical_devices("CPU")
 tf.config.set_logical_device_configuration(cpus[0], [tf.config.LogicalDeviceConfiguration()] * 2)
@@ -145,7 +145,7 @@ def on(replicas, expressions):
         low, high = counts[number], counts[number + 1]
         mine = [each[low : tf.maximum(high, low + 1)] for each in data]
         weights = tf.identity(tf.constant(square))
-        with tracker.tracing(Cut(replicas, high - low, tf.constant(8), True), mine) as found:
+        with tracker.tracing(Shard(replicas, high - low, tf.constant(8), True), mine) as found:
             return {
                 name: differentiated(found, name, function, mine, weights) for name, function in expressions.items()
             }

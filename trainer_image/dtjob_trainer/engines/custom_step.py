@@ -8,8 +8,8 @@ import tensorflow as tf
 
 from dtjob_trainer.data import elements
 from dtjob_trainer.errors import StepError
-from dtjob_trainer.models.gradients import indexed_slices
-from dtjob_trainer.placement.cuts import Cut, setting
+from dtjob_trainer.placement.lookups import batch_of_step
+from dtjob_trainer.placement.shard import Shard, setting
 
 
 class CustomStep:
@@ -23,11 +23,11 @@ class CustomStep:
         # a function of its own would hide the replicas from the optimizer inside (merge_call)
         self._body, self._rows = getattr(step_fn, "python_function", step_fn), rows
 
-    def train_replica(self, cut: Cut, *decoded: Any) -> dict[str, Any]:
+    def train_replica(self, shard: Shard, *decoded: Any) -> dict[str, Any]:
         """In the graph: run the step on (x, y, weights); what it returns, by name (float32)."""
         parts = [part for part in elements.with_rows(decoded, self._rows) if part is not None]
         batch = parts[0] if len(parts) == 1 else tuple(parts)
-        with setting(indexed_slices.batch_of_step, batch):
+        with setting(batch_of_step, batch):
             result = self._body(batch)
         if result is None:
             return {}

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from dtjob_trainer.data.batches import Batch, Source
 from dtjob_trainer.data.stream import Portion
 from dtjob_trainer.engines.custom_step import CustomStep
-from dtjob_trainer.models import resets
+from dtjob_trainer.models import metric_states
 from dtjob_trainer.models.compiled import TrainedModel
 from dtjob_trainer.strategies.collective import Group
 
@@ -94,7 +94,7 @@ class Engine(ABC):
         None where a `train_step` of the model's own gives none.
         """
         result = self._result(self._trained)
-        return self.trained.returned["train"].share_of("loss", result) if self._own_step else float(result)
+        return self.trained.returned["train"].loss(result) if self._own_step else float(result)
 
     def values(self) -> dict[str, float]:
         """What a custom step returned in the last step that is done, summed over this task's replicas.
@@ -107,8 +107,7 @@ class Engine(ABC):
     def reset_metrics(self) -> None:
         """Begin the metrics anew."""
         self.wait()
-        with resets.without_reading():
-            self.trained.model.reset_metrics()
+        metric_states.reset(self.trained.model)
 
     def read_metrics(self) -> dict[str, Any]:
         """Loss and metrics since the last reset, over all tasks. Collective."""
@@ -147,8 +146,7 @@ class Engine(ABC):
 
     def _own_logs(self, kind: Kind, step: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         """The model's metrics, and what a step of its own gave, over all tasks. Collective."""
-        left = self._result(step)
-        return self.trained.read_returned(kind, left, self.group, often=bool(self.watched))
+        return self.trained.read_returned(kind, self._result(step), self.group, often=bool(self.watched))
 
 
 def logs_of(metrics: Mapping[str, Any], last: Mapping[str, Any]) -> dict[str, Any]:

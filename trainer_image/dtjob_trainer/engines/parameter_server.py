@@ -13,7 +13,7 @@ from dtjob_trainer.engines.engine import Engine, Kind, Work
 from dtjob_trainer.engines.handed_out import AHEAD, HandedOut
 from dtjob_trainer.frameworks import coordinator
 from dtjob_trainer.models.compiled import TrainedModel
-from dtjob_trainer.placement.cuts import Cut
+from dtjob_trainer.placement.shard import Shard
 from dtjob_trainer.strategies.collective import Group
 
 
@@ -76,7 +76,7 @@ class ParameterServerEngine(Engine):
         def step(inputs: Any) -> Any:
             def replica() -> Any:
                 total = elements.rows_within(inputs)  # counted there: each argument is one more to send
-                return body(Cut(1, total, total, False), *source.decode(*inputs))
+                return body(Shard(1, total, total, False), *source.decode(*inputs))
 
             strategy = self.group.strategy
             return strategy.experimental_local_results(strategy.run(replica))[0]

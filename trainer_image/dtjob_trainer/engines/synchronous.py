@@ -16,11 +16,28 @@ from dtjob_trainer.data.batches import Batch, Source
 from dtjob_trainer.data.stream import Portion, flat
 from dtjob_trainer.engines import collectives
 from dtjob_trainer.engines.engine import CALL_SECONDS, Engine, Kind, Work
-from dtjob_trainer.engines.pace import Pace
 from dtjob_trainer.frameworks import tensorflow
 from dtjob_trainer.models.compiled import TrainedModel
-from dtjob_trainer.placement.cuts import Cut
+from dtjob_trainer.placement.shard import Shard
 from dtjob_trainer.strategies.collective import Group
+
+
+class Pace:
+    """How many steps to ask of a call that cannot look at the clock itself: as many as took `seconds` at the rate of
+    the call before, at most twice as many as for that one.
+
+    One that turns slow holds up for longer than `seconds` once.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self.most = 1
+        """Steps to ask of the next call."""
+
+    def took(self, steps: int, seconds: float) -> None:
+        """A call ran so many `steps` (at least one) in so many `seconds`."""
+        fitting = self._seconds * steps / max(seconds, 1e-9)
+        self.most = max(1, int(min(fitting, 2 * self.most)))
 
 
 class SynchronousEngine(Engine):
@@ -175,7 +192,7 @@ class SynchronousEngine(Engine):
         rows = self._rows.get(id(source))
 
         def on_examples(examples: Any, total: Any, *decoded: Any) -> Any:
-            return body(Cut(self.group.replicas, examples, total, may_be_empty, source.whole), *decoded)
+            return body(Shard(self.group.replicas, examples, total, may_be_empty, source.whole), *decoded)
 
         # data stays outside: XLA takes no strings, and would take in all arrays from which rows are gathered
         compute = tf.function(on_examples, autograph=False, jit_compile=True) if self.trained.by_xla else on_examples

@@ -14,7 +14,6 @@ from dtjob_trainer.data.stream import Portion
 from dtjob_trainer.engines.engine import Kind, Work
 from dtjob_trainer.engines.synchronous import SynchronousEngine
 from dtjob_trainer.errors import DataError
-from dtjob_trainer.models import returned
 from dtjob_trainer.models.compiled import TrainedModel
 from dtjob_trainer.strategies.collective import Group
 
@@ -60,7 +59,7 @@ class TpuEngine(SynchronousEngine):
                 rest = keras.tree.map_structure(lambda part, rows=rows: tf.gather(part, rows), inputs)
                 super().evaluate(source, [Batch(rest, count - even, batch.total)])
                 parts.append(self._evaluated)
-            self._evaluated = returned.joined(parts) if self._own_test else tf.add_n(parts)
+            self._evaluated = keras.tree.map_structure(lambda *each: tf.add_n(list(each)), *parts)
         return len(work)
 
     def _on_replicas(self, replica: Callable[..., Any], inputs: Any, count: Any, whole: tuple[bool, ...]) -> Any:

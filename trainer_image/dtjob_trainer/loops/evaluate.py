@@ -10,7 +10,8 @@ from dtjob_trainer.loops import alike, building
 from dtjob_trainer.loops.fit_arguments import LeftAside, Numbers, Queue
 from dtjob_trainer.loops.fit_data import FitData
 from dtjob_trainer.loops.validation import validated
-from dtjob_trainer.models import choose, initial_values, own_fit
+from dtjob_trainer.models import initial_values, own_fit
+from dtjob_trainer.models.keras3_model import trained_model
 from dtjob_trainer.process import runtime
 from dtjob_trainer.strategies.collective import Group
 
@@ -41,7 +42,7 @@ def evaluate(
     """
     here = runtime.under_strategy()
     group = Group(here.strategy, here.task)
-    trained = choose.of(model, here.traits)
+    trained = trained_model(model, here.traits)
     trained.check()
     aside = LeftAside(validated=True)
     numbers = Numbers(batch_size, 1, 0, None, steps, None).read(trained.package, aside)

@@ -14,8 +14,9 @@ from dtjob_trainer.loops import alike, building, evaluator
 from dtjob_trainer.loops.fit_arguments import LeftAside, Numbers, Queue, schedule
 from dtjob_trainer.loops.fit_data import FitData
 from dtjob_trainer.loops.loop import FitLoop
-from dtjob_trainer.models import choose, initial_values, own_fit
+from dtjob_trainer.models import initial_values, own_fit
 from dtjob_trainer.models.compiled import TrainedModel
+from dtjob_trainer.models.keras3_model import trained_model
 from dtjob_trainer.process import runtime
 from dtjob_trainer.strategies.collective import Group
 
@@ -123,7 +124,7 @@ def fit(
     here = runtime.under_strategy()
     here.begin_stage()
     group = Group(here.strategy, here.task)
-    trained = choose.of(model, here.traits, scaled_step)
+    trained = trained_model(model, here.traits, scaled_step)
     trained.check()
     aside = LeftAside(validated=validation_data is not None or bool(validation_split))
     numbers = Numbers(batch_size, epochs, initial_epoch, steps_per_epoch, validation_steps, validation_batch_size)

@@ -14,9 +14,10 @@ from dtjob_trainer.engines.custom_step import check_results
 from dtjob_trainer.errors import TrainError
 from dtjob_trainer.loops import train_data
 from dtjob_trainer.loops.loop import TrainLoop
-from dtjob_trainer.models import initial_values, optimizer_steps, optimizers
+from dtjob_trainer.models import initial_values, optimizers
 from dtjob_trainer.models.trackables import Trackables
 from dtjob_trainer.process import runtime
+from dtjob_trainer.steps import optimizer_steps
 from dtjob_trainer.strategies.collective import Group
 
 
@@ -76,9 +77,9 @@ def train(
     with contextlib.ExitStack() as stack:
         stack.enter_context(optimizer_steps.of_all_replicas(of_keras_3, traits, doubt))
         if len(of_keras_3) < len(known.optimizers) and traits.synchronous and traits.distributed:
-            from dtjob_trainer.models.gradients import tf_keras_sums
+            from dtjob_trainer.steps import tf_keras_steps
 
-            stack.enter_context(tf_keras_sums.of_one_device(doubt))
+            stack.enter_context(tf_keras_steps.sums_of_one_device(doubt))
         traced = engine.traced(source)
         check_results(traced)
         inexact = exactness.of_custom_step(traced, source, known, traits)

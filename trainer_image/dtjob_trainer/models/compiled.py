@@ -3,7 +3,7 @@
 
 import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, Literal
 
@@ -13,13 +13,14 @@ import tensorflow as tf
 from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.errors import FitError, StateError
 from dtjob_trainer.frameworks import keras3
-from dtjob_trainer.models import inlined, metric_updates, optimizers, own_step, pieces, recurrent, returned
-from dtjob_trainer.models.results import Results
-from dtjob_trainer.models.returned import Returned
+from dtjob_trainer.models import optimizers, pieces
+from dtjob_trainer.models.metric_states import Results
 from dtjob_trainer.models.values import Values
 from dtjob_trainer.models.variables import State
 from dtjob_trainer.placement import hooks, tracker
-from dtjob_trainer.placement.cuts import Cut, setting
+from dtjob_trainer.placement.shard import Shard, setting, traced
+from dtjob_trainer.steps import inlined, metric_updates, padding, returned, scaling
+from dtjob_trainer.steps.returned import Returned
 from dtjob_trainer.strategies.collective import Group
 
 _GRADIENTS = {
@@ -40,7 +41,7 @@ class TrainedModel(ABC):
         self._traits = traits
         self.scaled_step = scaled_step
         self.returned = {"train": Returned(), "evaluate": Returned()}
-        """What steps of the model's own return, by kind."""
+        """What custom steps return, by kind."""
         self._updates = metric_updates.Updates(self.package, shared=traits.shared_variables)
         self._read = Results(self.package)
 
@@ -103,9 +104,21 @@ class TrainedModel(ABC):
 
     def check_stateful(self) -> None:
         """Raise FitError for recurrent layers whose states several replicas or workers would need parts of."""
-        why = recurrent.why_not(self.model) if self._in_parts else None
-        if why is not None:
-            raise FitError(why)
+        name = next((layer.name for layer in keras3.layers_of(self.model) if _keeps_states(layer)), None)
+        if name is not None and self._in_parts:
+            raise FitError(
+                f"model: layer {name} is stateful: its states belong to the rows of one whole batch, which several "
+                "replicas or workers cut up; train it under Default or OneDevice, or without stateful=True"
+            )
+
+    def recurrent_states(self) -> list[Any]:
+        """The variables that hold the states of stateful layers: each goes on in its row of the batch before.
+
+        No layer tracks them.
+        """
+        found = [getattr(layer, "states", None) for layer in keras3.layers_of(self.model) if _keeps_states(layer)]
+        # tf_keras has None for states that are not made yet
+        return list({id(v): v for v in tf.nest.flatten(found) if v is not None}.values())
 
     @abstractmethod
     def build(self, x: Any, y: Any, sample_weight: Any) -> None:
@@ -121,28 +134,43 @@ class TrainedModel(ABC):
         Raises FitError for what no checkpoint could have.
         """
 
-    def train_replica(self, cut: Cut, x: Any, y: Any, sample_weight: Any) -> Any:
-        """One replica's training step; its share (scalar) of the loss of the global batch.
+    def train_replica(self, shard: Shard, x: Any, y: Any, sample_weight: Any) -> Any:
+        """One replica's training step; its part (scalar) of the loss of the global batch.
 
-        Shares sum up to what one device gets from the whole batch. Of a model with its own `train_step`: what this
-        replica leaves of all that gives (`Returned`).
+        Parts sum up to what one device gets from the whole batch. Of a model with its own `train_step`: this replica's
+        part of each value that the step returns, by name (`Returned`).
         """
-        if not self.scales_itself:
-            x, y, sample_weight = tracker.opened(cut, (x, y, sample_weight))
-        with self._tracing(cut, (x, y, sample_weight), apart=self.scales_itself):
+        apart = self.scales_itself
+        batch = (x, y, sample_weight) if apart else tracker.opened(shard, (x, y, sample_weight))
+        statistics = [] if self._traits.shared_variables else padding.moving_statistics(self.model, shard)
+        with padding.kept(shard, statistics), self._tracing(shard, batch, apart=apart):
             if self.own_step:
-                return self._own("train", lambda: self.model.train_step(self.pack(x, y, sample_weight)), cut)
-            return self._train(cut, x, y, sample_weight)
+                return self.returned["train"].of_replica(lambda: self.model.train_step(self.pack(*batch)), shard)
+            return self._train(shard, *batch)
+
+    def evaluate_replica(self, shard: Shard, x: Any, y: Any, sample_weight: Any) -> Any:
+        """One replica's evaluation step, which updates the metrics; its part (scalar) of the loss of the global batch.
+
+        Of a model with its own `test_step`: this replica's part of each value that the step returns, by name.
+        """
+        batch = tracker.opened(shard, (x, y, sample_weight))
+        with self._tracing(shard, batch):
+            if self.own_test:
+                return self.returned["evaluate"].of_replica(lambda: self.model.test_step(self.pack(*batch)), shard)
+            x, y, sample_weight = batch
+            y_pred = self._call(x, training=False)
+            loss = self._loss(x, y, y_pred, sample_weight, training=False)
+            return self._counted(shard, x, y, y_pred, sample_weight, loss)
 
     @contextlib.contextmanager
-    def _tracing(self, cut: Cut, batch: Any, *, apart: bool = False) -> Iterator[None]:
-        """While this lasts, a replica's step on `batch` is traced; `apart`: as a step that knows of replicas itself."""
-        if cut.replicas > 1:
+    def _tracing(self, shard: Shard, batch: Any, *, apart: bool = False) -> Iterator[None]:
+        """While this lasts, a replica's step on `batch` is traced; `apart`: as a step that scales its gradients."""
+        if shard.replicas > 1:
             hooks.install()
         with (
-            setting(metric_updates.counting, cut),
-            inlined.functions() if cut.replicas > 1 else contextlib.nullcontext(),
-            contextlib.nullcontext() if apart else tracker.tracing(cut, batch),
+            setting(traced, shard),
+            inlined.functions() if shard.replicas > 1 else contextlib.nullcontext(),
+            contextlib.nullcontext() if apart else tracker.tracing(shard, batch),
         ):
             yield
 
@@ -151,13 +179,13 @@ class TrainedModel(ABC):
         """Whether the model's own train_step makes its gradients add up over replicas by itself."""
         if not self.own_step or self.scaled_step is not None:
             return self.own_step and bool(self.scaled_step)
-        return own_step.scaled_at(self.model) is not None
+        return scaling.scaled_at(self.model) is not None
 
     def say_who_scales(self) -> str:
         """In words, whether gradients of the model's own `train_step` are added up as they are, and why."""
         if self.scaled_step is not None:
             return f"train_step: scaled_step={self.scaled_step}, so gradients are " + _GRADIENTS[self.scaled_step]
-        line = own_step.scaled_at(self.model)
+        line = scaling.scaled_at(self.model)
         why = "its class names no replicas" if line is None else f"of {line}"
         return (
             f"train_step: gradients are {_GRADIENTS[line is not None]}, because {why}; if that is wrong, give "
@@ -168,10 +196,6 @@ class TrainedModel(ABC):
     def _in_parts(self) -> bool:
         """Whether several replicas or workers count in the model's metrics."""
         return self._traits.shared_variables or tf.distribute.get_strategy().num_replicas_in_sync > 1
-
-    def _own(self, kind: Literal["train", "evaluate"], step: Callable[[], Any], cut: Cut) -> Any:
-        """Run a step of the model's own."""
-        return self.returned[kind].of_replica(step, cut)
 
     @abstractmethod
     def pack(self, x: Any, y: Any, sample_weight: Any) -> Any:
@@ -191,24 +215,20 @@ class TrainedModel(ABC):
             )
 
     @abstractmethod
-    def _train(self, cut: Cut, x: Any, y: Any, sample_weight: Any) -> Any:
+    def _train(self, shard: Shard, x: Any, y: Any, sample_weight: Any) -> Any:
         """`train_replica` of a model without its own `train_step`."""
 
-    def evaluate_replica(self, cut: Cut, x: Any, y: Any, sample_weight: Any) -> Any:
-        """One replica's evaluation step: updates loss and metrics; its share of the loss as of `train_replica`.
-
-        Of a model with its own `test_step`: as of `train_replica`.
-        """
-        x, y, sample_weight = tracker.opened(cut, (x, y, sample_weight))
-        with self._tracing(cut, (x, y, sample_weight)):
-            if self.own_test:
-                data = self.pack(x, y, sample_weight)
-                return self._own("evaluate", lambda: self.model.test_step(data), cut)
-            return self._evaluate(cut, x, y, sample_weight)
+    @abstractmethod
+    def _call(self, x: Any, training: bool) -> Any:
+        """The outputs for inputs `x`."""
 
     @abstractmethod
-    def _evaluate(self, cut: Cut, x: Any, y: Any, sample_weight: Any) -> Any:
-        """`evaluate_replica` of a model without its own `test_step`."""
+    def _loss(self, x: Any, y: Any, y_pred: Any, sample_weight: Any, *, training: bool) -> Any:
+        """The loss (scalar). Raises LossError for one that is no scalar."""
+
+    @abstractmethod
+    def _counted(self, shard: Shard, x: Any, y: Any, y_pred: Any, sample_weight: Any, loss: Any) -> Any:
+        """Count the rows of this replica and their loss in the metrics; this replica's part (float32) of the loss."""
 
     def read_metrics(self, group: Group, *, often: bool = False) -> dict[str, Any]:
         """Loss and metrics out of every replica's state; the same floats (or lists) in every task. Collective.
@@ -219,15 +239,15 @@ class TrainedModel(ABC):
             return self._results()
 
     def read_returned(
-        self, kind: Literal["train", "evaluate"], left: Mapping[str, Any], group: Group, *, often: bool = False
+        self, kind: Literal["train", "evaluate"], parts: Mapping[str, Any], group: Group, *, often: bool = False
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The metrics as of `read_metrics`, and what the last own step of this `kind` gave, which has `left` that.
+        """What `read_metrics` gives, and what the last custom step of this `kind` returned. Collective.
 
-        Collective.
+        - parts: this task's parts of what the step returned, by name.
         """
-        values = self.returned[kind].gathered(left, group)
+        sums = self.returned[kind].gathered(parts, group)
         with self._states(group, often):
-            return self._results(), self.returned[kind].logs(values)
+            return self._results(), self.returned[kind].logs(sums)
 
     def _states(self, group: Group, often: bool) -> AbstractContextManager[Any]:
         """While this lasts, the metrics' results are those of all replicas' states. Collective."""
@@ -245,7 +265,10 @@ class TrainedModel(ABC):
 
     @abstractmethod
     def _states_of_all(self, group: Group, often: bool) -> AbstractContextManager[Any]:
-        """The same, of the states read one by one."""
+        """While this lasts, the metrics' results are those of all replicas' states. Collective.
+
+        `often`: whether callbacks see each step.
+        """
 
     @abstractmethod
     def _metrics(self) -> list[Any]:
@@ -274,9 +297,14 @@ class TrainedModel(ABC):
                 raise StateError(f"the checkpoint is of another model: variable {name} does not fit")
         pieces.assign(values, {name: variable.value for name, variable in weights.items()})
 
-    @abstractmethod
     def _all_weights(self) -> Mapping[str, Any]:
         """The model's variables by the names that they have in a checkpoint."""
+        shared, local = self._weights()
+        return shared | local
+
+    @abstractmethod
+    def _weights(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The model's variables that replicas share, and those that each has for itself, both by name."""
 
     def scale_learning_rate(self, factor: int) -> None:
         """Multiply the learning rate, or all of a schedule's. Raises ValueError for a schedule of the user's own."""
@@ -290,3 +318,8 @@ class TrainedModel(ABC):
 def number(value: Any) -> Any:
     """A metric's result as a float, or as a list of them where it has several."""
     return np.asarray(value, np.float64).tolist()
+
+
+def _keeps_states(layer: Any) -> bool:
+    """Whether `layer`, of either package, is a stateful recurrent one."""
+    return bool(getattr(layer, "stateful", False)) and hasattr(layer, "cell")

@@ -7,34 +7,37 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import keras
-import numpy as np
 import tensorflow as tf
 
 from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.errors import FitError
 from dtjob_trainer.frameworks import keras3
 from dtjob_trainer.frameworks.keras3 import global_generator, one_generator
-from dtjob_trainer.models import (
-    average_loss,
-    averages,
-    composites,
-    losses,
-    optimizer_steps,
-    optimizers,
-    own_step,
-    recurrent,
-    returned,
-    stand_ins,
-)
+from dtjob_trainer.models import keras3_build, metric_states, optimizers
 from dtjob_trainer.models.compiled import TrainedModel
-from dtjob_trainer.models.variables import State, added_to, is_local, named, parts_of, sum_of
+from dtjob_trainer.models.variables import State, added_to, is_local, named
 from dtjob_trainer.placement import kinds, tracker
-from dtjob_trainer.placement.cuts import Cut, setting, unscaled
+from dtjob_trainer.placement.shard import Shard
+from dtjob_trainer.steps import losses, optimizer_steps, returned
 from dtjob_trainer.strategies import sharded_variables
 from dtjob_trainer.strategies.collective import Group
 
 OPTIMIZER = "optimizer-{}"
 """How names of optimizers' variables begin; the compiled one is the first."""
+
+
+def trained_model(model: Any, traits: Traits, scaled_step: bool | None = None) -> TrainedModel:
+    """`model`, of either package, as the loop uses it under a strategy like that. Raises FitError for anything else.
+
+    - scaled_step: as `fit` takes it.
+
+    tf_keras is imported only where the program has made a model of it.
+    """
+    if any(base.__module__.startswith("tf_keras.") for base in type(model).__mro__):
+        from dtjob_trainer.models.tf_keras_model import LegacyModel
+
+        return LegacyModel(model, traits, scaled_step)
+    return KerasModel(model, traits, scaled_step)
 
 
 class KerasModel(TrainedModel):
@@ -85,45 +88,20 @@ class KerasModel(TrainedModel):
 
     def build(self, x: Any, y: Any, sample_weight: Any) -> None:
         """Make every variable of model, metrics and optimizer, from the specs of a batch."""
-        model = self.model
-        if self.own_step and type(model).call is keras.Model.call:  # which Keras calls nowhere
-            own_step.check_built(model, self._traits)
-        elif self.own_step and not own_step.unbuilt(model):
-            self._build_if_called_so(x, y, sample_weight)
-        else:
-            self._build_by_call(x, y, sample_weight)
+        keras3_build.build(self.model, (x, y, sample_weight), self._traits, custom=self.own_step)
         self._generator = global_generator()
         self._check_optimizers()  # once more, as a MultiOptimizer may have made its own only now
-
-    def _build_if_called_so(self, *data: Any) -> None:
-        """Build what is left of a model whose layers are built, where its own step calls it with `x` as Keras does.
-
-        A step may call layers alone, or call the model with all parts of a batch.
-        """
-        try:
-            self._build_by_call(*data)
-        except Exception:
-            own_step.check_built(self.model, self._traits)
-
-    def _build_by_call(self, x: Any, y: Any, sample_weight: Any) -> None:
-        model = self.model
-        if self.own_step and y is None:  # losses and metrics are built of shapes: take the outputs
-            symbols = keras.tree.map_structure(lambda part: keras.KerasTensor(part.shape, part.dtype.name), x)
-            y = model(symbols)
-        with average_loss.of_one_device(), setting(unscaled, True):
-            composites.build(model, x, y, sample_weight)
-            keras3.build_of_specs(model, x, y, sample_weight)
 
     def build_further(self, x: Any, y: Any, sample_weight: Any) -> None:
         """Build the optimizers that a `train_step` of the model's own applies."""
         if self.own_step:
             sharded_variables.check_own_step(self.model)
             with one_generator(self._generator), self._of_all_replicas():
-                step = self._traced_step
-                own_step.build_optimizers(self.model, self.optimizers, step, (x, y, sample_weight), self._traits)
+                specs = (x, y, sample_weight)
+                keras3_build.build_optimizers(self.model, self.optimizers, self._custom_step, specs, self._traits)
             self._check_optimizers()
 
-    def _traced_step(self, *data: Any) -> Any:
+    def _custom_step(self, *data: Any) -> Any:
         """The model's own `train_step` of one replica's rows, which are all of the batch."""
         return self.model.train_step(self.pack(*data))
 
@@ -131,13 +109,7 @@ class KerasModel(TrainedModel):
         """A batch as Keras gives it to steps."""
         return keras.utils.pack_x_y_sample_weight(x, y, sample_weight)
 
-    def train_replica(self, cut: Cut, x: Any, y: Any, sample_weight: Any) -> Any:
-        """One replica's training step."""
-        statistics = [] if self._traits.shared_variables else stand_ins.moving_statistics(self.model, cut)
-        with stand_ins.kept(cut, statistics):
-            return super().train_replica(cut, x, y, sample_weight)
-
-    def _train(self, cut: Cut, x: Any, y: Any, sample_weight: Any) -> Any:
+    def _train(self, shard: Shard, x: Any, y: Any, sample_weight: Any) -> Any:
         model = self.model
         with tf.GradientTape() as tape:
             y_pred = self._call(x, training=True)
@@ -149,12 +121,7 @@ class KerasModel(TrainedModel):
             model.optimizer.apply_gradients(zip(gradients, weights, strict=True))
         else:
             warnings.warn("The model does not have any trainable weights.", stacklevel=1)  # as Keras does
-        return self._counted(cut, x, y, y_pred, sample_weight, loss)
-
-    def _evaluate(self, cut: Cut, x: Any, y: Any, sample_weight: Any) -> Any:
-        y_pred = self._call(x, training=False)
-        loss = self._loss(x, y, y_pred, sample_weight, training=False)
-        return self._counted(cut, x, y, y_pred, sample_weight, loss)
+        return self._counted(shard, x, y, y_pred, sample_weight, loss)
 
     def in_order(self, logs: Mapping[str, Any]) -> Any:
         """What `Model.evaluate` returns of these logs."""
@@ -164,17 +131,7 @@ class KerasModel(TrainedModel):
     def _states_of_all(self, group: Group, often: bool) -> Iterator[None]:
         variables = [v for metric in self._metrics() for v in metric.variables]
         variables = list({id(v): v for v in [*self.model.metrics_variables, *variables]}.values())
-        held = [parts_of(group.strategy, variable) for variable in variables]
-        copies, sums = len(held[0]) * group.tasks if held else 1, []
-        for variable, parts in zip(variables, self._read.parts(held) if often else held, strict=True):
-            if variable.aggregation == "only_first_replica":
-                parts = parts[:1] if group.index == 0 else (np.zeros(variable.shape),)
-            sums.append(sum_of(parts))
-        mapping = []
-        for variable, merged in zip(variables, group.sum_each(sums), strict=True):
-            if variable.aggregation in ("mean", "none"):
-                merged = merged / copies
-            mapping.append((variable, tf.constant(merged.astype(variable.dtype))))
+        mapping = metric_states.of_keras3(variables, group, self._read if often else None)
         with contextlib.ExitStack() as stack:
             if often:
                 stack.enter_context(self._read.known(self._metrics(), mapping))
@@ -218,7 +175,7 @@ class KerasModel(TrainedModel):
         for place, optimizer in enumerate(self.optimizers):
             shared |= named(OPTIMIZER.format(place), optimizer.variables)
         local |= named("seed", [self._generator.state]) | named("metric", self.model.metrics_variables)
-        local |= named("recurrent", recurrent.states_of(self.model))
+        local |= named("recurrent", self.recurrent_states())
         return State(group, shared, local, averaged)
 
     def averages(self) -> Mapping[str, str]:
@@ -228,12 +185,8 @@ class KerasModel(TrainedModel):
             optimizer.build(self.model.trainable_variables)
         weights = {id(v): name for name, v in self._weights()[0].items()}
         kept = {id(v): name for name, v in named(OPTIMIZER.format(0), optimizer.variables).items()}
-        pairs = [pair for inner in optimizers.innermost(optimizer) for pair in averages.pairs_of(inner)]
+        pairs = [pair for inner in optimizer_steps.innermost(optimizer) for pair in optimizer_steps.averages_of(inner)]
         return {weights[id(v)]: kept[id(average)] for v, average in pairs}
-
-    def _all_weights(self) -> Mapping[str, Any]:
-        shared, local = self._weights()
-        return shared | local
 
     def _weights(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """The model's variables that replicas share, and those that each has for itself, both by name."""
@@ -246,14 +199,14 @@ class KerasModel(TrainedModel):
                 raise FitError(f"optimizer: {why}")
 
     @contextlib.contextmanager
-    def _counting(self, cut: Cut, variables: Sequence[Any]) -> Iterator[None]:
+    def _counting(self, shard: Shard, variables: Sequence[Any]) -> Iterator[None]:
         """While this lasts, metrics' `variables` are updated, also where workers share them.
 
         Many of Keras 3's assign `variable + x`. Under ParameterServer workers would overwrite each other's: what is
         counted from zero is added, by the variable's own operation. A metric of the program may do more than count:
         what its variables are assigned is added where it is a sum with what they were.
         """
-        if not self._traits.shared_variables or cut.replicas > 1:
+        if not self._traits.shared_variables or shard.replicas > 1:
             yield
             return
         program = self._updates.of_program(self._metrics())
@@ -268,9 +221,10 @@ class KerasModel(TrainedModel):
             else:
                 added = None if value is None else added_to(variable, value)
                 if value is not None and added is None:
-                    variable.assign(tf.where(cut.examples > 0, value, variable.value) if cut.may_be_empty else value)
+                    empty = shard.may_be_empty
+                    variable.assign(tf.where(shard.examples > 0, value, variable.value) if empty else value)
             if added is not None:
-                variable.assign_add(cut.counted(added))
+                variable.assign_add(shard.counted(added))
 
     def _call(self, x: Any, training: bool) -> Any:
         model = self.model
@@ -279,15 +233,15 @@ class KerasModel(TrainedModel):
     def _loss(self, x: Any, y: Any, y_pred: Any, sample_weight: Any, *, training: bool) -> Any:
         return losses.of_model(self.model, x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=training)
 
-    def _counted(self, cut: Cut, x: Any, y: Any, y_pred: Any, sample_weight: Any, loss: Any) -> Any:
+    def _counted(self, shard: Shard, x: Any, y: Any, y_pred: Any, sample_weight: Any, loss: Any) -> Any:
         """Count this replica's rows and its part of the loss in the metrics; that part (float32)."""
-        keeper, rows = keras3.loss_tracker(self.model), cut.examples
+        keeper, rows = keras3.loss_tracker(self.model), shard.examples
         found = tracker.current()
         if found is not None:
             loss, rows = found.part(loss), kinds.put(tf.cast(rows, keeper.dtype), kinds.PARTIAL)
-        keeper.total.assign_add(tf.cast(loss, keeper.dtype) * tf.cast(cut.total, keeper.dtype))
+        keeper.total.assign_add(tf.cast(loss, keeper.dtype) * tf.cast(shard.total, keeper.dtype))
         keeper.count.assign_add(tf.cast(rows, keeper.dtype))
-        with self._counting(cut, self.model.metrics_variables):
+        with self._counting(shard, self.model.metrics_variables):
             if keras3.reports_as_keras(self.model):  # results, which nobody reads here, would be put together each step
                 keras3.update_metrics(self.model, y, y_pred, sample_weight)
             else:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A model's optimizers: which there are, what of them cannot be right under a strategy, and their learning rates."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import keras
@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.frameworks import packages, tf_keras
+from dtjob_trainer.steps.optimizer_steps import innermost
 
 SCALED_BY_REPLICAS = ("initial_learning_rate", "end_learning_rate", "warmup_target", "values")
 """What of the settings of Keras's schedules is a learning rate; every schedule is linear in its rates."""
@@ -68,18 +69,6 @@ def _leaves(structure: Any) -> Iterator[Any]:
             yield from _leaves(part)
     else:
         yield structure
-
-
-def innermost(optimizer: Any) -> list[Any]:
-    """The optimizers that update variables: `optimizer`, or those inside a LossScaleOptimizer or MultiOptimizer."""
-    inner = getattr(optimizer, "inner_optimizer", optimizer)
-    return list(getattr(inner, "optimizers", [inner]))
-
-
-def outermost(optimizers: Sequence[Any]) -> list[Any]:
-    """Those of `optimizers` that no other one of them applies."""
-    applied = [inner for optimizer in optimizers for inner in innermost(optimizer) if inner is not optimizer]
-    return [optimizer for optimizer in optimizers if not any(optimizer is inner for inner in applied)]
 
 
 def overrides_apply(optimizer: Any) -> bool:

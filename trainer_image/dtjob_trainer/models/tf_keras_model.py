@@ -14,20 +14,12 @@ from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.errors import FitError
 from dtjob_trainer.frameworks import functions, keras3, variables
 from dtjob_trainer.frameworks import tf_keras as framework
-from dtjob_trainer.models import (
-    inlined,
-    optimizers,
-    recurrent,
-    returned,
-    stand_ins,
-    tf_keras_losses,
-    tf_keras_metrics,
-)
+from dtjob_trainer.models import metric_states, optimizers
 from dtjob_trainer.models.compiled import TrainedModel
-from dtjob_trainer.models.gradients import tf_keras_sums
 from dtjob_trainer.models.variables import Plain, State, named
 from dtjob_trainer.placement import tracker
-from dtjob_trainer.placement.cuts import Cut, setting, unscaled
+from dtjob_trainer.placement.shard import Shard, building, setting
+from dtjob_trainer.steps import inlined, returned, tf_keras_steps
 from dtjob_trainer.strategies.collective import Group
 
 LEGACY = tf_keras.optimizers.legacy.Optimizer
@@ -82,10 +74,10 @@ class LegacyModel(TrainedModel):
             tf.distribute.coordinator.ClusterCoordinator(strategy)  # run() asks for it; there is one for a strategy
 
         def replica(x: Any, y: Any, sample_weight: Any, y_pred: Any) -> Any:
-            with _autograph(), inlined.functions(), setting(unscaled, True):
+            with inlined.functions(), setting(building, True), functions.converting():
                 if self.own_step:
                     one, count = tf.constant(1), strategy.num_replicas_in_sync
-                    with self._tracing(Cut(count, one, one * count, False), (x, y, sample_weight)):
+                    with self._tracing(Shard(count, one, one * count, False), (x, y, sample_weight)):
                         self.model.train_step(self.pack(x, y, sample_weight))
                     return tf.constant(0)
                 y_pred = model(x, training=True) if y_pred is None else y_pred
@@ -97,14 +89,14 @@ class LegacyModel(TrainedModel):
                 if not _is_keras_own(model, "compute_metrics"):
                     model.compute_metrics(x, y, y_pred, sample_weight)
                 elif not model.compiled_metrics.built:
-                    model.compiled_metrics.build(y_pred, *tf_keras_losses.conformed(model.compiled_metrics, y_pred, y))
+                    model.compiled_metrics.build(y_pred, framework.conformed(model.compiled_metrics, y_pred, y))
                 return tf.constant(0)
 
         @tf.function(autograph=False)  # type: ignore[untyped-decorator]
         def step(*args: Any) -> Any:
             return strategy.run(replica, args=args)
 
-        with tf_keras_losses.of_global_batch(), tf_keras_sums.of_one_device():
+        with tf_keras_steps.of_global_batch(), tf_keras_steps.sums_of_one_device():
             step.get_concrete_function(x, y, sample_weight, None if self.own_step else _outputs(model))
         _refuse_shards(model)
         if model.optimizer is not None and not self.own_step:
@@ -114,66 +106,56 @@ class LegacyModel(TrainedModel):
     def build_further(self, x: Any, y: Any, sample_weight: Any) -> None:
         """Nothing: `build` has traced the `train_step` itself."""
 
-    def train_replica(self, cut: Cut, x: Any, y: Any, sample_weight: Any) -> Any:
-        """One replica's training step."""
-        with _autograph():
-            return super().train_replica(cut, x, y, sample_weight)
-
-    def evaluate_replica(self, cut: Cut, x: Any, y: Any, sample_weight: Any) -> Any:
-        """One replica's evaluation step."""
-        with _autograph():
-            return super().evaluate_replica(cut, x, y, sample_weight)
-
     def pack(self, x: Any, y: Any, sample_weight: Any) -> Any:
         """A batch as tf_keras gives it to steps."""
         return tf_keras.utils.pack_x_y_sample_weight(x, y, sample_weight)
 
-    def _train(self, cut: Cut, x: Any, y: Any, sample_weight: Any) -> Any:
-        with stand_ins.kept(cut, self._statistics(cut)):
-            with tf.GradientTape() as tape:
-                y_pred = self.model(x, training=True)
-                loss = tf_keras_losses.of_model(self.model, x, y, y_pred, sample_weight)
-            self.model.optimizer.minimize(loss, self.model.trainable_variables, tape=tape)  # sums over the replicas
-        return self._counted(x, y, y_pred, sample_weight, loss)
+    @contextlib.contextmanager
+    def _tracing(self, shard: Shard, batch: Any, *, apart: bool = False) -> Iterator[None]:
+        """While this lasts, AutoGraph converts layers, losses and metrics of the program, as in tf_keras's own fit."""
+        with functions.converting(), super()._tracing(shard, batch, apart=apart):
+            yield
 
-    def _evaluate(self, cut: Cut, x: Any, y: Any, sample_weight: Any) -> Any:
-        y_pred = self.model(x, training=False)
-        loss = tf_keras_losses.of_model(self.model, x, y, y_pred, sample_weight)
-        return self._counted(x, y, y_pred, sample_weight, loss)
+    def _train(self, shard: Shard, x: Any, y: Any, sample_weight: Any) -> Any:
+        with tf.GradientTape() as tape:
+            y_pred = self._call(x, training=True)
+            loss = self._loss(x, y, y_pred, sample_weight, training=True)
+        self.model.optimizer.minimize(loss, self.model.trainable_variables, tape=tape)  # sums over the replicas
+        return self._counted(shard, x, y, y_pred, sample_weight, loss)
 
-    def _counted(self, x: Any, y: Any, y_pred: Any, sample_weight: Any, loss: Any) -> Any:
-        """Count in the compiled metrics; this replica's part (float32) of the loss."""
-        self._update_metrics(x, y, y_pred, sample_weight)
+    def _call(self, x: Any, training: bool) -> Any:
+        return self.model(x, training=training)
+
+    def _loss(self, x: Any, y: Any, y_pred: Any, sample_weight: Any, *, training: bool) -> Any:
+        return tf_keras_steps.loss_of(self.model, x, y, y_pred, sample_weight)
+
+    def _counted(self, shard: Shard, x: Any, y: Any, y_pred: Any, sample_weight: Any, loss: Any) -> Any:
+        if _is_keras_own(self.model, "compute_metrics"):
+            self.model.compiled_metrics.update_state(y, y_pred, sample_weight)
+        else:
+            self.check_reported(self.model.compute_metrics(x, y, y_pred, sample_weight))
         found = tracker.current()
         return tf.cast(loss if found is None else found.part(loss), tf.float32)
-
-    def _statistics(self, cut: Cut) -> list[Any]:
-        """The moving statistics that a replica keeps by itself."""
-        return [] if self._traits.shared_variables else stand_ins.moving_statistics(self.model, cut)
 
     def in_order(self, logs: Mapping[str, Any]) -> Any:
         """What `Model.evaluate` returns of these logs."""
         return framework.in_order(self.model, logs)
 
     def _states_of_all(self, group: Group, often: bool) -> AbstractContextManager[Any]:
-        return tf_keras_metrics.states_of_all([v for metric in self._metrics() for v in metric.variables], group)
+        return metric_states.of_tf_keras([v for metric in self._metrics() for v in metric.variables], group)
 
     @contextlib.contextmanager
     def of_global_batch(self) -> Iterator[None]:
         """While this lasts, tf_keras's losses are those of the global batch; its optimizers sum first by themselves."""
         with contextlib.ExitStack() as stack:
-            stack.enter_context(tf_keras_losses.of_global_batch())
+            stack.enter_context(tf_keras_steps.of_global_batch())
             if self._traits.synchronous and self._traits.distributed:
-                stack.enter_context(tf_keras_sums.of_one_device())
+                stack.enter_context(tf_keras_steps.sums_of_one_device())
             if self._in_parts:
                 stack.enter_context(self._updates.during(self._metrics(), None))
             if self.own_step or self.own_test:
                 stack.enter_context(returned.noting_results(self.model.metrics))
             yield
-
-    def _own(self, kind: Any, step: Any, cut: Cut) -> Any:
-        with stand_ins.kept(cut, self._statistics(cut) if kind == "train" else []):
-            return super()._own(kind, step, cut)
 
     def state(self, group: Group) -> State:
         """All variables of the built model."""
@@ -190,13 +172,9 @@ class LegacyModel(TrainedModel):
         shared |= named("counter", [Plain(framework.counter_of(self.model))])
         seeds = [v for layer in framework.random_layers(self.model) for v in framework.seeds_of(layer)]
         local |= named("seed", [Plain(v) for v in seeds])
-        local |= named("recurrent", [Plain(v) for v in recurrent.states_of(self.model)])
+        local |= named("recurrent", [Plain(v) for v in self.recurrent_states()])
         metrics = [Plain(v) for metric in self.model.metrics for v in metric.variables]
         return State(group, shared, local | named("metric", metrics), averaged)
-
-    def _all_weights(self) -> Mapping[str, Any]:
-        shared, local = self._weights()
-        return shared | local
 
     def _weights(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """The model's variables that replicas share, and those that each has for itself, both by name."""
@@ -221,12 +199,6 @@ class LegacyModel(TrainedModel):
         """The model's metrics, each by itself."""
         return list(self.model.metrics)
 
-    def _update_metrics(self, x: Any, y: Any, y_pred: Any, sample_weight: Any) -> None:
-        if _is_keras_own(self.model, "compute_metrics"):
-            self.model.compiled_metrics.update_state(y, y_pred, sample_weight)
-        else:
-            self.check_reported(self.model.compute_metrics(x, y, y_pred, sample_weight))
-
 
 def _limits(optimizer: Any, traits: Traits) -> Iterator[str]:
     """What of `optimizer` cannot be right under a strategy like that, each with its reason and the mend."""
@@ -238,7 +210,7 @@ def _limits(optimizer: Any, traits: Traits) -> Iterator[str]:
 
 
 def _refuse_shards(model: Any) -> None:
-    """Raise FitError for a built model some variables of which are cut."""
+    """Raise FitError for a built model some variables of which are shard."""
     if any(map(variables.is_cut, model.variables)):
         raise FitError(
             "strategyOptions.partitioner, or the strategy's variable_partitioner, cuts variables of this tf_keras "
@@ -267,8 +239,3 @@ def _outputs(model: Any) -> Any:
 
 def _is_keras_own(model: Any, method: str) -> bool:
     return getattr(type(model), method) is getattr(tf_keras.Model, method)
-
-
-def _autograph() -> Any:
-    """Have tf_keras convert the Python of the program's layers, losses and metrics, as it does in its own fit."""
-    return functions.converting()

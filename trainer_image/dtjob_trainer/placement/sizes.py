@@ -38,7 +38,7 @@ def of_rows(tracker: "Tracker", make: Make, op_type: str, inputs: list[Any]) -> 
 
 
 def _all_entries(tracker: "Tracker", tensor: Any, place: Placement) -> Any:
-    if place.units is None and not tracker.cut.may_be_empty:
+    if place.units is None and not tracker.shard.may_be_empty:
         return tracker.once("entries", tensor, lambda: joined.sums([tf.shape(tensor)[0]])[0])
     return tracker.total_rows(tensor, place)[1]
 

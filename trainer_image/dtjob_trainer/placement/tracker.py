@@ -19,15 +19,15 @@ import tensorflow as tf
 
 from dtjob_trainer.frameworks import graphs
 from dtjob_trainer.placement import axes, joined, kinds, rules, sizes
-from dtjob_trainer.placement.cuts import Cut, setting
 from dtjob_trainer.placement.kinds import OWN, PARTIAL, ROWS, Kind, Make, Mode, Placement
+from dtjob_trainer.placement.shard import Shard, setting
 
 
 class Tracker:
     """What is known of one replica's step while it is traced."""
 
-    def __init__(self, cut: Cut) -> None:
-        self.cut = cut
+    def __init__(self, shard: Shard) -> None:
+        self.shard = shard
         self.graph = tf.compat.v1.get_default_graph()
         self.mode = Mode.STEP
         self._made: dict[tuple[str, int], tuple[Any, Any]] = {}
@@ -128,7 +128,7 @@ class Tracker:
         """Of what each replica has for itself."""
         if not tensor.dtype.is_floating:
             return joined.sums([joined.first_only(tensor, _as_partial)])[0]
-        return joined.same([kinds.put(self.cut.mean(tensor), PARTIAL)], self.adjoint)[0]
+        return joined.same([kinds.put(self.shard.mean(tensor), PARTIAL)], self.adjoint)[0]
 
     def _joined(self, tensor: Any, place: Placement) -> Any:
         if tensor.dtype == tf.string or tensor.shape.rank is None:
@@ -150,22 +150,22 @@ class Tracker:
         """Entries of the replicas before this one, of this one and of those after it."""
         if units is not None:
             if self._before is None:
-                self._before = self._counts(self.cut.examples)
+                self._before = self._counts(self.shard.examples)
             before, mine, after = self._before
             return _times(units, before), _times(units, mine), _times(units, after)
-        return self._counts(self.cut.counted(tf.shape(part)[0]))
+        return self._counts(self.shard.counted(tf.shape(part)[0]))
 
     def _counts(self, mine: Any) -> tuple[Any, Any, Any]:
         number = tf.distribute.get_replica_context().replica_id_in_sync_group
-        every = joined.sums([tf.one_hot(number, self.cut.replicas, dtype=tf.int32) * mine])[0]
+        every = joined.sums([tf.one_hot(number, self.shard.replicas, dtype=tf.int32) * mine])[0]
         before = tf.reduce_sum(every[:number])
         return before, mine, tf.reduce_sum(every) - before - mine
 
     def total_rows(self, tensor: Any, place: Placement) -> tuple[Any, Any]:
         """Entries of the first dimension of rows that count, here and of all replicas."""
-        mine = self.cut.counted(tf.shape(tensor)[0])
+        mine = self.shard.counted(tf.shape(tensor)[0])
         if place.units is not None:
-            return mine, _times(place.units, self.cut.total)
+            return mine, _times(place.units, self.shard.total)
         return mine, joined.sums([mine])[0]
 
     # operations
@@ -236,8 +236,8 @@ class Tracker:
             if op_type == "Mean":
                 mine, total = self.total_rows(first, place)
                 kept = tf.cast(mine, first.dtype) / tf.cast(total, first.dtype)
-            elif self.cut.may_be_empty:
-                kept = tf.cast(self.cut.examples > 0, first.dtype)
+            elif self.shard.may_be_empty:
+                kept = tf.cast(self.shard.examples > 0, first.dtype)
             else:
                 return inputs
             return [kinds.put(first * kept, place), *inputs[1:]]
@@ -260,25 +260,25 @@ def current() -> Tracker | None:
     return _current.get()
 
 
-def opened(cut: Cut, parts: Any) -> Any:
+def opened(shard: Shard, parts: Any) -> Any:
     """The tensors of a batch with an open number of rows, but for those that are whole: TensorFlow may know a share."""
-    flags = iter(cut.whole)
+    flags = iter(shard.whole)
 
     def open_rows(part: Any) -> Any:
         if part is None or next(flags, False) or not isinstance(part, tf.Tensor) or kinds.is_open(part):
             return part
         return tf.raw_ops.PlaceholderWithDefault(input=part, shape=[None, *part.shape[1:]])
 
-    return parts if cut.replicas == 1 else tf.nest.map_structure(open_rows, parts)
+    return parts if shard.replicas == 1 else tf.nest.map_structure(open_rows, parts)
 
 
 @contextlib.contextmanager
-def tracing(cut: Cut, data: Any) -> Iterator[Tracker | None]:
+def tracing(shard: Shard, data: Any) -> Iterator[Tracker | None]:
     """While this lasts, a replica's step on `data` (in any structure) is traced with placements."""
-    if cut.replicas == 1:
+    if shard.replicas == 1:
         yield None
         return
-    tracker = Tracker(cut)
+    tracker = Tracker(shard)
     tracker.note_rows(data)
     with setting(_current, tracker):
         yield tracker

@@ -8,7 +8,7 @@ from typing import Any
 
 from dtjob_trainer.contract.strategy import ALONE, TRAITS, Traits
 from dtjob_trainer.contract.task import Task
-from dtjob_trainer.frameworks import hooks, tensorflow
+from dtjob_trainer.frameworks import hooks, keras3, tensorflow
 from dtjob_trainer.strategies import keras_variables
 from dtjob_trainer.strategies.create import create
 
@@ -30,6 +30,10 @@ def make_ambient(task: Task) -> None:
         keras_variables.add_in_place()
     if task.traits.synchronous:
         keras_variables.make_outside_of_functions()
+    if task.traits.collective:
+        # To see which attributes all optimizers have, Keras makes one beside each of a model that it saves. In the
+        # scope all tasks have to make what one makes: a save at the chief alone would break off the training of all.
+        hooks.put(keras3.SAMPLES_OF_SAVES, outside_strategy)
     if task.traits.central_storage:
         _creators.append(_aggregated)
         _enter_scopes()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How many steps to ask of a call that cannot look at the clock itself."""
 
-from dtjob_trainer.engines.pace import Pace
+from dtjob_trainer.engines.synchronous import Pace
 
 
 def asked(rates: list[float], seconds: float = 0.1) -> list[int]:

@@ -2,7 +2,6 @@
 """What all replicas of a step do together: decide, and assign variables. For use inside a replica's step."""
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import keras
@@ -19,7 +18,7 @@ def decide(condition: Any, chosen: Callable[[Any], None], otherwise: Callable[[A
     """
 
     def of_one(condition: Any, run: Callable[[Callable[[Any], None]], Any]) -> None:
-        tf.cond(condition, partial(_done, run, chosen), partial(_done, run, otherwise))
+        tf.cond(condition, lambda: done(run(chosen)), lambda: done(run(otherwise)))
 
     def of_all(strategy: Any, condition: Any, values: Any) -> None:
         first = strategy.experimental_local_results(condition)[0]
@@ -31,9 +30,8 @@ def decide(condition: Any, chosen: Callable[[Any], None], otherwise: Callable[[A
         of_one(condition, lambda branch: branch(values))
 
 
-def _done(run: Callable[[Callable[[Any], None]], Any], branch: Callable[[Any], None]) -> Any:
-    """Run `branch`; both branches of a condition give the same."""
-    run(branch)
+def done(_: Any = None) -> Any:
+    """What both branches of a condition give."""
     return tf.constant(0)
 
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tf_keras's losses in a replica's step: computed as on one device, and scaled by nobody."""
+"""One device's losses and gradients of tf_keras in a replica's step. Imported only for a model of tf_keras."""
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
 
@@ -11,15 +12,13 @@ import tf_keras
 from dtjob_trainer.errors import LossError
 from dtjob_trainer.frameworks import hooks
 from dtjob_trainer.frameworks import tf_keras as framework
-from dtjob_trainer.models import average_loss
-from dtjob_trainer.models.metric_updates import counting
-from dtjob_trainer.placement import layers, tracker
-from dtjob_trainer.placement.cuts import unscaled
+from dtjob_trainer.placement import layers, shard, sums
+from dtjob_trainer.steps import losses
 
 _Reduction = tf_keras.losses.Reduction
 
 
-def of_model(model: Any, x: Any, y: Any, y_pred: Any, sample_weight: Any) -> Any:
+def loss_of(model: Any, x: Any, y: Any, y_pred: Any, sample_weight: Any) -> Any:
     """`model`'s loss (scalar) of the batch; counts it in the metrics of losses.
 
     Raises LossError for a loss that is no scalar, and where there is none.
@@ -40,36 +39,37 @@ def of_model(model: Any, x: Any, y: Any, y_pred: Any, sample_weight: Any) -> Any
 def of_global_batch() -> Iterator[None]:
     """While this lasts, tf_keras's losses in a replica's step are one device's; elsewhere they stay what they are."""
     with (
-        hooks.during(framework.LOSS_SCALED, lambda own: partial(_scale, own)),
+        hooks.during(framework.LOSS_SCALED, lambda own: partial(losses.unscaled, own)),
         hooks.during(framework.REDUCTION, _choosing),
         layers.by_rows(tf_keras.layers.Layer, "tf_keras"),
-        average_loss.of_one_device(),
+        losses.averages_of_one_device(),
     ):
         yield
-
-
-def conformed(container: Any, y_pred: Any, *structures: Any) -> tuple[Any, ...]:
-    """`structures` (targets, weights) as a container of compiled losses or metrics has them for `y_pred`."""
-    return tuple(framework.conformed(container, y_pred, structure) for structure in structures)
-
-
-def _scale(own: Callable[[Any], Any], value: Any) -> Any:
-    """tf_keras's division of a loss by the number of replicas."""
-    return value if tracker.current() is not None or unscaled.get() else own(value)
 
 
 def _choosing(own: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """tf_keras's `Loss._get_reduction`, which refuses to take means where it knows of several replicas."""
 
     def reduction_of(loss: Any) -> Any:
-        if tracker.current() is None and not unscaled.get() and not _alone():
+        mine = shard.traced.get()
+        if not losses.are_one_devices() and not (mine is not None and mine.replicas == 1):
             return own(loss)
         return _Reduction.SUM_OVER_BATCH_SIZE if loss.reduction == _Reduction.AUTO else loss.reduction
 
     return reduction_of
 
 
-def _alone() -> bool:
-    """Whether the step that is being traced is of one replica."""
-    cut = counting.get()
-    return cut is not None and cut.replicas == 1
+def sums_of_one_device(doubt: Callable[[Any], object] = lambda variable: None) -> AbstractContextManager[None]:
+    """While this lasts, tf_keras's optimizers sum gradients as one device does.
+
+    - doubt: called with a table if nobody knows how rows are looked up in it (`placement.sums.Doubt`).
+    """
+    return hooks.during(framework.GRADIENTS_SUMMED, lambda _: partial(_summed, doubt))
+
+
+def _summed(doubt: Callable[[Any], object], gradients: Iterable[Any]) -> list[Any]:
+    """One device's gradients of (gradient, variable) pairs, with the variables."""
+    pairs = list(gradients)
+    framework.warn_of_missing(pairs)
+    found = sums.of_one_device([gradient for gradient, _ in pairs], lambda place: doubt(pairs[place][1]))
+    return [(gradient, variable) for gradient, (_, variable) in zip(found, pairs, strict=True)]

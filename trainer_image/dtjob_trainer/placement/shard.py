@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a replica's rows stand to the global batch, and what of it is known while a step is traced."""
+"""The shard of a replica: its rows of the global batch, and what of them is known while a step is traced."""
 
 import contextlib
 from collections.abc import Iterator
@@ -11,13 +11,13 @@ import tensorflow as tf
 
 
 @dataclass(frozen=True)
-class Cut:
-    """How a replica's rows stand to the global batch."""
+class Shard:
+    """A replica's rows of the global batch."""
 
     replicas: int
     """Replicas that share the batch."""
     examples: Any
-    """Rows of this replica that count (int32): 0 where it stands in with a row of no weight."""
+    """Rows of this replica that count (int32): 0 if its only row is a padding row."""
     total: Any
     """Examples of the global batch (int32)."""
     may_be_empty: bool
@@ -26,16 +26,18 @@ class Cut:
     """By part of the batch, whether every replica has all rows of the part. Empty: they share all parts."""
 
     def mean(self, value: Any) -> Any:
-        """The share of `value`, a mean over this replica's rows, in the mean over the global batch."""
+        """This replica's part of the mean over the global batch; `value` is a mean over this replica's rows."""
         return value * tf.cast(self.examples, value.dtype) / tf.cast(self.total, value.dtype)
 
     def counted(self, value: Any) -> Any:
-        """`value`, or zero where this replica's row only stands in."""
+        """`value`, or zero if this replica's row is a padding row."""
         return value * tf.cast(self.examples > 0, value.dtype) if self.may_be_empty else value
 
 
-unscaled: ContextVar[bool] = ContextVar("unscaled", default=False)
-"""Whether losses are to be those of this replica's rows alone, scaled by nobody."""
+traced: ContextVar[Shard | None] = ContextVar("traced", default=None)
+"""The shard of the replica whose step is being traced."""
+building: ContextVar[bool] = ContextVar("building", default=False)
+"""Whether a model is being built: nobody divides its losses by the number of replicas."""
 
 
 @contextlib.contextmanager

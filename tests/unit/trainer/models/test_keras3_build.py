@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dtjob_trainer.models.own_step: which steps are written for several replicas, and how their models are built."""
+"""dtjob_trainer.models.keras3_build: how models with steps of their own get their variables."""
 
-import inspect
 from typing import Any
 
 import keras
@@ -9,48 +8,7 @@ import pytest
 import tensorflow as tf
 
 from dtjob_trainer.contract.strategy import TRAITS
-from dtjob_trainer.models import own_step
 from dtjob_trainer.models.keras3_model import KerasModel
-
-
-def replicas() -> int:
-    return int(tf.distribute.get_strategy().num_replicas_in_sync)
-
-
-def through_others() -> int:
-    return replicas()
-
-
-def again(depth: int) -> int:
-    return again(depth - 1) if depth else 0
-
-
-class Alone(keras.Model):
-    def train_step(self, data: Any) -> Any:
-        return {"loss": tf.nn.compute_average_loss(data) * again(2)}
-
-
-class ByItself(keras.Model):
-    def train_step(self, data: Any) -> Any:
-        return {"loss": data / tf.distribute.get_strategy().num_replicas_in_sync}
-
-
-class ByFunctions(keras.Model):
-    def train_step(self, data: Any) -> Any:
-        return {"loss": data / through_others()}
-
-
-class Below(ByFunctions):
-    pass
-
-
-def test_steps_that_know_of_replicas_are_known_by_what_they_and_their_functions_name() -> None:
-    kinds = (Alone, ByItself, ByFunctions, Below)
-    found = [own_step.scaled_at(kind()) for kind in kinds]
-    line = inspect.getsourcelines(replicas)[1] + 1
-    assert found[0] is None
-    assert str(found[1]).endswith(" (num_replicas_in_sync)")
-    assert found[2:] == [f"{__file__}:{line} (num_replicas_in_sync)"] * 2
 
 
 def test_a_model_that_is_to_run_eagerly_is_trained_as_a_graph_with_a_warning() -> None:

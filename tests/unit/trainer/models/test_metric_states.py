@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dtjob_trainer.models.results: metrics' results by one traced function, with the bits of each read by itself."""
+"""dtjob_trainer.models.metric_states: metrics' results by one traced function, with the bits of each read by itself."""
 
 import importlib
 import inspect
@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 
 from dtjob_trainer.models.compiled import number
-from dtjob_trainer.models.results import Results
+from dtjob_trainer.models.metric_states import Results
 
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "FBetaScore": {"beta": 0.7},

@@ -15,17 +15,15 @@ from typing import Any
 import tensorflow as tf
 
 from dtjob_trainer.frameworks import hooks, keras3, packages
-from dtjob_trainer.models import stand_ins
 from dtjob_trainer.placement import kinds, tracker
-from dtjob_trainer.placement.cuts import Cut, setting
 from dtjob_trainer.placement.kinds import Kind, Mode
+from dtjob_trainer.placement.shard import Shard, setting, traced
+from dtjob_trainer.steps import padding
 
-counting: ContextVar[Cut | None] = ContextVar("counting", default=None)
-"""The cut of the replica whose step is being traced."""
 _inside: ContextVar[bool] = ContextVar("inside", default=False)
 """Whether this is within the update of a metric that is made of others."""
 
-Counting = Callable[[Cut, Sequence[Any]], AbstractContextManager[Any]]
+Counting = Callable[[Shard, Sequence[Any]], AbstractContextManager[Any]]
 
 
 class Updates:
@@ -37,7 +35,7 @@ class Updates:
 
     @contextlib.contextmanager
     def during(self, metrics: Sequence[Any], around: Counting | None) -> Iterator[None]:
-        """While this lasts, `metrics` (single ones) are updated as above.
+        """While this lasts, `metrics` (single ones) count as on one device.
 
         - around: what is around each update, given the variables, where one replica is in sync; None: nothing.
         """
@@ -52,23 +50,23 @@ class Updates:
         return {id(variable) for metric in metrics if not self._is_own(metric) for variable in metric.variables}
 
     def _update(self, metric: Any, around: Counting | None, own: Any, *args: Any, **kwargs: Any) -> Any:
-        cut = counting.get()
-        if _inside.get() or cut is None:
+        shard = traced.get()
+        if _inside.get() or shard is None:
             return own(*args, **kwargs)
         with setting(_inside, True):
-            if cut.replicas == 1:
-                with around(cut, metric.variables) if around is not None else contextlib.nullcontext():
+            if shard.replicas == 1:
+                with around(shard, metric.variables) if around is not None else contextlib.nullcontext():
                     return own(*args, **kwargs)
             found = tracker.current()
             if found is not None:
                 return self._count(found, metric, partial(own, *args, **kwargs), (args, kwargs))
-            with tracker.tracing(cut, (args, kwargs)) as found:  # a step that knows of replicas itself
+            with tracker.tracing(shard, (args, kwargs)) as found:  # a step that scales its gradients itself
                 assert found is not None
                 return self._count(found, metric, partial(own, *args, **kwargs), (args, kwargs))
 
     def _count(self, found: tracker.Tracker, metric: Any, update: Callable[[], Any], given: Any) -> Any:
         if found.mode is Mode.STEP and not self._shared and self._is_own(metric) and _are_rows(given):
-            with found.within(Mode.LAYER), stand_ins.kept(found.cut, metric.variables):
+            with found.within(Mode.LAYER), padding.kept(found.shard, metric.variables):
                 return update()
         return update()
 

@@ -13,7 +13,7 @@ import keras
 import tensorflow as tf
 
 from dtjob_trainer.frameworks import keras3
-from dtjob_trainer.models import replicas
+from dtjob_trainer.steps import replicas
 
 
 class LossScale:

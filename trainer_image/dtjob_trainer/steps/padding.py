@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Replicas that have no rows in a step: each computes one all the same, at weight 0, and what that changes is undone.
+"""Padding rows: a replica without rows in a step computes one row at weight 0, and what that changes is undone.
 
-Sums over rows leave such a row out. What layers of Keras and metrics change row by row does not.
+Sums over rows leave a padding row out. What layers of Keras and metrics change row by row does not.
 """
 
 import contextlib
@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from dtjob_trainer.frameworks import keras3
 from dtjob_trainer.placement import tracker
-from dtjob_trainer.placement.cuts import Cut
+from dtjob_trainer.placement.shard import Shard
 
 _LAYER = "BatchNormalization"
 _STATISTICS = ("moving_mean", "moving_variance", "moving_stddev", "renorm_mean", "renorm_stddev")
@@ -21,9 +21,9 @@ _STATISTICS = ("moving_mean", "moving_variance", "moving_stddev", "renorm_mean",
 
 
 @contextlib.contextmanager
-def kept(cut: Cut, variables: Sequence[Any]) -> Iterator[None]:
-    """While this lasts, a replica whose row only stands in leaves `variables`, of either package, as they were."""
-    if not cut.may_be_empty:
+def kept(shard: Shard, variables: Sequence[Any]) -> Iterator[None]:
+    """While this lasts, a replica whose row is a padding row leaves `variables`, of either package, as they were."""
+    if not shard.may_be_empty:
         yield
         return
     with tracker.off():
@@ -31,17 +31,17 @@ def kept(cut: Cut, variables: Sequence[Any]) -> Iterator[None]:
     yield
     with tracker.off():
         for variable, value in zip(variables, before, strict=True):
-            variable.assign(tf.where(cut.examples > 0, _read(variable), value))
+            variable.assign(tf.where(shard.examples > 0, _read(variable), value))
 
 
 def _read(variable: Any) -> Any:
     return variable.value if isinstance(variable, keras.Variable) else variable.read_value()
 
 
-def moving_statistics(model: Any, cut: Cut) -> list[Any]:
+def moving_statistics(model: Any, shard: Shard) -> list[Any]:
     """The variables of `model`, of either package, that BatchNormalization makes of its replica's rows, where there may
     be none. One that is synchronized makes them of all replicas' rows."""
-    if not cut.may_be_empty:
+    if not shard.may_be_empty:
         return []
     layers = [layer for layer in keras3.layers_of(model) if any(k.__name__ == _LAYER for k in type(layer).__mro__)]
     alone = [layer for layer in layers if not getattr(layer, "synchronized", False)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dtjob_trainer.models.inlined: functions that a step calls become parts of its graph."""
+"""dtjob_trainer.steps.inlined: functions that a step calls become parts of its graph."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from dtjob_trainer.models import inlined
+from dtjob_trainer.steps import inlined
 
 
 def traced(step: Any, *, inline: bool) -> list[str]:
@@ -49,16 +49,6 @@ def test_methods_know_their_object() -> None:
             return self.factor * value
 
     assert "Mul" in traced(Model().step, inline=True)
-
-
-def test_functions_that_are_not_to_be_inlined_stay() -> None:
-    function = tf.function(tf.exp, autograph=False)
-
-    def step(value: Any) -> Any:
-        with inlined.nothing():
-            return function(value)
-
-    assert any("PartitionedCall" in each for each in traced(step, inline=True))
 
 
 def test_numbers_are_tensors_of_the_types_in_the_signature() -> None:

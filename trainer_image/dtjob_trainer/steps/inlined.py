@@ -15,7 +15,6 @@ import contextlib
 import functools
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import Any
 
@@ -25,7 +24,7 @@ import tensorflow as tf
 from dtjob_trainer.frameworks import functions as framework
 from dtjob_trainer.frameworks import hooks
 from dtjob_trainer.frameworks.tensorflow import is_eager
-from dtjob_trainer.placement.cuts import setting
+from dtjob_trainer.placement.shard import setting
 
 _inlining: ContextVar[bool] = ContextVar("inlining", default=False)
 
@@ -37,12 +36,6 @@ def functions() -> Iterator[None]:
     _watch()
     with setting(_inlining, True), tf.variable_creator_scope(_outside):
         yield
-
-
-def nothing() -> AbstractContextManager[None]:
-    """While this lasts, functions that this thread calls stay functions: tapes record a call, but not operations that
-    are copied one by one."""
-    return setting(_inlining, False)
 
 
 def _outside(make: Callable[..., Any], **kwargs: Any) -> Any:

@@ -1,18 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A `train_step` of the model's own: whether it knows of replicas, and for Keras 3 the optimizers that it applies.
+"""How a Keras 3 model, its metrics and the optimizers that its steps apply get their variables before training.
 
-Keras builds an optimizer when it is first applied, which is too late to be saved, and fails under Mirrored: here they
-are built before training.
+Keras builds an optimizer when it is first applied, which is too late to be saved, and fails under Mirrored.
 """
 
 import contextlib
-import dis
-import inspect
-import sysconfig
 import threading
-import types
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import keras
@@ -21,13 +15,8 @@ import tensorflow as tf
 from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.errors import FitError
 from dtjob_trainer.frameworks import hooks, keras3
-from dtjob_trainer.models import inlined
-
-_OF_REPLICAS = {"num_replicas_in_sync", "get_replica_context"}
-"""What a step names that is written for several replicas."""
-
-_PACKAGES = (*(sysconfig.get_paths()[name] for name in ("purelib", "stdlib")), str(Path(__file__).parents[1]))
-"""Where functions are that are not the program's own."""
+from dtjob_trainer.placement import shard
+from dtjob_trainer.steps import inlined, losses
 
 _HOMES = tuple(
     dict.fromkeys(
@@ -38,43 +27,57 @@ _HOMES = tuple(
 """The classes of Keras that have an `apply` of their own."""
 
 
-def scaled_at(model: Any) -> str | None:
-    """Where the class of `model`, a base of it, or a function of the program that they call, names replicas.
+def build(model: Any, data: Sequence[Any], traits: Traits, *, custom: bool) -> None:
+    """Make every variable of `model` and its metrics, from the specs of x, y and weights.
 
-    As "file:line (name)". Such a step is taken to make its gradients add up to one device's. None: any other is taken
-    as written for one device.
+    - custom: it has a `train_step` of its own, which may call layers alone, or call the model with all of a batch.
     """
-    package = {"keras", "tf_keras"}
-    kinds = [kind for kind in type(model).__mro__ if kind.__module__.partition(".")[0] not in package]
-    parts = [getattr(part, "fget", None) or part for kind in kinds for part in vars(kind).values()]
-    queue = [inspect.unwrap(part) for part in parts if callable(part)]
-    seen: set[types.CodeType] = set()
-    while queue:
-        function = queue.pop(0)
-        if not isinstance(function, types.FunctionType) or function.__code__ in seen:
-            continue
-        seen.add(function.__code__)
-        names = dict(_names(function.__code__))
-        for name in sorted(_OF_REPLICAS & names.keys()):
-            return f"{function.__code__.co_filename}:{names[name]} ({name})"
-        called = (inspect.unwrap(each) for name in names if callable(each := function.__globals__.get(name)))
-        queue += [each for each in called if isinstance(each, types.FunctionType) and _is_of_program(each)]
-    return None
+    if custom and type(model).call is keras.Model.call:  # which Keras calls nowhere
+        check_built(model, traits)
+    elif custom and not unbuilt(model):
+        try:
+            _build_by_call(model, *data, custom=True)
+        except Exception:
+            check_built(model, traits)
+    else:
+        _build_by_call(model, *data, custom=custom)
 
 
-def _is_of_program(function: types.FunctionType) -> bool:
-    return not function.__code__.co_filename.startswith(_PACKAGES)
+def _build_by_call(model: Any, x: Any, y: Any, sample_weight: Any, *, custom: bool) -> None:
+    if custom and y is None:  # losses and metrics are built of shapes: take the outputs
+        symbols = keras.tree.map_structure(lambda part: keras.KerasTensor(part.shape, part.dtype.name), x)
+        y = model(symbols)
+    with losses.averages_of_one_device(), shard.setting(shard.building, True):
+        _build_of_composites(model, x, y, sample_weight)
+        keras3.build_of_specs(model, x, y, sample_weight)
 
 
-def _names(code: types.CodeType) -> Iterator[tuple[str, int]]:
-    """The names of globals and attributes that a function uses, and those within it, each with its line."""
-    for instruction in dis.get_instructions(code):
-        if instruction.argval in code.co_names:
-            where = instruction.positions
-            yield str(instruction.argval), (where and where.lineno) or code.co_firstlineno
-    for part in code.co_consts:
-        if isinstance(part, types.CodeType):
-            yield from _names(part)
+def _build_of_composites(model: Any, *parts: Any) -> None:
+    """Build model, metrics and losses where some of x, y and weights, given by their specs, are ragged or sparse.
+
+    Keras's own way takes all of them for dense, and leaves alone what is built already.
+    """
+    if not any(isinstance(spec, (tf.RaggedTensorSpec, tf.SparseTensorSpec)) for spec in keras.tree.flatten(parts)):
+        return
+    x, y, sample_weight = keras.tree.map_structure(_symbol, parts)
+    y_pred = keras3.output_spec(model, x, training=False)
+    arguments = {"x": x, "y": y, "y_pred": y_pred, "sample_weight": sample_weight}
+    metrics, loss = keras3.compiled_metrics(model), keras3.compiled_loss(model)
+    if metrics is not None and not metrics.built:
+        keras3.output_spec(model.compute_metrics, **arguments)
+    if loss is not None and not loss.built:
+        keras3.output_spec(keras3.loss_function(model), training=False, **arguments)
+
+
+def _symbol(spec: Any) -> Any:
+    """Keras's symbolic tensor of a `tf.TypeSpec`; what is one already, or None, as it is."""
+    if spec is None or isinstance(spec, keras.KerasTensor):
+        return spec
+    dtype = spec.dtype.name
+    if isinstance(spec, tf.RaggedTensorSpec):
+        ranks = {"ragged_rank": spec.ragged_rank, "row_splits_dtype": spec.row_splits_dtype}
+        return keras.KerasTensor(spec.shape, dtype, ragged=True, **ranks)
+    return keras.KerasTensor(spec.shape, dtype, sparse=isinstance(spec, tf.SparseTensorSpec))
 
 
 def unbuilt(model: Any) -> list[str]:
