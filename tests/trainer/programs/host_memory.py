@@ -7,7 +7,7 @@ import tensorflow as tf
 import dtjob_trainer as dt
 from dtjob_trainer.data import sources
 from dtjob_trainer.data.batches import Place, Wanted
-from dtjob_trainer.models import variables
+from dtjob_trainer.models import kept_variables
 
 x, y = np.zeros((1000, 8), np.float32), np.zeros(1000, np.int64)
 source = sources.make(x, y, None, Wanted(batch_size=10), Place(0, 1, 1))
@@ -25,7 +25,7 @@ print("rows are taken on", sorted(f"{device.device_type}:{device.device_index}" 
 
 with dt.strategy().scope():
     weights = tf.Variable(tf.zeros(1000))
-kept = variables._read(weights)
+kept = kept_variables._read(weights)
 print("weights are on", tf.DeviceSpec.from_string(weights.device).device_index)
 weights.assign(tf.ones(1000))
 print("kept on", tf.DeviceSpec.from_string(kept.device).device_index, "as", float(tf.reduce_sum(kept)), flush=True)

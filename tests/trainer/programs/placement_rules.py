@@ -9,13 +9,13 @@ import numpy as np
 import tensorflow as tf
 
 import dtjob_trainer as dt
-from dtjob_trainer.placement import hooks, rules, tracker
+from dtjob_trainer.placement import rules, tracing, tracker
 from dtjob_trainer.placement.shard import Shard
 
 cpus = tf.config.list_physical_devices("CPU")
 tf.config.set_logical_device_configuration(cpus[0], [tf.config.LogicalDeviceConfiguration()] * 2)
 TWO = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
-hooks.install()
+tracing.install()
 random = np.random.default_rng(0)
 x, y = (random.uniform(0.1, 0.9, (8, 4)).astype("float32") for _ in range(2))
 ids = random.integers(0, 4, 8).astype("int32")

@@ -19,8 +19,8 @@ from dtjob_trainer.contract.strategy import TRAITS
 from dtjob_trainer.contract.task import Task
 from dtjob_trainer.errors import StateError
 from dtjob_trainer.models import optimizers
+from dtjob_trainer.models.kept_variables import State
 from dtjob_trainer.models.values import Held
-from dtjob_trainer.models.variables import State
 from dtjob_trainer.strategies.collective import Group
 from dtjob_trainer.strategies.create import StrategyError, configure_devices, create
 

@@ -30,7 +30,7 @@ def read(step):
     """All of a checkpoint, as a restart reads it."""
     stored = Stored(str(directory), step)
     stored.verify()
-    return {name: stored.array(name) for name in stored.kinds}, stored.state
+    return {name: stored.array(name) for name in stored.forms}, stored.state
 
 
 class Killed(BaseException):

@@ -10,7 +10,7 @@ import sys
 
 import tensorflow as tf
 
-from dtjob_trainer.engines.tpu import TpuEngine
+from dtjob_trainer.engines.on_tpu import TpuEngine
 from dtjob_trainer.run import main
 from dtjob_trainer.strategies import tpu_connection
 

@@ -301,7 +301,7 @@ def _compiled(model: Any) -> tuple[Any, Any]:
 
 
 def _alone(callback: Any, base: Any) -> Any:
-    """A callback of the chief among several tasks, called outside of the strategy. `base` as above.
+    """A callback of the chief among several tasks, called outside of the strategy. `base` is the package's Callback.
 
     In its scope, all tasks have to make what one makes, and saving a model makes variables.
     """

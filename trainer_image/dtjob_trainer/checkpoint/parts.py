@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from dtjob_trainer.checkpoint.directory import SEEN
 from dtjob_trainer.models import values
-from dtjob_trainer.models.values import Rows, is_large, kind_of
+from dtjob_trainer.models.values import Rows, form_of, is_large
 from dtjob_trainer.process.peer_loss import is_peer_loss
 from dtjob_trainer.strategies.parameter_servers import side_by_side
 
@@ -57,7 +57,7 @@ def write(directory: str, name: str, tensors: Mapping[str, Any], *, final: str =
 
 def _all_of(name: str, tensor: Any) -> Iterator[tuple[str, str, Any]]:
     """The entries of a tensor in this process's memory: its pieces, if it is large."""
-    if is_large(kind_of(tensor.shape, tensor.dtype)):
+    if is_large(form_of(tensor.shape, tensor.dtype)):
         pieces = Rows(tuple(tensor.shape), 0, tensor.shape[0], tensor).pieces(tensor.dtype)
         yield from map(_entry, ((name, piece) for piece in pieces))
     else:

@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from dtjob_trainer.checkpoint.directory import STATE, foreign
-from dtjob_trainer.models.values import Rows, Values, in_groups, kind_of
+from dtjob_trainer.models.values import Rows, Values, form_of, in_groups
 from dtjob_trainer.strategies.parameter_servers import side_by_side
 
 
@@ -37,7 +37,7 @@ class Stored(Values):
             raise
         reader = tf.train.load_checkpoint(self.name)
         shapes, self._types = reader.get_variable_to_shape_map(), reader.get_variable_to_dtype_map()
-        self.kinds = {name: kind_of(shapes[name], self._types[name]) for name in sorted(shapes) if name != STATE}
+        self.forms = {name: form_of(shapes[name], self._types[name]) for name in sorted(shapes) if name != STATE}
 
     def read(self, names: Sequence[str], slices: Sequence[str] | None = None) -> list[Any]:
         """The tensors of these names, on the CPU of the present device's task."""
@@ -57,7 +57,7 @@ class Stored(Values):
         """Read all of it once. Raises one of UNREADABLE where it is damaged: before a run has taken anything of it."""
         pieces = (
             (name, rows.slice, rows.bytes(dtype))
-            for name, (shape, dtype) in self.kinds.items()
+            for name, (shape, dtype) in self.forms.items()
             for rows in Rows(shape, 0, shape[0] if shape else 1).pieces(dtype)
         )
         groups = list(in_groups(pieces, lambda piece: piece[2]))

@@ -6,24 +6,26 @@ from typing import Any
 
 from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.engines.custom_step import CustomStep
-from dtjob_trainer.engines.engine import Engine, Kind
+from dtjob_trainer.engines.engine import Engine, Phase
+from dtjob_trainer.engines.on_tpu import TpuEngine
 from dtjob_trainer.engines.parameter_server import ParameterServerEngine
 from dtjob_trainer.engines.synchronous import SynchronousEngine
-from dtjob_trainer.engines.tpu import TpuEngine
 from dtjob_trainer.models.compiled import TrainedModel
 from dtjob_trainer.strategies.collective import Group
 
 
-def engine(trained: TrainedModel, group: Group, traits: Traits, watched: Collection[Kind] = ()) -> Engine:
-    """The engine that runs steps of `trained`, which is built, under a strategy like that; callbacks see each step of
-    the `watched` kinds."""
+def engine(trained: TrainedModel, group: Group, traits: Traits, watched: Collection[Phase] = ()) -> Engine:
+    """The engine that runs steps of `trained`, which is built, under a strategy with these traits.
+
+    - watched: the phases of which callbacks see each step.
+    """
     if traits.asynchronous:
         return ParameterServerEngine(trained, group, watched)
     return (TpuEngine if traits.tpu else SynchronousEngine)(trained, group, watched)
 
 
 def custom_engine(step_fn: Callable[[Any], Any], rows: int | None, group: Group, traits: Traits) -> Engine:
-    """The engine that runs a custom loop's `step_fn` under a strategy like that.
+    """The engine that runs a custom loop's `step_fn` under a strategy with these traits.
 
     - rows: the examples of all replicas at each step. None: any number.
     """

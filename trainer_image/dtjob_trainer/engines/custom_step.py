@@ -15,7 +15,7 @@ from dtjob_trainer.placement.shard import Shard, setting
 class CustomStep:
     """Stands where engines have a compiled model (`TrainedModel`)."""
 
-    own_step = own_test = True
+    custom_train_step = custom_test_step = True
     steps_per_call, by_xla = 1, False
 
     def __init__(self, step_fn: Callable[[Any], Any], rows: int | None) -> None:

@@ -13,7 +13,7 @@ from dtjob_trainer.models import metric_states
 from dtjob_trainer.models.compiled import TrainedModel
 from dtjob_trainer.strategies.collective import Group
 
-Kind = Literal["train", "evaluate"]
+Phase = Literal["train", "evaluate"]
 Work = Sequence[Batch] | Portion
 """What one call of an engine runs: a step on each batch."""
 CALL_SECONDS = 0.1
@@ -32,18 +32,18 @@ class Engine(ABC):
     batches_ahead = 1
     """Of evaluation, after how many batches to see that all are done before more are handed out."""
 
-    def __init__(self, trained: TrainedModel, group: Group, watched: Collection[Kind] = ()) -> None:
-        """`watched`: kinds of steps that callbacks see, so that none but those of `steps_per_call` share a call."""
+    def __init__(self, trained: TrainedModel, group: Group, watched: Collection[Phase] = ()) -> None:
+        """`watched`: the phases whose steps callbacks see, so that none but those of `steps_per_call` share a call."""
         self.trained, self.group, self.watched = trained, group, watched
         self.custom = isinstance(trained, CustomStep)
         """Whether steps are a `step_fn` of the program's own, which AutoGraph converts as in any `tf.function`."""
         self.steps_per_call = 1
         """Steps that one call of `train` or `evaluate` runs where something happens between calls."""
-        self._own_step, self._own_test = trained.own_step, trained.own_test
+        self._custom_train_step, self._custom_test_step = trained.custom_train_step, trained.custom_test_step
         self._trained: Any = None
         """What the last training step gave, as `_result` takes it; so the last evaluation step's below."""
         self._evaluated: Any = None
-        self._functions: dict[tuple[Kind, int], Any] = {}
+        self._functions: dict[tuple[Phase, int], Any] = {}
 
     @abstractmethod
     def train(self, source: Source, work: Work) -> int:
@@ -60,8 +60,8 @@ class Engine(ABC):
         """Whether steps take the batches of `source` out of a `Stream` by themselves."""
         return False
 
-    def most_in_one_call(self, kind: Kind, source: Source, wanted: int) -> int:
-        """How many steps of a `kind` to run in one call where `wanted` could be.
+    def most_in_one_call(self, phase: Phase, source: Source, wanted: int) -> int:
+        """How many steps of a phase to run in one call where `wanted` could be.
 
         Tasks that take steps together must want equally many: TensorFlow matches their sums by the number of the step
         within the call.
@@ -94,7 +94,7 @@ class Engine(ABC):
         None where a `train_step` of the model's own gives none.
         """
         result = self._result(self._trained)
-        return self.trained.returned["train"].loss(result) if self._own_step else float(result)
+        return self.trained.returned["train"].loss(result) if self._custom_train_step else float(result)
 
     def values(self) -> dict[str, float]:
         """What a custom step returned in the last step that is done, summed over this task's replicas.
@@ -115,17 +115,19 @@ class Engine(ABC):
 
     def logs(self) -> dict[str, Any]:
         """What callbacks are told after a step: metrics so far, or what a `train_step` of its own gave. Collective."""
-        return self._own_logs("train", self._trained)[1] if self._own_step else self.read_metrics()
+        return self._custom_logs("train", self._trained)[1] if self._custom_train_step else self.read_metrics()
 
     def epoch_logs(self) -> dict[str, Any]:
         """What callbacks are told after an epoch, or so far within it, over all tasks. Collective."""
-        if not self._own_step or self._trained is None:  # None: a restart found no step left in the epoch
+        if not self._custom_train_step or self._trained is None:  # None: a restart found no step left in the epoch
             return self.read_metrics()
-        return logs_of(*self._own_logs("train", self._trained))
+        return logs_of(*self._custom_logs("train", self._trained))
 
     def evaluation_logs(self) -> dict[str, Any]:
         """Loss and metrics of the evaluation so far, or what a `test_step` of its own gave last. Collective."""
-        return logs_of(*self._own_logs("evaluate", self._evaluated)) if self._own_test else self.read_metrics()
+        return (
+            logs_of(*self._custom_logs("evaluate", self._evaluated)) if self._custom_test_step else self.read_metrics()
+        )
 
     @abstractmethod
     def _result(self, step: Any) -> Any:
@@ -133,20 +135,20 @@ class Engine(ABC):
         returns, by name."""
 
     @abstractmethod
-    def _make_function(self, kind: Kind, body: Callable[..., Any], source: Source) -> Any:
-        """The `tf.function` of steps of a `kind` on batches of `source`; `body` is the step of one replica."""
+    def _make_function(self, phase: Phase, body: Callable[..., Any], source: Source) -> Any:
+        """The `tf.function` of steps of a phase on batches of `source`; `body` is the step of one replica."""
 
-    def _function(self, kind: Kind, source: Source) -> Any:
+    def _function(self, phase: Phase, source: Source) -> Any:
         """The function of such steps, made once."""
-        key = (kind, id(source))
+        key = (phase, id(source))
         if key not in self._functions:
-            body = self.trained.train_replica if kind == "train" else self.trained.evaluate_replica
-            self._functions[key] = self._make_function(kind, body, source)
+            body = self.trained.train_replica if phase == "train" else self.trained.evaluate_replica
+            self._functions[key] = self._make_function(phase, body, source)
         return self._functions[key]
 
-    def _own_logs(self, kind: Kind, step: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _custom_logs(self, phase: Phase, step: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         """The model's metrics, and what a step of its own gave, over all tasks. Collective."""
-        return self.trained.read_returned(kind, self._result(step), self.group, often=bool(self.watched))
+        return self.trained.read_returned(phase, self._result(step), self.group, often=bool(self.watched))
 
 
 def logs_of(metrics: Mapping[str, Any], last: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,8 +9,8 @@ from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.data import randomness
 from dtjob_trainer.data.batches import Source
 from dtjob_trainer.frameworks import tensorflow
+from dtjob_trainer.models.kept_variables import State
 from dtjob_trainer.models.trackables import Trackables
-from dtjob_trainer.models.variables import State
 
 
 def of_devices() -> list[str]:
@@ -50,7 +50,7 @@ def of_operations(graph: Any, user: str, seeds: str) -> list[str]:
 
 
 def of_custom_step(concrete: Any, source: Source, known: Trackables, traits: Traits) -> list[str]:
-    """The reasons in `concrete`, the traced `step_fn` of `train`, in its data, and in a strategy like that."""
+    """The reasons in `concrete`, the traced `step_fn` of `train`, in its data, and in a strategy with these traits."""
     found = of_devices()
     if traits.asynchronous:
         found.append(f"{traits.name} is asynchronous")

@@ -9,7 +9,7 @@ import tensorflow as tf
 from dtjob_trainer.data import elements
 from dtjob_trainer.data.batches import Batch, Source
 from dtjob_trainer.data.stream import Portion
-from dtjob_trainer.engines.engine import Engine, Kind, Work
+from dtjob_trainer.engines.engine import Engine, Phase, Work
 from dtjob_trainer.engines.handed_out import AHEAD, HandedOut
 from dtjob_trainer.frameworks import coordinator
 from dtjob_trainer.models.compiled import TrainedModel
@@ -20,7 +20,7 @@ from dtjob_trainer.strategies.collective import Group
 class ParameterServerEngine(Engine):
     """Runs steps of a built model on ParameterServer's workers: none waits for the one before it.
 
-    Of the `watched` kinds, the steps of a call are done when it returns, so that callbacks see each in its order.
+    Of the `watched` phases, the steps of a call are done when it returns, so that callbacks see each in its order.
 
     Each step is given its examples by the chief: steps are not bound to workers, so this is what makes every example
     count exactly once.
@@ -28,10 +28,10 @@ class ParameterServerEngine(Engine):
 
     exact = False
 
-    def __init__(self, trained: TrainedModel, group: Group, watched: Collection[Kind] = ()) -> None:
+    def __init__(self, trained: TrainedModel, group: Group, watched: Collection[Phase] = ()) -> None:
         super().__init__(trained, group, watched)
         self._steps = {"train": HandedOut(group.strategy), "evaluate": HandedOut(group.strategy)}
-        """By kind; TensorFlow has one coordinator for both, so either waits for all."""
+        """By phase; TensorFlow has one coordinator for both, so either waits for all."""
         self.batches_ahead = AHEAD * coordinator.workers_of(group.strategy)
         if watched:
             self.steps_per_call = trained.steps_per_call
@@ -64,15 +64,15 @@ class ParameterServerEngine(Engine):
         """Steps handed out that are not done."""
         return self._steps["train"].outstanding()
 
-    def _wait_if_watched(self, kind: Kind) -> None:
-        if kind in self.watched:
-            self._steps[kind].wait()
+    def _wait_if_watched(self, phase: Phase) -> None:
+        if phase in self.watched:
+            self._steps[phase].wait()
 
     def _result(self, step: HandedOut) -> Any:
         """Of the last step that is done; steps that run are not waited for."""
         return step.last_done()
 
-    def _make_function(self, kind: Kind, body: Callable[..., Any], source: Source) -> Any:
+    def _make_function(self, phase: Phase, body: Callable[..., Any], source: Source) -> Any:
         def step(inputs: Any) -> Any:
             def replica() -> Any:
                 total = elements.rows_within(inputs)  # counted there: each argument is one more to send
@@ -84,7 +84,7 @@ class ParameterServerEngine(Engine):
         # the signature leaves the batch dimension open, so that the last batch is not traced again
         return tf.function(step, autograph=self.custom, input_signature=[source.input_spec()])
 
-    def _schedule(self, kind: Kind, source: Source, batch: Batch) -> HandedOut:
-        steps = self._steps[kind]
-        steps.schedule(self._function(kind, source), batch.inputs)
+    def _schedule(self, phase: Phase, source: Source, batch: Batch) -> HandedOut:
+        steps = self._steps[phase]
+        steps.schedule(self._function(phase, source), batch.inputs)
         return steps

@@ -15,7 +15,7 @@ from dtjob_trainer.data import elements
 from dtjob_trainer.data.batches import Batch, Source
 from dtjob_trainer.data.stream import Portion, flat
 from dtjob_trainer.engines import collectives
-from dtjob_trainer.engines.engine import CALL_SECONDS, Engine, Kind, Work
+from dtjob_trainer.engines.engine import CALL_SECONDS, Engine, Phase, Work
 from dtjob_trainer.frameworks import tensorflow
 from dtjob_trainer.models.compiled import TrainedModel
 from dtjob_trainer.placement.shard import Shard
@@ -46,12 +46,12 @@ class SynchronousEngine(Engine):
     fills_up = False
     """Whether batches are filled up until they divide by the replicas, so that a replica's rows may all be fill."""
 
-    def __init__(self, trained: TrainedModel, group: Group, watched: Collection[Kind] = ()) -> None:
+    def __init__(self, trained: TrainedModel, group: Group, watched: Collection[Phase] = ()) -> None:
         super().__init__(trained, group, watched)
-        self._one_at_a_time = self._own_step or self._own_test
+        self._one_at_a_time = self._custom_train_step or self._custom_test_step
         """What a step of the model's own returns is of one batch, and not known before it is traced."""
         self.steps_per_call = trained.steps_per_call
-        self._concrete: dict[tuple[Kind, int], Any] = {}
+        self._concrete: dict[tuple[Phase, int], Any] = {}
         self._rows: dict[int, int] = {}
         """The static numbers of rows, by source. The number is open for a source that is not here."""
         self._apart: dict[int, bool] = {}
@@ -78,9 +78,9 @@ class SynchronousEngine(Engine):
         agreed = self.group.tasks == 1 or source.steps is not None
         return source.element_spec is not None and agreed and not self._one_at_a_time
 
-    def most_in_one_call(self, kind: Kind, source: Source, wanted: int) -> int:
+    def most_in_one_call(self, phase: Phase, source: Source, wanted: int) -> int:
         """All, where a call takes none of the batches from Python but the numbers of their rows."""
-        many = self.streams(source) or (source.numbered and not self._one_by_one(kind, source))
+        many = self.streams(source) or (source.numbered and not self._one_by_one(phase, source))
         return max(wanted, self.steps_per_call) if many else self.steps_per_call
 
     def wait(self) -> None:
@@ -92,17 +92,17 @@ class SynchronousEngine(Engine):
 
     def updates(self) -> int:
         """What the optimizer counts. Waits for the steps so far."""
-        return 0 if self._own_step else int(tf.convert_to_tensor(self.trained.model.optimizer.iterations))
+        return 0 if self._custom_train_step else int(tf.convert_to_tensor(self.trained.model.optimizer.iterations))
 
     def _result(self, step: Any) -> Any:
         return step
 
-    def _run(self, kind: Kind, source: Source, work: Work) -> tuple[Any, int]:
+    def _run(self, phase: Phase, source: Source, work: Work) -> tuple[Any, int]:
         """What the last step gave, and how many there were."""
-        function, result = self._traced_function(kind, source), None
+        function, result = self._traced_function(phase, source), None
         if isinstance(work, Portion):
             return self._run_stream(function, work)
-        if self._one_by_one(kind, source):
+        if self._one_by_one(phase, source):
             for batch in work:
                 result = function(batch.inputs, tf.constant(batch.count), tf.constant(batch.total))
             return result, len(work)
@@ -139,27 +139,27 @@ class SynchronousEngine(Engine):
         stream.advance(ahead, done, there=bool(there), fits=bool(fits))
         return result, done
 
-    def _traced_function(self, kind: Kind, source: Source) -> Any:
+    def _traced_function(self, phase: Phase, source: Source) -> Any:
         """The function of such steps as it is traced. Called so, Python does not look for a trace that fits the
         arguments, which takes as long as a small step."""
-        key = (kind, id(source))
+        key = (phase, id(source))
         if key not in self._concrete:
-            self._concrete[key] = self._trace(kind, source)
+            self._concrete[key] = self._trace(phase, source)
             collectives.see_alike(self.group, self._concrete[key].graph)
         return self._concrete[key]
 
-    def _trace(self, kind: Kind, source: Source) -> Any:
+    def _trace(self, phase: Phase, source: Source) -> Any:
         """The function as it is traced for batches of any size. If that fails in one replica, for the size of all
         batches, which a model may ask for as `x.shape[0]`."""
         try:
-            return self._function(kind, source).get_concrete_function()
+            return self._function(phase, source).get_concrete_function()
         except Exception as error:
             if self.group.replicas > 1 or self.fills_up or source.rows is None or id(source) in self._rows:
                 raise
             self._rows[id(source)] = source.rows
-            del self._functions[kind, id(source)]
+            del self._functions[phase, id(source)]
             try:
-                return self._function(kind, source).get_concrete_function()
+                return self._function(phase, source).get_concrete_function()
             except Exception:  # then the size was not the reason
                 raise error from None
 
@@ -171,7 +171,7 @@ class SynchronousEngine(Engine):
             self._apart[id(function)] = collectives.have_open_shapes(function.graph)
         return self._apart[id(function)]
 
-    def _make_function(self, kind: Kind, body: Callable[..., Any], source: Source) -> Any:
+    def _make_function(self, phase: Phase, body: Callable[..., Any], source: Source) -> Any:
         # One trace with an open batch dimension: graphs for other shapes differ in their last bits, and which of
         # them a restarted run traces first depends on the step at which it resumes.
         step, number, numbers = self._step(body, source), tf.TensorSpec([], tf.int32), tf.TensorSpec([None], tf.int32)
@@ -180,7 +180,7 @@ class SynchronousEngine(Engine):
             signature = [tf.TensorSpec([], tf.resource), tf.TensorSpec([], tf.variant), tf.TensorSpec([3], tf.float64)]
             return tf.function(_of_stream(step, source, self._on_host), autograph=False, input_signature=signature)
         spec = source.input_spec()
-        if self._one_by_one(kind, source):
+        if self._one_by_one(phase, source):
             return tf.function(step, autograph=self.custom, input_signature=[spec, number, number])
         spec = keras.tree.map_structure(lambda part: tf.TensorSpec([None, *part.shape], part.dtype), spec)
         signature = [spec, numbers, numbers, numbers]
@@ -210,12 +210,12 @@ class SynchronousEngine(Engine):
 
         return step
 
-    def _one_by_one(self, kind: Kind, source: Source) -> bool:
+    def _one_by_one(self, phase: Phase, source: Source) -> bool:
         """Whether each step that Python gives its batch is a call of its own: not all batches can be stacked, and of
         steps that callbacks see there is one in a call."""
         if self._one_at_a_time or source.whole:
             return True
-        if source.numbered and not self.fills_up and kind not in self.watched:
+        if source.numbered and not self.fills_up and phase not in self.watched:
             return False
         return self.steps_per_call == 1 or any(map(elements.is_composite, keras.tree.flatten(source.input_spec())))
 
@@ -324,7 +324,7 @@ def _stacked(batches: Sequence[Any]) -> tuple[Any, list[int]]:
 
 
 def _rows_stacked(batches: Sequence[Any]) -> tuple[Any, list[int]]:
-    """The same of vectors of row numbers."""
+    """Vectors of row numbers, stacked into one tensor (shorter ones filled up with zeros), and the rows of each."""
     vectors = [batch[0] for batch in batches]
     rows = [len(vector) for vector in vectors]
     filled = np.zeros((len(rows), max(rows)), np.int64)

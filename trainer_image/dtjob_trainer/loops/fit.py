@@ -9,7 +9,7 @@ from dtjob_trainer.callbacks.called import Callbacks, paths_of
 from dtjob_trainer.checkpoint import model_file
 from dtjob_trainer.data.python_batches import is_sequence
 from dtjob_trainer.engines.choose import engine as engine_of
-from dtjob_trainer.engines.engine import Kind
+from dtjob_trainer.engines.engine import Phase
 from dtjob_trainer.loops import alike, building, evaluator
 from dtjob_trainer.loops.fit_arguments import LeftAside, Numbers, Queue, schedule
 from dtjob_trainer.loops.fit_data import FitData
@@ -175,15 +175,15 @@ def _remark(here: runtime.Runtime, trained: TrainedModel, callbacks: Callbacks) 
         here.log(why)
     if trained.jit_compile and not (here.traits.compiles or here.traits.tpu):
         here.log(f"jit_compile=True is left aside under {here.traits.name}: XLA compiles no sums over replicas")
-    if trained.own_step and here.strategy.num_replicas_in_sync > 1:
+    if trained.custom_train_step and here.strategy.num_replicas_in_sync > 1:
         here.log(trained.say_who_scales())
     for remark in (*callbacks.one_at_a_time, *trained.remarks()):
         here.warn(remark)
 
 
-def _watched(callbacks: Callbacks) -> list[Kind]:
-    """The kinds of steps of which some callback of any task sees each."""
-    seen: dict[Kind, bool] = {"train": callbacks.per_batch, "evaluate": callbacks.per_test_batch}
+def _watched(callbacks: Callbacks) -> list[Phase]:
+    """The phases of which some callback of any task sees each step."""
+    seen: dict[Phase, bool] = {"train": callbacks.per_batch, "evaluate": callbacks.per_test_batch}
     return [kind for kind, each in seen.items() if each]
 
 

@@ -22,8 +22,8 @@ from dtjob_trainer.errors import DataError
 from dtjob_trainer.loops import alike
 from dtjob_trainer.loops.training_run import Run
 from dtjob_trainer.loops.validation import validated
+from dtjob_trainer.models.kept_variables import State
 from dtjob_trainer.models.trackables import Trackables
-from dtjob_trainer.models.variables import State
 from dtjob_trainer.passes.epochs import Epochs
 from dtjob_trainer.process.runtime import Runtime
 from dtjob_trainer.tensorboard.training import learning_rates, number, numbers

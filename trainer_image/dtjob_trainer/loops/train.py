@@ -69,21 +69,21 @@ def train(
         for why in optimizers.limits(each, traits):
             raise TrainError(f"variables: optimizer {each.name}: {why}")
     engine = choose.custom_engine(step_fn, rows, group, traits)
-    doubted: list[str] = []
+    unknown: list[str] = []
 
-    def doubt(table: Any) -> None:
-        doubted.append(getattr(table, "path", table.name))
+    def on_unknown(table: Any) -> None:
+        unknown.append(getattr(table, "path", table.name))
 
     with contextlib.ExitStack() as stack:
-        stack.enter_context(optimizer_steps.of_all_replicas(of_keras_3, traits, doubt))
+        stack.enter_context(optimizer_steps.of_all_replicas(of_keras_3, traits, on_unknown))
         if len(of_keras_3) < len(known.optimizers) and traits.synchronous and traits.distributed:
             from dtjob_trainer.steps import tf_keras_steps
 
-            stack.enter_context(tf_keras_steps.sums_of_one_device(doubt))
+            stack.enter_context(tf_keras_steps.sums_of_one_device(on_unknown))
         traced = engine.traced(source)
         check_results(traced)
         inexact = exactness.of_custom_step(traced, source, known, traits)
-        _warn_of_tables(here, doubted, group)
+        _warn_of_tables(here, unknown, group)
         epochs = train_data.epochs_of(source, group, here)
         rows = rows // group.tasks if rows is not None else None
         values = TrainLoop(here, engine, known, epochs, total_steps, inexact, rows).train()
@@ -91,11 +91,11 @@ def train(
     return values
 
 
-def _warn_of_tables(here: runtime.Runtime, doubted: Sequence[str], group: Group) -> None:
+def _warn_of_tables(here: runtime.Runtime, unknown: Sequence[str], group: Group) -> None:
     """Name the tables of which it is not known whether rows are looked up for each row or once for all rows."""
-    if doubted and group.replicas > 1:
+    if unknown and group.replicas > 1:
         here.warn(
-            f"step_fn: how rows are looked up in {', '.join(dict.fromkeys(doubted))} cannot be told, so optimizers "
+            f"step_fn: how rows are looked up in {', '.join(dict.fromkeys(unknown))} cannot be told, so optimizers "
             "other than SGD may train it otherwise than one device; look up what is alike for all rows once, as with "
             "tf.range(length), and outside of functions of its own"
         )

@@ -15,7 +15,7 @@ from dtjob_trainer.engines.engine import Engine
 from dtjob_trainer.errors import StateError
 from dtjob_trainer.loops.control import Agreement, Control
 from dtjob_trainer.models import initial_values
-from dtjob_trainer.models.variables import State
+from dtjob_trainer.models.kept_variables import State
 from dtjob_trainer.passes.epochs import Epochs
 from dtjob_trainer.process.peer_loss import is_peer_loss
 from dtjob_trainer.process.progress import Pace

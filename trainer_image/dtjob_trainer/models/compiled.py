@@ -14,10 +14,10 @@ from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.errors import FitError, StateError
 from dtjob_trainer.frameworks import keras3
 from dtjob_trainer.models import optimizers, pieces
+from dtjob_trainer.models.kept_variables import State
 from dtjob_trainer.models.metric_states import Results
 from dtjob_trainer.models.values import Values
-from dtjob_trainer.models.variables import State
-from dtjob_trainer.placement import hooks, tracker
+from dtjob_trainer.placement import tracing, tracker
 from dtjob_trainer.placement.shard import Shard, setting, traced
 from dtjob_trainer.steps import inlined, metric_updates, padding, returned, scaling
 from dtjob_trainer.steps.returned import Returned
@@ -46,19 +46,19 @@ class TrainedModel(ABC):
         self._read = Results(self.package)
 
     @property
-    def own_step(self) -> bool:
+    def custom_train_step(self) -> bool:
         """Whether the model has a train_step of its own."""
         return not type(self.model).train_step.__module__.startswith(f"{self.package}.")
 
     @property
-    def own_test(self) -> bool:
+    def custom_test_step(self) -> bool:
         """Whether the model has a test_step of its own."""
         return not type(self.model).test_step.__module__.startswith(f"{self.package}.")
 
     @property
     def needs_targets(self) -> bool:
         """Whether the package's own step compares outputs with targets, by a loss that was given to `compile`."""
-        return not self.own_step and getattr(self.model, "loss", None) is not None
+        return not self.custom_train_step and getattr(self.model, "loss", None) is not None
 
     @property
     def jit_compile(self) -> bool:
@@ -98,12 +98,20 @@ class TrainedModel(ABC):
                 "metrics in operations of Keras or TensorFlow"
             )
 
+    @property
     @abstractmethod
-    def check(self) -> None:
-        """Raise FitError for a model that cannot be trained as it is."""
+    def is_compiled(self) -> bool:
+        """Whether the program has called `compile`."""
 
-    def check_stateful(self) -> None:
-        """Raise FitError for recurrent layers whose states several replicas or workers would need parts of."""
+    def check(self) -> None:
+        """Raise FitError for a model that cannot be trained as it is.
+
+        Several replicas or workers would need parts of the states of recurrent layers.
+        """
+        if not self.is_compiled:
+            raise FitError("model is not compiled; call model.compile(optimizer, loss, metrics=…) before fit()")
+        if self.model.optimizer is None and not self.custom_train_step:
+            raise FitError("model was compiled without an optimizer; name one in model.compile()")
         name = next((layer.name for layer in keras3.layers_of(self.model) if _keeps_states(layer)), None)
         if name is not None and self._in_parts:
             raise FitError(
@@ -144,7 +152,7 @@ class TrainedModel(ABC):
         batch = (x, y, sample_weight) if apart else tracker.opened(shard, (x, y, sample_weight))
         statistics = [] if self._traits.shared_variables else padding.moving_statistics(self.model, shard)
         with padding.kept(shard, statistics), self._tracing(shard, batch, apart=apart):
-            if self.own_step:
+            if self.custom_train_step:
                 return self.returned["train"].of_replica(lambda: self.model.train_step(self.pack(*batch)), shard)
             return self._train(shard, *batch)
 
@@ -155,7 +163,7 @@ class TrainedModel(ABC):
         """
         batch = tracker.opened(shard, (x, y, sample_weight))
         with self._tracing(shard, batch):
-            if self.own_test:
+            if self.custom_test_step:
                 return self.returned["evaluate"].of_replica(lambda: self.model.test_step(self.pack(*batch)), shard)
             x, y, sample_weight = batch
             y_pred = self._call(x, training=False)
@@ -166,7 +174,7 @@ class TrainedModel(ABC):
     def _tracing(self, shard: Shard, batch: Any, *, apart: bool = False) -> Iterator[None]:
         """While this lasts, a replica's step on `batch` is traced; `apart`: as a step that scales its gradients."""
         if shard.replicas > 1:
-            hooks.install()
+            tracing.install()
         with (
             setting(traced, shard),
             inlined.functions() if shard.replicas > 1 else contextlib.nullcontext(),
@@ -177,8 +185,8 @@ class TrainedModel(ABC):
     @property
     def scales_itself(self) -> bool:
         """Whether the model's own train_step makes its gradients add up over replicas by itself."""
-        if not self.own_step or self.scaled_step is not None:
-            return self.own_step and bool(self.scaled_step)
+        if not self.custom_train_step or self.scaled_step is not None:
+            return self.custom_train_step and bool(self.scaled_step)
         return scaling.scaled_at(self.model) is not None
 
     def say_who_scales(self) -> str:
@@ -293,7 +301,7 @@ class TrainedModel(ABC):
         """
         weights = {instead.get(name, name): variable for name, variable in self._all_weights().items()}
         for name, variable in weights.items():
-            if values.kinds.get(name, (None,))[0] != tuple(variable.shape):
+            if values.forms.get(name, (None,))[0] != tuple(variable.shape):
                 raise StateError(f"the checkpoint is of another model: variable {name} does not fit")
         pieces.assign(values, {name: variable.value for name, variable in weights.items()})
 

@@ -23,8 +23,8 @@ import tensorflow as tf
 from dtjob_trainer.contract.task import Task
 from dtjob_trainer.errors import StateError
 from dtjob_trainer.frameworks import functions, hooks, tensorflow
+from dtjob_trainer.models.kept_variables import Plain, State, named, parts_of
 from dtjob_trainer.models.values import Held
-from dtjob_trainer.models.variables import Plain, State, named, parts_of
 from dtjob_trainer.strategies.agreement import Agreement, digest
 from dtjob_trainer.strategies.collective import Group
 
@@ -83,7 +83,7 @@ class InitialValues:
         return bool(self._made)
 
     def begin(self, call: int) -> None:
-        """Do the same at the begin of a call of the program, also where this task has made no variables. Collective.
+        """Compare initial values at the begin of a stage, also if this task has made no variables. Collective.
 
         `call`: how many calls of `fit` and `train` there were. Returns once all tasks are there: one may take steps of
         its own before. Raises StateError, in all tasks alike, where one is in another call.
@@ -204,7 +204,7 @@ _watched: InitialValues | None = None
 
 
 def watch(strategy: Any, task: Task) -> None:
-    """Compare initial values as above, where `task` trains together with others under `strategy`."""
+    """Compare initial values in one exchange, if `task` trains together with others under `strategy`."""
     global _watched
     group = Group(strategy, task)
     if group.tasks > 1:

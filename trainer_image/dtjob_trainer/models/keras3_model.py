@@ -15,7 +15,7 @@ from dtjob_trainer.frameworks import keras3
 from dtjob_trainer.frameworks.keras3 import global_generator, one_generator
 from dtjob_trainer.models import keras3_build, metric_states, optimizers
 from dtjob_trainer.models.compiled import TrainedModel
-from dtjob_trainer.models.variables import State, added_to, is_local, named
+from dtjob_trainer.models.kept_variables import State, added_to, is_local, named
 from dtjob_trainer.placement import kinds, tracker
 from dtjob_trainer.placement.shard import Shard
 from dtjob_trainer.steps import losses, optimizer_steps, returned
@@ -27,11 +27,11 @@ OPTIMIZER = "optimizer-{}"
 
 
 def trained_model(model: Any, traits: Traits, scaled_step: bool | None = None) -> TrainedModel:
-    """`model`, of either package, as the loop uses it under a strategy like that. Raises FitError for anything else.
+    """`model`, of either package, as the loop uses it under a strategy with these traits.
 
     - scaled_step: as `fit` takes it.
 
-    tf_keras is imported only where the program has made a model of it.
+    Raises FitError for what is no model. tf_keras is imported only where the program has made a model of it.
     """
     if any(base.__module__.startswith("tf_keras.") for base in type(model).__mro__):
         from dtjob_trainer.models.tf_keras_model import LegacyModel
@@ -70,14 +70,14 @@ class KerasModel(TrainedModel):
         asked = self.model.steps_per_execution
         return asked if isinstance(asked, int) else 1
 
+    @property
+    def is_compiled(self) -> bool:
+        """Whether the program has called `compile`."""
+        return bool(self.model.compiled)
+
     def check(self) -> None:
         """Raise FitError for a model that cannot be trained as it is."""
-        model = self.model
-        if not model.compiled:
-            raise FitError("model is not compiled; call model.compile(optimizer, loss, metrics=…) before fit()")
-        if model.optimizer is None and not self.own_step:
-            raise FitError("model was compiled without an optimizer; name one in model.compile()")
-        self.check_stateful()
+        super().check()
         self._check_optimizers()
 
     def remarks(self) -> Iterator[str]:
@@ -88,14 +88,14 @@ class KerasModel(TrainedModel):
 
     def build(self, x: Any, y: Any, sample_weight: Any) -> None:
         """Make every variable of model, metrics and optimizer, from the specs of a batch."""
-        keras3_build.build(self.model, (x, y, sample_weight), self._traits, custom=self.own_step)
+        keras3_build.build(self.model, (x, y, sample_weight), self._traits, custom=self.custom_train_step)
         self._generator = global_generator()
         self._check_optimizers()  # once more, as a MultiOptimizer may have made its own only now
 
     def build_further(self, x: Any, y: Any, sample_weight: Any) -> None:
         """Build the optimizers that a `train_step` of the model's own applies."""
-        if self.own_step:
-            sharded_variables.check_own_step(self.model)
+        if self.custom_train_step:
+            sharded_variables.check_custom_step(self.model)
             with one_generator(self._generator), self._of_all_replicas():
                 specs = (x, y, sample_weight)
                 keras3_build.build_optimizers(self.model, self.optimizers, self._custom_step, specs, self._traits)
@@ -162,9 +162,9 @@ class KerasModel(TrainedModel):
         """While this lasts, metrics and variables count for all replicas, and results that a step returns are known."""
         with contextlib.ExitStack() as stack:
             if self._in_parts:
-                own = self._counting if self.own_step or self.own_test else None
+                own = self._counting if self.custom_train_step or self.custom_test_step else None
                 stack.enter_context(self._updates.during(self._metrics(), own))
-            if self.own_step or self.own_test:
+            if self.custom_train_step or self.custom_test_step:
                 stack.enter_context(returned.noting_results(self._metrics()))
             yield
 
@@ -181,7 +181,7 @@ class KerasModel(TrainedModel):
     def averages(self) -> Mapping[str, str]:
         """By the name of a weight in a checkpoint, that of its average that the optimizer keeps; of a built model."""
         optimizer = self.model.optimizer
-        if not optimizer.built:  # as of a model with its own step, which `build` leaves alone
+        if not optimizer.built:  # `build` leaves the optimizer of a custom train_step alone
             optimizer.build(self.model.trainable_variables)
         weights = {id(v): name for name, v in self._weights()[0].items()}
         kept = {id(v): name for name, v in named(OPTIMIZER.format(0), optimizer.variables).items()}

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from dtjob_trainer.frameworks import hooks, keras3, packages, tensorflow
 from dtjob_trainer.frameworks import variables as framework
-from dtjob_trainer.models.variables import parts_of, sum_of
+from dtjob_trainer.models.kept_variables import parts_of, sum_of
 from dtjob_trainer.strategies.collective import Group
 
 _ADD_UP = (tf.VariableAggregation.SUM, tf.VariableAggregation.MEAN)

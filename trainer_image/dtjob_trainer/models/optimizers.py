@@ -16,7 +16,7 @@ SCALED_BY_REPLICAS = ("initial_learning_rate", "end_learning_rate", "warmup_targ
 
 
 def limits(optimizer: Any, traits: Traits) -> Iterator[str]:
-    """What of `optimizer` (Keras 3's) cannot be right under a strategy like that, each with its reason and the mend.
+    """What of `optimizer` (Keras 3's) cannot be right under a strategy with these traits, and what to write instead.
 
     A MultiOptimizer that is given a function knows its inner optimizers only once it is built.
     """

@@ -12,8 +12,8 @@ from dtjob_trainer.models.values import Rows, Values, in_groups
 from dtjob_trainer.strategies.parameter_servers import side_by_side
 from dtjob_trainer.strategies.sharded_variables import rows_of, shards_of
 
-Shard = tuple[str, Rows, Any]
-"""Name of a variable, and one of its shards with its place in the whole."""
+VariableShard = tuple[str, Rows, Any]
+"""A variable shard: the name of the variable, its rows in the whole, and the `tf.Variable` of the shard."""
 
 
 def is_remote(variable: Any) -> bool:
@@ -28,7 +28,7 @@ def rows_there(variables: Mapping[str, Any]) -> dict[str, list[Rows]]:
     """
     found: dict[str, list[Rows]] = {name: [] for name in variables}
 
-    def read(shards: Sequence[Shard]) -> None:
+    def read(shards: Sequence[VariableShard]) -> None:
         for name, rows, shard in shards:
             found[name].append(replace(rows, tensor=value_there(shard)))
 
@@ -54,9 +54,9 @@ def assign(values: Values, variables: Mapping[str, Any]) -> None:
         _assign(values, None, [shard for shards in places.values() for shard in shards])
 
 
-def _by_device(variables: Mapping[str, Any]) -> dict[str, list[Shard]]:
+def _by_device(variables: Mapping[str, Any]) -> dict[str, list[VariableShard]]:
     """The shards of variables by the device on which they are."""
-    places: dict[str, list[Shard]] = {}
+    places: dict[str, list[VariableShard]] = {}
     for name, variable in variables.items():
         for first, shard in shards_of(variable):
             rows = Rows(tuple(variable.shape), first, rows_of(shard))
@@ -64,7 +64,7 @@ def _by_device(variables: Mapping[str, Any]) -> dict[str, list[Shard]]:
     return places
 
 
-def _assign(values: Values, device: str | None, shards: Sequence[Shard]) -> None:
+def _assign(values: Values, device: str | None, shards: Sequence[VariableShard]) -> None:
     """Read the rows of shards on `device` (None: here), and assign them."""
     pieces = ((name, whole, rows, shard) for name, whole, shard in shards for rows in whole.pieces(shard.dtype))
     for group in in_groups(pieces, lambda piece: piece[2].bytes(piece[3].dtype)):

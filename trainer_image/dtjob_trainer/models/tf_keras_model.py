@@ -16,7 +16,7 @@ from dtjob_trainer.frameworks import functions, keras3, variables
 from dtjob_trainer.frameworks import tf_keras as framework
 from dtjob_trainer.models import metric_states, optimizers
 from dtjob_trainer.models.compiled import TrainedModel
-from dtjob_trainer.models.variables import Plain, State, named
+from dtjob_trainer.models.kept_variables import Plain, State, named
 from dtjob_trainer.placement import tracker
 from dtjob_trainer.placement.shard import Shard, building, setting
 from dtjob_trainer.steps import inlined, returned, tf_keras_steps
@@ -46,6 +46,11 @@ class LegacyModel(TrainedModel):
         """How many steps the model was compiled to run in one call (`steps_per_execution`)."""
         return int(self.model.steps_per_execution.numpy())
 
+    @property
+    def is_compiled(self) -> bool:
+        """Whether the program has called `compile`."""
+        return framework.is_compiled(self.model)
+
     def check(self) -> None:
         """Raise FitError for a model that cannot be trained as it is."""
         model = self.model
@@ -53,11 +58,7 @@ class LegacyModel(TrainedModel):
             raise FitError(f"model must be a Keras 3 or tf_keras model, not tf_keras's {type(model).__name__}")
         if self._traits.tpu:
             raise FitError("model is of tf_keras, which this loop cannot train on a TPU; make it with Keras 3")
-        if not framework.is_compiled(model):
-            raise FitError("model is not compiled; call model.compile(optimizer, loss, metrics=…) before fit()")
-        if model.optimizer is None and not self.own_step:
-            raise FitError("model was compiled without an optimizer; name one in model.compile()")
-        self.check_stateful()
+        super().check()
         if tf_keras.backend.floatx() != keras.config.floatx():
             raise FitError(
                 f"tf_keras computes in {tf_keras.backend.floatx()}, but data is read as {keras.config.floatx()}; call "
@@ -75,7 +76,7 @@ class LegacyModel(TrainedModel):
 
         def replica(x: Any, y: Any, sample_weight: Any, y_pred: Any) -> Any:
             with inlined.functions(), setting(building, True), functions.converting():
-                if self.own_step:
+                if self.custom_train_step:
                     one, count = tf.constant(1), strategy.num_replicas_in_sync
                     with self._tracing(Shard(count, one, one * count, False), (x, y, sample_weight)):
                         self.model.train_step(self.pack(x, y, sample_weight))
@@ -97,9 +98,9 @@ class LegacyModel(TrainedModel):
             return strategy.run(replica, args=args)
 
         with tf_keras_steps.of_global_batch(), tf_keras_steps.sums_of_one_device():
-            step.get_concrete_function(x, y, sample_weight, None if self.own_step else _outputs(model))
+            step.get_concrete_function(x, y, sample_weight, None if self.custom_train_step else _outputs(model))
         _refuse_shards(model)
-        if model.optimizer is not None and not self.own_step:
+        if model.optimizer is not None and not self.custom_train_step:
             _build_optimizer(model.optimizer, model.trainable_variables)
         self._keep_seeds()
 
@@ -153,7 +154,7 @@ class LegacyModel(TrainedModel):
                 stack.enter_context(tf_keras_steps.sums_of_one_device())
             if self._in_parts:
                 stack.enter_context(self._updates.during(self._metrics(), None))
-            if self.own_step or self.own_test:
+            if self.custom_train_step or self.custom_test_step:
                 stack.enter_context(returned.noting_results(self.model.metrics))
             yield
 
@@ -201,7 +202,7 @@ class LegacyModel(TrainedModel):
 
 
 def _limits(optimizer: Any, traits: Traits) -> Iterator[str]:
-    """What of `optimizer` cannot be right under a strategy like that, each with its reason and the mend."""
+    """What of `optimizer` cannot be right under a strategy with these traits, each with its reason and the mend."""
     scales = isinstance(optimizer, tf_keras.mixed_precision.LossScaleOptimizer)
     if scales and traits.central_storage:
         yield "LossScaleOptimizer fails inside CentralStorage; use the policy mixed_bfloat16"

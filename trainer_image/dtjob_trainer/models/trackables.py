@@ -11,7 +11,7 @@ import tensorflow as tf
 from dtjob_trainer.errors import VariablesError
 from dtjob_trainer.frameworks import tensorflow, tf_keras
 from dtjob_trainer.models import optimizers
-from dtjob_trainer.models.variables import METRIC, Plain, State, is_local, names_not_among, parts_of
+from dtjob_trainer.models.kept_variables import METRIC, Plain, State, is_local, names_not_among, parts_of
 from dtjob_trainer.strategies.collective import Group
 from dtjob_trainer.strategies.sharded_variables import is_sharded
 

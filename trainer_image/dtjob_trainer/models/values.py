@@ -11,7 +11,7 @@ import numpy.typing as npt
 import tensorflow as tf
 
 Array = npt.NDArray[Any]
-Kind = tuple[tuple[int, ...], str]
+Form = tuple[tuple[int, ...], str]
 """Shape, and the name of the type."""
 PIECE_BYTES = 2**26
 """Most bytes of variables that are read or written at once. A larger variable is in a checkpoint in such pieces:
@@ -42,14 +42,14 @@ class Rows:
 
     def bytes(self, dtype: Any) -> int:
         """How many bytes they have."""
-        return bytes_of(kind_of((self.count, *self.shape[1:]) if self.shape else (), dtype))
+        return bytes_of(form_of((self.count, *self.shape[1:]) if self.shape else (), dtype))
 
     def pieces(self, dtype: Any) -> "Iterator[Rows]":
         """These rows, in pieces of at most PIECE_BYTES, or of one row. Each has its part of the tensor."""
         if not (self.shape and self.count):
             yield self
             return
-        row = bytes_of(kind_of(self.shape[1:], dtype))
+        row = bytes_of(form_of(self.shape[1:], dtype))
         most = max(1, PIECE_BYTES // max(row, 1))
         most -= most % _ALIGNED_ROWS if most > _ALIGNED_ROWS else 0
         for first in range(0, self.count, most):
@@ -66,7 +66,7 @@ class Rows:
 class Values(ABC):
     """Arrays by name."""
 
-    kinds: Mapping[str, Kind]
+    forms: Mapping[str, Form]
     """Of all that there are."""
     servers: Sequence[str] = ()
     """The devices of parameter servers that can read it themselves."""
@@ -89,7 +89,7 @@ class Held(Values):
 
     def __init__(self, arrays: Mapping[str, Array]) -> None:
         self._arrays = arrays
-        self.kinds = {name: kind_of(array.shape, array.dtype) for name, array in arrays.items()}
+        self.forms = {name: form_of(array.shape, array.dtype) for name, array in arrays.items()}
 
     def read(self, names: Sequence[str], slices: Sequence[str] | None = None) -> list[Any]:
         """The arrays themselves. Nothing asks for parts of what is in memory."""
@@ -97,19 +97,19 @@ class Held(Values):
         return [self._arrays[name] for name in names]
 
 
-def kind_of(shape: Any, dtype: Any) -> Kind:
-    """The kind of a variable or array."""
+def form_of(shape: Any, dtype: Any) -> Form:
+    """The form of a variable or array."""
     return tuple(shape), tf.as_dtype(dtype).name
 
 
-def bytes_of(kind: Kind) -> int:
-    """How many bytes one of this kind has."""
-    return int(np.prod(kind[0], dtype=np.int64)) * int(tf.as_dtype(kind[1]).size)
+def bytes_of(form: Form) -> int:
+    """How many bytes one of this form has."""
+    return int(np.prod(form[0], dtype=np.int64)) * int(tf.as_dtype(form[1]).size)
 
 
-def is_large(kind: Kind) -> bool:
-    """Whether a variable of this kind has rows, and more bytes than pass through the chief at once."""
-    return bool(kind[0]) and bytes_of(kind) > PIECE_BYTES
+def is_large(form: Form) -> bool:
+    """Whether a variable of this form has rows, and more bytes than pass through the chief at once."""
+    return bool(form[0]) and bytes_of(form) > PIECE_BYTES
 
 
 def in_groups(items: Iterable[Item], size: Callable[[Item], int], most: int | None = None) -> Iterator[list[Item]]:

@@ -12,7 +12,7 @@ from dtjob_trainer.data.stream import Portion
 from dtjob_trainer.errors import DataError
 from dtjob_trainer.passes.lookahead import Pass
 
-if TYPE_CHECKING:  # as there
+if TYPE_CHECKING:  # its module imports TensorFlow, and nothing here needs that
     from dtjob_trainer.strategies.collective import Group
 
 WhenOut = Literal["end the epoch", "go on", "stop"]
@@ -174,7 +174,10 @@ class Epochs:
             self._find_place(kept, step, steps_done=steps_done)
 
     def _find_place(self, kept: Position, step: int, *, steps_done: bool) -> None:
-        """Find the place in other batches, or for epochs of other lengths, after `step`. `steps_done`: as above."""
+        """Find the place in other batches, or for epochs of other lengths, after `step`.
+
+        - steps_done: all steps of that epoch are done, and its validation is not.
+        """
         self._out, at = False, step - self._pass_began
         if self._when_out == "stop" and self._passes and not self.source.once:
             self._passes, at = 0, kept.length or 0  # its only pass may be longer now

@@ -122,7 +122,7 @@ class Pass:
 def whole_pass(
     source: Source, group: "Group", size: Callable[[], int], *, streams: bool
 ) -> Iterator[list[Batch] | Portion]:
-    """All batches to validate on, `size` at a time. Collective as above.
+    """All batches to validate on, `size` at a time. Collective if their number is unknown and there are several tasks.
 
     `source.epoch_ends()` was called before, as Keras does. Raises DataError where there are none.
     """

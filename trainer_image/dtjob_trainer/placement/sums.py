@@ -17,17 +17,17 @@ from dtjob_trainer.placement.lookups import Lookup
 from dtjob_trainer.placement.shard import Shard, traced
 from dtjob_trainer.placement.tracker import Tracker, dense
 
-Doubt = Callable[[int], object]
+OnUnknown = Callable[[int], object]
 """Called with the place of a gradient if nobody knows how rows are looked up in the table. Each replica's slices are
 then taken for those of its rows."""
 
 
-def of_one_device(gradients: Sequence[Any], doubt: Doubt = lambda place: None) -> list[Any]:
+def of_one_device(gradients: Sequence[Any], on_unknown: OnUnknown = lambda place: None) -> list[Any]:
     """What one device has in place of each of `gradients` (None for none), in a replica's step.
 
     If the step scales its gradients itself, the sums over the replicas are one device's.
     """
-    found = tracker.current() or _of_own_scale(gradients, doubt)
+    found = tracker.current() or _of_own_scale(gradients, on_unknown)
     if tf.compat.v1.get_default_graph() is not found.graph:
         return [None if each is None else found.same(each) for each in gradients]
     with found.graph.as_default(), found.within(Mode.OFF):
@@ -40,22 +40,22 @@ def of_one_device(gradients: Sequence[Any], doubt: Doubt = lambda place: None) -
         ]
 
 
-def _of_own_scale(gradients: Sequence[Any], doubt: Doubt) -> Tracker:
+def _of_own_scale(gradients: Sequence[Any], on_unknown: OnUnknown) -> Tracker:
     """Place the gradients of a step that scales them itself."""
     replicas, one = tf.distribute.get_strategy().num_replicas_in_sync, tf.constant(1)
     for place, gradient in enumerate(gradients):
         if isinstance(gradient, tf.IndexedSlices):
-            _place_slices(gradient, place, doubt)
+            _place_slices(gradient, place, on_unknown)
         elif gradient is not None:
             kinds.put(gradient, PARTIAL)
     return Tracker(traced.get() or Shard(replicas, one, one * replicas, may_be_empty=False))
 
 
-def _place_slices(gradient: Any, place: int, doubt: Doubt) -> None:
+def _place_slices(gradient: Any, place: int, on_unknown: OnUnknown) -> None:
     indices, values = _concatenated(gradient.indices), _concatenated(gradient.values)
     found = [lookups.kind_of(each) for each in indices]
     if Lookup.UNKNOWN in found:
-        doubt(place)
+        on_unknown(place)
     places = [{Lookup.FOR_ALL_ROWS: None, Lookup.DIFFERENT: OWN}.get(each, ROWS) for each in found]
     pairs = zip(indices, values, places, strict=True) if len(indices) == len(values) else ()
     whole = places[0] if len({*places}) == 1 else OWN

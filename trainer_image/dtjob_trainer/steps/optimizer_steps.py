@@ -20,18 +20,20 @@ from dtjob_trainer.placement import joined, shard, sums, tracker
 from dtjob_trainer.steps import replicas
 from dtjob_trainer.steps.loss_scale import LossScale
 
-Doubt = Callable[[Any], object]
-"""Called with a table if nobody knows how rows are looked up in it (`placement.sums.Doubt`)."""
+OnUnknown = Callable[[Any], object]
+"""Called with a table if nobody knows how rows are looked up in it (`placement.sums.OnUnknown`)."""
 
 
 @contextlib.contextmanager
-def of_all_replicas(optimizers: Sequence[Any], traits: Traits, doubt: Doubt = lambda variable: None) -> Iterator[None]:
-    """While this lasts, steps of `optimizers` (Keras 3's) are as on one device, under a strategy like that."""
+def of_all_replicas(
+    optimizers: Sequence[Any], traits: Traits, on_unknown: OnUnknown = lambda variable: None
+) -> Iterator[None]:
+    """While this lasts, steps of `optimizers` (Keras 3's) are as on one device, under a strategy with these traits."""
     outer = outermost(optimizers)
     with contextlib.ExitStack() as stack:
         for optimizer in optimizers if traits.distributed else ():
             is_wrapped = not any(optimizer is each for each in outer)
-            for hook, owner, wrap in _replacements(optimizer, is_wrapped, traits, doubt):
+            for hook, owner, wrap in _replacements(optimizer, is_wrapped, traits, on_unknown):
                 stack.enter_context(hooks.during(hook, wrap, on=owner))
         yield
 
@@ -49,14 +51,14 @@ def outermost(optimizers: Sequence[Any]) -> list[Any]:
 
 
 def _replacements(
-    optimizer: Any, is_wrapped: bool, traits: Traits, doubt: Doubt
+    optimizer: Any, is_wrapped: bool, traits: Traits, on_unknown: OnUnknown
 ) -> Iterator[tuple[hooks.Hook, Any, hooks.Wrap]]:
     """What methods of `optimizer`, and of those inside it, are while a step is traced: hook, owner and replacement.
 
     - is_wrapped: another optimizer applies it, and gives it sums.
     """
     if traits.synchronous and not is_wrapped:
-        yield keras3.APPLY, optimizer, lambda own: partial(_sum_and_apply, optimizer, own, doubt)
+        yield keras3.APPLY, optimizer, lambda own: partial(_sum_and_apply, optimizer, own, on_unknown)
     if isinstance(optimizer, keras.optimizers.LossScaleOptimizer):
         scale = LossScale(optimizer)
         yield keras3.SCALED_APPLIED, optimizer, lambda _: hooks.noted(keras3.SCALED_APPLIED, scale.apply)
@@ -81,7 +83,7 @@ def _is_ours(inner: Any) -> bool:
 def _sum_and_apply(
     optimizer: Any,
     apply: Callable[..., Any],
-    doubt: Doubt,
+    on_unknown: OnUnknown,
     grads: Sequence[Any],
     trainable_variables: Any = None,
 ) -> Any:
@@ -98,7 +100,7 @@ def _sum_and_apply(
         if getattr(variable, "overwrite_with_gradient", False) and grads[place] is not None
     }
     own = [None if place in apart else grad for place, grad in enumerate(grads)]
-    summed = sums.of_one_device(own, lambda place: doubt(known[place]))
+    summed = sums.of_one_device(own, lambda place: on_unknown(known[place]))
     found = tracker.current()
     inside = found is None or tf.compat.v1.get_default_graph() is not found.graph
     with contextlib.nullcontext() if inside else tracker.off():

@@ -59,17 +59,17 @@ def _choosing(own: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return reduction_of
 
 
-def sums_of_one_device(doubt: Callable[[Any], object] = lambda variable: None) -> AbstractContextManager[None]:
+def sums_of_one_device(on_unknown: Callable[[Any], object] = lambda variable: None) -> AbstractContextManager[None]:
     """While this lasts, tf_keras's optimizers sum gradients as one device does.
 
-    - doubt: called with a table if nobody knows how rows are looked up in it (`placement.sums.Doubt`).
+    - on_unknown: called with a table if nobody knows how rows are looked up in it (`placement.sums.OnUnknown`).
     """
-    return hooks.during(framework.GRADIENTS_SUMMED, lambda _: partial(_summed, doubt))
+    return hooks.during(framework.GRADIENTS_SUMMED, lambda _: partial(_summed, on_unknown))
 
 
-def _summed(doubt: Callable[[Any], object], gradients: Iterable[Any]) -> list[Any]:
+def _summed(on_unknown: Callable[[Any], object], gradients: Iterable[Any]) -> list[Any]:
     """One device's gradients of (gradient, variable) pairs, with the variables."""
     pairs = list(gradients)
     framework.warn_of_missing(pairs)
-    found = sums.of_one_device([gradient for gradient, _ in pairs], lambda place: doubt(pairs[place][1]))
+    found = sums.of_one_device([gradient for gradient, _ in pairs], lambda place: on_unknown(pairs[place][1]))
     return [(gradient, variable) for gradient, (_, variable) in zip(found, pairs, strict=True)]

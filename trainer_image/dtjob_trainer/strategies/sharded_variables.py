@@ -193,7 +193,7 @@ def rows_of(shard: Any) -> int:
     return shard.shape[0] if shard.shape.rank else 1
 
 
-def check_own_step(model: Any) -> None:
+def check_custom_step(model: Any) -> None:
     """Raise StrategyError for a built model whose own train_step would meet variables in shards."""
     name = next((variable.path for variable in model.trainable_weights if is_sharded(variable)), None)
     if name is not None:

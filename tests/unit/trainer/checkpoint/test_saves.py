@@ -18,7 +18,7 @@ from dtjob_trainer.checkpoint.state import CallbackState, FitState, RunState
 from dtjob_trainer.contract.settings import Checkpoint
 from dtjob_trainer.contract.task import Task
 from dtjob_trainer.errors import CheckpointError
-from dtjob_trainer.models.variables import State
+from dtjob_trainer.models.kept_variables import State
 from dtjob_trainer.process.runtime import Runtime
 from dtjob_trainer.strategies.collective import Group
 

@@ -18,7 +18,7 @@ def test_variables_are_read_one_by_one_and_in_parts(tmp_path: Path) -> None:
     write(str(tmp_path), 5, {"table": tf.constant(table), "step": tf.constant(5, tf.int64)}, b'{"step": 5}', 3)
     stored = Stored(str(tmp_path), 5)
     assert stored.state == {"step": 5}
-    assert stored.kinds == {"step": ((), "int64"), "table": ((6, 2), "float32")}
+    assert stored.forms == {"step": ((), "int64"), "table": ((6, 2), "float32")}
     assert np.array_equal(stored.array("table"), table)
     (part,) = stored.read(["table"], ["6 2 2,3:-"])
     assert np.array_equal(part, table[2:5])

@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 
 from dtjob_trainer.models import pieces, values
-from dtjob_trainer.models.values import Values, kind_of
+from dtjob_trainer.models.values import Values, form_of
 
 TABLE = np.arange(30, dtype=np.float32).reshape(10, 3)
 ROW = 12
@@ -22,7 +22,7 @@ class Parts(Values):
 
     def __init__(self, servers: Sequence[str]) -> None:
         self._all: dict[str, Any] = {"table": TABLE, "count": np.int64(7)}
-        self.kinds = {name: kind_of(each.shape, each.dtype) for name, each in self._all.items()}
+        self.forms = {name: form_of(each.shape, each.dtype) for name, each in self._all.items()}
         self.servers = servers
         self.read_at_once: list[int] = []
 

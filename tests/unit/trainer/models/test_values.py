@@ -3,7 +3,7 @@
 
 import numpy as np
 
-from dtjob_trainer.models.values import Held, bytes_of, in_groups, kind_of
+from dtjob_trainer.models.values import Held, bytes_of, form_of, in_groups
 
 
 def test_variables_are_read_in_groups_of_so_many_bytes_and_larger_ones_alone() -> None:
@@ -18,7 +18,7 @@ def test_variables_are_read_in_groups_of_so_many_bytes_and_larger_ones_alone() -
 
 def test_kinds_have_the_names_of_types_and_their_bytes() -> None:
     held = Held({"half": np.zeros((2, 3), np.float16), "count": np.int64(3)})
-    assert held.kinds == {"half": ((2, 3), "float16"), "count": ((), "int64")}
-    assert [bytes_of(kind) for kind in held.kinds.values()] == [12, 8]
-    assert kind_of((4,), "bfloat16") == ((4,), "bfloat16")
+    assert held.forms == {"half": ((2, 3), "float16"), "count": ((), "int64")}
+    assert [bytes_of(kind) for kind in held.forms.values()] == [12, 8]
+    assert form_of((4,), "bfloat16") == ((4,), "bfloat16")
     assert held.array("count") == 3

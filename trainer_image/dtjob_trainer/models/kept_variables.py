@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Everything that training changes, as named tensors: read for a checkpoint, written back on restore.
 
-Shared variables (weights, optimizer slots) are equal on all replicas, so one value is kept. Variables that each replica
+Shared variables (weights, optimizer slots) are equal on all replicas, so one value is kept. Local variables, which each replica
 changes by itself (batch normalisation's moving statistics, seeds, metrics) are kept for every replica: a resumed
 run would differ from the undisturbed one otherwise.
 """
@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from dtjob_trainer.errors import StateError
 from dtjob_trainer.models import pieces
-from dtjob_trainer.models.values import Array, Kind, Values, bytes_of, in_groups, kind_of
+from dtjob_trainer.models.values import Array, Form, Values, bytes_of, form_of, in_groups
 from dtjob_trainer.strategies.collective import Group
 from dtjob_trainer.strategies.sharded_variables import is_sharded, shards_of
 
@@ -27,7 +27,10 @@ class State:
     """Named variables under a strategy, as Keras 3 has them (with `value`, `shape`, `dtype`)."""
 
     def __init__(self, group: Group, shared: Mapping[str, Any], local: Mapping[str, Any], averaged: list[Any]) -> None:
-        """`shared` and `local` as above; `averaged`: those of `local` whose mean over the replicas means something."""
+        """What is kept, by name: `shared` is equal on all replicas, and each replica changes its own of `local`.
+
+        - averaged: those of `local` whose mean over the replicas means something.
+        """
         self._group = group
         self._shared, self._local, self._averaged = dict(shared), dict(local), averaged
         self._untouched: list[list[Array]] | None = None
@@ -53,7 +56,7 @@ class State:
         StateError at the chief where `values` are another model's.
         """
         rows, rows_fit = None, True
-        sizes = {name: bytes_of(kind_of(v.shape, v.dtype)) for name, v in self._local.items()}
+        sizes = {name: bytes_of(form_of(v.shape, v.dtype)) for name, v in self._local.items()}
         row_size = sum(sizes.values())
         if values is not None:
             self._check(values)
@@ -65,9 +68,9 @@ class State:
         if remote:
             assert values is not None
             pieces.assign(values, remote)
-        kinds = {name: kind_of(v.shape, v.dtype) for name, v in self._shared.items() if name not in remote}
-        for names in in_groups(kinds, lambda name: bytes_of(kinds[name])):
-            for name, value in zip(names, self._of_chief(values, {name: kinds[name] for name in names}), strict=True):
+        forms = {name: form_of(v.shape, v.dtype) for name, v in self._shared.items() if name not in remote}
+        for names in in_groups(forms, lambda name: bytes_of(forms[name])):
+            for name, value in zip(names, self._of_chief(values, {name: forms[name] for name in names}), strict=True):
                 for part in self._parts(self._shared[name]):
                     part.assign(value)
         size = self._group.replicas * row_size
@@ -76,13 +79,13 @@ class State:
         for name, variable in self._local.items():
             for replica, part in enumerate(self._parts(variable)):
                 start = first + replica * row_size
-                part.assign(_of_raw(data[start : start + sizes[name]], kind_of(variable.shape, variable.dtype)))
+                part.assign(_of_raw(data[start : start + sizes[name]], form_of(variable.shape, variable.dtype)))
             first += sizes[name]
         return rows_fit
 
-    def _of_chief(self, values: Values | None, kinds: Mapping[str, Kind]) -> list[Any]:
-        """The chief's `values` of these names and kinds, in every task. Collective."""
-        found = None if values is None else values.read(list(kinds))
+    def _of_chief(self, values: Values | None, forms: Mapping[str, Form]) -> list[Any]:
+        """The chief's `values` of these names and forms, in every task. Collective."""
+        found = None if values is None else values.read(list(forms))
         if self._group.tasks == 1:
             assert found is not None
             return found
@@ -90,10 +93,10 @@ class State:
         if found is not None:
             raw = [_raw(np.asarray(each)) for each in found]
             payload = raw[0] if len(raw) == 1 else np.concatenate(raw)
-        sizes = [bytes_of(kind) for kind in kinds.values()]
+        sizes = [bytes_of(form) for form in forms.values()]
         data = self._group.broadcast(payload, sum(sizes))
         parts = np.split(data, np.cumsum(sizes)[:-1])
-        return [_of_raw(part, kind) for part, kind in zip(parts, kinds.values(), strict=True)]
+        return [_of_raw(part, form) for part, form in zip(parts, forms.values(), strict=True)]
 
     def unusable(self) -> str | None:
         """What makes the weights unusable: "NaN" where one is no number, "Infinity" where one is infinite, else None.
@@ -101,8 +104,8 @@ class State:
         Computed where the weights are, so that no parameter server sends them.
         """
         weights = [v for name, v in self._shared.items() if not name.startswith("optimizer")]
-        found = {kind for v in weights if tf.as_dtype(v.dtype).is_floating for kind in _kinds_of(self._parts(v)[0])}
-        return next((kind for kind in ("NaN", "Infinity") if kind in found), None)
+        found = {each for v in weights if tf.as_dtype(v.dtype).is_floating for each in _unusable(self._parts(v)[0])}
+        return next((each for each in ("NaN", "Infinity") if each in found), None)
 
     def handles(self) -> set[int]:
         """The ids of the handles of all that is kept here."""
@@ -145,7 +148,7 @@ class State:
 
     def _check(self, values: Values) -> None:
         for name, variable in (self._shared | self._local).items():
-            here, there = kind_of(variable.shape, variable.dtype), values.kinds.get(name)
+            here, there = form_of(variable.shape, variable.dtype), values.forms.get(name)
             if there != here:
                 raise StateError(
                     f"the checkpoint is of another model: variable {name} is {_words(here)} here and "
@@ -231,7 +234,7 @@ def _read(part: Any) -> Any:
         return tf.identity(part.read_value())
 
 
-def _kinds_of(part: Any) -> list[str]:
+def _unusable(part: Any) -> list[str]:
     """Which of NaN and Infinity a variable holds."""
     found = []
     for _, shard in shards_of(part):
@@ -250,9 +253,9 @@ def sum_of(parts: tuple[Any, ...], shape: Any = ()) -> npt.NDArray[np.float64]:
     return total
 
 
-def named(kind: str, variables: list[Any]) -> dict[str, Any]:
+def named(group: str, variables: list[Any]) -> dict[str, Any]:
     """Keras 3's variables (or Plain ones) by names that are the same in every process of a program."""
-    return {f"{kind}/{number:04d}/{v.path}": v for number, v in enumerate(variables)}
+    return {f"{group}/{number:04d}/{v.path}": v for number, v in enumerate(variables)}
 
 
 def is_local(variable: Any) -> bool:
@@ -264,9 +267,9 @@ def is_local(variable: Any) -> bool:
     return not value.trainable and variable.aggregation == "none"
 
 
-def _words(kind: Kind) -> str:
+def _words(form: Form) -> str:
     """Shape and type, as `(2, 3) float32`."""
-    return f"{kind[0]} {kind[1]}"
+    return f"{form[0]} {form[1]}"
 
 
 def _raw(array: Array) -> npt.NDArray[np.uint8]:
@@ -274,9 +277,9 @@ def _raw(array: Array) -> npt.NDArray[np.uint8]:
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
 
 
-def _of_raw(data: npt.NDArray[np.uint8], kind: Kind) -> Array:
-    """An array of this kind, of its bytes."""
-    array: Array = np.ascontiguousarray(data).view(tf.as_dtype(kind[1]).as_numpy_dtype).reshape(kind[0])
+def _of_raw(data: npt.NDArray[np.uint8], form: Form) -> Array:
+    """An array of this form, of its bytes."""
+    array: Array = np.ascontiguousarray(data).view(tf.as_dtype(form[1]).as_numpy_dtype).reshape(form[0])
     return array
 
 

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from dtjob_trainer.data.batches import Batch, Source
 from dtjob_trainer.data.stream import Portion
-from dtjob_trainer.engines.engine import Kind, Work
+from dtjob_trainer.engines.engine import Phase, Work
 from dtjob_trainer.engines.synchronous import SynchronousEngine
 from dtjob_trainer.errors import DataError
 from dtjob_trainer.models.compiled import TrainedModel
@@ -23,7 +23,7 @@ class TpuEngine(SynchronousEngine):
 
     fills_up = True
 
-    def __init__(self, trained: TrainedModel, group: Group, watched: Collection[Kind] = ()) -> None:
+    def __init__(self, trained: TrainedModel, group: Group, watched: Collection[Phase] = ()) -> None:
         super().__init__(trained, group, watched)
         self.steps_per_call = 1  # several in one call have shapes that depend on data
 
