@@ -68,17 +68,3 @@ def meets_to_assign() -> bool:
     import tensorflow as tf
 
     return not tf.__internal__.distribute.strategy_supports_no_merge_call()
-
-
-def share(variable: Any, value: Any) -> None:
-    """Have a metric's variable, which all replicas change alike, be what the first of them has.
-
-    - value: the TensorFlow variable of a Keras `variable`, or the variable itself.
-    """
-    import tensorflow as tf
-
-    if value is not variable:
-        variable._aggregation = "only_first_replica"
-    for each in (value, *getattr(value, "_values", ())):
-        if hasattr(each, "_aggregation"):
-            each._aggregation = tf.VariableAggregation.ONLY_FIRST_REPLICA

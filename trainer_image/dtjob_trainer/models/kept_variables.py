@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Everything that training changes, as named tensors: read for a checkpoint, written back on restore.
 
-Shared variables (weights, optimizer slots) are equal on all replicas, so one value is kept. Local variables, which each replica
-changes by itself (batch normalisation's moving statistics, seeds, metrics) are kept for every replica: a resumed
-run would differ from the undisturbed one otherwise.
+Shared variables (weights, optimizer slots) are equal on all replicas, so one value is kept. Local variables, which each
+replica changes by itself (batch normalisation's moving statistics, seeds, metrics), are kept for every replica: a
+resumed run would differ from the undisturbed one otherwise.
 """
 
 from collections.abc import Collection, Mapping, Sequence
