@@ -45,16 +45,18 @@ class Engine(ABC):
         self._evaluated: Any = None
         self._functions: dict[tuple[Phase, int], Any] = {}
 
-    @abstractmethod
     def train(self, source: Source, work: Work) -> int:
         """Train one step on each batch of `work`; how many steps that were.
 
         Fewer than asked for where a stream ends, or in one process where the call takes more than CALL_SECONDS.
         """
+        self._trained, done = self._run("train", source, work)
+        return done
 
-    @abstractmethod
     def evaluate(self, source: Source, work: Work) -> int:
-        """Update loss and metrics with batches of evaluation data; as `train`."""
+        """Update loss and metrics with batches of evaluation data; how many steps that were, as of `train`."""
+        self._evaluated, done = self._run("evaluate", source, work)
+        return done
 
     def streams(self, source: Source) -> bool:
         """Whether steps take the batches of `source` out of a `Stream` by themselves."""
@@ -130,9 +132,13 @@ class Engine(ABC):
         )
 
     @abstractmethod
+    def _run(self, phase: Phase, source: Source, work: Work) -> tuple[Any, int]:
+        """Run one step on each batch of `work`: what the last one gave, for `_result`, and how many there were."""
+
+    @abstractmethod
     def _result(self, step: Any) -> Any:
-        """What `step`, the last one that is done, gave: this task's part of the loss, or of all that an own step
-        returns, by name."""
+        """What `step`, the last one that is done, gave: this task's part of the loss, or of each value that a custom
+        step returns, by name."""
 
     @abstractmethod
     def _make_function(self, phase: Phase, body: Callable[..., Any], source: Source) -> Any:

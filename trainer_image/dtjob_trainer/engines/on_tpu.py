@@ -2,7 +2,6 @@
 """Steps on a TPU: the host gives each replica rows of its own, all as many; XLA takes nothing else."""
 
 from collections.abc import Callable, Collection
-from dataclasses import replace
 from typing import Any
 
 import keras
@@ -31,36 +30,32 @@ class TpuEngine(SynchronousEngine):
         """No: the host cuts every batch."""
         return False
 
-    def train(self, source: Source, work: Work) -> int:
-        """Train one step. Raises DataError for a batch that does not divide by the replicas: pads would train, too."""
+    def _run(self, phase: Phase, source: Source, work: Work) -> tuple[Any, int]:
+        """Of evaluation, the examples that do not divide by the replicas are in a second call.
+
+        Raises DataError for a batch of training that does not divide by the replicas: fill would train, too.
+        """
         assert not isinstance(work, Portion)
+        result = None
         for batch in work:
-            if batch.count % self.group.replicas:
+            inputs, even = _without_empty(batch.inputs), batch.count // self.group.replicas * self.group.replicas
+            if phase == "train" and batch.count > even:
                 raise DataError(
                     f"a batch of {batch.count} examples does not divide by the {self.group.replicas} replicas of the "
                     "TPU; choose another batch_size, or batch the Dataset with drop_remainder=True"
                 )
-            super().train(source, [replace(batch, inputs=_without_empty(batch.inputs))])
-        return len(work)
-
-    def evaluate(self, source: Source, work: Work) -> int:
-        """Update loss and metrics with every example; those that do not divide by the replicas in a second call."""
-        assert not isinstance(work, Portion)
-        replicas = self.group.replicas
-        for batch in work:
-            inputs, count = _without_empty(batch.inputs), batch.count
-            even, parts = count // replicas * replicas, []
+            calls = []
             if even:
-                whole = keras.tree.map_structure(lambda part, end=even: part[:end], inputs)
-                super().evaluate(source, [Batch(whole, even, batch.total)])
-                parts.append(self._evaluated)
-            if count > even:
-                rows = np.minimum(np.arange(even, even + replicas), count - 1)  # the last one stands in, without weight
+                calls.append(
+                    Batch(keras.tree.map_structure(lambda part, end=even: part[:end], inputs), even, batch.total)
+                )
+            if batch.count > even:
+                rows = np.minimum(np.arange(even, even + self.group.replicas), batch.count - 1)  # the last is padding
                 rest = keras.tree.map_structure(lambda part, rows=rows: tf.gather(part, rows), inputs)
-                super().evaluate(source, [Batch(rest, count - even, batch.total)])
-                parts.append(self._evaluated)
-            self._evaluated = keras.tree.map_structure(lambda *each: tf.add_n(list(each)), *parts)
-        return len(work)
+                calls.append(Batch(rest, batch.count - even, batch.total))
+            parts = [super(TpuEngine, self)._run(phase, source, [call])[0] for call in calls]
+            result = keras.tree.map_structure(lambda *each: tf.add_n(list(each)), *parts)
+        return result, len(work)
 
     def _on_replicas(self, replica: Callable[..., Any], inputs: Any, count: Any, whole: tuple[bool, ...]) -> Any:
         if whole:

@@ -7,7 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from dtjob_trainer.data import elements
-from dtjob_trainer.data.batches import Batch, Source
+from dtjob_trainer.data.batches import Source
 from dtjob_trainer.data.stream import Portion
 from dtjob_trainer.engines.engine import Engine, Phase, Work
 from dtjob_trainer.engines.handed_out import AHEAD, HandedOut
@@ -36,21 +36,14 @@ class ParameterServerEngine(Engine):
         if watched:
             self.steps_per_call = trained.steps_per_call
 
-    def train(self, source: Source, work: Work) -> int:
-        """Hand out a step for each batch; returns before they are done, unless callbacks see them."""
+    def _run(self, phase: Phase, source: Source, work: Work) -> tuple[HandedOut, int]:
         assert not isinstance(work, Portion)
+        steps = self._steps[phase]
         for batch in work:
-            self._trained = self._schedule("train", source, batch)
-        self._wait_if_watched("train")
-        return len(work)
-
-    def evaluate(self, source: Source, work: Work) -> int:
-        """Hand out batches of evaluation."""
-        assert not isinstance(work, Portion)
-        for batch in work:
-            self._evaluated = self._schedule("evaluate", source, batch)
-        self._wait_if_watched("evaluate")
-        return len(work)
+            steps.schedule(self._function(phase, source), batch.inputs)
+        if phase in self.watched:
+            steps.wait()
+        return steps, len(work)
 
     def wait(self) -> None:
         """Return when every step handed out is done."""
@@ -63,10 +56,6 @@ class ParameterServerEngine(Engine):
     def outstanding(self) -> int:
         """Steps handed out that are not done."""
         return self._steps["train"].outstanding()
-
-    def _wait_if_watched(self, phase: Phase) -> None:
-        if phase in self.watched:
-            self._steps[phase].wait()
 
     def _result(self, step: HandedOut) -> Any:
         """Of the last step that is done; steps that run are not waited for."""
@@ -83,8 +72,3 @@ class ParameterServerEngine(Engine):
 
         # the signature leaves the batch dimension open, so that the last batch is not traced again
         return tf.function(step, autograph=self.custom, input_signature=[source.input_spec()])
-
-    def _schedule(self, phase: Phase, source: Source, batch: Batch) -> HandedOut:
-        steps = self._steps[phase]
-        steps.schedule(self._function(phase, source), batch.inputs)
-        return steps

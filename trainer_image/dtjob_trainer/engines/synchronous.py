@@ -59,16 +59,6 @@ class SynchronousEngine(Engine):
         self._pace = Pace(CALL_SECONDS) if tensorflow.is_deterministic() else None
         """Where TensorFlow lets no step look at the clock: of `tf.timestamp` it says that determinism forbids it."""
 
-    def train(self, source: Source, work: Work) -> int:
-        """Train one step on each batch, in one call."""
-        self._trained, done = self._run("train", source, work)
-        return done
-
-    def evaluate(self, source: Source, work: Work) -> int:
-        """Update loss and metrics with batches of evaluation data, sharded as in `train`."""
-        self._evaluated, done = self._run("evaluate", source, work)
-        return done
-
     def traced(self, source: Source) -> Any:
         """The traced function of training steps on batches of `source`."""
         return self._traced_function("train", source)
@@ -98,7 +88,6 @@ class SynchronousEngine(Engine):
         return step
 
     def _run(self, phase: Phase, source: Source, work: Work) -> tuple[Any, int]:
-        """What the last step gave, and how many there were."""
         function, result = self._traced_function(phase, source), None
         if isinstance(work, Portion):
             return self._run_stream(function, work)

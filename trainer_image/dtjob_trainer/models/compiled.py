@@ -34,6 +34,10 @@ class TrainedModel(ABC):
 
     package: str
     """The package's name; classes of its own are in modules below it."""
+    api: Any
+    """The package's public module."""
+    private: Any
+    """What `frameworks/` has of the package."""
 
     def __init__(self, model: Any, traits: Traits, scaled_step: bool | None = None) -> None:
         """`traits`: what the strategy is like under which the model is trained. `scaled_step`: as `fit` takes it."""
@@ -81,9 +85,9 @@ class TrainedModel(ABC):
         """Every optimizer of the model: the compiled one and those that a subclass keeps as attributes."""
 
     @property
-    @abstractmethod
     def callbacks(self) -> Any:
         """The package's module of callbacks."""
+        return self.api.callbacks
 
     @property
     @abstractmethod
@@ -205,9 +209,9 @@ class TrainedModel(ABC):
         """Whether several replicas or workers count in the model's metrics."""
         return self._traits.shared_variables or tf.distribute.get_strategy().num_replicas_in_sync > 1
 
-    @abstractmethod
     def pack(self, x: Any, y: Any, sample_weight: Any) -> Any:
         """A batch as the package gives it to steps: x alone, (x, y) or (x, y, sample_weight)."""
+        return self.api.utils.pack_x_y_sample_weight(x, y, sample_weight)
 
     def check_reported(self, logs: Any) -> None:
         """Raise FitError where `logs`, which an own `compute_metrics` returned, has what no metric of the model gives.
@@ -267,9 +271,9 @@ class TrainedModel(ABC):
         """The metrics as they are now. One may have several results, in a dict of its own, which Keras takes apart."""
         return {name: number(value) for name, value in returned.flat(self.model.get_metrics_result()).items()}
 
-    @abstractmethod
     def in_order(self, logs: Mapping[str, Any]) -> Any:
         """What `Model.evaluate` returns of these logs: a number, or a list in the order of the model's metrics."""
+        return self.private.in_order(self.model, logs)
 
     @abstractmethod
     def _states_of_all(self, group: Group, often: bool) -> AbstractContextManager[Any]:

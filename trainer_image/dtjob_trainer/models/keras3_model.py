@@ -43,7 +43,7 @@ def trained_model(model: Any, traits: Traits, scaled_step: bool | None = None) -
 class KerasModel(TrainedModel):
     """A compiled Keras 3 model."""
 
-    package = "keras"
+    package, api, private = "keras", keras, keras3
 
     def __init__(self, model: Any, traits: Traits, scaled_step: bool | None = None) -> None:
         """Raises FitError for what is no Keras 3 model."""
@@ -58,11 +58,6 @@ class KerasModel(TrainedModel):
     def optimizers(self) -> list[Any]:
         """Every optimizer of the model."""
         return optimizers.of_model(self.model)
-
-    @property
-    def callbacks(self) -> Any:
-        """Keras's callbacks."""
-        return keras.callbacks
 
     @property
     def steps_per_call(self) -> int:
@@ -105,10 +100,6 @@ class KerasModel(TrainedModel):
         """The model's own `train_step` of one replica's rows, which are all of the batch."""
         return self.model.train_step(self.pack(*data))
 
-    def pack(self, x: Any, y: Any, sample_weight: Any) -> Any:
-        """A batch as Keras gives it to steps."""
-        return keras.utils.pack_x_y_sample_weight(x, y, sample_weight)
-
     def _train(self, shard: Shard, x: Any, y: Any, sample_weight: Any) -> Any:
         model = self.model
         with tf.GradientTape() as tape:
@@ -122,10 +113,6 @@ class KerasModel(TrainedModel):
         else:
             warnings.warn("The model does not have any trainable weights.", stacklevel=1)  # as Keras does
         return self._counted(shard, x, y, y_pred, sample_weight, loss)
-
-    def in_order(self, logs: Mapping[str, Any]) -> Any:
-        """What `Model.evaluate` returns of these logs."""
-        return keras3.in_order(self.model, logs)
 
     @contextlib.contextmanager
     def _states_of_all(self, group: Group, often: bool) -> Iterator[None]:

@@ -2,7 +2,7 @@
 """Compiled tf_keras models in the training loop. Imported only where the program has made one."""
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -29,17 +29,12 @@ LEGACY = tf_keras.optimizers.legacy.Optimizer
 class LegacyModel(TrainedModel):
     """A compiled tf_keras model."""
 
-    package = "tf_keras"
+    package, api, private = "tf_keras", tf_keras, framework
 
     @property
     def exact(self) -> bool:
         """Whether the seeds of all random layers are variables, which `state` keeps."""
         return all(map(framework.keeps_seed, framework.random_layers(self.model)))
-
-    @property
-    def callbacks(self) -> Any:
-        """tf_keras's callbacks."""
-        return tf_keras.callbacks
 
     @property
     def steps_per_call(self) -> int:
@@ -107,10 +102,6 @@ class LegacyModel(TrainedModel):
     def build_further(self, x: Any, y: Any, sample_weight: Any) -> None:
         """Nothing: `build` has traced the `train_step` itself."""
 
-    def pack(self, x: Any, y: Any, sample_weight: Any) -> Any:
-        """A batch as tf_keras gives it to steps."""
-        return tf_keras.utils.pack_x_y_sample_weight(x, y, sample_weight)
-
     @contextlib.contextmanager
     def _tracing(self, shard: Shard, batch: Any, *, apart: bool = False) -> Iterator[None]:
         """While this lasts, AutoGraph converts layers, losses and metrics of the program, as in tf_keras's own fit."""
@@ -137,10 +128,6 @@ class LegacyModel(TrainedModel):
             self.check_reported(self.model.compute_metrics(x, y, y_pred, sample_weight))
         found = tracker.current()
         return tf.cast(loss if found is None else found.part(loss), tf.float32)
-
-    def in_order(self, logs: Mapping[str, Any]) -> Any:
-        """What `Model.evaluate` returns of these logs."""
-        return framework.in_order(self.model, logs)
 
     def _states_of_all(self, group: Group, often: bool) -> AbstractContextManager[Any]:
         return metric_states.of_tf_keras([v for metric in self._metrics() for v in metric.variables], group)
