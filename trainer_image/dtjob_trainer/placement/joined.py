@@ -55,7 +55,7 @@ def rows(value: Any, before: Any, mine: Any, after: Any, adjoint: Adjoint, place
     """The rows of all replicas in the place of this one's: [n, ...] → [N, ...].
 
     - before, mine, after: numbers of rows (int32) of the replicas before this one, of this one (fewer than `value` has
-      where a row only stands in), and of those after it.
+      if that is a padding row), and of those after it.
     - placed: marks a gradient by this replica's rows as rows, and one by all rows as partial.
     """
     there = tf.shape(value)[0]

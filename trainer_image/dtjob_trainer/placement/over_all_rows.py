@@ -19,7 +19,7 @@ def over_all_rows(function: Callable[..., Any], *tensors: Any) -> Any:
 
     Gradients flow to the rows of each replica. Use it in a step, loss or metric for what has to see all rows and is
     made of operations that `dt.fit` cannot know, such as those of a library of your own. Where one replica has all
-    rows this is `function(*tensors)`. Raises TrainerError in a step that knows of replicas itself, as in `dt.train`.
+    rows this is `function(*tensors)`. Raises TrainerError in a scaled step and in a step function of `dt.train`.
     """
     found = tracker.current()
     if found is not None:

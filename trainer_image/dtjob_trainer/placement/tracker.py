@@ -227,8 +227,8 @@ class Tracker:
         return [self.first_only(each) if _is_same(each) else each for each in inputs]
 
     def _counted(self, op_type: str, inputs: list[Any]) -> list[Any]:
-        """The inputs of an operation that sums over rows: a mean is a part of one device's, and a row that only stands
-        in counts nothing."""
+        """The inputs of an operation that sums over rows: a mean is a part of one device's, and a padding row
+        counts nothing."""
         with self.within(Mode.OFF):
             first = inputs[0]
             place = kinds.of(first)
