@@ -23,7 +23,7 @@ import tensorflow as tf
 from dtjob_trainer.contract.task import Task
 from dtjob_trainer.errors import StateError
 from dtjob_trainer.frameworks import functions, hooks, tensorflow
-from dtjob_trainer.models.kept_variables import Plain, State, named, parts_of
+from dtjob_trainer.models.kept_variables import Plain, State, copies_of, named
 from dtjob_trainer.models.values import Held
 from dtjob_trainer.strategies.agreement import Agreement, digest
 from dtjob_trainer.strategies.collective import Group
@@ -131,7 +131,7 @@ class InitialValues:
         for number, (variable, one) in enumerate(zip(variables, made, strict=True)):
             if variable is None:
                 continue
-            first, *_ = parts_of(group.strategy, Plain(variable))
+            first, *_ = copies_of(group.strategy, Plain(variable))
             gone[number] = id(first.handle) in restored
             if not gone[number]:  # what replicas count for themselves may differ by now
                 counts = variable.synchronization is tf.VariableSynchronization.ON_READ
@@ -142,7 +142,7 @@ class InitialValues:
         apart = [variables[number] for number in np.flatnonzero((other > 0) & (gone == 0))]
         plain = named("initial", [Plain(variable) for variable in apart])
         if group.index == 0:
-            arrays = {name: parts_of(group.strategy, variable)[0].numpy() for name, variable in plain.items()}
+            arrays = {name: copies_of(group.strategy, variable)[0].numpy() for name, variable in plain.items()}
             arrays["replicas"] = np.zeros((group.replicas, 0), np.uint8)
         if plain:
             State(group, plain, {}, []).restore(None if arrays is None else Held(arrays))

@@ -44,9 +44,9 @@ class State:
         rows = self._group.gather(self._local_rows())
         if self._group.index != 0:
             return {}
-        parts = {name: self._parts(v)[0] for name, v in (self._shared | self._local).items()}
-        remote = {name: part for name, part in parts.items() if pieces.is_remote(part)}
-        here = {name: _read(part) for name, part in parts.items() if name not in remote}
+        copies = {name: self._copies(v)[0] for name, v in (self._shared | self._local).items()}
+        remote = {name: copy for name, copy in copies.items() if pieces.is_remote(copy)}
+        here = {name: _read(copy) for name, copy in copies.items() if name not in remote}
         return here | pieces.rows_there(remote) | {"replicas": tf.constant(rows)}
 
     def restore(self, values: Values | None) -> bool:
@@ -64,22 +64,22 @@ class State:
             rows_fit = rows.shape == (self._group.replicas, row_size)
             if not rows_fit:
                 rows = self._rows_of_others(values, rows, row_size)
-        remote = {name: part for name, v in self._shared.items() if pieces.is_remote(part := self._parts(v)[0])}
+        remote = {name: copy for name, v in self._shared.items() if pieces.is_remote(copy := self._copies(v)[0])}
         if remote:
             assert values is not None
             pieces.assign(values, remote)
         forms = {name: form_of(v.shape, v.dtype) for name, v in self._shared.items() if name not in remote}
         for names in in_groups(forms, lambda name: bytes_of(forms[name])):
             for name, value in zip(names, self._of_chief(values, {name: forms[name] for name in names}), strict=True):
-                for part in self._parts(self._shared[name]):
-                    part.assign(value)
+                for copy in self._copies(self._shared[name]):
+                    copy.assign(value)
         size = self._group.replicas * row_size
         data = self._group.broadcast(None if rows is None else _raw(rows), size)
         first = self._group.first_replica * row_size
         for name, variable in self._local.items():
-            for replica, part in enumerate(self._parts(variable)):
+            for replica, copy in enumerate(self._copies(variable)):
                 start = first + replica * row_size
-                part.assign(_of_raw(data[start : start + sizes[name]], form_of(variable.shape, variable.dtype)))
+                copy.assign(_of_raw(data[start : start + sizes[name]], form_of(variable.shape, variable.dtype)))
             first += sizes[name]
         return rows_fit
 
@@ -104,12 +104,12 @@ class State:
         Computed where the weights are, so that no parameter server sends them.
         """
         weights = [v for name, v in self._shared.items() if not name.startswith("optimizer")]
-        found = {each for v in weights if tf.as_dtype(v.dtype).is_floating for each in _unusable(self._parts(v)[0])}
+        found = {each for v in weights if tf.as_dtype(v.dtype).is_floating for each in _unusable(self._copies(v)[0])}
         return next((each for each in ("NaN", "Infinity") if each in found), None)
 
     def handles(self) -> set[int]:
         """The ids of the handles of all that is kept here."""
-        return {id(part.handle) for v in (self._shared | self._local).values() for part in self._parts(v)}
+        return {id(copy.handle) for v in (self._shared | self._local).values() for copy in self._copies(v)}
 
     def not_among(self, used: Sequence[Any]) -> list[str]:
         """Names of those `tf.Variable`s of `used` (a traced function's) that are not kept here."""
@@ -118,7 +118,7 @@ class State:
     def leave_out_untouched(self) -> None:
         """From now on, have a moving statistic that still is what it is now count for nothing in its mean: the task of
         that replica has had no examples, and was given no mean yet. Call it before anything is restored."""
-        self._untouched = [[np.array(part) for part in self._parts(v)] for v in self._averaged]
+        self._untouched = [[np.array(copy) for copy in self._copies(v)] for v in self._averaged]
 
     def average_local(self) -> None:
         """Give every replica the mean of the moving statistics. Collective; called at ends of epochs and runs only.
@@ -127,24 +127,24 @@ class State:
         """
         if not self._averaged:
             return
-        copies = len(self._parts(self._averaged[0])) * self._group.tasks
-        if copies == 1:  # CentralStorage has one for all replicas, too
+        replicas = len(self._copies(self._averaged[0])) * self._group.tasks
+        if replicas == 1:  # CentralStorage has one for all replicas, too
             return
-        parts = [self._touched(number) for number in range(len(self._averaged))]
-        sums = [sum_of(some, v.shape) for some, v in zip(parts, self._averaged, strict=True)]
-        *totals, counts = self._group.sum_each([*sums, np.array([len(some) for some in parts], np.float64)])
+        copies = [self._touched(number) for number in range(len(self._averaged))]
+        sums = [sum_of(some, v.shape) for some, v in zip(copies, self._averaged, strict=True)]
+        *totals, counts = self._group.sum_each([*sums, np.array([len(some) for some in copies], np.float64)])
         for variable, total, count in zip(self._averaged, totals, counts, strict=True):
             mean = (total / max(count, 1.0)).astype(variable.dtype)
-            for part in self._parts(variable) if count else ():
-                part.assign(mean)
+            for copy in self._copies(variable) if count else ():
+                copy.assign(mean)
 
     def _touched(self, number: int) -> tuple[Any, ...]:
         """What this task's replicas hold of one of the moving statistics, as far as it counts."""
-        parts = self._parts(self._averaged[number])
+        copies = self._copies(self._averaged[number])
         if self._untouched is None:
-            return parts
-        pairs = zip(parts, self._untouched[number], strict=True)
-        return tuple(part for part, first in pairs if not np.array_equal(part, first))
+            return copies
+        pairs = zip(copies, self._untouched[number], strict=True)
+        return tuple(copy for copy, first in pairs if not np.array_equal(copy, first))
 
     def _check(self, values: Values) -> None:
         for name, variable in (self._shared | self._local).items():
@@ -183,13 +183,13 @@ class State:
 
     def _of_replica(self, replica: int, name: str, variable: Any) -> Array:
         """A replica's value; where replicas share a variable, the first one has counted for all of them."""
-        parts = self._parts(variable)
-        value: Array = parts[min(replica, len(parts) - 1)].numpy()
-        return np.zeros_like(value) if name.startswith(METRIC) and replica >= len(parts) else value
+        copies = self._copies(variable)
+        value: Array = copies[min(replica, len(copies) - 1)].numpy()
+        return np.zeros_like(value) if name.startswith(METRIC) and replica >= len(copies) else value
 
-    def _parts(self, variable: Any) -> tuple[Any, ...]:
+    def _copies(self, variable: Any) -> tuple[Any, ...]:
         """The `tf.Variable` of each replica of this task."""
-        return parts_of(self._group.strategy, variable)
+        return copies_of(self._group.strategy, variable)
 
 
 class Plain:
@@ -209,35 +209,35 @@ class Plain:
         return str(self.value.aggregation.name.lower())
 
 
-def parts_of(strategy: Any, variable: Any) -> tuple[Any, ...]:
+def copies_of(strategy: Any, variable: Any) -> tuple[Any, ...]:
     """The `tf.Variable` that each replica of this task holds of a Keras variable."""
     if is_sharded(variable):  # which TensorFlow would take apart
         return (variable.value,)
-    parts: tuple[Any, ...] = strategy.experimental_local_results(variable.value)
-    return parts
+    copies: tuple[Any, ...] = strategy.experimental_local_results(variable.value)
+    return copies
 
 
 def names_not_among(strategy: Any, used: Sequence[Any], handles: Collection[int]) -> list[str]:
     """Names of those `tf.Variable`s of `used`, also distributed ones, whose handles' ids are not among `handles`."""
-    parts = [part for variable in used for part in strategy.experimental_local_results(variable)]
-    return sorted({part.name for part in parts if id(part.handle) not in handles})
+    copies = [copy for variable in used for copy in strategy.experimental_local_results(variable)]
+    return sorted({copy.name for copy in copies if id(copy.handle) not in handles})
 
 
-def _read(part: Any) -> Any:
+def _read(copy: Any) -> Any:
     """Its value in the host's memory: on a GPU, what is being saved would stand there twice once training writes."""
-    if is_sharded(part):
-        return tf.convert_to_tensor(part)
-    device = tf.DeviceSpec.from_string(part.device or "")
+    if is_sharded(copy):
+        return tf.convert_to_tensor(copy)
+    device = tf.DeviceSpec.from_string(copy.device or "")
     if device.device_type in (None, "CPU") and not device.device_index:
-        return part.read_value()
+        return copy.read_value()
     with tf.device("CPU:0"):
-        return tf.identity(part.read_value())
+        return tf.identity(copy.read_value())
 
 
-def _unusable(part: Any) -> list[str]:
+def _unusable(copy: Any) -> list[str]:
     """Which of NaN and Infinity a variable holds."""
     found = []
-    for _, shard in shards_of(part):
+    for _, shard in shards_of(copy):
         value = pieces.value_there(shard)
         with tf.device(shard.device):
             found += ["NaN"] if tf.reduce_any(tf.math.is_nan(value)) else []
@@ -245,11 +245,11 @@ def _unusable(part: Any) -> list[str]:
     return found
 
 
-def sum_of(parts: tuple[Any, ...], shape: Any = ()) -> npt.NDArray[np.float64]:
+def sum_of(copies: tuple[Any, ...], shape: Any = ()) -> npt.NDArray[np.float64]:
     """The sum of the values that replicas of this task hold of one variable; zeros of this `shape` where it is none."""
-    if not parts:
+    if not copies:
         return np.zeros(shape)
-    total: npt.NDArray[np.float64] = np.sum([np.asarray(part, np.float64) for part in parts], axis=0)
+    total: npt.NDArray[np.float64] = np.sum([np.asarray(copy, np.float64) for copy in copies], axis=0)
     return total
 
 

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from dtjob_trainer.frameworks import hooks, keras3, packages, tensorflow
 from dtjob_trainer.frameworks import variables as framework
-from dtjob_trainer.models.kept_variables import parts_of, sum_of
+from dtjob_trainer.models.kept_variables import copies_of, sum_of
 from dtjob_trainer.strategies.collective import Group
 
 _ADD_UP = (tf.VariableAggregation.SUM, tf.VariableAggregation.MEAN)
@@ -25,16 +25,16 @@ class Results:
         self._package = package
         self._metrics: list[Any] = []
         self._function: Callable[..., Any] | None = None
-        self._parts: Callable[[], Any] | None = None
+        self._copies: Callable[[], Any] | None = None
 
-    def parts(self, variables: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
+    def copies(self, variables: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
         """The values of the `tf.Variable`s that replicas hold of each variable (float64), read by one function.
 
         They are the same variables in each call.
         """
-        if self._parts is None:
-            self._parts = _traced(lambda: [tf.stack([tf.cast(v, tf.float64) for v in held]) for held in variables])
-        return [tuple(values.numpy()) for values in self._parts()]
+        if self._copies is None:
+            self._copies = _traced(lambda: [tf.stack([tf.cast(v, tf.float64) for v in held]) for held in variables])
+        return [tuple(values.numpy()) for values in self._copies()]
 
     @contextlib.contextmanager
     def known(self, metrics: Sequence[Any], states: Sequence[tuple[Any, Any]] = ()) -> Iterator[None]:
@@ -69,15 +69,15 @@ def of_keras3(variables: Sequence[Any], group: Group, often: Results | None) -> 
 
     - often: what reads them, if callbacks see each step.
     """
-    held = [parts_of(group.strategy, variable) for variable in variables]
-    copies, sums = len(held[0]) * group.tasks if held else 1, []
-    for variable, parts in zip(variables, often.parts(held) if often else held, strict=True):
+    held = [copies_of(group.strategy, variable) for variable in variables]
+    number, sums = len(held[0]) * group.tasks if held else 1, []
+    for variable, copies in zip(variables, often.copies(held) if often else held, strict=True):
         if variable.aggregation == "only_first_replica":
-            parts = parts[:1] if group.index == 0 else (np.zeros(variable.shape),)
-        sums.append(sum_of(parts))
+            copies = copies[:1] if group.index == 0 else (np.zeros(variable.shape),)
+        sums.append(sum_of(copies))
     found = []
     for variable, total in zip(variables, group.sum_each(sums), strict=True):
-        merged = total / copies if variable.aggregation in ("mean", "none") else total
+        merged = total / number if variable.aggregation in ("mean", "none") else total
         found.append((variable, tf.constant(merged.astype(variable.dtype))))
     return found
 

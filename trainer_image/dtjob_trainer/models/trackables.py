@@ -11,7 +11,7 @@ import tensorflow as tf
 from dtjob_trainer.errors import VariablesError
 from dtjob_trainer.frameworks import tensorflow, tf_keras
 from dtjob_trainer.models import optimizers
-from dtjob_trainer.models.kept_variables import METRIC, Plain, State, is_local, names_not_among, parts_of
+from dtjob_trainer.models.kept_variables import METRIC, Plain, State, copies_of, is_local, names_not_among
 from dtjob_trainer.strategies.collective import Group
 from dtjob_trainer.strategies.sharded_variables import is_sharded
 
@@ -56,8 +56,7 @@ class Trackables:
                 f"strategyOptions.partitioner cuts variable {known.path} into shards, of which step_fn cannot take "
                 "gradients; leave partitioner out, or train with dtjob_trainer.fit"
             )
-        parts = parts_of(self._group.strategy, known)
-        handles = {id(part.handle) for part in parts}
+        handles = {id(copy.handle) for copy in copies_of(self._group.strategy, known)}
         if handles <= self._handles:  # a model and one of its layers, say
             return
         self._handles |= handles

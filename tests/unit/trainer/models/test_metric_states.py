@@ -88,12 +88,12 @@ def test_each_metric_has_the_bits_of_the_states_of_all_replicas() -> None:
         assert read == [number(metric.result()) for metric in others]
 
 
-def test_parts_of_replicas_are_read_as_they_are_now() -> None:
+def test_copies_of_replicas_are_read_as_they_are_now() -> None:
     replicas, results = [tf.Variable([1.0, 2.0]), tf.Variable([3.0, 4.0])], Results("keras")
     number_of_steps = tf.Variable(2**40, dtype=tf.int64)
     for added in (0.0, 1.5):
         replicas[1].assign_add([added, added])
-        (first, second), (steps,) = results.parts([replicas, [number_of_steps]])
+        (first, second), (steps,) = results.copies([replicas, [number_of_steps]])
         assert (first.tolist(), second.tolist(), steps) == ([1, 2], [3 + added, 4 + added], 2**40)
 
 
