@@ -27,6 +27,9 @@ def of_one_device(gradients: Sequence[Any], on_unknown: OnUnknown = lambda place
 
     If the step scales its gradients itself, the sums over the replicas are one device's.
     """
+    if tf.executing_eagerly():  # a program's own step, as in a callback, while the model is trained
+        totals = iter(_all_reduced([each for each in gradients if each is not None]))
+        return [None if each is None else next(totals) for each in gradients]
     found = tracker.current() or _of_own_scale(gradients, on_unknown)
     if tf.compat.v1.get_default_graph() is not found.graph:
         return [None if each is None else found.same(each) for each in gradients]
