@@ -16,7 +16,6 @@ from dtjob.controller.store import Store
 from dtjob.kube.endpoints import reports
 from dtjob.kube.endpoints.endpoint import serving
 from dtjob.local.processes.addresses import free_ports
-from dtjob.objects import labels
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.seen.children import Silence
 from dtjob.status_client import NoStatus
@@ -73,21 +72,6 @@ def test_a_pod_that_does_not_run_is_not_asked() -> None:
     ended = builders.pod(job, "chief-0", builders.ended(1))
     waiting = builders.pod(job, "evaluator-0", builders.waiting("ImagePullBackOff"))
     assert asked(stored(job, **{"chief-0": ended, "evaluator-0": waiting})) == {}
-
-
-@pytest.mark.parametrize("label", [labels.ROLE, labels.INDEX, labels.ATTEMPT])
-def test_a_chief_that_lost_its_labels_is_asked_all_the_same(label: str) -> None:
-    job = builders.job()
-    pod = builders.pod(job, "chief-0", builders.running())
-    del pod["metadata"]["labels"][label]
-    assert list(asked(stored(job, **{"chief-0": pod}))) == ["chief-0"]
-
-
-def test_a_worker_labelled_as_the_chief_is_not_asked_in_its_place() -> None:
-    job = builders.job()
-    pod = builders.pod(job, "worker-1", builders.running())
-    pod["metadata"]["labels"] |= {labels.ROLE: "chief", labels.INDEX: "0"}
-    assert [one.pod_uid for one in reports.supervisors_to_ask(stored(job, **{"worker-1": pod}))] == ["chief-0"]
 
 
 def test_an_unreadable_job_and_the_pods_of_another_owner_are_not_asked() -> None:

@@ -85,10 +85,6 @@ def test_parameter_servers_and_their_workers_never_end():
     assert removed(job, True, at(1)) == (["digits-ps-0-0", "digits-worker-0-0"], None)
 
 
-def test_a_failed_jobs_pods_go_at_once():
-    assert removed(builders.job(workers=1), False, at(1)) == (["digits-worker-0-0"], None)
-
-
 @pytest.mark.parametrize(
     ("clean", "expected"),
     [("Running", ["digits-worker-0-0"]), ("All", ["digits-chief-0-0", "digits-worker-0-0"]), ("None", [])],
@@ -176,9 +172,3 @@ def test_an_evaluator_gets_to_what_was_saved_last():
     assert gone == []
     pods["evaluator-0"]["status"] = builders.ended(0)
     assert deletes(501, status)[0] == ["DistributedTrainingJob"]
-
-
-def test_a_job_that_goes_on_stays():
-    job = builders.job("Default", ttlSecondsAfterFinished=0)
-    made = plan(job, Children(tuple(builders.all_pods(job).values())), at(10**6))
-    assert not [one for one in made.actions if isinstance(one, Delete)]

@@ -58,23 +58,6 @@ def test_a_succeeded_pod_without_a_status_of_its_training_container_is_no_succes
     assert not succeeded(builders.situation(job, builders.pod(job, "chief-0", {"phase": "Succeeded"})))
 
 
-def test_a_succeeded_job_has_the_condition_complete():
-    job = builders.job("Default")
-    chief = builders.pod(job, "chief-0", builders.ended(0))
-    status = plan(job, Children((chief,)), at(5)).status
-    assert status is not None
-    found = {one["type"]: (one["status"], one["lastTransitionTime"]) for one in status["conditions"]}
-    assert found["Complete"] == ("True", "2026-11-21T10:00:05Z")
-
-
-def test_a_failed_job_has_the_condition_failed_and_not_complete():
-    job = builders.job("Default", failurePolicy={"maxRestartsWithoutProgress": 0}, program=False)
-    status = plan(job, Children((builders.pod(job, "chief-0", builders.ended(1)),)), at(5)).status
-    assert status is not None
-    found = {one["type"]: one["status"] for one in status["conditions"]}
-    assert (found["Complete"], found["Failed"]) == ("False", "True")
-
-
 @pytest.mark.parametrize("weights", ["NaN", "Infinity"])
 def test_weights_that_are_not_finite_are_reported_when_a_job_succeeds(weights: str):
     job = builders.job("Default")

@@ -165,26 +165,6 @@ def test_a_finished_task_is_not_asked_for():
     assert builders.asked(job, Children(tuple(pods.values())), at(1)) == ()
 
 
-@pytest.mark.parametrize("label", [labels.ROLE, labels.INDEX, labels.ATTEMPT, labels.JOB_NAME])
-def test_a_chief_that_lost_a_label_is_the_chief_still(label: str):
-    """Whether the watch still tells of it, or the API server did when it was asked."""
-    job = builders.job()
-    pods = builders.all_pods(job)
-    job = settled(job, pods)
-    without(pods["chief-0"], label)
-    made = plan(job, Children(tuple(pods.values())), at(1))
-    assert pods_made(made) == []
-    assert made.status is None
-
-
-def test_a_pod_with_the_labels_of_another_task_stays_a_pod_of_its_own_task():
-    job = builders.job()
-    pods = builders.all_pods(job)
-    job = settled(job, pods)
-    pods["chief-0"]["metadata"]["labels"] |= {labels.ROLE: "worker", labels.INDEX: "1", labels.ATTEMPT: "7"}
-    assert pods_made(plan(job, Children(tuple(pods.values())), at(1))) == []
-
-
 @pytest.mark.parametrize(
     ("attempt", "seen", "gone", "asked"),
     [

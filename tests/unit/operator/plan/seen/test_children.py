@@ -131,12 +131,6 @@ def test_a_pod_of_another_name_is_at_no_task(name: str):
     assert all(view.pods == () for view in builders.views(JOB, pod))
 
 
-def test_a_pod_that_lost_its_labels_is_at_its_task_still():
-    pod = builders.pod(JOB, "worker-0", builders.running())
-    pod["metadata"]["labels"] = {}
-    assert [view.pod for view in builders.views(JOB, pod)] == [None, pod, None]
-
-
 def test_tasks_are_counted_by_role_and_state():
     job = builders.job(workers=3)
     worker = {
