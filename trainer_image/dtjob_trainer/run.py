@@ -74,9 +74,7 @@ def main(arguments: Sequence[str]) -> NoReturn:
         code = code_of_good_end(here)
     if code == exit_codes.FINISHED:
         _finish(here)
-    here.leave()
-    if code != exit_codes.PEER_LOST or shutdown.signalled:  # else the next process of this task starts at once
-        shutdown.release()
+    here.leave(starts_again=code == exit_codes.PEER_LOST and not shutdown.signalled)
     _end(code)
 
 

@@ -88,4 +88,10 @@ def test_a_submitted_script_trains_and_its_model_is_fetched(
     dtjob("fetch", "train")
     assert (tmp_path / "model.keras").stat().st_size > 0
     assert set(tensorboard_tags(namespace, cluster)) == {"train"}
+    api.delete("pods", namespace, "train-worker-0-0")
+    api.wait_for("pods", namespace, "train-worker-0-0", lambda pod: pod is None)
+    kept = dtjob("logs", "train", "--attempt", "0", "--task", "worker-0")
+    assert "worker-0     | trained" in kept
+    assert "ending with 0" in kept
+    assert "worker-1 was killed" in dtjob("status", "train").partition("story (UTC)")[2]
     assert not [pod for pod in api.list("pods", namespace) if "helper" in pod["metadata"]["name"]]

@@ -121,11 +121,17 @@ class Runtime:
         assert self.task.checkpoint is not None
         return bool(tf.io.gfile.isdir(self.task.checkpoint.of_stage(max(self.stage, 1) + 1).directory))
 
-    def leave(self) -> None:
-        """Wait for what must not be cut off by the end of this process."""
+    def leave(self, *, starts_again: bool) -> None:
+        """Wait for what must not be cut off by the end of this process, and give up what it holds.
+
+        `starts_again`: the next process of this task starts at once, and goes on with both.
+        """
         self.before_the_end()
+        if starts_again:
+            return
         if self.bucket_log is not None:
             self.bucket_log.end()
+        self.shutdown.release()
 
     def stop(self) -> NoReturn:
         """End the program after a stop that was asked for. Call it once all is saved. Raises SystemExit."""

@@ -23,7 +23,7 @@ EVERY_SECONDS = 30.0
 MOST_BYTES = 1 << 20
 """The newest bytes of an attempt that are kept."""
 END_SECONDS = 1.0
-"""The container waits so long at its end for the last write."""
+"""At its end the container waits so long for what is still printed, and then for the last write."""
 _OUTPUTS = (1, 2)
 _PIECE = 1 << 16
 
@@ -76,15 +76,15 @@ class KeptLog:
         os.close(into)
         return end
 
-    def end(self, seconds: float = END_SECONDS) -> None:
-        """Pass on and keep what is left, for so long at most."""
-        deadline = time.monotonic() + seconds
+    def end(self) -> None:
+        """Pass on and keep what is left, for some seconds at most."""
+        deadline = time.monotonic() + END_SECONDS
         for number, own in self._own.items():
             os.dup2(own, number)
         for thread in self._threads:  # a process that is left behind may hold its pipe open
             thread.join(max(0.0, deadline - time.monotonic()))
         self._over.set()
-        self._writer.join(max(0.0, deadline - time.monotonic()))
+        self._writer.join(END_SECONDS)
 
     def _pass_on(self, number: int) -> None:
         end, own, line = self._ends[number - 1], self._own[number], b""
