@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test lint unit simulate cluster-tests cluster-slow trainer trainer-slow trainer-nightly table fit-table chaos benchmarks bench e2e e2e-slow e2e-parts integrations worker-kills cluster cluster-down binaries images crd chart manifest lock release headers docs picture dashboards reference pod-fields mutations setup clean
+.PHONY: help run test lint unit simulate cluster-tests cluster-slow trainer trainer-slow trainer-nightly table fit-table chaos benchmarks bench e2e e2e-slow e2e-parts integrations browser worker-kills cluster cluster-down binaries images crd chart manifest lock release headers docs picture dashboards reference pod-fields mutations setup clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -67,6 +67,10 @@ trainer-nightly: $(STAMP)  ## The tests that run TensorFlow processes, with kera
 
 integrations: $(STAMP) binaries e2e-parts  ## Only the tests with others' queues and schedulers (Kueue, Volcano, …), built first (half an hour, once)
 	@$(BIN)/python -m pytest tests/integrations
+
+browser: $(STAMP) binaries  ## Only the tests of dtjob ui in chromium, which must be installed (PICTURES=docs/images: pictures of the pages)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[browser]'
+	@DTJOB_PICTURES=$(PICTURES) $(BIN)/python -m pytest tests/browser
 
 table: $(STAMP)  ## Run every loop under every strategy and write docs/reference/strategies.md
 	@$(BIN)/python -m tests.trainer.support.strategy_table

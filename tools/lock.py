@@ -38,7 +38,9 @@ def main() -> None:
     subprocess.run([sys.executable, "-m", "venv", str(where)], check=True)
     pip = [str(where / "bin" / "python"), "-m", "pip"]
     subprocess.run(
-        [*pip, "install", "--quiet", "setuptools", ".[test,release]", "./trainer_image[cpu]"], cwd=ROOT, check=True
+        [*pip, "install", "--quiet", "setuptools", ".[browser,test,release]", "./trainer_image[cpu]"],
+        cwd=ROOT,
+        check=True,
     )
     # Its dependency is the package tensorflow, so it comes alone, at the version of TensorFlow.
     frozen = subprocess.run([*pip, "freeze", "--all"], capture_output=True, text=True, check=True).stdout

@@ -56,7 +56,7 @@ NOT_RUN = {
     "tests/cluster/test_steering.py waits for it",
     **dict.fromkeys(
         ("dtjob ui", "dtjob ui --all-namespaces", "dtjob run examples/digits.yaml --ui"),
-        _RUNS + "tests/unit/operator/ui/ has its parts",
+        _RUNS + "tests/browser/ runs it",
     ),
     "dtjob tensorboard JOB": _RUNS + "tests/cluster/test_streams_of_pods.py runs it and ends it",
     "helm test dtjob -n dtjob-system": "its pod must run: tests/cluster/test_chart.py and tests/e2e/ run it",

@@ -24,7 +24,7 @@ class EventFiles:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self._series, self._lock = Series(), threading.Lock()
+        self._training, self._evaluation, self._lock = Series(), Series(), threading.Lock()
         self._read: dict[Path, int] = {}
         """How many bytes of each file are read."""
 
@@ -35,14 +35,13 @@ class EventFiles:
             for path in sorted(self.directory.rglob("events.out.tfevents.*"), key=lambda path: path.name):
                 is_evaluation = path.parent.name == EVALUATOR
                 for event in self._added(path):
-                    self._take(event, f"{EVALUATOR} " if is_evaluation else "", restarts=not is_evaluation)
-            return [*self._series.curves()]
-
-    def _take(self, event: Any, prefix: str, *, restarts: bool) -> None:
-        if restarts and event.HasField("session_log") and event.session_log.status == event.session_log.START:
-            self._series.forget_from(event.step)
-        scalars = ((prefix + one.tag, _scalar(one)) for one in event.summary.value)
-        self._series.add(event.step, dict(scalars))
+                    if is_evaluation:  # of checkpoints, which stay when training goes back to one
+                        self._evaluation.add(event.step, dict(_scalars(event, f"{EVALUATOR} ")))
+                        continue
+                    if event.HasField("session_log") and event.session_log.status == event.session_log.START:
+                        self._training.forget_from(event.step)
+                    self._training.add(event.step, dict(_scalars(event)))
+            return [*self._training.curves(), *self._evaluation.curves()]
 
     def _added(self, path: Path) -> Iterator[Any]:
         """The whole events that were added to a file. The last one may still be being written."""
@@ -65,6 +64,11 @@ class EventFiles:
                     yield Event.FromString(data)
                 except DecodeError:  # no event file, whatever its name says
                     return
+
+
+def _scalars(event: Any, prefix: str = "") -> Iterator[tuple[str, float | None]]:
+    for one in event.summary.value:
+        yield prefix + one.tag, _scalar(one)
 
 
 def _scalar(value: Any) -> float | None:

@@ -75,7 +75,7 @@ export function charts() {
       axes: [{...axis}, {...axis, size: 64, values: (_, ticks) => ticks.map(short)}],
       series: [{label: "step"}, ...lines.map((line, at) => ({
         label: line.kind, stroke: colour(COLOURS[at % COLOURS.length]), width: 1.5, spanGaps: true,
-        points: {show: line.steps.length < 20}, value: (_, value) => short(value),
+        value: (_, value) => short(value),
       }))],
       hooks: {draw: [(plot) => mark(plot, one.marks)]},
     }, [[], ...lines.map(() => [])], box);

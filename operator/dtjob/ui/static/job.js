@@ -19,7 +19,7 @@ function incident(one) {
     ? `step ${one.fromStep} back to ${one.toStep}` : "";
   const lost = Number.isFinite(one.secondsLost) ? `${duration(one.secondsLost)} lost` : "";
   return el("li", {}, el("time", {datetime: one.time}, one.time ? new Date(one.time).toLocaleString() : ""),
-    el("b", {}, [one.task, one.reason].filter(Boolean).join(": ")), el("span", {}, one.message ?? ""),
+    el("b", {}, one.reason ?? ""), el("span", {}, [one.task, one.message].filter(Boolean).join(" ")),
     el("small", {}, [back, lost].filter(Boolean).join(", ")));
 }
 

@@ -27,6 +27,16 @@ def test_a_process_that_resumes_does_steps_again(tmp_path: Path) -> None:
     assert curves(EventFiles(tmp_path)) == {"loss": {5: 5.0, 10: 0.5}}
 
 
+def test_evaluations_stay_when_training_goes_back(tmp_path: Path) -> None:
+    write(tmp_path / "train", 1, scalar(10, loss=1), scalar(20, loss=2))
+    write(tmp_path / "evaluator", 2, *(scalar(step, loss=step) for step in (10, 20, 30)))
+    write(tmp_path / "train", 3, start(11), scalar(20, loss=0.5))
+    assert curves(EventFiles(tmp_path)) == {
+        "loss": {10: 1.0, 20: 0.5},
+        "evaluator loss": {10: 10.0, 20: 20.0, 30: 30.0},
+    }
+
+
 def test_a_record_that_is_being_written_is_read_when_it_is_whole(tmp_path: Path) -> None:
     path = write(tmp_path, 1, scalar(5, loss=0.5))
     whole = path.read_bytes()

@@ -4,7 +4,7 @@
 import http.client
 import json
 import socket
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 from urllib.parse import urlsplit
@@ -12,41 +12,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from dtjob.bad_input import BadInput
-from dtjob.client.errors import Refused
-from dtjob.ui.hub import Hub, Key
 from dtjob.ui.server import serving
-from dtjob.ui.source import View
-from tests.unit.operator.client.verbs.jobs import RUNNING, job, pod
-
-HOSTILE = '</script><script>alert(1)</script>\u2028\nevent: gone\ndata: {}\n\n"\ud800'
-
-
-class OneJob:
-    """A source with one job, and a view of it, which says hostile things."""
-
-    title, why, note = "a test", "", "from a test"
-
-    def __init__(self) -> None:
-        self.hub, self.tasks, self.closed = Hub(), list[str | None](), 0
-        self.hub.take([("ADDED", job(**{**RUNNING, "message": HOSTILE}))])
-
-    pods: Sequence[Mapping[str, Any]] = (pod("worker-0"),)
-    reports: Mapping[str, Mapping[str, Any]] = {"worker-0": {"attempt": 0, "state": HOSTILE}}
-
-    def view(self, key: Key, task: str | None) -> View:
-        if task == "worker-9":
-            raise Refused("you may not list pods", 403, "Forbidden")
-        self.tasks.append(task)
-        return self
-
-    def log(self) -> list[str]:
-        return [HOSTILE]
-
-    def curves(self) -> list[dict[str, Any]]:
-        return [{"name": HOSTILE, "steps": [1], "values": [0.5]}]
-
-    def close(self, view: View) -> None:
-        self.closed += 1
+from tests.unit.operator.client.verbs.jobs import job
+from tests.unit.operator.ui.one_job import HOSTILE, OneJob
 
 
 @pytest.fixture
