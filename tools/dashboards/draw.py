@@ -29,6 +29,7 @@ def draw(dashboard: Dashboard, answers: Answers, path: Path) -> None:
 
     settings = {"svg.fonttype": "none", "svg.hashsalt": dashboard.uid, "font.family": "sans-serif", "font.size": 8}
     rows = sum(1 + _height(row.panels) for row in dashboard.rows)
+    answers = _from_the_first_sample(answers)
     with rc_context(settings):
         figure = Figure(figsize=(WIDTH, (rows + 1) * CELL), facecolor=BACKGROUND)
         top = 1.0
@@ -45,6 +46,16 @@ def draw(dashboard: Dashboard, answers: Answers, path: Path) -> None:
             top += row.panels[-1].height
         path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path, format="svg", facecolor=BACKGROUND, metadata={"Date": None})
+
+
+def _from_the_first_sample(answers: Answers) -> Answers:
+    """The answers with times in seconds since the first sample of all."""
+    begin = min(one.values[0][0] for queries in answers.values() for series in queries for one in series)
+
+    def moved(one: Series) -> Series:
+        return Series(one.labels, [(at - begin, value) for at, value in one.values])
+
+    return {name: [[moved(one) for one in series] for series in queries] for name, queries in answers.items()}
 
 
 def key(row: str, panel: Panel) -> str:
@@ -135,9 +146,8 @@ def _over_time(
         0.55 * height,
     )
     axes = figure.add_axes(inner, facecolor=PANEL)
-    begin = min(one.values[0][0] for series in found for one in series)
     named = [
-        (label(query.legend, one.labels), [(at - begin, value) for at, value in one.values])
+        (label(query.legend, one.labels), one.values)
         for query, series in zip(panel.queries, found, strict=True)
         for one in sorted(series, key=lambda one: sorted(one.labels.items()))
     ]
@@ -145,6 +155,7 @@ def _over_time(
     axes.tick_params(colors=TEXT, labelsize=7, length=0)
     axes.grid(color=FAINT, linewidth=0.5)
     axes.spines[:].set_visible(False)
+    axes.set_xlim(left=0)
     axes.set_xlabel("seconds", color=TEXT, fontsize=7, labelpad=1)
     if not states:
         axes.yaxis.set_major_formatter(lambda value, _: figures(value, panel.unit))
