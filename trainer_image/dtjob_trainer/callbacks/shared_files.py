@@ -16,8 +16,9 @@ from dtjob_trainer.strategies.agreement import Agreement, digest
 if TYPE_CHECKING:  # its module imports TensorFlow, and nothing here needs that
     from dtjob_trainer.strategies.collective import Group
 
-PROBE = ".dtjob-{token}"
-"""The name of the file by which tasks see that they share a directory."""
+PROBE = ".dtjob-{token}-{level}"
+"""The name of the file by which tasks see that they share a directory, which is so many levels above a path's own. A
+task may work in a directory below that of the chief."""
 TOKENS = 2**52
 """Numbers that a float64 holds exactly."""
 
@@ -41,15 +42,16 @@ def writes_here(group: "Group", paths: Sequence[str]) -> bool:
     return chief or not shared
 
 
-def _above(path: str) -> Iterator[Path]:
-    """Directories above `path` that exist, the nearest one first."""
-    return (each for each in Path(path).absolute().parents if each.is_dir())
+def _above(path: str, token: int) -> Iterator[Path]:
+    """The probes for `path` in the directories above it that exist, the nearest one first."""
+    levels = enumerate(Path(path).absolute().parents)
+    return (each / PROBE.format(token=token, level=level) for level, each in levels if each.is_dir())
 
 
 @contextlib.contextmanager
 def _probes(paths: Sequence[str], token: int) -> Iterator[None]:
     """While this lasts, a file with this `token` is in the nearest directory above each of `paths`."""
-    made = {next(_above(path)) / PROBE.format(token=token) for path in paths}
+    made = {next(_above(path, token)) for path in paths}
     try:
         for probe in made:
             with contextlib.suppress(OSError):  # then nobody sees it
@@ -62,4 +64,4 @@ def _probes(paths: Sequence[str], token: int) -> Iterator[None]:
 
 
 def _sees(path: str, token: int) -> bool:
-    return any((each / PROBE.format(token=token)).exists() for each in _above(path))
+    return any(probe.exists() for probe in _above(path, token))

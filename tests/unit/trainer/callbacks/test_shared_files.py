@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from dtjob_trainer.callbacks import shared_files
 from dtjob_trainer.callbacks.shared_files import writes_here
 from tests.unit.trainer.tasks import Tasks
 
@@ -35,6 +36,16 @@ def test_each_task_writes_where_the_same_path_is_another_directory(
     two: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dtjob_trainer.callbacks.shared_files._sees", lambda path, token: False)
+    assert write([two[0]], [two[0]]) == [True, True]
+
+
+def test_each_task_writes_where_it_works_in_a_directory_below_that_of_the_chief(
+    two: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As under `dtjob run`, whose working directories of tasks are below `.dtjob`."""
+    below, sees = tmp_path / "chief" / ".dtjob" / "worker-1", shared_files._sees
+    below.mkdir(parents=True)
+    monkeypatch.setattr(shared_files, "_sees", lambda path, token: sees(str(below / "logs" / "best.keras"), token))
     assert write([two[0]], [two[0]]) == [True, True]
 
 
