@@ -95,6 +95,8 @@ class PyDatasetSource(DatasetSource):
             raise DataError(f"{wanted.argument}: the PyDataset has no end; give {wanted.steps_argument}")
         self._seed = wanted.seed if wanted.shuffle else None
         self._indices: Sequence[int] = ()
+        self._at_first = None if isinstance(data, SequenceAsPyDataset) else batches
+        """The most batches of a pass: Keras 3 asks a PyDataset for its length once."""
         self._parallel = data.workers > 1 or (data.workers > 0 and data.use_multiprocessing)
         seen = range(SEEN_FIRST if batches is None else min(SEEN_FIRST, batches))
         dataset = dataset_of(self._batches, [standard(data[index], wanted.argument) for index in seen])
@@ -123,9 +125,9 @@ class PyDatasetSource(DatasetSource):
         if batches is None:
             self._indices = range(first_step, sys.maxsize)
         elif self._seed is None:
-            self._indices = range(first_step, batches)
+            self._indices = range(batches)[first_step : self._at_first]
         else:
-            self._indices = epoch_order(batches, self._seed, number)[first_step:].tolist()
+            self._indices = epoch_order(batches, self._seed, number)[first_step : self._at_first].tolist()
         return self._dataset if self._parallel else self._dataset.prefetch(2)  # workers have a queue of their own
 
     def _batches(self) -> Iterator[Any]:

@@ -69,6 +69,31 @@ def test_workers_of_a_pydataset_read_its_items_in_order(monkeypatch: pytest.Monk
     assert list(py_dataset._by_workers(Squares(workers=2), [1, 3, 2])) == [1, 9, 4]
 
 
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_a_pydataset_that_grows_has_as_many_batches_in_each_epoch_as_at_first(shuffle: bool) -> None:
+    """As in Keras, also after a restart, which makes the PyDataset anew."""
+    keras = pytest.importorskip("keras")
+
+    class Grows(keras.utils.PyDataset):  # type: ignore[misc]
+        batches = 3
+
+        def __len__(self) -> int:
+            return self.batches
+
+        def __getitem__(self, index: int) -> Any:
+            return np.full((2, 1), index)
+
+        def on_epoch_end(self) -> None:
+            self.batches += 1
+
+    wanted = batches.Wanted(shuffle=shuffle)
+    source = sources.make(Grows(), None, None, wanted, batches.Place(0, 1, 1))
+    source.epoch_ends()  # as before the first epoch
+    for number in range(2):
+        assert [len(list(source.epoch(number, first))) for first in (0, 2)] == [3, 1]
+        source.epoch_ends()
+
+
 def test_a_dataset_that_is_distributed_already_is_refused_with_what_to_take_away() -> None:
     tf = pytest.importorskip("tensorflow")
     data = tf.data.Dataset.from_tensor_slices(np.zeros((64, 2))).batch(16)
