@@ -263,6 +263,17 @@ class Means(keras.layers.Layer):
         return shape[0], 3
 
 
+class OfRagged(keras.Model):
+    """Uses a method that dense tensors lack."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = layers.Dense(1)
+
+    def call(self, rows):
+        return self.inner(tf.reduce_sum(rows.to_tensor(), 1, keepdims=True))
+
+
 @case
 def ragged_and_sparse():
     """ragged and sparse tensors, as arrays and in a Dataset"""
@@ -278,6 +289,7 @@ def ragged_and_sparse():
         found[name] = train(compiled(linear_too, "sgd", "mse"), tensor, y)
     bags_too = compiled(keras.models.clone_model(bags), "sgd", "mse")
     found["array"] = train(bags_too, rows, y)
+    found["methods"] = train(compiled(OfRagged(), adam(), "mse", metrics=["mae"]), batched(tf.cast(rows, "float32"), y))
     return found | {"sparse": train(compiled(linear, "sgd", "mse", metrics=["mae"]), sparse, validation_data=sparse)}
 
 

@@ -59,8 +59,8 @@ def _build_of_composites(model: Any, *parts: Any) -> None:
     """
     if not any(isinstance(spec, (tf.RaggedTensorSpec, tf.SparseTensorSpec)) for spec in keras.tree.flatten(parts)):
         return
+    y_pred = _outputs(model, parts[0])
     x, y, sample_weight = keras.tree.map_structure(_symbol, parts)
-    y_pred = keras3.output_spec(model, x, training=False)
     arguments = {"x": x, "y": y, "y_pred": y_pred, "sample_weight": sample_weight}
     metrics, loss = keras3.compiled_metrics(model), keras3.compiled_loss(model)
     if metrics is not None and not metrics.built:
@@ -69,12 +69,33 @@ def _build_of_composites(model: Any, *parts: Any) -> None:
         keras3.output_spec(keras3.loss_function(model), training=False, **arguments)
 
 
+def _outputs(model: Any, specs: Any) -> Any:
+    """Keras's symbolic tensors of what `model` gives for inputs of these `specs`."""
+
+    def call(*others: Any) -> Any:
+        """Keras would give ragged tensors as dense ones, which lack their methods."""
+        left = iter(others)
+        x = keras.tree.map_structure(lambda spec: _placeholder(spec) if _is_ragged(spec) else next(left), specs)
+        return model(x, training=False)
+
+    return keras3.output_spec(call, *(_symbol(spec) for spec in keras.tree.flatten(specs) if not _is_ragged(spec)))
+
+
+def _is_ragged(spec: Any) -> bool:
+    return isinstance(spec, tf.RaggedTensorSpec)
+
+
+def _placeholder(spec: Any) -> Any:
+    """A ragged tensor of `spec` in the graph that is being made."""
+    return tf.compat.v1.ragged.placeholder(spec.dtype, spec.ragged_rank, spec.shape[spec.ragged_rank + 1 :])
+
+
 def _symbol(spec: Any) -> Any:
     """Keras's symbolic tensor of a `tf.TypeSpec`; what is one already, or None, as it is."""
     if spec is None or isinstance(spec, keras.KerasTensor):
         return spec
     dtype = spec.dtype.name
-    if isinstance(spec, tf.RaggedTensorSpec):
+    if _is_ragged(spec):
         ranks = {"ragged_rank": spec.ragged_rank, "row_splits_dtype": spec.row_splits_dtype}
         return keras.KerasTensor(spec.shape, dtype, ragged=True, **ranks)
     return keras.KerasTensor(spec.shape, dtype, sparse=isinstance(spec, tf.SparseTensorSpec))
