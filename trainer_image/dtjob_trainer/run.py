@@ -235,6 +235,7 @@ def _give_to_the_program(here: runtime.Runtime, task: Task) -> None:
     else:
         servers.start_none(here, task)
         servers.refuse_coordinators(task)
+    outside_replicas.read_variables()
     if not task.traits.collective:
         outside_replicas.count_for_each_replica()
 

@@ -43,6 +43,7 @@ MEETINGS = _hook(
     "Within a branch each replica updates what it has of a variable, as all have the same values.",
     "tensorflow.python.distribute.merge_call_interim:maybe_merge_call",
     "tensorflow:__internal__.distribute.interim.maybe_merge_call",
+    "tensorflow.compat.v2:__internal__.distribute.interim.maybe_merge_call",
 )
 _ASSIGNS = ("assign", "assign_add", "assign_sub")
 ASSIGNS = {

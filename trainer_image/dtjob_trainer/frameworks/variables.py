@@ -9,6 +9,15 @@ from dtjob_trainer.frameworks.hooks import Hook, read
 
 _VALUES = "tensorflow.python.distribute.values"
 
+NUMBERS = {
+    kind: Hook(
+        targets=(f"{_VALUES}:DistributedVariable.__{kind}__",),
+        does=f"`{kind}(variable)` works for a variable of several replicas as for any other.",
+        gone=f"give {kind}() the number that a variable of several replicas is",
+        adds=True,
+    )
+    for kind in ("float", "int")
+}
 COUNTED_ASSIGNED = Hook(
     targets=(f"{_VALUES}:SyncOnReadVariable.assign",),
     does="To reset a metric, the sum over replicas is not read.",

@@ -4,6 +4,7 @@
 - Models from SavedModels: the strategy of the job is there in all of the program. TensorFlow loads every model for all
   replicas, and fails if a function of the model is called without `strategy.run` ("Trying to access a placeholder").
 - `strategy.reduce` of a value that is no result of `strategy.run`, such as a number, with several replicas.
+- `float` and `int` of a variable.
 - Losses of tf_keras, such as a layer while a model is built of it. tf_keras refuses to take means wherever there is a
   strategy. Outside of replicas a loss gets all rows at once.
 """
@@ -15,7 +16,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from dtjob_trainer.frameworks import hooks, tensorflow, tf_keras
+from dtjob_trainer.frameworks import hooks, tensorflow, tf_keras, variables
 from dtjob_trainer.process.runtime import Runtime
 from dtjob_trainer.strategies.ambient import outside_strategy
 
@@ -86,6 +87,12 @@ def counting(reduce: Callable[..., Any]) -> Callable[..., Any]:
         return same * tf.cast(tensorflow.replicas_of(self), same.dtype)
 
     return method
+
+
+def read_variables() -> None:
+    """Have `float` and `int` read variables of several replicas, as they read those of one device."""
+    for kind, of in (("float", float), ("int", int)):
+        hooks.put(variables.NUMBERS[kind], lambda _, of=of: lambda self: of(self.numpy()))
 
 
 def take_means() -> None:

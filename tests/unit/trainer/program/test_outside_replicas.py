@@ -101,3 +101,16 @@ def test_a_mean_in_a_replica_is_refused_as_before(strategy: "tf.distribute.Strat
     with pytest.raises(ValueError, match=r"Reduction\.SUM"):
         strategy.run(lambda: loss(TARGETS, FOUND))
     assert not loss._allow_sum_over_batch_size
+
+
+def test_float_and_int_read_a_variable_of_several_replicas() -> None:
+    from dtjob_trainer.frameworks import hooks, variables
+
+    outside_replicas.read_variables()
+    try:
+        with tf.distribute.MirroredStrategy(["CPU:0"]).scope():
+            level, count = tf.Variable(7.5), tf.Variable(3, trainable=False)
+        assert (float(level), int(count), int(level)) == (7.5, 3, 7)
+    finally:
+        for hook in variables.NUMBERS.values():
+            hooks.undo(hook)
