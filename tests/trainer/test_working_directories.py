@@ -1,48 +1,69 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tasks of a local run have working directories of their own: a script that makes a directory works in each of them."""
+"""Tasks of a local run have working directories of their own: a script makes directories and files in each of them."""
 
 import os
-import subprocess
-import sys
+import signal
 from pathlib import Path
 
-from tests.trainer.support.local_runs import ROOT
-from tests.trainer.test_programs import SECONDS, manifest
+import pytest
+
+from tests.trainer.support.local_runs import LocalRun
+from tests.trainer.test_programs import manifest
 
 PROGRAM = """
 import os
+import time
 import keras
 import numpy as np
-os.mkdir("training")
+
+class Hold(keras.callbacks.Callback):
+    def on_epoch_begin(self, epoch, logs=None):
+        while epoch == 2 and not os.path.exists(GATE):
+            time.sleep(0.05)
+
 assert np.loadtxt("../data/rows.csv", delimiter=",").shape == (4,)
-model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
-model.compile("sgd", "mse")
-model.fit(np.ones((8, 4)), np.ones((8, 1)), batch_size=4, verbose=0)
+os.makedirs("training", exist_ok=True)
+best = "training/best.keras"
+if os.path.exists(best):
+    model = keras.models.load_model(best)
+    print("goes on from its file")
+else:
+    model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
+    model.compile("adam", "mse")
+saving = keras.callbacks.ModelCheckpoint(best, monitor="loss", save_best_only=True)
+model.fit(np.ones((8, 4)), np.ones((8, 1)), batch_size=4, epochs=4, verbose=0, callbacks=[saving, Hold()])
+keras.models.load_model(best)
 with open("training/names.txt", "a") as file:
     file.write("once\\n")
 model.save("training/model.keras")
 with open("training/names.txt") as file:
     assert file.read() == "once\\n"
-print("wrote", os.listdir("training"))
+print("wrote", sorted(os.listdir("training")))
 """
 
 
-def test_a_script_that_makes_a_directory_runs_in_every_task(tmp_path: Path) -> None:
-    scripts = tmp_path / "project" / "scripts"
-    scripts.mkdir(parents=True)
-    (tmp_path / "project" / "data").mkdir()
-    (tmp_path / "project" / "data" / "rows.csv").write_text("1,2,3,4")
-    (scripts / "script.py").write_text(PROGRAM)
-    file = manifest("script.py", "MultiWorkerMirrored", tmp_path / "job.yaml", program={"entrypoint": "script.py"})
-    ran = subprocess.run(
-        [sys.executable, "-m", "dtjob", "run", str(file), "--work-dir", str(tmp_path / "work")],
-        cwd=scripts,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "operator"), str(ROOT / "trainer_image")])},
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-    )
-    assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert {path.name for path in (scripts / "training").iterdir()} == {"names.txt", "model.keras"}
-    logs = list((tmp_path / "work").glob("job/run-*/logs/job-*.log"))
-    assert sum("wrote" in log.read_text() for log in logs) == 2
+@pytest.mark.parametrize("killed", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_a_script_that_writes_and_reads_files_runs_in_every_task(tmp_path: Path, killed: bool) -> None:
+    """The file of its ModelCheckpoint is there after fit, and after a restart: all tasks load it, or none does."""
+    scripts, data = tmp_path / "project" / "scripts", tmp_path / "project" / "data"
+    for directory in (scripts, data):
+        directory.mkdir(parents=True)
+    (data / "rows.csv").write_text("1,2,3,4")
+    script = scripts / "script.py"
+    gate = tmp_path / "gate"
+    script.write_text(f"GATE = {str(gate)!r}\n{PROGRAM}")
+    policy = {"maxRestartsWithoutProgress": 2, "backoff": {"initialSeconds": 0}}
+    file = manifest(str(script), "MultiWorkerMirrored", tmp_path / "job.yaml", failurePolicy=policy)
+    with LocalRun(file, scripts / ".dtjob", directory=scripts) as run:  # where it is by default
+        if killed:
+            statuses = run.wait_until(lambda now: now.get("chief-0", {}).get("epoch") == 2, "the held epoch")
+            os.kill(statuses["worker-0"]["trainingPid"], signal.SIGKILL)
+            run.wait_until(lambda now: now.get("chief-0", {}).get("restartsInPlace"), "a restart")
+        gate.touch()
+        code, result = run.end()
+    assert code == 0, (result, run.told)
+    names = ["best.keras", "model.keras", "names.txt"]
+    assert sorted(path.name for path in (scripts / "training").iterdir()) == names
+    logs = [log.read_text() for log in (scripts / ".dtjob").glob("job/run-*/logs/job-*.log")]
+    assert [f"wrote {names}" in log for log in logs] == [True, True]
+    assert ["goes on from its file" in log for log in logs] == [killed, killed]

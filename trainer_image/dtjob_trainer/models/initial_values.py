@@ -30,7 +30,7 @@ from dtjob_trainer.strategies.collective import Group
 
 MEND = (
     "make the same ones in every task, in the same order, and call strategy.run() in all tasks alike; load a model in "
-    "all tasks, and not within `if` for one of them"
+    "all tasks, and not within `if` for one of them or for those that have its file"
 )
 
 

@@ -3,14 +3,14 @@
 
 A script makes directories and writes files below its working directory. In pods each task has files of its own. Under
 `dtjob run` all tasks would share them: the second one would fail in `os.mkdir`, or read what another one has written.
-A task that starts again finds what there was before the first start, and nothing that the chief has written since.
+A task that starts again finds what it has written itself and what there was before the first start, and nothing that
+the chief has written since: a script that loads a model where its file exists does so in all tasks or in none.
 """
 
 import contextlib
 import fcntl
 import json
 import os
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -36,7 +36,6 @@ def enter_own(task: Task) -> None:
     if task.is_chief:
         return
     root = run / "working-directories" / task.id
-    shutil.rmtree(root, ignore_errors=True)  # of the process before this one
     if (inner := link(entries, root)) is not None:
         os.chdir(inner)
 
@@ -61,7 +60,7 @@ def at_the_start(listing: Path, levels: Sequence[Path]) -> dict[Path, list[str]]
 
 
 def link(entries: Mapping[Path, Sequence[str]], root: Path) -> Path | None:
-    """Make the directory below `root` that stands for the last of `entries`, and return it.
+    """Make the directory below `root` that stands for the last of `entries`, and return it. What is there stays.
 
     None: the last one has no entries, or too many.
     """
@@ -70,10 +69,11 @@ def link(entries: Mapping[Path, Sequence[str]], root: Path) -> Path | None:
         return None
     inner = root
     for level, below in zip(levels, [*levels[1:], None], strict=True):
-        inner.mkdir(parents=True)
+        inner.mkdir(parents=True, exist_ok=True)
         for name in entries[level]:
             if below is None or name != below.name:
-                (inner / name).symlink_to(level / name)
+                with contextlib.suppress(FileExistsError):  # from the process before, or the task's own by now
+                    (inner / name).symlink_to(level / name)
         inner = inner if below is None else inner / below.name
     return inner
 

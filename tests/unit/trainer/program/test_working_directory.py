@@ -39,20 +39,24 @@ def test_files_are_read_from_the_shared_directory_and_those_beside_it(tmp_path: 
     assert Path("../scripts/vocabulary.txt").read_text() == "words"
 
 
-def test_created_files_lie_in_the_tasks_own_directory_and_go_with_the_process(
+def test_created_files_lie_in_the_tasks_own_directory_and_stay_for_its_next_process(
     tmp_path: Path, shared: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     working_directory.enter_own(task(tmp_path))
     Path("made").mkdir()
     Path("model.keras").write_text("a model")
+    Path("vocabulary.txt").unlink()
+    Path("vocabulary.txt").write_text("own words")
     assert not (shared / "made").exists()
     assert not (shared / "model.keras").exists()
     own = Path.cwd()
     monkeypatch.chdir(shared)
     working_directory.enter_own(task(tmp_path))
     assert Path.cwd() == own
-    assert not Path("made").exists()
-    assert (shared / "vocabulary.txt").exists()
+    assert Path("made").is_dir()
+    assert Path("model.keras").read_text() == "a model"
+    assert Path("vocabulary.txt").read_text() == "own words"
+    assert (shared / "vocabulary.txt").read_text() == "words"
 
 
 def test_a_file_that_the_user_adds_is_there_in_the_next_dtjob_run(
