@@ -8,7 +8,9 @@ import pytest
 from tests.trainer.support.harness import Cluster
 
 
-@pytest.mark.parametrize("what", ["NaN", "Infinity", "numbers"])
+@pytest.mark.parametrize(
+    "what", ["NaN", *(pytest.param(what, marks=pytest.mark.slow) for what in ("Infinity", "numbers"))]
+)
 def test_weights_that_are_no_numbers_are_reported(tmp_path: Path, what: str) -> None:
     with Cluster(tmp_path, "Default", {"chief": 1}, "broken_weights.py", f"--loss={what}") as run:
         run.run()

@@ -28,18 +28,22 @@ def result(run: Cluster) -> tuple[float, float, int, int]:
     return float(found[1]), float(found[2]), int(found[3]), int(found[4])
 
 
-def test_every_strategy_and_kind_of_data_trains_what_one_device_trains(tmp_path: Path) -> None:
+RUNS: dict[str, tuple[str, dict[str, int], dict[str, int], str]] = {
+    "by hand": ("Default", {"chief": 1}, {}, "--data=arrays"),
+    "two replicas": ("Mirrored", {"chief": 1}, TWO, "--data=arrays"),
+    "three tasks": ("MultiWorkerMirrored", {"chief": 1, "worker": 2}, {}, "--data=function"),
+    "one device": ("OneDevice", {"chief": 1}, {}, "--data=function"),
+    "central": ("CentralStorage", {"chief": 1}, TWO, "--data=arrays"),
+    "two tasks": ("MultiWorkerMirrored", {"worker": 2}, {}, "--data=arrays"),
+}
+
+
+@pytest.mark.parametrize("names", [[*RUNS][:3], pytest.param([*RUNS][:1] + [*RUNS][3:], marks=pytest.mark.slow)])
+def test_every_strategy_and_kind_of_data_trains_what_one_device_trains(tmp_path: Path, names: list[str]) -> None:
     """Gradients that are clipped and accumulated included, those of the global batch, and averages of weights."""
-    runs: dict[str, tuple[str, dict[str, int], dict[str, int], str]] = {
-        "by hand": ("Default", {"chief": 1}, {}, "--data=arrays"),
-        "one device": ("OneDevice", {"chief": 1}, {}, "--data=function"),
-        "two replicas": ("Mirrored", {"chief": 1}, TWO, "--data=arrays"),
-        "central": ("CentralStorage", {"chief": 1}, TWO, "--data=arrays"),
-        "two tasks": ("MultiWorkerMirrored", {"worker": 2}, {}, "--data=arrays"),
-        "three tasks": ("MultiWorkerMirrored", {"chief": 1, "worker": 2}, {}, "--data=function"),
-    }
     ends = {}
-    for name, (strategy, counts, options, data) in runs.items():
+    for name in names:
+        strategy, counts, options, data = RUNS[name]
         with Cluster(tmp_path / name, strategy, counts, "custom.py", "--plain", data, options=options) as run:
             run.run()
             ends[name] = result(run)
@@ -124,12 +128,18 @@ def held(directory: Path, strategy: str, counts: dict[str, int], *args: str, **o
     )
 
 
-@pytest.mark.parametrize("package", ["keras", pytest.param("tf_keras", marks=pytest.mark.slow)])
-def test_killed_and_resumed_run_ends_with_the_same_bits(tmp_path: Path, package: str) -> None:
+@pytest.mark.parametrize(
+    ("package", "killed"),
+    [
+        ("keras", ["chief-0"]),
+        *(pytest.param(each, ["chief-0", "worker-0"], marks=pytest.mark.slow) for each in ("keras", "tf_keras")),
+    ],
+)
+def test_killed_and_resumed_run_ends_with_the_same_bits(tmp_path: Path, package: str, killed: list[str]) -> None:
     """Both packages' BatchNormalization and optimizers; Dropout and noise where their seeds can be saved."""
     arguments = [f"--package={package}"] + (["--no-dropout"] if package == "tf_keras" else [])
     ends = []
-    for victims in ([], ["chief-0", "worker-0"]):
+    for victims in ([], killed):
         directory = tmp_path / str(len(victims))
         with held(directory, "MultiWorkerMirrored", {"chief": 1, "worker": 1}, *arguments) as run:
             run.start()

@@ -7,9 +7,9 @@ from pathlib import Path
 from tests.trainer.support.harness import Cluster, saved_arrays
 
 STRATEGY = "MultiWorkerMirrored"
-EPOCHS, STEPS_PER_EPOCH = 6, 16
+EPOCHS, STEPS_PER_EPOCH = 4, 16
 LAST = EPOCHS * STEPS_PER_EPOCH
-HOLD = 3
+HOLD = 2
 """The epoch (from 0) at whose begin a killed run waits."""
 
 
@@ -26,7 +26,7 @@ def test_a_group_killed_after_an_epoch_goes_on_from_its_end_with_the_same_bits(t
     for program, checkpoint in (("train.py", by_two), ("epochs_by_default.py", by_default)):
         killed = program != "train.py"
         gate = tmp_path / f"{program}.gate"
-        arguments = (program, "--callbacks", f"--hold={HOLD}", f"--gate={gate}")
+        arguments = (program, "--callbacks", f"--epochs={EPOCHS}", f"--hold={HOLD}", f"--gate={gate}")
         with Cluster(tmp_path / program, STRATEGY, {"worker": 2}, *arguments, checkpoint=checkpoint) as run:
             run.start()
             if killed:

@@ -2,14 +2,12 @@
 """The evaluator after a real run: which checkpoints it looks at, what it keeps and logs, and that it ends."""
 
 import json
-import os
-import subprocess
-import sys
+import shutil
 from pathlib import Path
 
 import pytest
 
-from tests.trainer.support.harness import DIGITS, Cluster
+from tests.trainer.support.harness import DIGITS, Cluster, by_hand
 
 EPOCHS, STEPS_PER_EPOCH = 4, 16
 KEEP_BEST = {"metric": "accuracy", "mode": "Max", "count": 2}
@@ -30,19 +28,30 @@ print(json.dumps([found, accuracy]))
 """
 
 
-def finished(directory: Path, evaluation: dict[str, object] | None, *, keep: int) -> Cluster:
-    run = Cluster(
+def job(directory: Path, evaluation: dict[str, object] | None = None) -> Cluster:
+    return Cluster(
         directory,
         "Default",
         {"chief": 1, "evaluator": 1},
         "train.py",
         f"--epochs={EPOCHS}",
-        checkpoint={"everySteps": STEPS_PER_EPOCH, "maxToKeep": keep, "keepBest": KEEP_BEST},
+        checkpoint={"everySteps": STEPS_PER_EPOCH, "maxToKeep": 9, "keepBest": KEEP_BEST},
         env={"DTJOB_EVALUATION": json.dumps(evaluation)} if evaluation is not None else None,
     )
-    # the evaluator comes late: all checkpoints are there, as many as are kept
-    run.run("chief-0")
-    run.run("evaluator-0")
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The checkpoints of a finished run, to which each evaluator comes late."""
+    with job(tmp_path_factory.mktemp("trained")) as run:
+        run.run("chief-0")
+        return run.checkpoints
+
+
+def late(directory: Path, trained: Path, evaluation: dict[str, object] | None) -> Cluster:
+    """The same job with a copy of its checkpoints, whose evaluator is still to start."""
+    run = job(directory, evaluation)
+    shutil.copytree(trained, run.checkpoints)
     return run
 
 
@@ -50,15 +59,17 @@ def evaluated(run: Cluster) -> list[int]:
     return [line["evaluation"]["step"] for line in run["evaluator-0"].lines if "evaluation" in line]
 
 
-def test_only_the_latest_is_evaluated_where_nothing_is_said(tmp_path: Path) -> None:
-    with finished(tmp_path, None, keep=9) as run:
+def test_only_the_latest_is_evaluated_where_nothing_is_said(tmp_path: Path, trained: Path) -> None:
+    with late(tmp_path, trained, None) as run:
+        run.run("evaluator-0")
         assert evaluated(run) == [EPOCHS * STEPS_PER_EPOCH]
         assert not (run.checkpoints / "best.keras").exists()
 
 
-def test_every_checkpoint_is_evaluated_and_the_best_model_kept(tmp_path: Path) -> None:
+def test_every_checkpoint_is_evaluated_and_the_best_model_kept(tmp_path: Path, trained: Path) -> None:
     evaluation = {"checkpoints": "Every", "best": {"metric": "accuracy", "mode": "Max"}}
-    with finished(tmp_path, evaluation, keep=9) as run:
+    with late(tmp_path, trained, evaluation) as run:
+        run.run("evaluator-0")
         steps = [STEPS_PER_EPOCH * epoch for epoch in range(1, EPOCHS + 1)]
         assert evaluated(run) == steps
         lines = [line["evaluation"] for line in run["evaluator-0"].lines if "evaluation" in line]
@@ -71,9 +82,8 @@ def test_every_checkpoint_is_evaluated_and_the_best_model_kept(tmp_path: Path) -
         assert kept["best"].items() <= {str(step): value for step, value in accuracies.items()}.items()
         assert kept["evaluating"] is None
         events, model = run.checkpoints / "events" / "evaluator", run.checkpoints / "best.keras"
-        command = [sys.executable, "-c", READ_EVENTS, str(events), str(model), str(DIGITS)]
-        env = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
-        found, accuracy = json.loads(subprocess.run(command, env=env, capture_output=True, check=True).stdout)
+        said = by_hand(READ_EVENTS, str(events), str(model), str(DIGITS), directory=tmp_path)
+        found, accuracy = json.loads(said.splitlines()[-1])
         assert accuracy == pytest.approx(best["value"], abs=1e-6)
         logged = {step: value for step, tag, value in found if tag == "accuracy"}
         assert logged == pytest.approx(accuracies)
@@ -100,18 +110,8 @@ def test_every_checkpoint_is_evaluated_and_the_best_model_kept(tmp_path: Path) -
         assert f"ckpt-{steps[-1]} cannot be read, and is not evaluated, although it is the last one" in told["message"]
 
 
-def test_a_metric_that_the_model_has_not_is_named(tmp_path: Path) -> None:
-    evaluation = {"best": {"metric": "recall", "mode": "Max"}}
-    with Cluster(
-        tmp_path,
-        "Default",
-        {"chief": 1, "evaluator": 1},
-        "train.py",
-        "--epochs=1",
-        checkpoint={"everySteps": 100},
-        env={"DTJOB_EVALUATION": json.dumps(evaluation)},
-    ) as run:
-        run.run("chief-0")
+def test_a_metric_that_the_model_has_not_is_named(tmp_path: Path, trained: Path) -> None:
+    with late(tmp_path, trained, {"best": {"metric": "recall", "mode": "Max"}}) as run:
         run.start("evaluator-0")
         assert run["evaluator-0"].exit_code() == 1
         assert "evaluation.best.metric 'recall' is none of the model's" in run["evaluator-0"].output()

@@ -6,14 +6,12 @@ import os
 import pty
 import re
 import signal
-import subprocess
-import sys
 import tty
 from pathlib import Path
 
 import pytest
 
-from tests.trainer.support.harness import PROGRAMS, ROOT, Cluster, saved_arrays
+from tests.trainer.support.harness import PROGRAMS, WAIT_SECONDS, Cluster, begun_by_hand, saved_arrays
 
 EPOCHS, FIRST, STEPS_PER_EPOCH, EVERY = 6, 2, 12, 5
 HELD_EPOCH = 4
@@ -72,20 +70,16 @@ def test_killed_and_resumed_run_ends_with_the_same_bits(
 
 def test_a_bar_moves_in_a_terminal(tmp_path: Path) -> None:
     """Elsewhere each of its changes would be a line of a log: test_fit_table.py sees one for each epoch."""
-    environ = {**os.environ, "PYTHONPATH": str(ROOT / "trainer_image"), "TF_CPP_MIN_LOG_LEVEL": "3", "TERM": "xterm"}
     ours, theirs = pty.openpty()
     tty.setraw(theirs)
-    process = subprocess.Popen(
-        [sys.executable, str(PROGRAMS / "by_hand.py")], env=environ, cwd=tmp_path, stdout=theirs, stderr=subprocess.PIPE
-    )
+    process = begun_by_hand([str(PROGRAMS / "by_hand.py")], theirs, tmp_path)
     os.close(theirs)
     told = b""
     with contextlib.suppress(OSError):  # the terminal is gone with the process
         while part := os.read(ours, 65536):
             told += part
     os.close(ours)
-    _, errors = process.communicate()
-    assert process.returncode == 0, errors.decode()
+    assert process.wait(WAIT_SECONDS) == 0, told.decode()
     text = re.sub(r"\x1b\[\d+m", "", told.decode())
     for number in (1, 2):
         epoch = text.split(f"Epoch {number}/2")[1]

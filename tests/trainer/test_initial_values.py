@@ -30,20 +30,14 @@ def test_a_step_of_the_programs_own_begins_with_the_chiefs_values(tmp_path: Path
             assert "step [31.0, 31.0] [10.0, 10.0] 20.0 sent 1" in run[task].output()
 
 
-def test_fit_begins_with_the_chiefs_values_and_what_is_derived_from_them(tmp_path: Path) -> None:
-    with group(tmp_path, "fit") as run:
-        run.run()
-        fitted(run)
-
-
 def test_a_step_of_the_chief_alone_waits_for_the_others_to_begin(tmp_path: Path) -> None:
     with group(tmp_path, "chief") as run:
         run.run()
         fitted(run)
 
 
-def test_a_restart_begins_with_the_values_of_the_checkpoint(tmp_path: Path) -> None:
-    """And what is in no checkpoint still begins as the chief has it."""
+def test_fit_begins_with_the_chiefs_values_and_a_restart_with_those_of_the_checkpoint(tmp_path: Path) -> None:
+    """What is derived from the chief's values, and is in no checkpoint, begins as the chief has it in both."""
     with group(tmp_path, "fit", checkpoint={"everySteps": 1}) as run:
         run.run()
         trained = fitted(run)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.trainer.support.harness import PROGRAMS, ROOT, Cluster
+from tests.trainer.support.harness import PROGRAMS, ROOT, Cluster, by_hand
 from tests.unit.page_commands import blocks
 
 SEED = {"PYTHONHASHSEED": "0"}
@@ -67,7 +67,7 @@ def test_whatever_dtjob_changes_otherwise_is_a_hook_of_the_table(
 ) -> None:
     """docs/reference/hooks.md is made of this table."""
     listed = tmp_path / "table.json"
-    subprocess.run([sys.executable, PROGRAMS / "hooks_by_home.py", listed], check=True)
+    by_hand("hooks_by_home.py", str(listed), directory=tmp_path)
     table = json.loads(listed.read_text())
     in_both = plain["functions"].keys() & integrated["functions"].keys()  # a module may be imported in one alone
     found = (differences(plain, integrated) & in_both) - BEGUN

@@ -24,9 +24,9 @@ def endless(tmp_path: Path) -> Path:
     return manifest("digits.yaml", tmp_path / "job.yaml", 1, **options)
 
 
-def test_tasks_share_their_imports_and_have_their_own_process_names(endless: Path, tmp_path: Path) -> None:
+def test_tasks_share_their_imports_have_their_own_names_and_do_not_outlive_dtjob(endless: Path, tmp_path: Path) -> None:
     with LocalRun(endless, tmp_path) as run:
-        statuses = run.wait_for_step(1)
+        statuses = run.wait_for_step(30)
         (launcher,) = launchers(run)
         processes = {name: (status["pid"], status["trainingPid"]) for name, status in statuses.items()}
         for task, (supervisor, training) in processes.items():
@@ -36,9 +36,13 @@ def test_tasks_share_their_imports_and_have_their_own_process_names(endless: Pat
             assert parent_of(training) == supervisor
             assert command_of(supervisor)[1:4] == ["-m", "dtjob_trainer", PROGRAM["entrypoint"]]
             assert command_of(training)[1:4] == ["-m", "dtjob_trainer.run", PROGRAM["entrypoint"]]
-        run.process.send_signal(signal.SIGINT)
-        assert run.end()[0] == 130
-        assert not runs(launcher)
+        run.process.kill()
+        run.end()
+        run.wait_until_nothing_is_left()
+        known = [launcher, *(pid for both in processes.values() for pid in both)]
+        wait_until(lambda: not any(runs(pid) for pid in known), "the end of the launcher")
+    saved = [int(path.stem.removeprefix("ckpt-")) for path in tmp_path.glob("*/run-1/checkpoints/ckpt-*.index")]
+    assert max(saved) % CHECKPOINT["everySteps"] or max(saved) > 30, "the tasks saved before they ended"
 
 
 def test_a_killed_launcher_is_not_missed(endless: Path, tmp_path: Path) -> None:
@@ -56,21 +60,6 @@ def test_a_killed_launcher_is_not_missed(endless: Path, tmp_path: Path) -> None:
         assert run.end()[0] == 130
 
 
-def test_nothing_outlives_a_killed_dtjob(endless: Path, tmp_path: Path) -> None:
-    with LocalRun(endless, tmp_path) as run:
-        statuses = run.wait_for_step(30)
-        known = [
-            *launchers(run),
-            *(pid for status in statuses.values() for pid in (status["pid"], status["trainingPid"])),
-        ]
-        run.process.kill()
-        run.end()
-        run.wait_until_nothing_is_left()
-        wait_until(lambda: not any(runs(pid) for pid in known), "the end of the launcher")
-    saved = [int(path.stem.removeprefix("ckpt-")) for path in tmp_path.glob("*/run-1/checkpoints/ckpt-*.index")]
-    assert max(saved) % CHECKPOINT["everySteps"] or max(saved) > 30, "the tasks saved before they ended"
-
-
 def test_each_environment_has_imports_of_its_own(endless: Path, tmp_path: Path) -> None:
     spec = {"containers": [{"name": "tensorflow", "env": [{"name": "TF_CPP_MIN_LOG_LEVEL", "value": "1"}]}]}
     replicas = {"chief": {}, "worker": {"template": {"spec": spec}}}
@@ -83,6 +72,10 @@ def test_each_environment_has_imports_of_its_own(endless: Path, tmp_path: Path) 
         assert {memory_of(chief), memory_of(worker)} == {memory_of(pid) for pid in launchers(run)}
         for pid in launchers(run):
             assert ("TF_CPP_MIN_LOG_LEVEL=1" in variables_of(pid)) == (memory_of(pid) == memory_of(worker))
+        known = launchers(run)
+        run.process.send_signal(signal.SIGINT)
+        assert run.end()[0] == 130
+        assert not any(runs(launcher) for launcher in known)
 
 
 def launchers(run: LocalRun) -> list[int]:

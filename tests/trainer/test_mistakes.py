@@ -25,9 +25,10 @@ BEFORE_THE_FIRST_STEP = [
         marks=pytest.mark.slow,
     ),
     pytest.param("exit_3", "exit code 3 (chief-0)", marks=pytest.mark.slow),
-    (
+    pytest.param(
         "wrong_shapes",
         "expected axis -1 of input shape to have value 5, but received input with shape (None, 8) ",
+        marks=pytest.mark.slow,
     ),
     pytest.param(
         "out_of_memory",
@@ -79,7 +80,11 @@ def test_a_mistake_before_the_first_step_is_not_tried_again(tmp_path: Path, mist
 @pytest.mark.parametrize(
     ("mistake", "words"),
     [
-        ("forgotten_compile", "FitError: model is not compiled; call model.compile(optimizer, loss, metrics=…) before"),
+        pytest.param(
+            "forgotten_compile",
+            "FitError: model is not compiled; call model.compile(optimizer, loss, metrics=…) before",
+            marks=pytest.mark.slow,
+        ),
         ("refused_later", "DataError: x:"),
     ],
 )

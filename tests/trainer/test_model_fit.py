@@ -3,6 +3,7 @@
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -31,17 +32,23 @@ def found(output: str) -> list[float]:
     return [float(number) for number in line.split()[1:]]
 
 
-def test_a_profile_has_marks_of_its_steps(tmp_path: Path) -> None:
-    board = json.dumps({"profile": {"firstStep": 2, "steps": 3}})
-    env = {"DTJOB_TENSORBOARD": board}
-    with Cluster(tmp_path, "OneDevice", {"chief": 1}, "model_fit.py", checkpoint={}, env=env) as run:
+@pytest.fixture(scope="module")
+def profiled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A run on one device, of which some steps are profiled."""
+    directory = tmp_path_factory.mktemp("one-device")
+    env = {"DTJOB_TENSORBOARD": json.dumps({"profile": {"firstStep": 2, "steps": 3}})}
+    with Cluster(directory, "OneDevice", {"chief": 1}, "model_fit.py", checkpoint={}, env=env) as run:
         run.run()
-        assert marked_steps(run.checkpoints / "events" / "train") == [2, 3, 4]
+        yield run
 
 
 @pytest.fixture(scope="module")
-def one_device(tmp_path_factory: pytest.TempPathFactory) -> list[float]:
-    return found(run_of(tmp_path_factory.mktemp("one-device"), "OneDevice", {"chief": 1}))
+def one_device(profiled: Cluster) -> list[float]:
+    return found(profiled["chief-0"].output())
+
+
+def test_a_profile_has_marks_of_its_steps(profiled: Cluster) -> None:
+    assert marked_steps(profiled.checkpoints / "events" / "train") == [2, 3, 4]
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ def probes(run: Cluster) -> list[list[float]]:
 
 @pytest.mark.parametrize(
     ("strategy", "options"),
-    [("Mirrored", {"logicalCPUs": 2}), pytest.param("Default", {}, marks=pytest.mark.slow)],
+    [("Default", {}), pytest.param("Mirrored", {"logicalCPUs": 2}, marks=pytest.mark.slow)],
 )
 def test_a_nested_fit_is_kerass_own_and_the_outer_one_saves_and_resumes(
     tmp_path: Path, strategy: str, options: dict[str, int]

@@ -30,9 +30,9 @@ PLACED = "gradients_used_otherwise,states_of_losses,rows_in_metrics"
 """Steps, losses and metrics that do more with numbers of rows than reduce them."""
 OFTEN = (
     "weighted_arrays,masks_and_weights,accumulation,returned_values,some_other_losses,step_that_makes_variables,"
-    f"{PLACED},updates_in_branches,parts_of_unlike_length"
+    f"{PLACED},updates_in_branches,parts_of_unlike_length,unknown_length,smallest_batches"
 )
-"""Those that `make test` runs."""
+"""Those that `make test` runs, data of test_one_device_data.py among them."""
 OWN_STEPS = "own_train_step,guide_gan,guide_vae,returned_values,step_that_updates_nothing,step_that_makes_variables"
 STATES = "metrics_that_keep,metrics_of_a_step_that_keep,layers_that_count,layers_that_normalise"
 TABLES = "every_table,tables_of_an_own_step,step_that_clips"
@@ -94,7 +94,7 @@ OF_TF_KERAS = f"{OPTIMIZERS},moving_averages"
                 ("keras", "MultiWorkerMirrored", {"worker": 2}, 0, OTHER_LOSSES),
                 ("keras", "CentralStorage", {"chief": 1}, 2, f"{OTHER_LOSSES},{PLACED}"),
                 ("keras", "Mirrored", {"chief": 1}, 2, f"{PLACED},updates_in_branches,parts_of_unlike_length"),
-                ("tf_keras", "Mirrored", {"chief": 1}, 3, PLACED),
+                ("tf_keras", "Mirrored", {"chief": 1}, 2, f"{PLACED},updates_in_branches,parts_of_unlike_length"),
                 ("tf_keras", "Mirrored", {"chief": 1}, 3, OTHER_LOSSES),
                 ("tf_keras", "MultiWorkerMirrored", {"worker": 2}, 0, OTHER_LOSSES),
                 ("keras", "Default", {"chief": 1}, 0, f"{IN_ONE_TASK},stop_within_a_validation"),

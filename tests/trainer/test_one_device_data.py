@@ -12,33 +12,26 @@ ANYWHERE = (
 )
 COLLECTIVE = ANYWHERE + ",ragged_and_sparse"
 ONE_PROCESS = COLLECTIVE + ",generators"
-OFTEN = "unknown_length,data_that_runs_out,smallest_batches"
-"""Those that `make test` runs."""
 LEGACY = "unknown_length,files_and_buckets,lists,function_of_no_argument,smallest_batches,sequence"
 """tf_keras has no PyDataset, and takes other things for data that has run out."""
 PARAMETER_SERVER = {"chief": 1, "worker": 1, "ps": 1}
 """With one worker, steps come in their order, and can be compared."""
 
 
+@pytest.mark.slow  # test_one_device.py trains on some of them in every run
 @pytest.mark.parametrize(
     ("package", "strategy", "counts", "devices", "cases"),
     [
-        ("keras", "MultiWorkerMirrored", {"worker": 2}, 0, OFTEN),
-        *(
-            pytest.param(package, strategy, counts, devices, cases, marks=pytest.mark.slow)
-            for package, strategy, counts, devices, cases in (
-                ("keras", "Default", {"chief": 1}, 0, ONE_PROCESS),
-                ("keras", "OneDevice", {"chief": 1}, 0, ONE_PROCESS),
-                ("keras", "Mirrored", {"chief": 1}, 3, ONE_PROCESS),
-                ("keras", "CentralStorage", {"chief": 1}, 3, ONE_PROCESS),
-                ("keras", "MultiWorkerMirrored", {"chief": 1, "worker": 2}, 0, COLLECTIVE),
-                ("keras", "ParameterServer", PARAMETER_SERVER, 0, ANYWHERE),
-                ("tf_keras", "Mirrored", {"chief": 1}, 3, LEGACY),
-                ("tf_keras", "CentralStorage", {"chief": 1}, 3, LEGACY),
-                ("tf_keras", "MultiWorkerMirrored", {"worker": 2}, 0, LEGACY),
-                ("tf_keras", "ParameterServer", PARAMETER_SERVER, 0, LEGACY),
-            )
-        ),
+        ("keras", "Default", {"chief": 1}, 0, ONE_PROCESS),
+        ("keras", "OneDevice", {"chief": 1}, 0, ONE_PROCESS),
+        ("keras", "Mirrored", {"chief": 1}, 3, ONE_PROCESS),
+        ("keras", "CentralStorage", {"chief": 1}, 3, ONE_PROCESS),
+        ("keras", "MultiWorkerMirrored", {"chief": 1, "worker": 2}, 0, COLLECTIVE),
+        ("keras", "ParameterServer", PARAMETER_SERVER, 0, ANYWHERE),
+        ("tf_keras", "Mirrored", {"chief": 1}, 3, LEGACY),
+        ("tf_keras", "CentralStorage", {"chief": 1}, 3, LEGACY),
+        ("tf_keras", "MultiWorkerMirrored", {"worker": 2}, 0, LEGACY),
+        ("tf_keras", "ParameterServer", PARAMETER_SERVER, 0, LEGACY),
     ],
 )
 @pytest.mark.timeout(900)

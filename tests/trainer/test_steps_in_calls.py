@@ -2,16 +2,13 @@
 """Several steps run in one call where nothing happens between them; and XLA compiles them where Keras would."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.trainer.support.harness import PROGRAMS, ROOT, Cluster
+from tests.trainer.support.harness import Cluster, by_hand
 
 STEPS, EPOCHS = 40, 3
 FIRST_CALLS = 3
@@ -23,13 +20,8 @@ VALIDATION_CALLS = 7
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What steps_in_calls.py has found."""
-    environ = {name: value for name, value in os.environ.items() if not name.startswith(("DTJOB_", "TF_CONFIG"))}
-    environ |= {"PYTHONPATH": str(ROOT / "trainer_image"), "TF_CPP_MIN_LOG_LEVEL": "2"}
-    command = [sys.executable, str(PROGRAMS / "steps_in_calls.py")]
-    folder = tmp_path_factory.mktemp("run")
-    result = subprocess.run(command, env=environ, cwd=folder, capture_output=True, text=True, check=False)
-    assert result.returncode == 0, result.stderr
-    line = next(line for line in result.stdout.splitlines() if line.startswith("found "))
+    said = by_hand("steps_in_calls.py", directory=tmp_path_factory.mktemp("run"))
+    line = next(line for line in said.splitlines() if line.startswith("found "))
     told: dict[str, Any] = json.loads(line.removeprefix("found "))
     return told
 
@@ -69,12 +61,12 @@ def test_xla_compiles_where_the_program_asks_for_it(found: dict[str, Any]) -> No
 
 
 def test_a_model_compiled_by_xla_equals_keras(found: dict[str, Any]) -> None:
-    for kind, ((logs, weights), (other_logs, other_weights)) in found["xla"].items():
-        assert logs.keys() == other_logs.keys()
-        for name in logs:
-            np.testing.assert_allclose(other_logs[name], logs[name], rtol=1e-5, atol=1e-6, err_msg=f"{kind} {name}")
-        for one, other in zip(weights, other_weights, strict=True):
-            np.testing.assert_allclose(other, one, rtol=1e-5, atol=1e-6, err_msg=kind)
+    (logs, weights), (other_logs, other_weights) = found["xla"]
+    assert logs.keys() == other_logs.keys()
+    for name in logs:
+        np.testing.assert_allclose(other_logs[name], logs[name], rtol=1e-5, atol=1e-6, err_msg=name)
+    for one, other in zip(weights, other_weights, strict=True):
+        np.testing.assert_allclose(other, one, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize(("strategy", "counts"), [("Default", {"chief": 1}), ("MultiWorkerMirrored", {"worker": 2})])

@@ -1,22 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Saves that a kill tore and checkpoints that a disk damaged: training goes on from what is whole."""
 
-import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
-from tests.trainer.support.harness import PROGRAMS, ROOT, Cluster
+from tests.trainer.support.harness import Cluster, by_hand
 
 
 def test_a_checkpoint_that_is_read_is_whole(tmp_path: Path) -> None:
     """Killed before each call that changes the directory; in one process, as none of it needs a cluster."""
-    command = [sys.executable, str(PROGRAMS / "torn_saves.py"), str(tmp_path / "checkpoints")]
-    env = {**os.environ, "PYTHONPATH": str(ROOT / "trainer_image"), "TF_CPP_MIN_LOG_LEVEL": "2"}
-    result = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
-    assert result.returncode == 0, result.stderr
-    assert "all well" in result.stdout
+    assert "all well" in by_hand("torn_saves.py", str(tmp_path / "checkpoints"), directory=tmp_path)
 
 
 def test_a_damaged_checkpoint_is_renamed_and_the_earlier_one_is_restored(tmp_path: Path) -> None:

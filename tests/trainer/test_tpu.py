@@ -9,7 +9,7 @@ from dtjob.local.processes.addresses import free_ports
 from tests.trainer.support.harness import PROGRAMS, Cluster
 
 
-@pytest.mark.parametrize("address", [None, "no-such-tpu"])
+@pytest.mark.parametrize("address", [None, pytest.param("no-such-tpu", marks=pytest.mark.slow)])
 def test_without_a_tpu_the_error_says_what_is_needed(tmp_path: Path, address: str | None) -> None:
     options = {"tpu": {"address": address}} if address else {}
     with Cluster(tmp_path, "TPU", {"chief": 1}, "train.py", options=options) as run:
@@ -70,7 +70,7 @@ def test_a_batch_that_does_not_divide_by_the_replicas_is_refused(tmp_path: Path)
         assert "a batch of 33 examples does not divide by the 2 replicas" in run["chief-0"].output()
 
 
-@pytest.mark.parametrize("data", ["distributed", "arrays"])
+@pytest.mark.parametrize("data", ["arrays", pytest.param("distributed", marks=pytest.mark.slow)])
 def test_a_custom_loop_takes_only_what_the_strategy_has_distributed(tmp_path: Path, data: str) -> None:
     with Cluster(
         tmp_path,

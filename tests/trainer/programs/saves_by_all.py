@@ -13,7 +13,7 @@ import tf_keras
 import dtjob_trainer as dt
 from dtjob_trainer.process import runtime
 
-SAVES = 6
+SAVES = 4
 model = keras.Sequential([keras.Input((512,)), keras.layers.Dense(1024), keras.layers.Dense(1024)])
 model.compile("adam", "mse")
 over, broken = threading.Event(), []

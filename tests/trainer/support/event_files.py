@@ -2,11 +2,11 @@
 """Reads event files as TensorBoard does. In a process of its own: the tests import no TensorFlow."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
+
+from tests.trainer.support.harness import by_hand
 
 READ = """
 import json, sys
@@ -49,6 +49,5 @@ def scalars(directory: Path) -> dict[str, list[tuple[int, float]]]:
 
 
 def _answer(code: str, path: Path) -> Any:
-    env = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
-    command = [sys.executable, "-c", code, str(path)]
-    return json.loads(subprocess.run(command, env=env, capture_output=True, check=True).stdout)
+    with TemporaryDirectory() as directory:
+        return json.loads(by_hand(code, str(path), directory=Path(directory)).splitlines()[-1])

@@ -6,6 +6,7 @@ The tests read every process's progress lines and exit code, and kill whom they 
 
 import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from dtjob.local.processes.addresses import free_ports
@@ -23,9 +25,11 @@ ROOT = Path(__file__).resolve().parents[3]
 PROGRAMS = Path(__file__).parents[1] / "programs"
 DIGITS = ROOT / "examples" / "digits.npz"
 WAIT_SECONDS = 180.0
+"""A hang is a failure; far above what anything here takes."""
+BY_HAND_SECONDS = 590.0
+"""The same of a program with many cases."""
 LEARNT = 0.6
 """An accuracy in ten classes: how far asynchronous steps get differs from run to run (0.83 to 0.92 of one program)."""
-"""A hang is a failure; far above what anything here takes."""
 
 
 class Member:
@@ -221,6 +225,40 @@ class Cluster:
         return Member(task, process, progress_read, go_write, log)
 
 
+SAVED_ARRAYS = """
+import pathlib, pickle, sys
+import tensorflow as tf
+reader = tf.train.load_checkpoint(sys.argv[1])
+others = ("state", "_CHECKPOINTABLE_OBJECT_GRAPH", "save_counter")  # the last two: tf.train.Checkpoint's
+names = [name for name in reader.get_variable_to_shape_map() if not name.startswith(others)]
+pathlib.Path(sys.argv[2]).write_bytes(pickle.dumps({name: reader.get_tensor(name).tobytes() for name in names}))
+"""
+
+
+def begun_by_hand(arguments: Sequence[str], output: int, directory: Path) -> Process:
+    """Start a program with its arguments that runs in no job, and prints to `output`."""
+    environ = {name: value for name, value in os.environ.items() if not name.startswith(("DTJOB_", "TF_CONFIG"))}
+    environ |= {"PYTHONPATH": str(ROOT / "trainer_image"), "TF_CPP_MIN_LOG_LEVEL": "2"}
+    forked = templates.fork(arguments, environ, {}, output, directory)
+    return forked or templates.execute([sys.executable, *arguments], environ, {}, output, directory)
+
+
+def by_hand(program: str, *arguments: str, directory: Path) -> str:
+    """What a program prints that runs in no job: the name of a file of PROGRAMS, or code. Fails where it does.
+
+    It runs in `directory`, and is forked as the members of a Cluster are.
+    """
+    file = PROGRAMS / program
+    if "\n" in program:
+        file = directory / "code.py"
+        file.write_text(program)
+    log = directory / f"{file.name}.log"
+    with log.open("wb") as output:
+        code = begun_by_hand([str(file), *arguments], output.fileno(), directory).wait(BY_HAND_SECONDS)
+    assert code == 0, log.read_text(errors="replace")[-5000:]
+    return log.read_text(errors="replace")
+
+
 ARCHIVE = b"PK\x03\x04"
 """How a file of Keras's format begins, which is a ZIP archive."""
 
@@ -231,19 +269,9 @@ def saved_arrays(directory: Path, step: int) -> dict[str, bytes]:
     Models that a callback has written are left out: their archives hold the time. Runs in a process of its own: the
     tests themselves import no TensorFlow.
     """
-    code = (
-        "import sys, pickle, tensorflow as tf\n"
-        "r = tf.train.load_checkpoint(sys.argv[1])\n"
-        "others = ('state', '_CHECKPOINTABLE_OBJECT_GRAPH', 'save_counter')  # the last two: tf.train.Checkpoint's\n"
-        "names = [n for n in r.get_variable_to_shape_map() if not n.startswith(others)]\n"
-        "sys.stdout.buffer.write(pickle.dumps({n: r.get_tensor(n).tobytes() for n in names}))\n"
-    )
-    import pickle
-
-    path = directory / f"ckpt-{step}"
-    env = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
-    result = subprocess.run([sys.executable, "-c", code, str(path)], env=env, capture_output=True, check=True)
-    found: dict[str, bytes] = pickle.loads(result.stdout)
+    with TemporaryDirectory() as out:
+        by_hand(SAVED_ARRAYS, str(directory / f"ckpt-{step}"), f"{out}/arrays", directory=Path(out))
+        found: dict[str, bytes] = pickle.loads(Path(out, "arrays").read_bytes())
     arrays = {name: array for name, array in found.items() if not array.startswith(ARCHIVE)}
     assert arrays
     return arrays

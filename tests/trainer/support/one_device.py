@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trains cases of programs/one_device.py under a strategy, and by Keras's own `Model.fit` on one device: both agree."""
 
-import os
 import pickle
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -13,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.trainer.support.harness import PROGRAMS, ROOT, Cluster
+from tests.trainer.support.harness import Cluster, by_hand
 
 PROGRAM = "one_device.py"
 TOLERANCE = {"mixed_precision": 0.05, "float8": 1e-3}
@@ -25,11 +22,7 @@ def reference(*arguments: str) -> dict[str, Any]:
     """What Keras's own `Model.fit` makes of the cases that these arguments of the program name, by case."""
     with TemporaryDirectory() as directory:
         out = Path(directory) / "out.pickle"
-        environ = {name: value for name, value in os.environ.items() if not name.startswith(("DTJOB_", "TF_CONFIG"))}
-        environ |= {"PYTHONPATH": str(ROOT / "trainer_image"), "TF_CPP_MIN_LOG_LEVEL": "2"}
-        command = [sys.executable, str(PROGRAMS / PROGRAM), "--reference", f"--out={out}", *arguments]
-        result = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
-        assert result.returncode == 0, result.stderr
+        by_hand(PROGRAM, "--reference", f"--out={out}", *arguments, directory=Path(directory))
         found: dict[str, Any] = pickle.loads(out.read_bytes())
         return found
 
