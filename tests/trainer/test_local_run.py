@@ -102,7 +102,7 @@ def test_the_chief_is_killed_in_its_last_save(tmp_path):
         program=program,
         checkpoint=checkpoint,
         image=None,
-        replicaSpecs={"chief": {}, "worker": {}},
+        replicaSpecs={"chief": {}, "worker": {"replicas": 2}},
     )
     with LocalRun(file, tmp_path) as run:
         statuses = run.wait_until(lambda now: now.get("chief-0", {}).get("writing") == 32, "the last save")
