@@ -91,8 +91,12 @@ def counting(reduce: Callable[..., Any]) -> Callable[..., Any]:
 
 def read_variables() -> None:
     """Have `float` and `int` read variables of several replicas, as they read those of one device."""
-    for kind, of in (("float", float), ("int", int)):
-        hooks.put(variables.NUMBERS[kind], lambda _, of=of: lambda self: of(self.numpy()))
+
+    def reading(of: Callable[[Any], Any]) -> hooks.Wrap:
+        return lambda _: lambda self: of(self.numpy())
+
+    hooks.put(variables.NUMBERS["float"], reading(float))
+    hooks.put(variables.NUMBERS["int"], reading(int))
 
 
 def take_means() -> None:
