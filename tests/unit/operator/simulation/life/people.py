@@ -114,9 +114,9 @@ class People(Pods):
     @precondition(lambda self: self.stripped)
     @rule()
     def labels_are_put_back(self) -> None:
-        for name, one in self.world.pods.items():
+        for (kind, name), one in self.world.cluster.objects.items():
             if taken := self.stripped.pop(one["metadata"]["uid"], None):
-                self.world.cluster.change("Pod", name, lambda one, taken=taken: one["metadata"]["labels"].update(taken))
+                self.world.cluster.change(kind, name, lambda one, taken=taken: one["metadata"]["labels"].update(taken))
 
     @precondition(lambda self: self.names and self.holds(Must.DISRUPTIONS_FAIL_NO_JOB))
     @rule(data=st.data(), restarts=st.integers(0, 4))
@@ -151,6 +151,8 @@ class People(Pods):
             if cause in count:
                 number = count.pop(cause)
                 count["NodeRebooted"] = count.get("NodeRebooted", 0) + number
+                for one in status["incidents"]:
+                    one["reason"] = "NodeRebooted" if one["reason"] == cause else one["reason"]
             status["internal"]["incident"] |= {"cause": "NodeRebooted", "node": "node-1"}
             status |= {"phase": "Rescheduling", "plannedFor": "2026-11-21T10:00:00Z"}
 

@@ -62,7 +62,10 @@ class Queues(Suspensions):
 
     def take_workloads_label(self, name: str) -> None:
         """kubectl label workload NAME LABEL-."""
-        self.world.cluster.change(kueue.KIND, name, lambda one: one["metadata"]["labels"].pop(labels.JOB_NAME, None))
+        one = self.world.cluster.objects[kueue.KIND, name]
+        if (of := labels.of(one).get(labels.JOB_NAME)) is not None:
+            self.stripped[one["metadata"]["uid"]] = {labels.JOB_NAME: of}
+            self.world.cluster.change(kueue.KIND, name, lambda one: one["metadata"]["labels"].pop(labels.JOB_NAME))
 
     def places(self) -> list[str]:
         """The Workloads with which jobs wait and run."""
