@@ -36,7 +36,7 @@ WITH_HELM = "build/dtjob.yaml"
 @pytest.fixture
 def running(api: Api, namespace: str, shared_operator: OperatorProcess, node: NodeStreams) -> None:
     """The jobs that the pages name."""
-    for name in ("model.keras", "ckpt-7.index", "best/ckpt-6.index", "events/train/events.out"):
+    for name in ("model.keras", "ckpt-7.index", "best/ckpt-6.index", "events/train/events.out", "logs/attempt-0.log"):
         (node.directory / name).parent.mkdir(parents=True, exist_ok=True)
         (node.directory / name).write_text(name)
     node.logs.update({f"{name}-{task}-0": ["hello"] for name in JOBS for task in ("chief-0", "worker-0", "worker-1")})

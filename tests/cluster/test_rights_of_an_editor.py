@@ -24,6 +24,7 @@ ELSEWHERE = {
     "fetch": "test_streams_of_pods.py",
     "tensorboard": "test_streams_of_pods.py",
     "exec": "test_streams_of_pods.py",
+    "ui": "tests/browser/test_thousand_jobs.py",
 }
 OF_A_CLUSTER = (
     *("submit", "list", "status", "logs", "wait", "events", "top", "suspend", "resume", "scale", "restart", "delete"),

@@ -169,9 +169,17 @@ def test_the_helper_pod_is_deleted_when_a_signal_ends_the_command(
     server.answer(f"GET {PODS}/digits-helper-1", with_state({"running": {}}))
     server.answer(f"DELETE {PODS}/digits-helper-1", {})
     words = ["tensorboard", "digits", "--port", "0", "--kubeconfig", str(server.kubeconfig(tmp_path))]
-    with subprocess.Popen([sys.executable, "-m", "dtjob", *words], stdout=subprocess.PIPE) as running_command:
-        assert running_command.stdout is not None
-        assert b"http://127.0.0.1" in running_command.stdout.readline()
-        running_command.send_signal(number)
-        assert running_command.wait(30) == 128 + number
+    before = signal.signal(number, signal.SIG_DFL)  # a command inherits what `nohup` has set to be ignored
+    try:
+        command = subprocess.Popen([sys.executable, "-m", "dtjob", *words], stdout=subprocess.PIPE)
+    finally:
+        signal.signal(number, before)
+    with command:
+        assert command.stdout is not None
+        try:
+            assert b"http://127.0.0.1" in command.stdout.readline()
+            command.send_signal(number)
+            assert command.wait(30) == 128 + number
+        finally:
+            command.kill()
     assert server.asked[-1][:2] == ("DELETE", f"{PODS}/digits-helper-1")
