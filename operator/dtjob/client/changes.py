@@ -3,11 +3,11 @@
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from dtjob.client.cluster import WATCH_SECONDS, Cluster
 from dtjob.client.connection import Object
-from dtjob.client.errors import TEMPORARY, NotFound, Refused, Unavailable
+from dtjob.client.errors import TEMPORARY, ClientError, Ended, NotFound, Refused, Unavailable
 from dtjob.client.patience import Patience
 
 TOO_OLD = 410
@@ -43,6 +43,21 @@ def changes(cluster: Cluster, kind: str, name: str, deadline: float | None = Non
                 raise
             if not trying.wait(error):
                 return
+
+
+def follow(
+    found: Iterator[list[tuple[str, Object]]],
+    take: Callable[[list[tuple[str, Object]]], object],
+    lost: Callable[[ClientError], object],
+) -> None:
+    """Give each of the batches `found` to `take`, until this client ends its calls. `lost` hears of another error."""
+    try:
+        for batch in found:
+            take(batch)
+    except Ended:
+        return
+    except ClientError as error:
+        lost(error)
 
 
 def batches(

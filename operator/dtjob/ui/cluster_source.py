@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dtjob.api.names import KIND
-from dtjob.client.changes import batches
+from dtjob.client.changes import batches, follow
 from dtjob.client.cluster import Cluster
 from dtjob.client.connection import Connection
-from dtjob.client.errors import ClientError, Ended
+from dtjob.client.errors import ClientError
 from dtjob.client.patience import AGAIN
 from dtjob.client.verbs.logs import How, Line
 from dtjob.client.verbs.pods import in_order, selector
@@ -26,7 +26,7 @@ Object = Mapping[str, Any]
 ASK_SECONDS = 3.0
 """Between two questions to the supervisors of an open job."""
 REFUSED_SECONDS = 60.0
-"""The same, if the last one had no answer."""
+"""Between two questions to the supervisors, if the last one had no answer."""
 
 
 class ClusterSource:
@@ -43,14 +43,10 @@ class ClusterSource:
         cluster.connection.call("GET", cluster.path(KIND, everywhere=everywhere), query={"limit": 1})
         found = batches(cluster, KIND, everywhere=everywhere)  # which waits for a cluster that does not answer
         self.hub.take(next(found, []))
-        threading.Thread(target=self._watch, args=(found,), daemon=True, name="jobs").start()
+        threading.Thread(target=follow, args=(found, self.hub.take, self._lost), daemon=True, name="jobs").start()
 
-    def _watch(self, found: Any) -> None:
-        try:
-            for batch in found:
-                self.hub.take(batch)
-        except ClientError as error:
-            self.hub.trouble = f"the jobs are not watched any more: {error}"
+    def _lost(self, error: ClientError) -> None:
+        self.hub.trouble = f"the jobs are not watched any more: {error}"
 
     def _say(self, text: str) -> None:
         """Tell what the client says of an outage, until the cluster answers again."""
@@ -97,7 +93,7 @@ class OpenJob:
         self._tails.start()
         self.threads = [
             threading.Thread(target=target, args=arguments, daemon=True)
-            for target, arguments in ((self._watch, (found,)), (self._ask, ()))
+            for target, arguments in ((follow, (found, self._take, self._lost)), (self._ask, ()))
         ]
         for thread in self.threads:
             thread.start()
@@ -119,14 +115,8 @@ class OpenJob:
                 self._by_uid[pod["metadata"]["uid"]] = pod
         self.pods = [*self._by_uid.values()]
 
-    def _watch(self, found: Any) -> None:
-        try:
-            for batch in found:
-                self._take(batch)
-        except Ended:
-            return
-        except ClientError as error:
-            self.why = f"the pods are not watched any more: {error}"
+    def _lost(self, error: ClientError) -> None:
+        self.why = f"the pods are not watched any more: {error}"
 
     def _ask(self) -> None:
         """Ask the supervisors again and again, which no watch shows."""

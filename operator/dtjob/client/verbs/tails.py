@@ -4,10 +4,10 @@
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from dtjob.client.changes import batches
+from dtjob.client.changes import batches, follow
 from dtjob.client.cluster import Cluster
 from dtjob.client.errors import TEMPORARY, ClientError, Ended, NotFound, NotReached
 from dtjob.client.patience import Patience
@@ -38,7 +38,7 @@ class Tails:
         """Begin, in the background. Raises ClientError if the pods may not be listed."""
         found = batches(self._cluster, "Pod", selector(self._job), stopping=self._stopping)
         self._take(next(found, []))
-        threading.Thread(target=self._watch, args=(found,), daemon=True, name="pods").start()
+        threading.Thread(target=follow, args=(found, self._take, self._lost), daemon=True, name="pods").start()
 
     def finish(self, seconds: float = 10.0) -> None:
         """Look for pods once more, and wait until all logs have ended, for so long."""
@@ -58,14 +58,8 @@ class Tails:
         with self._lock:
             return list(self._threads.values())
 
-    def _watch(self, found: Iterator[list[tuple[str, Object]]]) -> None:
-        try:
-            for batch in found:
-                self._take(batch)
-        except Ended:
-            return
-        except ClientError as error:
-            self._say(f"logs of new pods are not followed any more: {error}")
+    def _lost(self, error: ClientError) -> None:
+        self._say(f"logs of new pods are not followed any more: {error}")
 
     def _take(self, batch: Sequence[tuple[str, Object]]) -> None:
         """Follow the pods whose container has started, as far as there are places."""
