@@ -32,11 +32,6 @@ COUNTED_READ = Hook(
 )
 
 
-def is_counted(variable: Any) -> bool:
-    """Whether each replica counts in `variable`, a TensorFlow variable, and reading it sums up."""
-    return isinstance(variable, import_module(_VALUES).SyncOnReadVariable)
-
-
 def of_one_device(variable: Any) -> Any:
     """The variable itself of one of CentralStorage; any other as it is."""
     central = import_module("tensorflow.python.distribute.ps_values").AggregatingVariable

@@ -9,7 +9,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from dtjob_trainer.frameworks import hooks, keras3, packages, tensorflow
+from dtjob_trainer.frameworks import graphs, hooks, keras3, packages, tensorflow
 from dtjob_trainer.frameworks import variables as framework
 from dtjob_trainer.models.kept_variables import copies_of, sum_of
 from dtjob_trainer.strategies.collective import Group
@@ -90,7 +90,7 @@ def of_tf_keras(variables: Sequence[Any], group: Group) -> Iterator[None]:
     small step. Left to TensorFlow: variables that replicas do not change each by itself, what is neither sum nor mean,
     and what a `tf.function` reads, which would keep the values that it was traced with.
     """
-    merged = {id(v): v for v in variables if framework.is_counted(v) and v.aggregation in _ADD_UP}
+    merged = {id(v): v for v in variables if graphs.is_put_together_on_read(v) and v.aggregation in _ADD_UP}
     if not merged:
         yield
         return
