@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a dashboard consists of, whoever shows it."""
+"""The parts of a dashboard. `grafana.py` and `draw.py` show them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class Query:
 
 @dataclass(frozen=True)
 class Panel:
-    """One panel. `unit` is a unit of Grafana; `about` explains the panel to who points at its title."""
+    """One panel. `unit` is a unit of Grafana; `about` is the help text at its title."""
 
     title: str
     queries: tuple[Query, ...]

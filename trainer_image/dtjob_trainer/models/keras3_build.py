@@ -91,7 +91,7 @@ def _placeholder(spec: Any) -> Any:
 
 
 def _symbol(spec: Any) -> Any:
-    """Keras's symbolic tensor of a `tf.TypeSpec`; what is one already, or None, as it is."""
+    """The symbolic tensor of Keras for a `tf.TypeSpec`. A symbolic tensor, and None, come back unchanged."""
     if spec is None or isinstance(spec, keras.KerasTensor):
         return spec
     dtype = spec.dtype.name

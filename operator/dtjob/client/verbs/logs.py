@@ -59,7 +59,7 @@ def name_of(pod: Object) -> str:
 
 
 def name_of_attempt(task: str, attempt: int) -> str:
-    """The same, of any attempt at a task."""
+    """What stands before the lines of this attempt at a task, such as worker-0.1."""
     return f"{task}.{attempt}" if attempt else task
 
 
