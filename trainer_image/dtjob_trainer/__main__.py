@@ -43,7 +43,8 @@ def main(arguments: list[str], template: Template | None = None) -> int:
             )
         source.enter(os.environ)
         kept = keep_log(task)
-        supervisor = Supervisor(task, [sys.executable, "-m", "dtjob_trainer.run", *arguments], os.environ, template)
+        command = [sys.executable, "-m", "dtjob_trainer.run", *arguments]
+        supervisor = Supervisor(task, command, os.environ, template, kept.take if kept else None)
     except TaskError as error:
         log_line.write(sys.stderr, str(error), level="error")
         return exit_codes.USAGE

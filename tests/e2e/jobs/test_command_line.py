@@ -93,5 +93,6 @@ def test_a_submitted_script_trains_and_its_model_is_fetched(
     kept = dtjob("logs", "train", "--attempt", "0", "--task", "worker-0")
     assert "worker-0     | trained" in kept
     assert "ending with 0" in kept
+    assert "worker-1     | " in dtjob("logs", "train", "--attempt", "0", "--task", "worker-1")  # it was killed at once
     assert "worker-1 was killed" in dtjob("status", "train").partition("story (UTC)")[2]
     assert not [pod for pod in api.list("pods", namespace) if "helper" in pod["metadata"]["name"]]

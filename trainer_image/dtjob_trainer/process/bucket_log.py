@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The log of the chief task in a bucket. Its supervisor gathers the log, but only a training process reaches a bucket.
+"""The kept log of a task in a bucket. Its supervisor gathers the log, but only a training process reaches a bucket.
 
 A thread copies the log now and then, and the end of the training process waits some seconds for the last copy. What is
 printed later than the last copy is missing if the process is killed and not started again in its container.
 """
 
 import contextlib
+import fnmatch
 import os
 import sys
 import threading
@@ -15,7 +16,7 @@ from pathlib import Path
 
 import tensorflow as tf
 
-from dtjob_trainer.contract.kept_logs import FOLDER, GATHER_SECONDS, GATHERED, MOST_ATTEMPTS, kept_name
+from dtjob_trainer.contract.kept_logs import FOLDER, GATHER_SECONDS, GATHERED, MOST_ATTEMPTS, kept_name, pattern
 from dtjob_trainer.contract.task import Task
 
 gfile = tf.io.gfile
@@ -35,7 +36,7 @@ class BucketLog:
         assert task.checkpoint is not None
         self._gathered, self._warn, self._every = gathered, warn, every_seconds
         self._folder = f"{task.checkpoint.directory}/{FOLDER}"
-        self._name = kept_name(task.attempt, task.uid)
+        self._name, self._pattern = kept_name(task), pattern(task)
         self._copied, self._warned, self._over = b"", False, threading.Event()
         self._thread = threading.Thread(target=self._copy_at_times, name="kept-log", daemon=True)
         self._thread.start()
@@ -75,6 +76,6 @@ class BucketLog:
         with gfile.GFile(f"{self._folder}/{self._name}", "wb") as file:
             file.write(text)
         self._copied = text
-        kept = [f"{self._folder}/{name}" for name in gfile.listdir(self._folder) if name.startswith("attempt-")]
+        kept = [f"{self._folder}/{name}" for name in fnmatch.filter(gfile.listdir(self._folder), self._pattern)]
         for path in sorted(kept, key=lambda path: gfile.stat(path).mtime_nsec)[:-MOST_ATTEMPTS]:
             gfile.remove(path)

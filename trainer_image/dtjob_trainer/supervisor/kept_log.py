@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The log of the chief task's container, kept beside the checkpoints: it can be read when the pod is gone.
+"""The logs of a job's containers, kept beside the checkpoints: they can be read when the pods are gone.
 
-All that the processes of the container print passes through pipes of this process to the container's own output. A
-thread writes the newest part of it to `logs/` in the checkpoint directory, now and then and at the end. No process of
-the training waits for that write.
+All that the processes of a container print passes through pipes of this process to the container's own output. A thread
+of the chief task and of the evaluator writes the newest part of it to `logs/` in the checkpoint directory, now and then
+and at the end. Other tasks send their last lines to the chief task (tails.py), which writes them into its own file.
+Each line begins with its pod, as in `worker-1.0 | text`. No process of the training waits for that.
 """
 
 import contextlib
@@ -12,16 +13,19 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from dtjob_trainer.contract import log_line
-from dtjob_trainer.contract.kept_logs import FOLDER, GATHER_SECONDS, GATHERED, MOST_ATTEMPTS, kept_name
+from dtjob_trainer.contract.kept_logs import FOLDER, GATHER_SECONDS, GATHERED, MOST_ATTEMPTS, kept_name, pattern
 from dtjob_trainer.contract.task import Task
+from dtjob_trainer.rendezvous import tails
+from dtjob_trainer.rendezvous.tails import Tails
 
 EVERY_SECONDS = 30.0
 """How often a log that has grown is written."""
 MOST_BYTES = 1 << 20
-"""The newest bytes of an attempt that are kept."""
+"""The newest bytes of an attempt that are kept, without those of other tasks."""
 END_SECONDS = 1.0
 """At its end the container waits so long for what is still printed, and then for the last write."""
 _OUTPUTS = (1, 2)
@@ -29,35 +33,48 @@ _PIECE = 1 << 16
 
 
 def keep_log(task: Task) -> "KeptLog | None":
-    """Keep the log of this container from now on. None if the task is not the chief of a job with checkpoints, or if
-    `dtjob run` started it, which keeps all logs.
+    """Keep the log of this container from now on. None if the job has no checkpoints or the task nobody to send it to,
+    and if `dtjob run` started it, which keeps all logs.
 
     Only training processes reach a bucket: GATHERED names the file that those that are started from now on copy.
     """
-    checkpoint = task.checkpoint
-    if checkpoint is None or not task.is_chief or task.parent is not None:
+    checkpoint, members = task.checkpoint, len(task.members)
+    if checkpoint is None or task.parent is not None:
         return None
+    keep = partial(KeptLog, f"{task.id}.{task.attempt}", Tails(task.uid))
+    if not (task.is_chief or task.is_evaluator):
+        if not task.in_cluster or task.rendezvous_port is None:
+            return None
+        return keep(partial(tails.send, task), lambda _: None, tails.every_seconds(members), tails.tail_bytes(members))
     if "://" in checkpoint.directory:
         gathered = os.memfd_create("log")
         os.environ[GATHERED] = f"/proc/{os.getpid()}/fd/{gathered}"
-        return KeptLog(lambda text: _gather(gathered, text), lambda _: None, GATHER_SECONDS)
-    target = Path(checkpoint.directory) / FOLDER / kept_name(task.attempt, task.uid)
+        return keep(partial(_gather, gathered), lambda _: None, GATHER_SECONDS)
+    target = Path(checkpoint.directory) / FOLDER / kept_name(task)
 
     def warn(error: OSError) -> None:
         log_line.write(
             sys.stderr, f"this log cannot be kept in {target.parent}: {error}", level="warning", task=task.id
         )
 
-    return KeptLog(lambda text: _write(target, text), warn)
+    return keep(partial(_write, target, pattern(task)), warn, EVERY_SECONDS)
 
 
 class KeptLog:
-    """Passes standard output and standard error on, and keeps the newest part of both."""
+    """Passes standard output and standard error on, and keeps the newest lines of both."""
 
     def __init__(
-        self, write: Callable[[bytes], None], warn: Callable[[OSError], None], every_seconds: float = EVERY_SECONDS
+        self,
+        pod: str,
+        others: Tails,
+        write: Callable[[bytes], None],
+        warn: Callable[[OSError], None],
+        every_seconds: float,
+        most_bytes: int = MOST_BYTES,
     ) -> None:
-        """Begin. `write` replaces what was written before, and may take any time. `warn` hears of its first OSError."""
+        """Begin. `pod`: what each line begins with. `others`: what other tasks send, which follows those lines. `write`
+        replaces what was written before, and may take any time. `warn` hears of its first OSError."""
+        self._begin, self._most, self._others = f"{pod} | ".encode(), most_bytes, others
         self._write, self._warn, self._every = write, warn, every_seconds
         self._kept, self._changed = bytearray(), False
         self._lock, self._over = threading.Lock(), threading.Event()
@@ -67,6 +84,12 @@ class KeptLog:
         self._ends = [self._redirect(number) for number in _OUTPUTS]
         for thread in (*self._threads, self._writer):
             thread.start()
+
+    def take(self, body: bytes) -> None:
+        """Take the last lines of another task, which `tails.send` sent. Raises ValueError if they are not such."""
+        with self._lock:
+            self._others.take(body)
+            self._changed = True
 
     @staticmethod
     def _redirect(number: int) -> int:
@@ -94,18 +117,21 @@ class KeptLog:
                 while rest:
                     rest = rest[os.write(own, rest) :]
             line += data
-            if len(line) < _PIECE:  # no line of the other output comes between
-                data, line = line[: line.rfind(b"\n") + 1], line[line.rfind(b"\n") + 1 :]
-            else:
-                data, line = line, b""
-            self._keep(data)
+            whole = line.rfind(b"\n") + 1  # no line of the other output comes between
+            if not whole and len(line) >= _PIECE:
+                whole = len(line)
+            self._keep(line[:whole])
+            line = line[whole:]
         self._keep(line)
 
     def _keep(self, data: bytes) -> None:
         if data:
+            data = data.removesuffix(b"\n")[len(self._begin) + 1 - self._most :]  # the end of a line that is too long
             with self._lock:
-                self._kept += data
-                del self._kept[:-MOST_BYTES]
+                self._kept += self._begin + data.replace(b"\n", b"\n" + self._begin) + b"\n"
+                if len(self._kept) > self._most:
+                    del self._kept[: -self._most]
+                    del self._kept[: self._kept.find(b"\n") + 1]
                 self._changed = True
 
     def _write_at_times(self) -> None:
@@ -113,27 +139,29 @@ class KeptLog:
         while not over:
             over = self._over.wait(self._every)
             with self._lock:
-                text, changed, self._changed = bytes(self._kept), self._changed, False
+                text, changed, self._changed = bytes(self._kept) + self._others.text(), self._changed, False
             if not changed:
                 continue
             try:
                 self._write(text)
             except OSError as error:
+                self._changed = True
                 if not warned:
                     self._warn(error)
                 warned = True
 
 
 def _gather(file: int, text: bytes) -> None:
-    os.pwrite(file, text, 0)  # it only grows, up to MOST_BYTES
+    os.pwrite(file, text, 0)
+    os.ftruncate(file, len(text))
 
 
-def _write(target: Path, text: bytes) -> None:
-    """Replace this file, whole or not at all, and remove the oldest files beside it. Raises OSError."""
+def _write(target: Path, attempts: str, text: bytes) -> None:
+    """Replace this file, whole or not at all, and remove the oldest files of its task. Raises OSError."""
     target.parent.mkdir(exist_ok=True)
     unfinished = target.with_suffix(".unfinished")
     unfinished.write_bytes(text)
     unfinished.rename(target)
-    kept = sorted(target.parent.glob("attempt-*.log"), key=lambda file: file.stat().st_mtime)
+    kept = sorted(target.parent.glob(attempts), key=lambda file: file.stat().st_mtime)
     for file in kept[:-MOST_ATTEMPTS]:
         file.unlink(missing_ok=True)

@@ -2,7 +2,7 @@
 """A supervisor's HTTP ports. They are served by one event loop, without a thread per request.
 
 The status port (/status, /metrics, /healthz) is for the operator and for Prometheus. The rendezvous port (POST
-/rendezvous) is for the job's own pods. They are two ports so that a NetworkPolicy can treat them differently.
+/rendezvous and /log) is for the job's own pods. They are two ports so that a NetworkPolicy can treat them differently.
 """
 
 import asyncio
@@ -29,6 +29,8 @@ Response = tuple[int, str, bytes]
 
 Register = Callable[[Registration, str], Awaitable[Answer]]
 """Answers a registration that came from an address."""
+TakeLog = Callable[[bytes], None]
+"""Takes the body of POST /log (tails.py). Raises ValueError if it is none."""
 
 
 class Server(ABC):
@@ -49,19 +51,23 @@ class Server(ABC):
 
 
 class RendezvousServer(Server):
-    """Answers registrations with `register`, and nothing else."""
+    """Answers registrations with `register`, and takes the last lines of other tasks with `take_log`."""
 
-    def __init__(self, register: Register) -> None:
+    def __init__(self, register: Register, take_log: TakeLog | None = None) -> None:
         super().__init__()
-        self._register = register
+        self._register, self._take_log = register, take_log
 
     async def respond(self, method: str, path: str, body: bytes, address: str) -> Response:
-        """The answer to a registration."""
-        if path.partition("?")[0] != "/rendezvous":
-            return 404, "text/plain", b"there is /rendezvous\n"
+        """The answer to a registration or to last lines."""
+        if path.partition("?")[0] not in ("/rendezvous", "/log"):
+            return 404, "text/plain", b"there is /rendezvous and /log\n"
         if method != "POST":
-            return 405, "text/plain", b"POST a registration here\n"
+            return 405, "text/plain", b"POST a registration or a log here\n"
         try:
+            if path.startswith("/log"):
+                if self._take_log is not None:  # otherwise the job keeps no logs
+                    self._take_log(body)
+                return 200, "text/plain", b"ok\n"
             registration = Registration.from_json(json.loads(body))
         except RecursionError:
             return 400, "text/plain", b"nested too deep\n"
@@ -168,10 +174,13 @@ class PortInUse(Exception):
         return {"exitCode": exit_codes.FAILED, "stepped": False, "exception": told, "transient": True}
 
 
-async def listen(task: Task, status: Callable[[], dict[str, Any]], register: Register | None) -> None:
-    """Listen on the ports that the task has. `register` answers registrations at the chief task. Raises PortInUse."""
+async def listen(
+    task: Task, status: Callable[[], dict[str, Any]], register: Register | None, take_log: TakeLog | None = None
+) -> None:
+    """Listen on the ports that the task has. `register` answers registrations at the chief task, and `take_log` keeps
+    logs there. Raises PortInUse."""
     if register is not None and task.rendezvous_port is not None:
-        await _start(task, RendezvousServer(register), "DTJOB_RENDEZVOUS_ADDRESS", task.rendezvous_port)
+        await _start(task, RendezvousServer(register, take_log), "DTJOB_RENDEZVOUS_ADDRESS", task.rendezvous_port)
     if task.status_port:
         await _start(task, StatusServer(status, labels_of(task)), "DTJOB_STATUS_PORT", task.status_port)
 

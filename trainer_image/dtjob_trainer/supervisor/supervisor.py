@@ -22,7 +22,7 @@ from dtjob_trainer.rendezvous.messages import Answer, Registration
 from dtjob_trainer.supervisor import answers
 from dtjob_trainer.supervisor import restart as policy
 from dtjob_trainer.supervisor.first_step import FirstStep
-from dtjob_trainer.supervisor.ports import PortInUse, listen
+from dtjob_trainer.supervisor.ports import PortInUse, TakeLog, listen
 from dtjob_trainer.supervisor.reaper import Reaper, oom_kills
 from dtjob_trainer.supervisor.room import KILL_SECONDS, make_room
 from dtjob_trainer.supervisor.stall import ABORT_SECONDS, STOPPED, StallGuard
@@ -40,10 +40,17 @@ class Supervisor:
     """Runs one task to its end."""
 
     def __init__(
-        self, task: Task, command: Sequence[str], environ: Mapping[str, str], template: Template | None = None
+        self,
+        task: Task,
+        command: Sequence[str],
+        environ: Mapping[str, str],
+        template: Template | None = None,
+        take_log: TakeLog | None = None,
     ) -> None:
         """`command` starts the training process with `environ` and the variables of its pipes. `template`: one that
-        waits already. Raises TaskError if the environment does not say where the rendezvous is."""
+        waits already. `take_log`: keeps what other tasks send of their logs. Raises TaskError if the environment does
+        not say where the rendezvous is."""
+        self._take_log = take_log
         self._task, self._command, self._environ = task, list(command), dict(environ)
         self._id = os.urandom(6).hex()
         self._first_step = FirstStep.of(task)
@@ -75,7 +82,7 @@ class Supervisor:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM, signal.SIGINT))  # blocked since __main__ began
         self._reaper.start()
         try:
-            await listen(self._task, self._status.to_json, self._host.answer if self._host else None)
+            await listen(self._task, self._status.to_json, self._host.answer if self._host else None, self._take_log)
         except PortInUse as error:
             self._log(str(error), "error", error.facts)
             return exit_codes.FAILED

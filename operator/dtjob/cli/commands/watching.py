@@ -142,7 +142,8 @@ def logs(
     """Print the logs of all tasks, in the order of time. worker-1.2 is the third pod of worker-1.
 
     The log of a pod is deleted with it, and a failed pod is replaced. To see all attempts, follow from the start. The
-    chief task keeps its log beside the checkpoints: --attempt reads it there if the pod is gone, with a pod of its own.
+    chief task keeps its log and the last lines of other tasks beside the checkpoints. If pods are gone, --attempt
+    reads them there, with a pod of its own.
 
     If .dtjob in this directory has a local run of JOB, its logs are printed, one task after the other. With
     --namespace, --kubeconfig or --context, the logs of the cluster's job are printed.
@@ -150,7 +151,7 @@ def logs(
     Examples:
         dtjob logs digits --task worker-1 -f
         dtjob logs digits --since 15m --timestamps
-        dtjob logs digits --attempt 0
+        dtjob logs digits --attempt 0 --task worker-1
     """
     from dtjob.api.names import KIND
     from dtjob.cli.watching import printer

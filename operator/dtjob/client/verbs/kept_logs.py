@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The logs of one attempt. The chief task keeps its own beside the checkpoints: it stays when its pod is gone."""
+"""The logs of one attempt: those of pods that are there, and what is kept beside the checkpoints of pods that are gone.
+
+The chief task and the evaluator keep their own logs there. The file of the chief task has the last lines of the other
+tasks too. Each line of a file begins with its pod, as in `worker-1.0 | text`.
+"""
 
 import io
 import tarfile
@@ -8,6 +12,7 @@ from collections.abc import Generator
 from typing import Any
 
 from dtjob.api.names import KIND
+from dtjob.api.spec.replica_specs import Role
 from dtjob.client.cluster import Cluster
 from dtjob.client.errors import Refused
 from dtjob.client.verbs.fetch import IDLE, in_pod
@@ -20,29 +25,54 @@ FOLDER = "logs"
 
 
 def logs_of_attempt(cluster: Cluster, job: str, attempt: int, task: str | None, tail: int | None) -> Generator[Line]:
-    """The lines of the pods of this attempt, and of the chief task's log that is kept, if its pod is gone.
+    """The lines of the pods of this attempt, and then those that are kept of each of its pods that is gone.
 
-    Raises Refused if the job keeps no such log, and NotDone if the helper pod that reads it does not start.
+    Raises Refused if none of these is kept, and NotDone if the helper pod that reads the files does not start.
     """
     stored = cluster.get(KIND, job)
-    chief = topology.chief_task(typed(stored)).id
     yield from logs(cluster, job, task, How(attempt=attempt, tail=tail))
-    there = {(task_of(pod), attempt_of(pod)) for pod in cluster.list("Pod", selector(job))}
-    if task in (None, chief, chief.rpartition("-")[0]) and (chief, attempt) not in there:
-        for line in deque(_kept(cluster, stored, chief, attempt), maxlen=tail):
-            yield Line(name_of_attempt(chief, attempt), "", line)
+    gone = _gone(cluster, stored, attempt, task)
+    if not gone:
+        return
+    kept = _kept(cluster, stored, gone, attempt)
+    pods = {f"{one.id}.{attempt}": one.id for one in gone}
+    if not kept.keys() & pods.keys():
+        names, top = ", ".join(pods.values()), directory_of(stored)
+        raise Refused(f"{job}: no log of attempt {attempt} at {names} is kept in {top}, and no pod of it is there")
+    for pod, of in pods.items():
+        for line in deque(kept.get(pod, ()), maxlen=tail):
+            yield Line(name_of_attempt(of, attempt), "", line)
 
 
-def _kept(cluster: Cluster, stored: dict[str, Any], chief: str, attempt: int) -> list[str]:
-    """The lines of the log that is kept of this attempt. They have no times."""
-    name, top = stored["metadata"]["name"], directory_of(stored)
-    file, archive = f"{FOLDER}/attempt-{attempt}.{stored['metadata']['uid'][:8]}.log", io.BytesIO()
+def _gone(cluster: Cluster, stored: dict[str, Any], attempt: int, task: str | None) -> list[topology.Task]:
+    """The tasks whose pod of this attempt is not there any more. A task that has only earlier pods never had one."""
+    there: dict[str, list[int]] = {}
+    for pod in cluster.list("Pod", selector(stored["metadata"]["name"])):
+        there.setdefault(task_of(pod), []).append(attempt_of(pod))
+    return [
+        one
+        for one in topology.tasks(typed(stored))
+        if task in (None, one.id, one.role.value)
+        and attempt not in there.get(one.id, ())
+        and (one.id not in there or attempt < max(there[one.id]))
+    ]
+
+
+def _kept(cluster: Cluster, stored: dict[str, Any], gone: list[topology.Task], attempt: int) -> dict[str, list[str]]:
+    """The lines that are kept, by pod. They have no times. What a later pod of the chief task has is newer."""
+    top, chief, uid = directory_of(stored), topology.chief_task(typed(stored)), stored["metadata"]["uid"][:8]
+    own = {f"{one.id}.{attempt}" for one in gone if one == chief or one.role is Role.EVALUATOR}
+    files = own | ({f"{chief.id}.*"} if len(own) < len(gone) else set())
+    archive = io.BytesIO()
     with running(cluster, stored, IDLE) as pod:
-        in_pod(cluster, pod)([top, "tar", file], archive.write)
+        in_pod(cluster, pod)([top, "tar", *(f"{FOLDER}/{file}.{uid}.log" for file in sorted(files))], archive.write)
     archive.seek(0)
+    kept: dict[str, list[str]] = {}
     with tarfile.open(fileobj=archive) as found:
-        entry = found.next()
-        content = found.extractfile(entry) if entry is not None else None
-        if content is None:
-            raise Refused(f"{name}: its pod is gone, and no log of attempt {attempt} at {chief} is kept in {top}")
-        return content.read().decode(errors="replace").splitlines()
+        for entry in sorted(found.getmembers(), key=lambda one: int(one.name.split(".")[1])):
+            content, lines = found.extractfile(entry), dict[str, list[str]]()
+            for line in content.read().decode(errors="replace").split("\n") if content else ():
+                of, _, text = line.partition(" | ")
+                lines.setdefault(of, []).append(text)
+            kept |= lines
+    return kept

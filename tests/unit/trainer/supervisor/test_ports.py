@@ -12,6 +12,7 @@ import pytest
 from dtjob.local.processes.addresses import free_ports
 from dtjob_trainer.contract.task import Task
 from dtjob_trainer.rendezvous.messages import Answer, Registration
+from dtjob_trainer.rendezvous.tails import LONGEST, Tails, send
 from dtjob_trainer.supervisor.ports import LONGEST_REQUEST, PortInUse, RendezvousServer, Server, StatusServer, listen
 
 REGISTRATION = Registration("uid", "hash", "worker-0", 0, "x", 0, "waiting")
@@ -53,12 +54,17 @@ async def test_a_registration_that_is_none_is_refused(body: bytes) -> None:
     assert (await rendezvous().respond("POST", "/rendezvous", body, "10.0.0.1"))[0] == 400
 
 
-async def test_the_rendezvous_port_answers_registrations_alone() -> None:
+async def test_the_rendezvous_port_takes_registrations_and_logs_alone() -> None:
     body = json.dumps(REGISTRATION.to_json()).encode()
     code, _, answer = await rendezvous().respond("POST", "/rendezvous", body, "10.0.0.1")
     assert (code, Answer.from_json(json.loads(answer))) == (200, Answer("go", 1))
     assert (await rendezvous().respond("GET", "/rendezvous", b"", "10.0.0.1"))[0] == 405
     assert (await rendezvous().respond("GET", "/status", b"", "10.0.0.1"))[0] == 404
+    taking = RendezvousServer(say_go, Tails("uid").take)
+    sent = json.dumps({"uid": "uid", "task": "worker-1", "attempt": 0, "lines": "worker-1.0 | a"}).encode()
+    assert [(await taking.respond("POST", "/log", body, "10.0.0.1"))[0] for body in (sent, b"[]", b"[" * 9999)] == [
+        200, 400, 400
+    ]  # fmt: skip
 
 
 @contextlib.asynccontextmanager
@@ -189,3 +195,17 @@ async def test_a_port_that_another_process_has_is_named() -> None:
         await listen(task, dict, say_go)
     words = f"PortInUse: {raised.value}"
     assert raised.value.facts == {"exitCode": 1, "stepped": False, "exception": words, "transient": True}
+
+
+async def test_the_longest_tail_of_the_strangest_bytes_arrives() -> None:
+    status, port = free_ports(2)
+    task = Task(
+        "job", "ns", "uid", "worker", 1, status_port=status, rendezvous=f"127.0.0.1:{port}", rendezvous_port=port,
+        parent=os.getpid(),
+    )  # fmt: skip
+    tails = Tails("uid")
+    await listen(task, dict, say_go, tails.take)
+    await asyncio.to_thread(send, task, b"\x00" * LONGEST)
+    assert tails.text() == b"\x00" * LONGEST
+    with pytest.raises(OSError, match="answered 400"):
+        await asyncio.to_thread(send, task, b"\x00" * (LONGEST + 1))
