@@ -5,29 +5,28 @@ from collections.abc import Sequence
 
 from dtjob.api.spec.replica_specs import Role
 from dtjob.api.spec.scheduling import GangProvider
-from dtjob.cli.convert.fields import Fields, mapping, number, warn_of_others
-from dtjob.cli.convert.findings import Findings
-from dtjob.cli.convert.roles import Replicas
+from dtjob.cli.convert.reading import Fields, Findings
+from dtjob.cli.convert.roles import Replicas, members
 from dtjob.objects.gangs import VOLCANO_SCHEDULER
 
 PATH = "spec.runPolicy.schedulingPolicy"
-_FIELDS = ("minAvailable", "queue", "minResources", "priorityClass", "scheduleTimeoutSeconds")
 _OF_GANGS = ("minAvailable", "queue", "scheduleTimeoutSeconds")
 _COSCHEDULING = "scheduler-plugins"
 
 
-def scheduling(run_policy: Fields, replicas: Replicas, pods: Sequence[Fields], said: Findings) -> Fields:
-    """The block `scheduling`, empty if nothing is left of it. `pods`: the specs of the templates."""
-    policy = mapping(run_policy.get("schedulingPolicy"), PATH)
-    warn_of_others(policy, PATH, _FIELDS, said)
+def scheduling(policy: Fields, replicas: Replicas, said: Findings) -> Fields:
+    """The block `scheduling`, empty if nothing is left of it."""
     found: Fields = {}
     if "minResources" in policy:
         said.warn(f"{PATH}.minResources", "a gang asks for the requests of its pods; it is left out")
+    pods = [replica.template.pod for replica in replicas.values()]
     if policy.get("priorityClass"):
         found |= _priority(policy["priorityClass"], pods, said)
     if any(policy.get(name) not in (None, "") for name in _OF_GANGS):
-        gang = _gang(policy, replicas, pods, said)
-        found |= {} if gang is None else {"gang": gang}
+        if members(replicas) > 1:
+            return {**found, "gang": _gang(policy, replicas, pods, said)}
+        for name in filter(policy.__contains__, _OF_GANGS):
+            said.warn(f"{PATH}.{name}", "only one pod trains, which needs no gang; it is left out")
     return found
 
 
@@ -44,22 +43,15 @@ def _priority(name: str, pods: Sequence[Fields], said: Findings) -> Fields:
     return {}
 
 
-def _gang(policy: Fields, replicas: Replicas, pods: Sequence[Fields], said: Findings) -> Fields | None:
-    members = sum(replica.replicas for role, replica in replicas.items() if role is not Role.EVALUATOR)
-    if members == 1:
-        for name in _OF_GANGS:
-            if name in policy:
-                said.warn(f"{PATH}.{name}", "only one pod trains, which needs no gang; it is left out")
-        return None
-    provider, queue = _provider(policy, pods), policy.get("queue")
+def _gang(policy: Fields, replicas: Replicas, pods: Sequence[Fields], said: Findings) -> Fields:
+    provider, queue, seconds = _provider(policy, pods), policy.get("queue"), policy.get("scheduleTimeoutSeconds")
     gang: Fields = {} if provider is None else {"provider": provider.value}
     if queue and provider is GangProvider.VOLCANO:
         gang["volcano"] = {"queue": queue}
         said.note(f"{PATH}.queue", "a queue of Volcano; for a queue of Kueue, write its label instead")
     elif queue:
         said.warn(f"{PATH}.queue", "only Volcano has queues, and the pods name another scheduler; it is left out")
-    _min_available(number(policy.get("minAvailable"), f"{PATH}.minAvailable"), members, replicas, said)
-    seconds = number(policy.get("scheduleTimeoutSeconds"), f"{PATH}.scheduleTimeoutSeconds")
+    _warn_of_min_available(policy.get("minAvailable"), replicas, said)
     if seconds is not None and provider is GangProvider.COSCHEDULING:
         gang["coscheduling"] = {"scheduleTimeoutSeconds": seconds}
     elif seconds is not None:
@@ -78,27 +70,27 @@ def _gang(policy: Fields, replicas: Replicas, pods: Sequence[Fields], said: Find
 
 def _provider(policy: Fields, pods: Sequence[Fields]) -> GangProvider | None:
     """The scheduler that the pods name, else the only one that has such a field."""
-    schedulers = {str(pod["schedulerName"]) for pod in pods if pod.get("schedulerName")}
+    schedulers = {pod["schedulerName"] for pod in pods if pod.get("schedulerName")}
     if VOLCANO_SCHEDULER in schedulers:
         return GangProvider.VOLCANO
     if any(name.startswith(_COSCHEDULING) for name in schedulers):
         return GangProvider.COSCHEDULING
     if policy.get("queue"):
         return GangProvider.VOLCANO
-    return GangProvider.COSCHEDULING if policy.get("scheduleTimeoutSeconds") is not None else None
+    return GangProvider.COSCHEDULING if "scheduleTimeoutSeconds" in policy else None
 
 
-def _min_available(wanted: int | None, members: int, replicas: Replicas, said: Findings) -> None:
+def _warn_of_min_available(wanted: int | None, replicas: Replicas, said: Findings) -> None:
     """minAvailable, which dtjob does not have: its gang is all pods that train."""
-    path = f"{PATH}.minAvailable"
-    if wanted is None or wanted == members:
+    path, count = f"{PATH}.minAvailable", members(replicas)
+    if wanted is None or wanted == count:
         return
     if wanted < 1:
         said.warn(path, "must be at least 1; it is left out, so all pods are waited for")
-    elif wanted < members:
+    elif wanted < count:
         elastic = "; to start with fewer workers, write elasticPolicy.minReplicas" if Role.WORKER in replicas else ""
         said.warn(path, f"training begins when all pods run, so the gang waits for each of them{elastic}")
     elif Role.EVALUATOR in replicas:
         said.note(path, "the evaluator is not part of a gang of dtjob, so all others are waited for")
     else:
-        said.warn(path, f"is more than the {members} pods, so the TFJob never started; left out")
+        said.warn(path, f"is more than the {count} pods, so the TFJob never started; left out")

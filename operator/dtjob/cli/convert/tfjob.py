@@ -7,13 +7,11 @@ from typing import Any
 from dtjob.api.job import API_VERSION, KIND
 from dtjob.api.spec.network import Network
 from dtjob.api.spec.replica_specs import Role
-from dtjob.cli.convert.containers import command, port_of, sets_tf_config, without_our_ports, without_tf_config
-from dtjob.cli.convert.fields import Fields, mapping, warn_of_others, without_nulls
-from dtjob.cli.convert.findings import CannotConvert, Finding, Findings
-from dtjob.cli.convert.names import warn_of_hosts
-from dtjob.cli.convert.others import of_version
-from dtjob.cli.convert.program import Command, common_program
+from dtjob.cli.convert.policies import life_of, success_policy
+from dtjob.cli.convert.program import common_program
+from dtjob.cli.convert.reading import CannotConvert, Fields, Finding, Findings, read
 from dtjob.cli.convert.roles import (
+    Replica,
     Replicas,
     is_distributed,
     replicas_of,
@@ -21,16 +19,28 @@ from dtjob.cli.convert.roles import (
     strategy_of,
     warn_of_empty_roles,
 )
-from dtjob.cli.convert.run_policy import Written, life_of, success_policy
 from dtjob.cli.convert.scheduling import scheduling
-from dtjob.cli.convert.template import Template, read_template
+from dtjob.cli.convert.template import drop_our_ports, drop_tf_config, port_of, sets_tf_config, warn_of_hosts
 from dtjob.crd.answers.problems import problems
 from dtjob.manifests.generated_name import with_a_name
 
-TFJOB = "TFJob"
 TFJOB_VERSION = "kubeflow.org/v1"
-_TOP = ("apiVersion", "kind", "metadata", "spec", "status")
-_SPEC = ("runPolicy", "successPolicy", "tfReplicaSpecs", "enableDynamicWorker")
+_NOT_SERVED = "is a version that no operator serves any more"
+_IN_SPEC = (
+    f"{_NOT_SERVED}; write kubeflow.org/v1, and move cleanPodPolicy, ttlSecondsAfterFinished, activeDeadlineSeconds "
+    "and backoffLimit from spec into spec.runPolicy"
+)
+_OLD_VERSIONS = {
+    **{f"kubeflow.org/{version}": _IN_SPEC for version in ("v1beta2", "v1beta1", "v1alpha2")},
+    "kubeflow.org/v1alpha1": f"{_NOT_SERVED}; write kubeflow.org/v1, and each entry of the list spec.replicaSpecs in "
+    "the mapping spec.tfReplicaSpecs, by its tfReplicaType: MASTER as Chief, WORKER as Worker, PS as PS",
+}
+_KEPT = ("name", "generateName", "namespace", "labels", "annotations")
+_OF_A_SERVER = (
+    *("uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink", "deletionTimestamp"),
+    "deletionGracePeriodSeconds",
+)
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 @dataclass(frozen=True)
@@ -43,129 +53,119 @@ class Converted:
 
 def is_tfjob(manifest: Any) -> bool:
     """Whether this is a TFJob, of whichever version."""
-    return isinstance(manifest, dict) and manifest.get("kind") == TFJOB
+    return isinstance(manifest, dict) and manifest.get("kind") == "TFJob"
 
 
 def convert(manifest: Fields, *, program: bool = False) -> Converted:
     """The dtjob of this TFJob. `program`: dtjob's trainer runs the script, where that can be. Raises CannotConvert."""
-    if not program:
-        return _converted(manifest, None, Findings())
     said = Findings()
-    found, why = common_program(_commands(manifest))
-    if found is not None:
-        try:
-            return _converted(manifest, found, Findings())
-        except CannotConvert as error:
-            why = str(error)
-    result = _converted(manifest, None, said)
-    said.warn("--program", f"the image's own command stays: {why}")
-    return Converted(result.manifest, said.found)
-
-
-def _converted(manifest: Fields, program: Command | None, said: Findings) -> Converted:
-    if manifest.get("apiVersion") != TFJOB_VERSION:
-        version = manifest.get("apiVersion")
-        why = of_version(version)
-        raise CannotConvert(
-            f"apiVersion: {version} {why}" if why else f"apiVersion: must be {TFJOB_VERSION}, not {version!r}"
-        )
-    warn_of_empty_roles(manifest, said)
-    whole = without_nulls(manifest)
-    warn_of_others(whole, "", _TOP, said)
-    if "status" in whole:
-        said.note("status", "dtjob writes its own; it is left out")
-    spec = mapping(whole.get("spec"), "spec")
-    warn_of_others(spec, "spec", _SPEC, said)
-    made = {
-        "apiVersion": API_VERSION,
-        "kind": KIND,
-        "metadata": metadata_of(mapping(whole.get("metadata"), "metadata"), said),
-        "spec": _spec(spec, str(mapping(whole.get("metadata"), "metadata").get("name", "")), program, said),
-    }
-    if found := problems(with_a_name(made)):
-        raise CannotConvert("; ".join(map(str, found)))
+    try:
+        made = _converted(manifest, program, said)
+    except CannotConvert as error:
+        if not program:
+            raise
+        said = Findings()
+        made = _converted(manifest, False, said)
+        said.warn("--program", f"the image's own command stays: {error}")
     return Converted(made, said.found)
 
 
-def _spec(spec: Fields, name: str, program: Command | None, said: Findings) -> Fields:
-    replicas = replicas_of(spec, said)
-    templates = {role: read_template(one.template, f"{one.path}.template", said) for role, one in replicas.items()}
-    port = port_of(next(iter(templates.values())).training)
-    images = {template.training["image"] for template in templates.values()}
-    image = images.pop() if len(images) == 1 else None
-    run_policy = mapping(spec.get("runPolicy"), "spec.runPolicy")
-    placed = scheduling(run_policy, replicas, [template.pod for template in templates.values()], said)
-    blocks = {
-        role.value: _role(replicas, role, template, port, image is not None, program, said)
-        for role, template in templates.items()
+def _converted(manifest: Fields, wants_program: bool, said: Findings) -> Fields:
+    version = manifest.get("apiVersion")
+    if version != TFJOB_VERSION:
+        old = _OLD_VERSIONS.get(str(version))
+        raise CannotConvert(
+            f"apiVersion: {version} {old}" if old else f"apiVersion: must be kubeflow.org/v1, not {version!r}"
+        )
+    whole = read(manifest, said)
+    warn_of_empty_roles(manifest, said)
+    if "status" in whole:
+        said.note("status", "dtjob writes its own; it is left out")
+    metadata = whole.get("metadata", {})
+    made = {
+        "apiVersion": API_VERSION,
+        "kind": KIND,
+        "metadata": metadata_of(metadata, said),
+        "spec": _spec(whole.get("spec", {}), str(metadata.get("name", "")), wants_program, said),
     }
-    for role, template in templates.items():
-        pod = {**template.pod, "containers[name=tensorflow]": template.training}
-        warn_of_hosts(pod, f"{replicas[role].path}.template.spec", name, said)
+    if found := problems(with_a_name(made)):
+        raise CannotConvert("; ".join(map(str, found)))
+    return made
+
+
+def _spec(spec: Fields, name: str, wants_program: bool, said: Findings) -> Fields:
+    replicas = replicas_of(spec, said)
+    containers = [replica.template.training for replica in replicas.values()]
+    program = _program(containers, said) if wants_program else None
+    strategy, port, run_policy = strategy_of(replicas), port_of(containers[0]), spec.get("runPolicy", {})
+    images = {one["image"] for one in containers}
+    image = images.pop() if len(images) == 1 else None
+    placed = scheduling(run_policy.get("schedulingPolicy", {}), replicas, said)
+    if program is None and not is_distributed(replicas) and not any(map(sets_tf_config, containers)):
+        said.note("spec", "TF_CONFIG is set in dtjob, also for a job of one task")
+    for replica in replicas.values():
+        _clean_training(replica, port, is_distributed(replicas), program is not None, said)
+        if image is not None:
+            del replica.template.training["image"]
+    blocks = {role.value: _role(role, replica, name, said) for role, replica in replicas.items()}
     if stands_alone(replicas) and Role.WORKER in replicas:
         blocks = {"chief": {key: one for key, one in blocks.pop("worker").items() if key != "replicas"}, **blocks}
         said.note(replicas[Role.WORKER].path, "the only task that trains is the chief in dtjob")
         replicas = {Role.CHIEF if role is Role.WORKER else role: one for role, one in replicas.items()}
-    own = any(sets_tf_config(template.training) for template in templates.values())
-    if not is_distributed(replicas) and program is None and not own:
-        said.note("spec", "TF_CONFIG is set in dtjob, also for a job of one task")
-    if program is not None:
-        said.warn("--program", "the image must be built on dtjob's trainer image")
     return {
-        "strategy": strategy_of(replicas).value,
+        "strategy": strategy.value,
         **({} if image is None else {"image": image}),
-        **({} if program is None else {"program": program.as_program()}),
+        **({} if program is None else {"program": program}),
         "replicaSpecs": blocks,
         **_elastic(spec, replicas, said),
         **success_policy(spec.get("successPolicy"), replicas, said),
-        **life_of(Written(run_policy, replicas, program is not None), said),
+        **life_of(run_policy, replicas, said, supervised=program is not None),
         **({"scheduling": placed} if placed else {}),
-        **_network(templates, port, said),
+        **_network(replicas, port, said),
     }
 
 
-def _role(
-    replicas: Replicas,
-    role: Role,
-    template: Template,
-    port: int,
-    one_image: bool,
-    program: Command | None,
-    said: Findings,
-) -> Fields:
+def _program(containers: list[Fields], said: Findings) -> Fields:
+    """The block `program`. Raises CannotConvert if the containers run no common one."""
+    program, why = common_program(containers)
+    if program is None:
+        raise CannotConvert(why)
+    said.warn("--program", "the image must be built on dtjob's trainer image")
+    return program
+
+
+def _clean_training(replica: Replica, port: int, is_one_of_many: bool, has_program: bool, said: Findings) -> None:
+    """Take out of the training container what dtjob sets."""
+    training, path = replica.template.training, replica.template.path
+    drop_our_ports(training, port, path, said)
+    if has_program:
+        drop_tf_config(training, path, "the trainer of dtjob makes it", said)
+        training.pop("command", None)
+        training.pop("args", None)
+    elif is_one_of_many:
+        why = "the operator of TFJob appends its own, which counts in a pod, so dtjob's is used"
+        drop_tf_config(training, path, why, said)
+    if training.get("env") == []:
+        del training["env"]
+
+
+def _role(role: Role, replica: Replica, job: str, said: Findings) -> Fields:
     """The block of one role in replicaSpecs."""
-    path = f"{template.path}.spec.containers[name=tensorflow]"
-    training = without_our_ports(template.training, port, path, said)
-    if program is not None:
-        training = without_tf_config(training, path, "the trainer of dtjob makes it; it is left out", said)
-        training = {name: value for name, value in training.items() if name not in ("command", "args")}
-    elif is_distributed(replicas):
-        why = "the operator of TFJob appends its own, which counts in a pod, so dtjob's is used; it is left out"
-        training = without_tf_config(training, path, why, said)
-    if one_image:
-        training = {name: value for name, value in training.items() if name != "image"}
-    if not training.get("env", True):
-        training = {name: value for name, value in training.items() if name != "env"}
-    resources = training.get("resources") or {}
-    apart = bool(resources) and not set(resources) - {"limits", "requests"}
-    if apart:
-        training = {name: value for name, value in training.items() if name != "resources"}
-    containers = [training, *template.pod["containers"]]
-    count = replicas[role].replicas
-    return {
-        **({"replicas": count} if role in (Role.WORKER, Role.PS) else {}),
-        **({"resources": resources} if apart else {}),
-        "template": {
-            **({"metadata": template.metadata} if template.metadata else {}),
-            "spec": {**template.pod, "containers": containers},
-        },
+    template, training = replica.template, replica.template.training
+    pod = {**template.pod, "containers[name=tensorflow]": training}
+    warn_of_hosts(pod, f"{replica.path}.template.spec", job, said)
+    block: Fields = {"replicas": replica.count} if role in (Role.WORKER, Role.PS) else {}
+    if training.get("resources") and not training["resources"].keys() - {"limits", "requests"}:
+        block["resources"] = training.pop("resources")
+    block["template"] = {
+        **({"metadata": template.metadata} if template.metadata else {}),
+        "spec": {**template.pod, "containers": [training, *template.pod["containers"]]},
     }
+    return block
 
 
 def _elastic(spec: Fields, replicas: Replicas, said: Findings) -> Fields:
     path = "spec.enableDynamicWorker"
-    if spec.get("enableDynamicWorker") not in (None, True, False):
-        raise CannotConvert(f"{path}: must be true or false")
     if not spec.get("enableDynamicWorker"):
         return {}
     if Role.WORKER not in replicas:
@@ -179,44 +179,26 @@ def _elastic(spec: Fields, replicas: Replicas, said: Findings) -> Fields:
     return {"elasticPolicy": {}}
 
 
-def _network(templates: dict[Role, Template], port: int, said: Findings) -> Fields:
+def _network(replicas: Replicas, port: int, said: Findings) -> Fields:
     """The port of TensorFlow, and no NetworkPolicy where a container has ports for others."""
     network: Fields = {} if port == Network().port else {"port": port}
-    for template in templates.values():
-        kept = without_our_ports(template.training, port, template.path, Findings()).get("ports")
-        if kept or any(one.get("ports") for one in template.pod["containers"]):
+    for replica in replicas.values():
+        if any(one.get("ports") for one in (replica.template.training, *replica.template.pod["containers"])):
             network["isolation"] = "None"
-            path = f"{template.path}.spec.containers"
+            path = f"{replica.path}.template.spec.containers"
             said.note(path, "has ports beside TensorFlow's, so network.isolation is None: anybody may reach the pods")
             break
     return {"network": network} if network else {}
 
 
-def _commands(manifest: Fields) -> list[list[Any]]:
-    """The commands of the training containers, as far as they can be read."""
-    said = Findings()
-    replicas = replicas_of(mapping(without_nulls(manifest).get("spec"), "spec"), said)
-    return [command(read_template(one.template, f"{one.path}.template", said).training) for one in replicas.values()]
-
-
-_KEPT = ("name", "generateName", "namespace", "labels", "annotations")
-_OF_A_SERVER = (
-    *("uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink", "deletionTimestamp"),
-    "deletionGracePeriodSeconds",
-)
-_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-
-
 def metadata_of(metadata: Fields, said: Findings) -> Fields:
     """The dtjob's metadata."""
     found = {name: metadata[name] for name in _KEPT if name in metadata}
-    annotations = dict(mapping(found.get("annotations"), "metadata.annotations"))
-    if annotations.pop(_LAST_APPLIED, None) is not None:
+    if found.get("annotations", {}).pop(_LAST_APPLIED, None) is not None:
         said.note(f"metadata.annotations.{_LAST_APPLIED}", "kubectl writes it; it is left out")
-        found["annotations"] = annotations
     for name in metadata:
         if name in _OF_A_SERVER:
             said.note(f"metadata.{name}", "the API server writes it; it is left out")
         elif name not in _KEPT:
             said.warn(f"metadata.{name}", "belongs to the TFJob's own object; it is left out")
-    return {name: value for name, value in found.items() if value not in ({}, None)}
+    return {name: value for name, value in found.items() if value != {}}

@@ -7,21 +7,17 @@ from dtjob.cli.convert.program import common_program, python_command
 
 
 @pytest.mark.parametrize(
-    ("words", "entrypoint", "arguments"),
+    ("words", "program"),
     [
-        (["python", "train.py"], "train.py", ()),
-        (["/usr/bin/python3.11", "-u", "/opt/a/train.py", "--n", 3], "/opt/a/train.py", ("--n", "3")),
-        (["python3", "-m", "trainer.main", "$(RATE)"], "trainer.main", ("$(RATE)",)),
-        (["sh", "-c", "python train.py --name='a b'"], "train.py", ("--name=a b",)),
-        (["/bin/bash", "-c", "exec python train.py"], "train.py", ()),
+        (["python", "train.py"], {"entrypoint": "train.py"}),
+        (["/usr/bin/python3.11", "-u", "/a/train.py", "--n", "3"], {"entrypoint": "/a/train.py", "args": ["--n", "3"]}),
+        (["python3", "-m", "trainer.main", "$(RATE)"], {"entrypoint": "trainer.main", "args": ["$(RATE)"]}),
+        (["sh", "-c", "python train.py --name='a b'"], {"entrypoint": "train.py", "args": ["--name=a b"]}),
+        (["/bin/bash", "-c", "exec python train.py"], {"entrypoint": "train.py"}),
     ],
 )
-def test_a_command_that_runs_a_python_file_becomes_a_program(
-    words: list[object], entrypoint: str, arguments: tuple[str, ...]
-) -> None:
-    found = python_command(words)
-    assert found is not None
-    assert (found.entrypoint, found.arguments) == (entrypoint, arguments)
+def test_a_command_that_runs_a_python_file_becomes_a_program(words: list[str], program: dict[str, object]) -> None:
+    assert python_command(words) == program
 
 
 @pytest.mark.parametrize(
@@ -32,10 +28,11 @@ def test_a_command_that_runs_a_python_file_becomes_a_program(
         ["sh", "-c", "python 'a"],
     ],
 )  # fmt: skip
-def test_other_commands_become_no_program(words: list[object]) -> None:
+def test_other_commands_become_no_program(words: list[str]) -> None:
     assert python_command(words) is None
 
 
 def test_roles_with_different_commands_have_no_common_program() -> None:
-    assert common_program([["python", "a.py"], ["python", "a.py"]])[0] is not None
-    assert common_program([["python", "a.py"], ["python", "a.py", "1"]])[0] is None
+    one, other = {"command": ["python", "a.py"]}, {"command": ["python", "a.py"], "args": ["1"]}
+    assert common_program([one, one])[0] == {"entrypoint": "a.py"}
+    assert common_program([one, other])[0] is None

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from dtjob.api.job import Job
-from dtjob.cli.convert.findings import CannotConvert
+from dtjob.cli.convert.reading import CannotConvert
 from dtjob.cli.convert.tfjob import convert
 from dtjob.crd.answers.problems import problems, to_job
 from dtjob.manifests.generated_name import with_a_name

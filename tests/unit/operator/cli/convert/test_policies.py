@@ -3,7 +3,7 @@
 
 import pytest
 
-from dtjob.cli.convert.failures import NO_LIMIT
+from dtjob.cli.convert.policies import NO_LIMIT
 from tests.unit.operator.cli.convert.tfjobs import converted, lines, replica
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Labels of TFJob's pods in selectors and fields become dtjob's."""
 
-from dtjob.cli.convert.findings import Findings
-from dtjob.cli.convert.names import renamed, warn_of_hosts
+from dtjob.cli.convert.reading import Findings
+from dtjob.cli.convert.template import renamed, warn_of_hosts
 
 _OLD = "training.kubeflow.org"
 _NEW = "training.dtjob.dev"
