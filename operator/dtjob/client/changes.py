@@ -1,35 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
 """Objects as they change: read first, then watched, for as long as somebody asks."""
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator
 
-from dtjob.client.cluster import WATCH_SECONDS, Cluster
+from dtjob.client.cluster import Cluster
 from dtjob.client.connection import Object
-from dtjob.client.errors import TEMPORARY, ClientError, Ended, NotFound, Refused, Unavailable
+from dtjob.client.errors import TEMPORARY, ClientError, Ended, NotFound, TooOld, Unavailable
 from dtjob.client.patience import Patience
 
-TOO_OLD = 410
-"""The API server no longer knows what came after a version."""
 _AGAIN_SECONDS = 0.2
 """Before a watch that ended is continued."""
 
 
-def changes(cluster: Cluster, kind: str, name: str, deadline: float | None = None) -> Iterator[Object | None]:
-    """The object now and after each change, None once it is deleted. Ends at the deadline (time.monotonic).
+def changes(cluster: Cluster, kind: str, name: str, until: float = math.inf) -> Iterator[Object | None]:
+    """The object now and after each change, None once it is deleted. Ends at that moment (time.monotonic).
 
     Raises NotFound if there is none at the start. A connection that breaks is made again. An API server that cannot
     serve is asked again, and the user is told after a while.
     """
-    trying = Patience(cluster.connection.outage, deadline)
+    trying = Patience(cluster.connection.outage, until)
     is_known = False
-    while not _over(deadline):
+    while time.monotonic() < until:
         try:
-            for found in _until_the_watch_ends(cluster, kind, name, deadline):
-                is_known = True
-                yield found
-                if found is None:
+            found = cluster.get(kind, name, seconds=0, until=until)
+            is_known = True
+            yield found
+            fields = f"metadata.name={name}"
+            for change, object_ in cluster.watch(kind, _version(found), fields=fields, until=until):
+                yield None if change == "DELETED" else object_
+                if change == "DELETED":
                     return
             trying.answered()
         except NotFound:
@@ -43,6 +45,8 @@ def changes(cluster: Cluster, kind: str, name: str, deadline: float | None = Non
                 raise
             if not trying.wait(error):
                 return
+        except TooOld:
+            continue
 
 
 def follow(
@@ -94,9 +98,7 @@ def batches(
             stopping.wait(_AGAIN_SECONDS)
         except TEMPORARY as error:
             trying.wait(error)
-        except Refused as error:
-            if error.code != TOO_OLD:
-                raise
+        except TooOld:
             version = ""
 
 
@@ -110,25 +112,3 @@ def _new(before: dict[str, Object], now: dict[str, Object]) -> Iterator[tuple[st
 
 def _version(object_: Object) -> str:
     return str(object_["metadata"].get("resourceVersion", ""))
-
-
-def _until_the_watch_ends(cluster: Cluster, kind: str, name: str, deadline: float | None) -> Iterator[Object | None]:
-    """The object, and each change while one watch lasts. Raises ClientError."""
-    found = cluster.get(kind, name, seconds=0)
-    yield found
-    version, fields = _version(found), f"metadata.name={name}"
-    try:
-        for change, object_ in cluster.watch(kind, version, fields=fields, seconds=_seconds_until(deadline)):
-            yield None if change == "DELETED" else object_
-    except Refused as error:
-        if error.code != TOO_OLD:
-            raise
-
-
-def _over(deadline: float | None) -> bool:
-    return deadline is not None and time.monotonic() >= deadline
-
-
-def _seconds_until(deadline: float | None) -> int:
-    """How long a watch may take: a whole number of at least one."""
-    return WATCH_SECONDS if deadline is None else max(1, min(WATCH_SECONDS, round(deadline - time.monotonic() + 0.5)))

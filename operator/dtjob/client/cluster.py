@@ -4,7 +4,9 @@
 import builtins
 import contextlib
 import json
+import math
 import re
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -24,9 +26,12 @@ class Cluster:
     def __init__(self, connection: Connection, namespace: str) -> None:
         self.connection, self.namespace = connection, namespace
 
-    def get(self, kind: str, name: str, seconds: float | None = None) -> Object:
-        """The object of this name. Raises NotFound. `seconds`: how long it is tried, if not as usual."""
-        return self.connection.call("GET", self.path_of(kind, name), seconds=seconds)
+    def get(self, kind: str, name: str, seconds: float | None = None, until: float = math.inf) -> Object:
+        """The object of this name. Raises NotFound.
+
+        `seconds`: how long it is tried, if not as usual. `until`: the end of the last try (time.monotonic).
+        """
+        return self.connection.call("GET", self.path_of(kind, name), seconds=seconds, until=until)
 
     def find(self, kind: str, name: str) -> Object | None:
         """The object of this name, None if there is none."""
@@ -79,19 +84,24 @@ class Cluster:
         version: str,
         selector: str = "",
         fields: str = "",
-        seconds: int = WATCH_SECONDS,
         *,
         everywhere: bool = False,
+        until: float = math.inf,
     ) -> Iterator[tuple[str, Object]]:
-        """What happens to objects after this version, for some seconds: ADDED, MODIFIED or DELETED, and the object."""
+        """What happens to objects after this version: ADDED, MODIFIED or DELETED, and the object.
+
+        Ends after WATCH_SECONDS, or `until` then (time.monotonic).
+        """
+        now = time.monotonic()
         query: Query = {
             "watch": True,
             "resourceVersion": version,
             "labelSelector": selector,
             "fieldSelector": fields,
-            "timeoutSeconds": seconds,
+            "timeoutSeconds": max(1, math.ceil(min(until - now, WATCH_SECONDS))),
         }
-        with self.connection.stream(self.path(kind, everywhere=everywhere), query, seconds + 30) as lines:
+        until = min(until, now + WATCH_SECONDS + 30)  # the server ends it before
+        with self.connection.stream(self.path(kind, everywhere=everywhere), query, until) as lines:
             for line in lines:
                 try:
                     event = json.loads(line)

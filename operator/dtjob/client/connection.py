@@ -5,6 +5,7 @@ import base64
 import contextlib
 import http.client
 import json
+import math
 import socket
 import ssl
 import sys
@@ -31,16 +32,19 @@ KEPT_SECONDS = 20.0
 """How long a connection is kept without a call. A server may close it later, and a call must not meet that."""
 _PIECE = 65536
 USER_AGENT = f"dtjob-client/{__version__}"
-_BROKEN = (OSError, http.client.HTTPException, ssl.SSLError)
+_BROKEN = (OSError, http.client.HTTPException)
 
 
 class Connection:
-    """One API server. Each thread has a connection of its own, which stays open between calls."""
+    """One API server. Each thread has a connection of its own, which stays open between calls.
+
+    Every call may raise ClientError. `until`: the moment of time.monotonic() at which its answer ends at the latest.
+    """
 
     def __init__(self, access: Access) -> None:
         self.access = access
         self.outage = Outage(lambda text: sys.stderr.write(f"dtjob: {text}\n"))
-        self._open = threading.local()
+        self._of_thread = threading.local()
         self._links: weakref.WeakSet[http.client.HTTPConnection] = weakref.WeakSet()
         self._has_ended = False
 
@@ -60,9 +64,10 @@ class Connection:
         content: str = JSON,
         *,
         seconds: float | None = None,
+        until: float = math.inf,
     ) -> Object:
-        """The JSON that the API server answers. Raises ClientError. `seconds`: as in `raw`."""
-        text = self.raw(method, path, body, query, content, seconds=seconds) or b"{}"
+        """The JSON that the API server answers. `seconds`: as in `raw`."""
+        text = self.raw(method, path, body, query, content, seconds=seconds, until=until) or b"{}"
         try:
             answer: Object = json.loads(text)
         except ValueError:
@@ -78,9 +83,10 @@ class Connection:
         content: str = JSON,
         *,
         seconds: float | None = None,
+        until: float = math.inf,
         sink: Callable[[bytes], object] | None = None,
     ) -> bytes:
-        """The body that the API server answers, or nothing if `sink` takes its pieces. Raises ClientError.
+        """The body that the API server answers, or nothing if `sink` takes its pieces.
 
         An API server that is overloaded or starts is asked again, for so many seconds, if nothing can happen twice.
         """
@@ -89,7 +95,7 @@ class Connection:
         repeated = False
         while True:
             try:
-                text = self._answered(method, _url(self._prefix + path, query), data, content, sink)
+                text = self._once(method, self._url(path, query), data, content, until, sink)
                 trying.answered()
                 return text
             except Unavailable as error:
@@ -101,123 +107,111 @@ class Connection:
                     return b""  # an earlier try has deleted it
                 raise
 
-    def _answered(
-        self, method: str, url: str, data: bytes | None, content: str, sink: Callable[[bytes], object] | None
-    ) -> bytes:
-        """The body of one call: asked once more with a new credential, or on a new connection. Raises ClientError."""
-        is_new = renewed = False
-        while True:
-            link, headers = self._link(), self._headers(content)
-            try:
-                self._send(link, method, url, headers, data)
-                answer = link.getresponse()
-                text = b"" if sink is not None and answer.status == 200 else answer.read()
-                while sink is not None and (piece := answer.read(_PIECE)):
-                    sink(piece)
-            except _BROKEN as error:
-                self.close()
-                # A connection that was kept may be closed by the server. Only a call without effect is repeated.
-                can_repeat = method == "GET" and sink is None and not is_new
-                if can_repeat and isinstance(error, http.client.HTTPException | ConnectionError):
-                    is_new = True
-                    continue
-                raise self._unreachable(error) from None
-            if answer.status == 401 and not renewed and self.access.renewed(headers.get("Authorization")):
-                renewed = True  # a refused call has had no effect
-                self.close()  # a connection keeps the certificate with which it began
-                continue
-            if not 200 <= answer.status < 300:
-                raise error_of(answer.status, text, answer.headers["Retry-After"])
-            return text
-
     @contextlib.contextmanager
-    def stream(self, path: str, query: Query | None = None, silent: float | None = None) -> Iterator[Iterator[bytes]]:
-        """The lines of an answer as they come, on a connection of its own. Raises ClientError.
-
-        `silent`: seconds without a line after which the answer ends. None: no limit.
-        """
-        link, headers = self._new(silent), self._headers(JSON)
+    def stream(self, path: str, query: Query | None = None, until: float = math.inf) -> Iterator[Iterator[bytes]]:
+        """The lines of an answer as they come, on a connection of its own."""
+        link = self._new()
         try:
-            self._send(link, "GET", _url(self._prefix + path, query), headers)
-            answer = link.getresponse()
-            if answer.status == 401 and self.access.renewed(headers.get("Authorization")):
-                link.close()
-                link = self._new(silent)
-                self._send(link, "GET", _url(self._prefix + path, query), self._headers(JSON))
-                answer = link.getresponse()
-            if answer.status != 200:
-                raise error_of(answer.status, answer.read(), answer.headers["Retry-After"])
+            _limit(link, until)
+            answer = self._asked(link, "GET", self._url(path, query))
             self.outage.answered()
-            yield _lines(answer)
+            yield _lines(answer, link, until)
         except _BROKEN as error:
             raise self._unreachable(error) from None
         finally:
             link.close()
 
-    def close(self) -> None:
-        """Close the connection of this thread. The next call opens another."""
-        link = getattr(self._open, "link", None)
-        if link is not None:
+    def _once(
+        self,
+        method: str,
+        url: str,
+        data: bytes | None,
+        content: str,
+        until: float,
+        sink: Callable[[bytes], object] | None,
+    ) -> bytes:
+        """The body of one call, on the connection of this thread."""
+        link = self._link()
+        was_open = link.sock is not None
+        try:
+            _limit(link, min(until, time.monotonic() + CALL_SECONDS))
+            answer = self._asked(link, method, url, data, content)
+            if sink is None:
+                return answer.read()
+            while piece := answer.read(_PIECE):
+                sink(piece)
+            return b""
+        except _BROKEN as error:
             link.close()
-            self._open.link = None
+            # The server may have closed a connection that was kept. Only a call without effect is repeated.
+            is_closed = was_open and isinstance(error, http.client.HTTPException | ConnectionError)
+            if is_closed and method == "GET" and sink is None:
+                return self._once(method, url, data, content, until, sink)
+            raise self._unreachable(error) from None
 
-    @property
-    def _prefix(self) -> str:
-        return urlsplit(self.access.server).path
+    def _asked(
+        self, link: http.client.HTTPConnection, method: str, url: str, data: bytes | None = None, content: str = JSON
+    ) -> http.client.HTTPResponse:
+        """The answer, if it is a good one. A credential that is refused is renewed once: the call has had no effect."""
+        renewed = False
+        while True:
+            headers = self._headers(content)
+            self._check_goes_on()
+            link.request(method, url, data, cast("Mapping[str, str]", headers))  # of which one may stand twice
+            self._check_goes_on()  # `end` may have found the link before it had a socket
+            answer = link.getresponse()
+            if 200 <= answer.status < 300:
+                return answer
+            text = answer.read()
+            if answer.status != 401 or renewed or not self.access.renewed(headers.get("Authorization")):
+                raise error_of(answer.status, text, answer.headers["Retry-After"])
+            renewed = True
+            link.close()  # a connection keeps the certificate with which it began
 
     def _link(self) -> http.client.HTTPConnection:
-        link: http.client.HTTPConnection | None = getattr(self._open, "link", None)
-        now = time.monotonic()
-        if link is not None and now - self._open.used > KEPT_SECONDS:
-            self.close()
-            link = None
-        if link is None:
-            link = self._open.link = self._new(CALL_SECONDS)
-        self._open.used = now
+        """The connection of this thread, closed if it was idle. The next request opens it."""
+        mine, now = self._of_thread, time.monotonic()
+        if not hasattr(mine, "link"):
+            mine.link, mine.used = self._new(), now
+        link: http.client.HTTPConnection = mine.link
+        if now - mine.used > KEPT_SECONDS:
+            link.close()
+        mine.used = now
         return link
 
-    def _new(self, seconds: float | None) -> http.client.HTTPConnection:
-        if self._has_ended:
-            raise Ended("this client has ended")
-        server = urlsplit(self.access.server)
+    def _new(self) -> http.client.HTTPConnection:
+        server, proxy = urlsplit(self.access.server), self.access.proxy
         host, trusted = server.hostname or "", self.access.trusted
         port = server.port or (443 if trusted else 80)
-        proxy = self.access.proxy
         through = urlsplit(proxy) if proxy else None
-        at = (through.hostname or "", through.port or 80) if through else (host, port)
-        if through and through.scheme not in ("", "http"):
+        if through and through.scheme != "http":
             raise NoCluster(f"a proxy with {through.scheme}:// cannot be used; give one that begins with http://")
-        login = f"{unquote(through.username)}:{unquote(through.password or '')}" if through and through.username else ""
-        if trusted is None:
-            link = http.client.HTTPConnection(*at, timeout=seconds)
-        else:
-            link = _Secure(*at, trusted, self.access.server_name, seconds)
+        at = (through.hostname or "", through.port or 80) if through else (host, port)
+        link = http.client.HTTPConnection(*at) if trusted is None else _Secure(*at, trusted, self.access.server_name)
         if through is not None:
+            login = f"{unquote(through.username)}:{unquote(through.password or '')}" if through.username else ""
             pair = base64.b64encode(login.encode()).decode()
             link.set_tunnel(host, port, {"Proxy-Authorization": f"Basic {pair}"} if login else None)
         self._links.add(link)
         return link
 
-    def _send(
-        self,
-        link: http.client.HTTPConnection,
-        method: str,
-        url: str,
-        headers: http.client.HTTPMessage,
-        data: bytes | None = None,
-    ) -> None:
-        link.request(method, url, data, cast("Mapping[str, str]", headers))  # of which one may stand twice
-        if self._has_ended:  # `end` may have found the link before it had a socket
-            raise Ended("this client has ended")
+    def _url(self, path: str, query: Query | None) -> str:
+        path = urlsplit(self.access.server).path + path
+        if not query:
+            return path
+        texts = {name: str(value).lower() if isinstance(value, bool) else value for name, value in query.items()}
+        return f"{path}?{urlencode(texts)}"
 
     def _headers(self, content: str) -> http.client.HTTPMessage:
-        found, own = (
-            http.client.HTTPMessage(),
-            [("Accept", JSON), ("User-Agent", USER_AGENT), ("Content-Type", content)],
-        )
+        found = http.client.HTTPMessage()
+        own = [("Accept", JSON), ("User-Agent", USER_AGENT), ("Content-Type", content)]
         for name, value in (*own, *self.access.headers()):
             found[name] = value
         return found
+
+    def _check_goes_on(self) -> None:
+        if self._has_ended:
+            raise Ended("this client has ended")
 
     def _unreachable(self, error: Exception) -> ClientError:
         if self._has_ended:
@@ -229,8 +223,8 @@ class Connection:
 class _Secure(http.client.HTTPSConnection):
     """HTTPS whose certificate may have another name than the host."""
 
-    def __init__(self, host: str, port: int, trusted: ssl.SSLContext, name: str | None, seconds: float | None) -> None:
-        super().__init__(host, port, timeout=seconds, context=trusted)
+    def __init__(self, host: str, port: int, trusted: ssl.SSLContext, name: str | None) -> None:
+        super().__init__(host, port, context=trusted)
         self._trusted, self._name = trusted, name
 
     def connect(self) -> None:
@@ -247,15 +241,19 @@ def _may_repeat(method: str, error: Unavailable) -> bool:
     return method != "POST" or error.code == 429 or (error.code == 503 and error.retry_after is not None)
 
 
-def _url(path: str, query: Query | None) -> str:
-    if not query:
-        return path
-    texts = {name: str(value).lower() if isinstance(value, bool) else value for name, value in query.items()}
-    return f"{path}?{urlencode(texts)}"
+def _limit(link: http.client.HTTPConnection, until: float) -> None:
+    """Let what the link does next end at this moment. Raises TimeoutError after it."""
+    seconds = None if until == math.inf else until - time.monotonic()
+    if seconds is not None and seconds <= 0:
+        raise TimeoutError
+    link.timeout = seconds
+    if link.sock is not None:
+        link.sock.settimeout(seconds)
 
 
-def _lines(answer: http.client.HTTPResponse) -> Iterator[bytes]:
-    """Each line without its end. A silent answer ends."""
+def _lines(answer: http.client.HTTPResponse, link: http.client.HTTPConnection, until: float) -> Iterator[bytes]:
+    """Each line without its end, up to this moment."""
     with contextlib.suppress(TimeoutError):
         while line := answer.readline():
             yield line.rstrip(b"\r\n")
+            _limit(link, until)

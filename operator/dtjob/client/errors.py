@@ -43,6 +43,10 @@ class Conflict(Refused):
     """An object of this name exists, or it has changed meanwhile."""
 
 
+class TooOld(Refused):
+    """The API server no longer knows what came after a version."""
+
+
 class Unavailable(ClientError):
     """The API server cannot serve this call now. A later try may succeed. `retry_after`: seconds that it asks for."""
 
@@ -70,7 +74,7 @@ class TimedOut(NotDone, TimeoutError):
 TEMPORARY = (NotReached, Unavailable)
 """What is tried again."""
 _TEMPORARY_CODES = (429, 500, 502, 503, 504)
-_OF_CODE: dict[int, type[Refused]] = {403: Forbidden, 404: NotFound, 409: Conflict}
+_OF_CODE: dict[int, type[Refused]] = {403: Forbidden, 404: NotFound, 409: Conflict, 410: TooOld}
 
 
 def error_of(code: int, text: bytes, retry_after: str | None = None) -> Refused | Unavailable:

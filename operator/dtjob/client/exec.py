@@ -10,13 +10,17 @@ import sys
 import termios
 import threading
 import tty as terminal
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
 
 import aiohttp
 
+from dtjob.api.names import KIND, TRAINING_CONTAINER
 from dtjob.client.cluster import Cluster
-from dtjob.client.errors import NotReached
-from dtjob.client.streams import PROTOCOL, STATUS, STDERR, STDOUT, CommandFailed, messages, opened, path_of
+from dtjob.client.errors import NotReached, Refused
+from dtjob.client.streams import PROTOCOL, STDERR, STDOUT, CommandFailed, executed
+from dtjob.client.verbs.pods import container_state, in_order, newest, selector
 
 STDIN, RESIZE, CLOSE = b"\x00", b"\x04", b"\xff"
 """What messages to the container begin with."""
@@ -29,40 +33,53 @@ _MOST_PIECES = 16
 """Pieces of the input that are held while the command does not read them."""
 
 
-def run(cluster: Cluster, pod: str, container: str, command: Sequence[str], *, stdin: bool, tty: bool) -> int:
-    """Run the command and return its exit code. `stdin`: it reads our standard input. `tty`: that is a terminal, and it
-    gets one too. Raises ClientError."""
-    with _raw() if tty else contextlib.nullcontext():
-        return asyncio.run(_run(cluster, pod, container, command, stdin=stdin, tty=tty))
+def run_in_task(
+    cluster: Cluster,
+    job: str,
+    task: str | None,
+    container: str | None,
+    command: Sequence[str],
+    *,
+    stdin: bool = False,
+    tty: bool = False,
+) -> int:
+    """Run the command in the pod of a task, by default in that of the chief task. Returns its exit code.
 
-
-async def _run(cluster: Cluster, pod: str, container: str, command: Sequence[str], *, stdin: bool, tty: bool) -> int:
-    wanted = {"stdin": stdin, "stdout": True, "stderr": not tty, "tty": tty}
+    `stdin`: the command reads our standard input. `tty`: that is a terminal, and the command gets one too. Raises
+    BadInput on what is no task, Refused if the pod does not run, and ClientError.
+    """
+    in_order([], task)
+    cluster.get(KIND, job)
+    pods = newest(in_order(cluster.list("Pod", selector(job)), task))
+    running = [pod for pod in (pods if task else pods[:1]) if container_state(pod)[0] == "running"]
+    if not running:
+        what = f"no pod of {task} runs" if task else "the pod of its first task does not run"
+        raise Refused(f"{job}: {what}; dtjob status {job} says why")
+    name = str(running[0]["metadata"]["name"])
+    streams = ["stdout", *(["stdin"] if stdin else []), "tty" if tty else "stderr"]
+    takers = {
+        STDOUT: partial(_write, sys.stdout.buffer.fileno()),
+        STDERR: partial(_write, sys.stderr.buffer.fileno()),
+    }
     protocols = (_CLOSING_PROTOCOL, PROTOCOL) if stdin and not tty else (PROTOCOL,)
-    path = path_of(cluster, pod, container, command, [name for name, is_wanted in wanted.items() if is_wanted])
-    status = b""
-    async with opened(cluster, path, protocols) as socket, _sending(socket, stdin=stdin, tty=tty):
-        async for channel, data in messages(socket):
-            if channel == STDOUT:
-                _write(sys.stdout.buffer.fileno(), data)
-            elif channel == STDERR:
-                _write(sys.stderr.buffer.fileno(), data)
-            elif channel == STATUS:
-                status += data
-    return exit_code(status)
+    sending = partial(_sending, stdin=stdin, tty=tty)
+    running_command = executed(
+        cluster, name, container or TRAINING_CONTAINER, command, streams, takers, protocols, sending
+    )
+    with _raw() if tty else contextlib.nullcontext():
+        return exit_code(asyncio.run(running_command))
 
 
-def exit_code(status: bytes) -> int:
-    """The exit code in the last message of a command. Raises ClientError if it has none."""
-    if not status:
+def exit_code(ended: Mapping[str, Any]) -> int:
+    """The exit code in the status of a command's end. Raises ClientError if it has none."""
+    if not ended:
         raise NotReached("the connection to the pod broke")
-    found = json.loads(status)
-    if found.get("status") == "Success":
+    if ended.get("status") == "Success":
         return 0
-    for cause in (found.get("details") or {}).get("causes") or ():
+    for cause in (ended.get("details") or {}).get("causes") or ():
         if cause.get("reason") == "ExitCode":
             return int(cause["message"])
-    raise CommandFailed(" ".join(str(found.get("message") or "the command could not be run").split()))
+    raise CommandFailed(" ".join(str(ended.get("message") or "the command could not be run").split()))
 
 
 @contextlib.asynccontextmanager

@@ -24,6 +24,7 @@ from dtjob.proxies import proxy_for
 
 USUAL_PLACE = "~/.kube/config"
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+_NOT_CONFIGURED = "no cluster is configured; give --kubeconfig FILE, or set KUBECONFIG"
 _EXEC_VERSION = "client.authentication.k8s.io/v1"
 _EARLY_SECONDS, _EARLY_PART = 60.0, 0.2
 """So long before a credential expires, the plugin is asked again; at most this part of the credential's life."""
@@ -67,15 +68,13 @@ def access(kubeconfig: str | None = None, context: str | None = None) -> Access:
     if not files:
         if kubeconfig is None and context is None and (SERVICE_ACCOUNT / "token").is_file():
             return _of_this_pod()
-        raise NoCluster("no cluster is configured; give --kubeconfig FILE, or set KUBECONFIG")
+        raise NoCluster(_NOT_CONFIGURED)
     try:
         return _of_context(_merged(files), context)
     except (KeyError, TypeError, AttributeError, ValueError, OSError, ssl.SSLError, yaml.YAMLError) as error:
         names = ", ".join(map(str, files))
         said = f"{error} is missing" if isinstance(error, KeyError) else " ".join(str(error).split())
         raise NoCluster(f"{names}: the kubeconfig cannot be read: {said}") from None
-    finally:
-        forget_files()
 
 
 def _files(kubeconfig: str | None) -> list[Path]:
@@ -126,6 +125,8 @@ def _of_context(config: Mapping[str, Any], wanted: str | None) -> Access:
         said = "which is not supported; log in with a plugin (exec) of the cloud"
         raise NoCluster(f"the kubeconfig has an auth-provider for {context['user']}, {said}")
     _check_is_url(str(cluster["server"]))
+    if (file := cluster.get("certificate-authority")) and not Path(file).is_file():
+        raise NoCluster(f"the kubeconfig has a certificate-authority {file}, which is no file")
     trusted = _trusted(cluster) if str(cluster["server"]).startswith("https") else None
     credentials = _Credentials(user, trusted, cluster)
     credentials.load_certificate()
@@ -165,8 +166,6 @@ def _trusted(cluster: Mapping[str, Any]) -> ssl.SSLContext:
     data = cluster.get("certificate-authority-data")
     text = base64.b64decode(data).decode() if data else None
     file = cluster.get("certificate-authority")
-    if not text and file and not Path(file).is_file():
-        raise NoCluster(f"the kubeconfig has a certificate-authority {file}, which is no file")
     found = ssl.create_default_context(cafile=None if text else file, cadata=text)
     found.verify_flags &= ~ssl.VERIFY_X509_STRICT  # clusters have authorities without all extensions
     if cluster.get("insecure-skip-tls-verify"):
@@ -190,10 +189,9 @@ class _Credentials:
         """Present the certificate of the user, if there is one. New connections have it."""
         if self._trusted is None:
             return
-        certificate = self._file("client-certificate")
-        key = self._file("client-key")
+        certificate, key = self._pem("client-certificate"), self._pem("client-key")
         if certificate and key:
-            self._trusted.load_cert_chain(certificate, key)
+            _present(self._trusted, certificate, key)
         elif self._user.get("exec"):
             self._plugin()
 
@@ -220,9 +218,11 @@ class _Credentials:
                 self._until = 0.0
         return self._plugin() is not said
 
-    def _file(self, name: str) -> str | None:
-        data = self._user.get(f"{name}-data")
-        return _kept(base64.b64decode(data)) if data else self._user.get(name)
+    def _pem(self, name: str) -> bytes | None:
+        data, file = self._user.get(f"{name}-data"), self._user.get(name)
+        if data:
+            return base64.b64decode(data)
+        return Path(file).read_bytes() if file else None
 
     def _plugin(self) -> Mapping[str, Any]:
         """What the credential plugin says, asked again before that expires. Raises NoCluster, NotReached."""
@@ -238,9 +238,7 @@ class _Credentials:
                 raise NotReached(str(error)) from None  # such as a network that is away: a later try may succeed
             self._said, self._until = said, _renewal(said, now)
             if self._trusted is not None and said.get("clientCertificateData"):
-                certificate, key = (said[name].encode() for name in ("clientCertificateData", "clientKeyData"))
-                self._trusted.load_cert_chain(_kept(certificate), _kept(key))
-                forget_files()
+                _present(self._trusted, said["clientCertificateData"].encode(), said["clientKeyData"].encode())
             return said
 
 
@@ -303,35 +301,25 @@ def _told(cluster: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _kept(data: bytes) -> str:
-    """The name of a file with this content, which only this user can read. The ssl module reads files only."""
-    with tempfile.NamedTemporaryFile(delete=False, prefix="dtjob-") as file:
-        file.write(data)
-    _FILES.append(Path(file.name))
-    return file.name
-
-
-_FILES: list[Path] = []
-
-
-def forget_files() -> None:
-    """Remove the files that were made for the ssl module. It has read them."""
-    while _FILES:
-        _FILES.pop().unlink(missing_ok=True)
+def _present(trusted: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
+    """Present this certificate on new connections. The ssl module reads files only."""
+    with tempfile.TemporaryDirectory(prefix="dtjob-") as folder:  # which only this user can read
+        files = Path(folder, "certificate"), Path(folder, "key")
+        for file, data in zip(files, (certificate, key), strict=True):
+            file.write_bytes(data)
+        trusted.load_cert_chain(*files)
 
 
 def _of_this_pod() -> Access:
+    """The API server of the cluster of this pod, as its service account."""
     host, port = os.environ.get("KUBERNETES_SERVICE_HOST", ""), os.environ.get("KUBERNETES_SERVICE_PORT", "443")
     if not host:
-        raise NoCluster("no cluster is configured; give --kubeconfig FILE, or set KUBECONFIG")
-    address = f"[{host}]" if ":" in host else host
-    credentials = _Credentials({"tokenFile": str(SERVICE_ACCOUNT / "token")})
+        raise NoCluster(_NOT_CONFIGURED)
+    server = f"https://{f'[{host}]' if ':' in host else host}:{port}"
     try:
-        trusted = ssl.create_default_context(cafile=str(SERVICE_ACCOUNT / "ca.crt"))
+        trusted = _trusted({"certificate-authority": str(SERVICE_ACCOUNT / "ca.crt")})
         namespace = (SERVICE_ACCOUNT / "namespace").read_text().strip()
     except OSError as error:
         raise NoCluster(f"the service account of this pod ({SERVICE_ACCOUNT}) cannot be read: {error}") from None
-    trusted.verify_flags &= ~ssl.VERIFY_X509_STRICT
-    return Access(
-        f"https://{address}:{port}", trusted, credentials.authorization, namespace, renewed=credentials.renewed
-    )
+    credentials = _Credentials({"tokenFile": str(SERVICE_ACCOUNT / "token")})
+    return Access(server, trusted, credentials.authorization, namespace, renewed=credentials.renewed)

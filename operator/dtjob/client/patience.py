@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Waits between tries while a cluster does not answer, and says so after a while."""
 
+import math
 import random
 import time
 from collections.abc import Callable
@@ -45,9 +46,7 @@ class Outage:
 class Patience:
     """The tries of one call or watch. `until`: the last moment for a try, of time.monotonic()."""
 
-    def __init__(
-        self, outage: Outage, until: float | None = None, sleep: Callable[[float], object] = time.sleep
-    ) -> None:
+    def __init__(self, outage: Outage, until: float = math.inf, sleep: Callable[[float], object] = time.sleep) -> None:
         self._outage, self._until, self._sleep = outage, until, sleep
         self._tries = 0
 
@@ -58,13 +57,10 @@ class Patience:
         if isinstance(error, Unavailable) and error.retry_after is not None:
             seconds = min(error.retry_after, LONGEST_RETRY_AFTER)
         self._tries = min(self._tries + 1, 10)
-        if self._until is not None:
-            left = self._until - time.monotonic()
-            if left <= 0:
-                return False
-            seconds = min(seconds, left)
-        self._sleep(seconds)
-        return True
+        left = self._until - time.monotonic()
+        if left > 0:
+            self._sleep(min(seconds, left))
+        return left > 0
 
     def answered(self) -> None:
         """Note an answer: the next failure is a first one."""

@@ -5,16 +5,15 @@ import asyncio
 import contextlib
 import json
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from urllib.parse import urlencode
 
 import aiohttp
 from yarl import URL
 
 from dtjob.client.cluster import Cluster
-from dtjob.client.connection import USER_AGENT
+from dtjob.client.connection import USER_AGENT, Object
 from dtjob.client.errors import ClientError, NotReached, error_of
-from dtjob.client.kubeconfig import Access
 
 STDOUT, STDERR, STATUS = 1, 2, 3
 """Channels of a command."""
@@ -31,6 +30,7 @@ _REFUSED = {
     404: "it is not there",
 }
 """A refused WebSocket shows its HTTP status alone."""
+_Sending = contextlib.AbstractAsyncContextManager[object]
 _Opened = contextlib.AbstractAsyncContextManager[aiohttp.ClientWebSocketResponse]
 
 
@@ -42,31 +42,39 @@ def run_in_pod(
     cluster: Cluster, pod: str, container: str, command: Sequence[str], sink: Callable[[bytes], object]
 ) -> None:
     """Run a command in a container, and give its standard output to `sink` piece by piece. Raises ClientError."""
-    asyncio.run(_run(cluster, pod, container, command, sink))
-
-
-def path_of(cluster: Cluster, pod: str, container: str, command: Sequence[str], streams: Sequence[str]) -> str:
-    """Where a command in a container is run with these streams of its own."""
-    query = [("container", container), *((one, "true") for one in streams), *(("command", one) for one in command)]
-    return f"{cluster.path('Pod')}/{pod}/exec?{urlencode(query)}"
-
-
-async def _run(
-    cluster: Cluster, pod: str, container: str, command: Sequence[str], sink: Callable[[bytes], object]
-) -> None:
-    said, status = b"", b""
-    async with opened(cluster, path_of(cluster, pod, container, command, ("stdout", "stderr"))) as socket:
-        async for channel, data in messages(socket):
-            if channel == STDOUT:
-                sink(data)
-            elif channel == STDERR:
-                said = (said + data)[-4096:]
-            elif channel == STATUS:
-                status += data
-    found = json.loads(status or b"{}")
+    said = bytearray()
+    takers = {STDOUT: sink, STDERR: said.extend}
+    found = asyncio.run(executed(cluster, pod, container, command, ("stdout", "stderr"), takers))
     if found.get("status") != "Success":
         lines = said.decode(errors="replace").strip().splitlines()
         raise CommandFailed(lines[-1] if lines else str(found.get("message") or "the connection to the pod broke"))
+
+
+async def executed(
+    cluster: Cluster,
+    pod: str,
+    container: str,
+    command: Sequence[str],
+    streams: Sequence[str],
+    takers: Mapping[int, Callable[[bytes], object]],
+    protocols: Sequence[str] = (PROTOCOL,),
+    sending: Callable[[aiohttp.ClientWebSocketResponse], _Sending] = contextlib.nullcontext,
+) -> Object:
+    """Run a command in a container with these streams. Returns how it ended, empty if the connection broke.
+
+    `takers`: what takes the data of a channel. `sending`: what sends to the socket meanwhile. Raises ClientError.
+    """
+    query = [("container", container), *((one, "true") for one in streams), *(("command", one) for one in command)]
+    status = b""
+    path = f"{cluster.path('Pod')}/{pod}/exec?{urlencode(query)}"
+    async with opened(cluster, path, protocols) as socket, sending(socket):
+        async for channel, data in messages(socket):
+            if channel == STATUS:
+                status += data
+            elif channel in takers:
+                takers[channel](data)
+    found: Object = json.loads(status or b"{}")
+    return found
 
 
 async def forward(cluster: Cluster, pod: str, port: int, local: int, ready: Callable[[int], None]) -> None:
@@ -165,19 +173,6 @@ async def _received(socket: aiohttp.ClientWebSocketResponse) -> AsyncIterator[by
             raise NotReached(f"the connection to the pod broke: {' '.join(rest.decode(errors='replace').split())}")
 
 
-async def _with_new_credential(
-    connected: Callable[[], Awaitable[aiohttp.ClientWebSocketResponse]], access: Access
-) -> aiohttp.ClientWebSocketResponse:
-    """What `connected` opens, with another credential if the API server refuses the first one."""
-    refused = await asyncio.to_thread(access.authorization)
-    try:
-        return await connected()
-    except aiohttp.WSServerHandshakeError as error:
-        if error.status != 401 or not await asyncio.to_thread(access.renewed, refused):
-            raise
-    return await connected()
-
-
 @contextlib.asynccontextmanager
 async def opened(
     cluster: Cluster, path: str, protocols: Sequence[str] = (PROTOCOL,)
@@ -199,13 +194,19 @@ async def opened(
                 headers=headers,
             )
 
+        refused = await asyncio.to_thread(access.authorization)
         try:
-            async with await _with_new_credential(connected, access) as socket:
+            try:
+                socket = await connected()
+            except aiohttp.WSServerHandshakeError as error:
+                if error.status != 401 or not await asyncio.to_thread(access.renewed, refused):
+                    raise
+                socket = await connected()
+            async with socket:
                 yield socket
         except aiohttp.WSServerHandshakeError as error:
             said = _REFUSED.get(error.status, f"the API server answers HTTP {error.status}")
-            raise error_of(
-                error.status, json.dumps({"message": f"no connection to the pod: {said}"}).encode()
-            ) from None
+            text = json.dumps({"message": f"no connection to the pod: {said}"}).encode()
+            raise error_of(error.status, text) from None
         except (aiohttp.ClientError, OSError) as error:
             raise NotReached(f"the connection to the pod broke: {error}") from None

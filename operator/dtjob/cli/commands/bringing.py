@@ -101,7 +101,7 @@ def run_in_pod(
     """
     if tty and not (stdin and sys.stdin.isatty()):
         raise BadInput("--tty: it needs --stdin and a terminal as standard input; leave it out")
-    from dtjob.cli.exec import run_in_task
+    from dtjob.client.exec import run_in_task
 
     cluster = connected(kubeconfig, context, namespace)
     try:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Wait until a job is as one wants it."""
 
+import math
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -37,9 +38,9 @@ def wait(
     the state any more or goes on only if its user does something, TimedOut after so many seconds, and NotFound.
     """
     phase = "not there"
-    deadline = None if seconds is None else time.monotonic() + seconds
+    until = math.inf if seconds is None else time.monotonic() + seconds
     try:
-        for job in changes(cluster, KIND, name, deadline):
+        for job in changes(cluster, KIND, name, until):
             if job is None or job["metadata"]["uid"] != (uid := uid or job["metadata"]["uid"]):
                 if wanted == DELETED:
                     return None

@@ -28,6 +28,12 @@ class Fault:
 
 
 class _Server(ThreadingHTTPServer):
+    connections = 0
+
+    def process_request(self, *request: Any) -> None:
+        self.connections += 1
+        super().process_request(*request)
+
     def handle_error(self, *_: Any) -> None:
         """A client that ends a watch resets its connection."""
 
@@ -91,6 +97,11 @@ class ApiServer:
         self._server = _Server(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_port}"
         threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
+
+    @property
+    def connections(self) -> int:
+        """How many there were."""
+        return self._server.connections
 
     def answer(self, request: str, *answers: Any, code: int = 200) -> None:
         """Answer `GET /path` with these, one after the other. The last one stays."""

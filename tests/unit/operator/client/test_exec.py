@@ -9,14 +9,19 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
 
 import pytest
 from aiohttp import web
 
 from dtjob.client import exec as executing
-from dtjob.client.errors import NotReached
-from dtjob.client.exec import exit_code
+from dtjob.client.cluster import Cluster
+from dtjob.client.errors import NotReached, Refused
+from dtjob.client.exec import exit_code, run_in_task
 from dtjob.client.streams import CommandFailed
+from tests.unit.operator.client.api_server import ApiServer
+from tests.unit.operator.client.verbs.jobs import JOBS, PODS, pod
 
 PROTOCOLS = ("v5.channel.k8s.io", "v4.channel.k8s.io")
 STARTED = """
@@ -27,8 +32,16 @@ from dtjob.client.connection import Connection
 from dtjob.client.kubeconfig import Access
 cluster = Cluster(Connection(Access(sys.argv[1], None, lambda: None, "team")), "team")
 how = {"stdin": "i" in sys.argv[2], "tty": "t" in sys.argv[2]}
-sys.exit(exec.run(cluster, "digits-worker-0-0", "tensorflow", sys.argv[3:], **how))
+sys.exit(exec.run_in_task(cluster, "digits", sys.argv[3] or None, None, sys.argv[4:], **how))
 """
+
+
+ENDED = {"terminated": {"exitCode": 0}}
+ALL = (pod("chief-0", state=ENDED), pod("chief-0", 1), pod("worker-0", state=ENDED), pod("worker-1"))
+
+
+def listed(*pods: Any) -> dict[str, Any]:
+    return {"items": pods, "metadata": {}}
 
 
 def ended(code: int) -> bytes:
@@ -60,15 +73,22 @@ async def _exec(request: web.Request) -> web.StreamResponse:
     return socket
 
 
+async def _json(found: Any, _: web.Request) -> web.StreamResponse:
+    return web.json_response(found)
+
+
 @pytest.fixture
-def server() -> Iterator[str]:
-    """The URL of the stand-in."""
+def stand_in() -> Iterator[str]:
+    """Its URL."""
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, daemon=True).start()
 
     async def serve() -> web.AppRunner:
         app = web.Application()
-        app.add_routes([web.get("/api/v1/namespaces/team/pods/digits-worker-0-0/exec", _exec)])
+        for name in ("digits-chief-0-1", "digits-worker-1-0"):
+            app.add_routes([web.get(f"{PODS}/{name}/exec", _exec)])
+        for path, found in ((f"{JOBS}/digits", {}), (PODS, listed(*ALL))):
+            app.add_routes([web.get(path, partial(_json, found))])
         runner = web.AppRunner(app, shutdown_timeout=1.0)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()
@@ -84,17 +104,17 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 @pytest.fixture
-def run(server: str) -> Run:
-    def call(how: str, *command: str, given: str | None = None) -> "subprocess.CompletedProcess[str]":
-        words = [sys.executable, "-c", STARTED, server, how, *command]
+def run(stand_in: str) -> Run:
+    def call(how: str, *command: str, task: str = "", given: str | None = None) -> "subprocess.CompletedProcess[str]":
+        words = [sys.executable, "-c", STARTED, stand_in, how, task, *command]
         return subprocess.run(words, input=given, capture_output=True, text=True, check=False, timeout=60)
 
     return call
 
 
-@pytest.mark.parametrize("code", [0, 3])
-def test_output_and_exit_code_of_a_command_are_ours(run: Run, code: int) -> None:
-    done = run("", "check", str(code))
+@pytest.mark.parametrize(("code", "task"), [(0, ""), (3, "worker-1")])
+def test_output_and_exit_code_of_a_command_in_a_task_are_ours(run: Run, code: int, task: str) -> None:
+    done = run("", "check", str(code), task=task)
     assert (done.returncode, done.stdout, done.stderr) == (code, f"stdout stderr check {code}\n", "a warning\n")
 
 
@@ -129,9 +149,9 @@ async def test_a_command_that_reads_slowly_does_not_fill_our_memory(monkeypatch:
     assert taken < 10_000_000
 
 
-def test_a_terminal_passes_on_keys_and_its_size(server: str) -> None:
+def test_a_terminal_passes_on_keys_and_its_size(stand_in: str) -> None:
     ours, theirs = pty.openpty()
-    words = [sys.executable, "-c", STARTED, server, "it", "bash", "0"]
+    words = [sys.executable, "-c", STARTED, stand_in, "it", "", "bash", "0"]
     with subprocess.Popen(words, stdin=theirs, stdout=theirs, stderr=theirs) as process:
         os.close(theirs)
         seen = b""
@@ -148,6 +168,15 @@ def test_a_terminal_passes_on_keys_and_its_size(server: str) -> None:
 
 def test_a_command_that_cannot_be_run_is_an_error() -> None:
     with pytest.raises(CommandFailed, match="no such file"):
-        exit_code(json.dumps({"status": "Failure", "message": "bash:\nno such file"}).encode())
+        exit_code({"status": "Failure", "message": "bash:\nno such file"})
     with pytest.raises(NotReached, match="the connection to the pod broke"):
-        exit_code(b"")
+        exit_code({})
+
+
+def test_a_task_that_does_not_run_is_named(cluster: Cluster, server: ApiServer) -> None:
+    server.answer(f"GET {JOBS}/digits", {})
+    server.answer(f"GET {PODS}", listed(*ALL), listed(pod("worker-0", state=ENDED), pod("worker-1")))
+    with pytest.raises(Refused, match="digits: no pod of worker-0 runs; dtjob status digits says why"):
+        run_in_task(cluster, "digits", "worker-0", None, ["ls"])
+    with pytest.raises(Refused, match="the pod of its first task does not run"):
+        run_in_task(cluster, "digits", None, None, ["ls"])

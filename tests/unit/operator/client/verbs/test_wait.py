@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What one waits for, and how a wait ends."""
 
+import json
 import time
 from typing import Any
 
@@ -10,7 +11,7 @@ from dtjob.bad_input import BadInput
 from dtjob.client.cluster import Cluster
 from dtjob.client.errors import JobFailed, TimedOut
 from dtjob.client.verbs.wait import check_wanted, is_reached, wait
-from tests.unit.operator.client.api_server import ApiServer
+from tests.unit.operator.client.api_server import ApiServer, Fault
 from tests.unit.operator.client.verbs.jobs import JOBS, RUNNING, job, stored
 
 
@@ -65,7 +66,28 @@ def test_a_wait_says_how_the_job_is_when_the_time_is_up(server: ApiServer, clust
     server.answer(f"WATCH {JOBS}", [])
     with pytest.raises(TimedOut, match=r"^digits: not there after -1 s$"):
         wait(cluster, "digits", seconds=-1)
-    began = time.monotonic()
     with pytest.raises(TimeoutError, match=r"^digits: Running after 0.1 s$"):
         wait(cluster, "digits", seconds=0.1)
-    assert time.monotonic() - began < 10
+
+
+SILENT = Fault(hold=True)
+
+
+@pytest.mark.parametrize(
+    ("answers", "watched"),
+    [
+        ([stored()], SILENT),
+        ([stored()], Fault(broken=json.dumps(changed("Running")[0]).encode() + b"\n", hold=True)),
+        ([stored(), SILENT], []),
+    ],
+    ids=["no answer to a watch", "a watch that falls silent", "no answer to a call"],
+)
+def test_a_wait_ends_in_time_if_the_cluster_falls_silent(
+    server: ApiServer, cluster: Cluster, answers: list[Any], watched: Any
+) -> None:
+    server.answer(f"GET {JOBS}/digits", *answers)
+    server.answer(f"WATCH {JOBS}", watched)
+    began = time.monotonic()
+    with pytest.raises(TimedOut, match=r"^digits: Running after 0.5 s$"):
+        wait(cluster, "digits", seconds=0.5)
+    assert time.monotonic() - began < 5
