@@ -13,7 +13,7 @@ from typing import Any
 
 from dtjob import __version__
 from dtjob.api.names import KIND, TRAINING_CONTAINER
-from dtjob.cli.watching.events import lines
+from dtjob.cli.watching.listing import event_table
 from dtjob.client.cluster import Cluster
 from dtjob.client.errors import ClientError
 from dtjob.client.verbs.events import events
@@ -92,7 +92,7 @@ def _files(cluster: Cluster, job: dict[str, Any]) -> Iterator[tuple[str, bytes]]
     yield "version.txt", f"dtjob {__version__}\n".encode()
     yield "status.txt", ("\n".join(status_lines(job)) + "\n").encode()
     yield "job.yaml", written([without_secrets(job)]).encode()
-    yield _tried("events.txt", lambda: ("\n".join(lines(events(cluster, name))) + "\n").encode())
+    yield _tried("events.txt", lambda: ("\n".join(event_table(events(cluster, name))) + "\n").encode())
     for kind in ("Pod", "Service", "ConfigMap", "PersistentVolumeClaim", "NetworkPolicy"):
         yield _tried(f"{kind.lower()}s.yaml", partial(_objects, cluster, kind, name))
     try:

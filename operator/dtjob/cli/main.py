@@ -17,8 +17,7 @@ from dtjob.client.errors import TEMPORARY, BadName, ClientError, NoCluster, Refu
 GROUPS = {
     "This machine": {
         **{name: f"{module}.{name}" for name, module in (("init", "manifests"), ("run", "running"))},
-        **{name: f"manifests.{name}" for name in ("validate", "convert")},
-        "explain": "explaining.explain",
+        **{name: f"manifests.{name}" for name in ("validate", "convert", "explain")},
     },
     "Jobs": {
         "submit": "submitting.submit",
@@ -30,9 +29,7 @@ GROUPS = {
         "debug-bundle": "bringing.debug_bundle",
     },
     "Cluster": {
-        "doctor": "cluster.doctor",
-        "operator": "operating.operator",
-        **{name: f"cluster.{name}" for name in ("check", "version")},
+        **{name: f"cluster.{name}" for name in ("doctor", "operator", "check", "version")},
     },
 }
 """Each command with its module in `commands/` and its function, under its title in the help."""

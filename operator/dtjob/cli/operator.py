@@ -2,8 +2,9 @@
 """`dtjob operator`: starts the operator's process."""
 
 import asyncio
+import json
 import logging
-from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 from dtjob.bad_input import BadInput
@@ -13,6 +14,7 @@ from dtjob.kube.endpoints.endpoint import Address, EndpointError, parse_endpoint
 from dtjob.kube.watching.informer import VersionsWentBack
 from dtjob.objects.readers import Readers, parse_scrapers
 
+_TEXT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 OWN_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 """Where a pod reads which namespace it is in."""
 
@@ -46,9 +48,14 @@ def election(namespace: str | None, name: str, seconds: int) -> Election:
     return Election(namespace, name, seconds)
 
 
-def run(options: process.Options, set_up_log: Callable[[], None]) -> int:
-    """Run the operator until SIGTERM or SIGINT. Returns the exit code. Raises NoCluster, and BadInput."""
-    set_up_log()
+def run(options: process.Options, level: str, log_format: str) -> int:
+    """Run the operator until SIGTERM or SIGINT. Returns the exit code. Raises NoCluster, and BadInput.
+
+    `level`: of logging. `log_format`: text, logfmt or json.
+    """
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter(_TEXT) if log_format == "text" else KeyedFormatter(log_format))
+    logging.basicConfig(level=level.upper(), handlers=[handler])
     try:
         asyncio.run(process.run(options))
     except EndpointError as error:
@@ -57,3 +64,30 @@ def run(options: process.Options, set_up_log: Callable[[], None]) -> int:
         logging.getLogger(__name__).error("%s: etcd was restored; ending, as only a new process can go on", error)
         return 1
     return 0
+
+
+class KeyedFormatter(logging.Formatter):
+    """One line for each record, with the keys time, level, logger, message and, after an error, exception."""
+
+    def __init__(self, log_format: str) -> None:
+        super().__init__()
+        self._is_json = log_format == "json"
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The record as one line."""
+        moment = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        fields = {
+            "time": moment.replace("+00:00", "Z"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            fields["exception"] = self.formatException(record.exc_info)
+        if self._is_json:
+            return json.dumps(fields, ensure_ascii=False)
+        free = ("message", "exception")
+        return " ".join(
+            f"{name}={json.dumps(value, ensure_ascii=False) if name in free else value}"
+            for name, value in fields.items()
+        )

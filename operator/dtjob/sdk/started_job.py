@@ -60,7 +60,7 @@ class StartedJob(ABC):
     def fetch(self, *paths: str, directory: Path | str = ".") -> list[Path]:
         """Copy files of the job into a directory: its models, or these paths. Returns where they are.
 
-        A path is relative to the directory of the checkpoints, or is checkpoints, events or all.
+        A path is relative to the directory of the checkpoints, or is checkpoints, events, logs or all.
         """
 
     @abstractmethod

@@ -22,7 +22,7 @@ def fetch(
     job: JobName,
     paths: Annotated[
         list[str] | None,
-        typer.Argument(metavar="PATH…", help="Files, or checkpoints, events or all. Default: the models."),
+        typer.Argument(metavar="PATH…", help="Files, or checkpoints, events, logs or all. Default: the models."),
     ] = None,
     directory: Annotated[
         Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for the files.", show_default="this folder")
@@ -33,7 +33,7 @@ def fetch(
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
-    """Copy models, checkpoints or events of a job to this machine. The job may have ended.
+    """Copy models, checkpoints, events or logs of a job here. The job may have ended.
 
     A pod reads them, with the rights of the chief. It is deleted afterwards.
 

@@ -23,7 +23,7 @@ Kubeconfig = Annotated[
 Context = Annotated[
     str | None, typer.Option(metavar="NAME", help="Context of the kubeconfig. Default: its current context.")
 ]
-ScriptStrategy = Annotated[
+Strategy = Annotated[
     str | None,
     typer.Option(
         "--strategy",

@@ -7,18 +7,7 @@ from typing import Annotated
 import typer
 
 from dtjob.bad_input import BadInput
-from dtjob.cli.commands.options import (
-    Arguments,
-    Evaluator,
-    Gpus,
-    Name,
-    Output,
-    ParameterServers,
-    ScriptStrategy,
-    Settings,
-    Variables,
-    Workers,
-)
+from dtjob.cli.commands import options
 from dtjob.local.work_directory import WORK_DIRECTORY
 
 ONLY_IN_A_CLUSTER = {
@@ -49,13 +38,13 @@ Checkpoints = Annotated[
 
 def run(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A Python script, or the manifest of a job.")],
-    arguments: Arguments = None,
+    arguments: options.Arguments = None,
     output: Annotated[
-        Output,
+        options.Output,
         typer.Option(
             "--output", "-o", help="Form of the output. json: the summary as one object. yaml: only with --dry-run."
         ),
-    ] = Output.TEXT,
+    ] = options.Output.TEXT,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Hide what the program prints.")] = False,
     all_tasks: Annotated[
         bool, typer.Option("--all-tasks", help="Show what the program prints in each task. Default: in the chief task.")
@@ -65,14 +54,14 @@ def run(
     ] = False,
     work_dir: Annotated[Path, typer.Option("--work-dir", metavar="DIR", help="Folder of the runs.")] = WORK_DIRECTORY,
     fresh: Annotated[bool, typer.Option("--fresh", help="Begin a new run instead of resuming the last one.")] = False,
-    strategy: ScriptStrategy = None,
-    workers: Workers = None,
-    ps: ParameterServers = None,
-    evaluator: Evaluator = False,
-    gpus: Gpus = None,
-    env: Variables = None,
-    name: Name = None,
-    settings: Settings = None,
+    strategy: options.Strategy = None,
+    workers: options.Workers = None,
+    ps: options.ParameterServers = None,
+    evaluator: options.Evaluator = False,
+    gpus: options.Gpus = None,
+    env: options.Variables = None,
+    name: options.Name = None,
+    settings: options.Settings = None,
     checkpoint: Checkpoints = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the manifest of a script's job, and train nothing.")
@@ -98,9 +87,9 @@ def run(
     if dry_run:
         from dtjob.cli.run_script import printed
 
-        typer.echo(printed(script, as_json=output is Output.JSON), nl=False)
+        typer.echo(printed(script, as_json=output is options.Output.JSON), nl=False)
         return
-    if output is Output.YAML:
+    if output is options.Output.YAML:
         raise BadInput("--output yaml: it prints a manifest, so it goes with --dry-run")
     from dtjob.local.processes.ahead import launcher_ahead
 
@@ -108,6 +97,6 @@ def run(
         from dtjob.cli.run import Options  # meanwhile: it takes a third of a second
         from dtjob.cli.run import run as train
 
-        options = Options(script, work_dir, fresh, output is Output.JSON, quiet, all_tasks, ui)
-        code = train(options, launcher)
+        how = Options(script, work_dir, fresh, output is options.Output.JSON, quiet, all_tasks, ui)
+        code = train(how, launcher)
     raise typer.Exit(code)

@@ -9,26 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dtjob.bad_input import BadInput
+from dtjob.cli.commands import options
 from dtjob.cli.commands.manifests import ManifestOutput
-from dtjob.cli.commands.options import (
-    Arguments,
-    Context,
-    Cpu,
-    Evaluator,
-    Gpus,
-    Kubeconfig,
-    Memory,
-    Mounts,
-    Name,
-    Namespace,
-    ParameterServers,
-    ScriptStrategy,
-    Secrets,
-    Settings,
-    Variables,
-    Workers,
-    connected,
-)
 from dtjob.manifests.submission import Submission
 
 if TYPE_CHECKING:
@@ -37,17 +19,17 @@ if TYPE_CHECKING:
 
 def submit(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A Python script, or the manifest of a job.")],
-    arguments: Arguments = None,
-    strategy: ScriptStrategy = None,
-    workers: Workers = None,
-    ps: ParameterServers = None,
-    evaluator: Evaluator = False,
-    gpus: Gpus = None,
-    cpu: Cpu = None,
-    memory: Memory = None,
-    env: Variables = None,
-    env_from_secret: Secrets = None,
-    mount: Mounts = None,
+    arguments: options.Arguments = None,
+    strategy: options.Strategy = None,
+    workers: options.Workers = None,
+    ps: options.ParameterServers = None,
+    evaluator: options.Evaluator = False,
+    gpus: options.Gpus = None,
+    cpu: options.Cpu = None,
+    memory: options.Memory = None,
+    env: options.Variables = None,
+    env_from_secret: options.Secrets = None,
+    mount: options.Mounts = None,
     image: Annotated[
         str | None,
         typer.Option(metavar="IMAGE", help="dtjob's trainer image, or one built on it. Default: that of the operator."),
@@ -67,17 +49,17 @@ def submit(
     requirements: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Requirements that pip installs before the program starts.")
     ] = None,
-    name: Name = None,
-    settings: Settings = None,
+    name: options.Name = None,
+    settings: options.Settings = None,
     queue: Annotated[str | None, typer.Option(metavar="NAME", help="LocalQueue of Kueue.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the objects, and create nothing.")] = False,
     output: Annotated[
         ManifestOutput, typer.Option("--output", "-o", help="Form of the objects, with --dry-run.")
     ] = ManifestOutput.YAML,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Show the logs until the job ends.")] = False,
-    namespace: Namespace = None,
-    kubeconfig: Kubeconfig = None,
-    context: Context = None,
+    namespace: options.Namespace = None,
+    kubeconfig: options.Kubeconfig = None,
+    context: options.Context = None,
 ) -> None:
     """Train a script of this machine in a cluster. It is sent in a ConfigMap, which the job owns.
 
@@ -97,7 +79,7 @@ def submit(
         settings=tuple(settings or ()),
     )
     submission = Submission(script, source, requirements, image, claim, queue, namespace, claim_size)
-    _submit(submission, output if dry_run else None, follow, lambda: connected(kubeconfig, context, namespace))
+    _submit(submission, output if dry_run else None, follow, lambda: options.connected(kubeconfig, context, namespace))
 
 
 def _submit(

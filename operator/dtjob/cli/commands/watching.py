@@ -271,14 +271,14 @@ def events(job: JobName, namespace: Namespace = None, kubeconfig: Kubeconfig = N
 
     Example: dtjob events digits
     """
-    from dtjob.cli.watching.events import lines
+    from dtjob.cli.watching.listing import event_table
     from dtjob.client.verbs.events import events as events_of
 
     found = events_of(connected(kubeconfig, context, namespace), job)
     if not found:
         typer.echo(f"no events of {job}; a cluster keeps them for an hour", err=True)
     else:
-        typer.echo("\n".join(lines(found)))
+        typer.echo("\n".join(event_table(found)))
 
 
 def top(job: JobName, namespace: Namespace = None, kubeconfig: Kubeconfig = None, context: Context = None) -> None:

@@ -2,8 +2,7 @@
 """What `dtjob explain` says of failures: the rules that hold, in their order, the built-in ones last."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 from dtjob.api.job import Job
 from dtjob.api.spec.failure_rules import ExitCodeOperator, FailureRule, OnPodCondition, RuleAction
@@ -16,52 +15,38 @@ from dtjob.plan.failure.built_in import BUILT_IN
 BUILT_IN_NAME = "built-in"
 
 
-@dataclass(frozen=True)
-class RuleThatHolds:
-    """One rule in words."""
+class RuleThatHolds(NamedTuple):
+    """One rule in words. `rule`: its place in the manifest, or that it is built in. `roles`: those of the job that it
+    is about."""
 
-    name: str
-    """Its place in the manifest, or that it is built in."""
-    action: RuleAction
-    roles: tuple[Role, ...]
-    """Those of the job's roles that it is about."""
+    rule: str
+    action: str
+    roles: list[str]
     matches: str
     does: str
-
-    def to_json(self) -> dict[str, Any]:
-        """The rule as JSON."""
-        roles = [role.value for role in self.roles]
-        return {
-            "rule": self.name,
-            "action": self.action.value,
-            "roles": roles,
-            "matches": self.matches,
-            "does": self.does,
-        }
 
 
 def rules_that_hold(job: Job) -> list[RuleThatHolds]:
     """The rules in the order in which they are asked."""
     there = tuple(dict.fromkeys(task.role for task in topology.tasks(job)))
-    found = []
-    for index, rule in enumerate(job.spec.failure_policy.rules):
-        roles = tuple(role for role in there if rule.is_about(role))
-        name = f"failurePolicy.rules[{index}]"
-        found.append(RuleThatHolds(name, rule.action, roles, criterion(rule), _does(job, rule.action, roles)))
     training = tuple(role for role in there if role is not Role.EVALUATOR)
-    for one in BUILT_IN:
-        found.append(RuleThatHolds(BUILT_IN_NAME, one.action, training, one.what, _does(job, one.action, training)))
+    found = [
+        (f"failurePolicy.rules[{index}]", rule.action, tuple(filter(rule.is_about, there)), criterion(rule))
+        for index, rule in enumerate(job.spec.failure_policy.rules)
+    ]
+    found += [(BUILT_IN_NAME, one.action, training, one.what) for one in BUILT_IN]
     if Role.EVALUATOR in there:
-        evaluator = (Role.EVALUATOR,)
-        does = _does(job, RuleAction.RESTART, evaluator)
-        found.append(RuleThatHolds(BUILT_IN_NAME, RuleAction.RESTART, evaluator, "any failure", does))
-    return found
+        found.append((BUILT_IN_NAME, RuleAction.RESTART, (Role.EVALUATOR,), "any failure"))
+    return [
+        RuleThatHolds(name, action.value, [role.value for role in roles], matches, _does(job, action, roles))
+        for name, action, roles, matches in found
+    ]
 
 
 def as_lines(job: Job) -> Iterator[str]:
     """The rules for people."""
     for number, rule in enumerate(rules_that_hold(job), start=1):
-        yield f"  {number:<2} {rule.name:<22} {rule.action.value:<16} {', '.join(rule.roles)}: {rule.matches}"
+        yield f"  {number:<2} {rule.rule:<22} {rule.action:<16} {', '.join(rule.roles)}: {rule.matches}"
         yield f"{'':>28}{rule.does}"
     yield "  A pod that waits, for a node or its image, has failed only where a rule's onReasons says so."
     if job.spec.program is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`dtjob list`: the jobs of a namespace, or of all, as a table. Pure but for the calls."""
+"""Tables of jobs, for `dtjob list`, and of Events, for `dtjob events`."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,6 +9,7 @@ from typing import Any
 from dtjob.api.names import GROUP, KIND
 from dtjob.client.changes import batches
 from dtjob.client.cluster import Cluster
+from dtjob.client.verbs.events import time_of
 from dtjob.client.verbs.words import harmless, phase_of, since, step_text
 from dtjob.times import duration
 
@@ -16,6 +17,9 @@ Object = Mapping[str, Any]
 COLUMNS = ("NAME", "PHASE", "READY", "STEP", "ETA", "RESTARTS", "REASON", "AGE")
 MORE_COLUMNS = ("STRATEGY", "WORKERS", "CHECKPOINT", "GOODPUT")
 """Those of `-o wide`."""
+
+
+EVENT_COLUMNS = ("AGE", "TYPE", "REASON", "OBJECT", "MESSAGE")
 
 
 @dataclass(frozen=True)
@@ -91,3 +95,18 @@ def _more_cells(job: Object) -> Iterator[str]:
     yield str((status.get("workers") or {}).get("replicas") or "")
     yield str((status.get("checkpoint") or {}).get("step", ""))
     yield "" if goodput is None else f"{goodput}%"
+
+
+def event_table(events: Sequence[Object], now: datetime | None = None) -> Iterator[str]:
+    """The head and a line for each Event, in columns."""
+    now = now or datetime.now(UTC)
+    yield from aligned([EVENT_COLUMNS, *(_event_cells(event, now) for event in events)])
+
+
+def _event_cells(event: Object, now: datetime) -> tuple[str, ...]:
+    about = event.get("involvedObject") or {}
+    count = (event.get("series") or {}).get("count") or event.get("count") or 1
+    age = since(time_of(event), now) + (f" (x{count})" if count > 1 else "")
+    message = " ".join(str(event.get("message") or "").split())
+    kind = "pod" if about.get("kind") == "Pod" else "job"
+    return age, str(event.get("type") or ""), str(event.get("reason") or ""), f"{kind}/{about.get('name')}", message

@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from dtjob.cli.main import ALIASES, COMMANDS, GROUPS, HIDDEN, app
+from dtjob.client.verbs.fetch import WORDS
 
 DOCS = Path(__file__).parents[4] / "docs"
 
@@ -30,6 +31,13 @@ def test_commands_stand_once_in_groups() -> None:
     for name in COMMANDS:
         assert len(re.findall(rf"^  {name}  ", shown, re.MULTILINE)) == (name not in HIDDEN), name
     assert not [name for name in ALIASES if f"  {name} " in shown]
+
+
+def test_the_help_of_fetch_names_each_word_for_files() -> None:
+    shown = CliRunner().invoke(app(), ["fetch", "--help"], env={"COLUMNS": "200"}).stdout
+    sentence, arguments = shown.partition("A pod reads")[0], shown.partition("Arguments:")[2].partition("Options:")[0]
+    assert all(word in arguments for word in WORDS)
+    assert all(word in sentence for word in WORDS if word != "all")
 
 
 @pytest.mark.parametrize("command", COMMANDS)

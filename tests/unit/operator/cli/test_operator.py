@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`dtjob operator`: its options, and a process that cannot begin."""
+"""`dtjob operator`: its options, its log, and a process that cannot begin."""
 
+import json
+import logging
+import sys
 from pathlib import Path
 
 import pytest
 
 from dtjob.bad_input import BadInput
 from dtjob.cli import operator
+from dtjob.cli.commands.cluster import LogFormat, LogLevel
+from dtjob.cli.operator import KeyedFormatter
 
 
 @pytest.mark.parametrize(
@@ -60,3 +65,40 @@ def test_the_readers_of_status_are_the_operators_namespace_and_the_scrapers(monk
     own.write_text("training\n")
     assert operator.readers(None, "[]").operator_namespace == "training"
     assert operator.readers("other", '[{"podSelector": {}}]').scrapers == ({"podSelector": {}},)
+
+
+MESSAGE = 'pod "a"\nfailed'
+
+
+def record(exc_info: object = None) -> logging.LogRecord:
+    made = logging.LogRecord("dtjob.kube", logging.WARNING, "f.py", 1, "%s", (MESSAGE,), exc_info)  # type: ignore[arg-type]
+    made.created = 0.25
+    return made
+
+
+def test_json_has_each_key_once() -> None:
+    assert json.loads(KeyedFormatter(LogFormat.JSON).format(record())) == {
+        "time": "1970-01-01T00:00:00.250Z",
+        "level": "warning",
+        "logger": "dtjob.kube",
+        "message": MESSAGE,
+    }
+
+
+def test_logfmt_quotes_the_message() -> None:
+    line = KeyedFormatter(LogFormat.LOGFMT).format(record())
+    assert line == f"time=1970-01-01T00:00:00.250Z level=warning logger=dtjob.kube message={json.dumps(MESSAGE)}"
+
+
+@pytest.mark.parametrize("chosen", [LogFormat.JSON, LogFormat.LOGFMT])
+def test_an_exception_stays_in_the_same_line(chosen: LogFormat) -> None:
+    try:
+        raise ValueError("no")
+    except ValueError:
+        line = KeyedFormatter(chosen).format(record(sys.exc_info()))
+    assert "\n" not in line
+    assert "ValueError: no" in line
+
+
+def test_each_level_is_one_of_logging() -> None:
+    assert all(isinstance(logging.getLevelName(level.upper()), int) for level in LogLevel)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of jobs, and the other forms in which they are listed."""
+"""The tables of jobs and of Events, and the other forms in which jobs are listed."""
 
 import itertools
 import json
@@ -9,12 +9,10 @@ from typing import Any
 import pytest
 import yaml
 
-from dtjob.cli.watching.listing import Form, table, watched
+from dtjob.cli.watching.listing import Form, event_table, table, watched
 from dtjob.client.cluster import Cluster
 from tests.unit.operator.client.api_server import ApiServer
-from tests.unit.operator.client.verbs.jobs import NOW, RUNNING, job
-
-JOBS = "/apis/training.dtjob.dev/v1beta1/namespaces/team/distributedtrainingjobs"
+from tests.unit.operator.client.verbs.jobs import JOBS, NOW, RUNNING, event, job
 
 
 def versioned(version: str, uid: str = "u", **status: Any) -> dict[str, Any]:
@@ -94,3 +92,13 @@ def test_a_watch_prints_the_table_and_each_change_after_it(server: ApiServer, cl
     assert [line.split()[:2] for line in lines] == [
         ["NAME", "PHASE"], ["a", "Pending"], ["b", "Pending"], ["a", "Running"], ["a", "Succeeded"], ["b", "Failed"],
     ]  # fmt: skip
+
+
+def test_each_event_is_a_line() -> None:
+    started = event("digits", "2026-11-23T11:58:00Z", "DistributedTrainingJob", "u", message="started")
+    pulled = event("digits-worker-0-1", "2026-11-23T11:59:00Z", message="pulled\n image", count=3)
+    assert list(event_table([started, pulled], NOW)) == [
+        "AGE       TYPE     REASON   OBJECT                  MESSAGE",
+        "2m        Normal   R        job/digits              started",
+        "1m (x3)   Normal   R        pod/digits-worker-0-1   pulled image",
+    ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `dtjob doctor` says of clusters, each finding with its advice."""
+"""What `dtjob doctor` and `dtjob version` say of clusters."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
-from dtjob.cli.doctor.looks import look_at_all
+from dtjob import __version__
+from dtjob.cli.doctor import look_at_all
 from dtjob.client.cluster import Cluster, connect
 from dtjob.crd.definition import crd
 from tests.unit.operator.client.api_server import ApiServer
 
+DEPLOYMENTS = "GET /apis/apps/v1/deployments"
 NOW = datetime(2026, 11, 23, 12, 0, 5, tzinfo=UTC)
 DEFINITION = "GET /apis/apiextensions.k8s.io/v1/customresourcedefinitions/distributedtrainingjobs.training.dtjob.dev"
 LEASE = "GET /apis/coordination.k8s.io/v1/namespaces/dtjob-system/leases/dtjob"
@@ -36,7 +38,7 @@ def cluster(server: ApiServer, tmp_path: Path) -> Cluster:
     server.answer("GET /apis/training.dtjob.dev/v1beta1", {})
     server.answer(DEFINITION, crd())
     server.answer("POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews", {"status": {"allowed": True}})
-    server.answer("GET /apis/apps/v1/deployments", {"items": [deployment()]})
+    server.answer(DEPLOYMENTS, {"items": [deployment()]})
     server.answer(LEASE, {"spec": {"holderIdentity": "pod-1", "renewTime": "2026-11-23T12:00:00.000000Z"}})
     server.answer("GET /api/v1/nodes", {"items": [node]})
     server.answer(
@@ -62,8 +64,8 @@ def test_doctor_says_ok_for_every_check_of_a_healthy_cluster(cluster: Cluster) -
 @pytest.mark.parametrize(
     ("request_", "answer", "what", "said"),
     [
-        ("GET /apis/apps/v1/deployments", {"items": []}, "operator", "install the operator with helm"),
-        ("GET /apis/apps/v1/deployments", {"items": [deployment(0)]}, "operator", "0 of 1 pods ready. Look at kubectl"),
+        (DEPLOYMENTS, {"items": []}, "operator", "install the operator with helm"),
+        (DEPLOYMENTS, {"items": [deployment(0)]}, "operator", "0 of 1 pods ready. Look at kubectl"),
         (LEASE, {"spec": {"renewTime": "2026-11-23T11:00:00Z"}}, "leader", "nobody holds the Lease"),
         ("GET /api/v1/nodes", {"items": [{"status": {}}]}, "nodes", "none of 1 nodes is ready"),
         (
@@ -97,7 +99,39 @@ def test_a_definition_of_another_version_is_noted(server: ApiServer, cluster: Cl
 
 
 def test_checks_that_an_editor_may_not_make_are_named(server: ApiServer, cluster: Cluster) -> None:
-    for request_ in (DEFINITION, "GET /apis/apps/v1/deployments", "GET /api/v1/nodes"):
+    for request_ in (DEFINITION, DEPLOYMENTS, "GET /api/v1/nodes"):
         server.answer(request_, {"message": "forbidden"}, code=403)
     lines = found(cluster)
     assert [what for what, line in lines.items() if line.startswith("not seen")] == ["definition", "operator", "nodes"]
+
+
+@pytest.mark.parametrize(
+    ("labels", "said"),
+    [
+        ([{"app.kubernetes.io/version": "0.3.0"}], "operator 0.3.0"),
+        ([{"app.kubernetes.io/version": "0.3.0"}, {}], "operator 0.3.0, unknown"),
+        ([], "operator: the cluster has none"),
+    ],
+)
+def test_the_version_of_each_operator_is_shown(
+    dtjob: Any, server: ApiServer, tmp_path: Path, labels: list[dict[str, str]], said: str
+) -> None:
+    server.answer(DEPLOYMENTS, {"items": [{"metadata": {"labels": one}} for one in labels]})
+    shown = dtjob("version", "--kubeconfig", server.kubeconfig(tmp_path))
+    assert shown == (0, f"dtjob {__version__}\n{said}\n", "")
+
+
+def test_a_user_who_may_not_look_at_operators_is_told_so(dtjob: Any, server: ApiServer, tmp_path: Path) -> None:
+    server.answer(DEPLOYMENTS, {"message": "forbidden"}, code=403)
+    shown = dtjob("version", "--kubeconfig", server.kubeconfig(tmp_path))
+    assert shown == (0, f"dtjob {__version__}\noperator: you may not look at it\n", "")
+
+
+def test_without_a_cluster_the_version_is_shown_all_the_same(
+    dtjob: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    code, out, err = dtjob("version")
+    assert (code, out) == (0, f"dtjob {__version__}\n")
+    assert err.startswith("operator: ")

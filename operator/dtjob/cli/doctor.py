@@ -1,21 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `dtjob doctor` looks at, one function for each thing."""
+"""What a cluster shows to its users: whether it can run jobs, which operator it has, and what that one fills in."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
+from enum import StrEnum
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from dtjob.api.names import API_VERSION, GROUP, KIND, PLURAL
-from dtjob.cli.doctor.finding import Finding, good, not_seen, note, problem
 from dtjob.client.cluster import Cluster
 from dtjob.client.errors import Forbidden, NotFound, Refused, Unavailable
 
 Object = dict[str, Any]
 CHART = "install the operator with helm"
 _CRD = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{PLURAL}.{GROUP}"
-OPERATORS = ("/apis/apps/v1/deployments", {"labelSelector": "app.kubernetes.io/name=dtjob"})
-"""Where the Deployments of operators are, and which ones they are."""
 _GPU = "nvidia.com/gpu"
 _NEEDED = (
     ("create", GROUP, PLURAL, "to submit jobs"),
@@ -24,35 +22,65 @@ _NEEDED = (
     ("create", "", "pods/exec", "to fetch files"),
     ("create", "", "pods/portforward", "to show TensorBoard"),
 )
+_PROVIDERS = {
+    "kueue.x-k8s.io": "Kueue",
+    "scheduling.volcano.sh": "gangs of Volcano",
+    "scheduling.x-k8s.io": "gangs of Coscheduling",
+}
+
+
+class Level(StrEnum):
+    """How a thing is: of a note some jobs cannot run, or not as well; of a problem none can."""
+
+    OK = "ok"
+    NOTE = "note"
+    PROBLEM = "problem"
+    NOT_SEEN = "not seen"
+
+
+OK, NOTE, PROBLEM, NOT_SEEN = Level
+
+
+class Finding(NamedTuple):
+    """One thing that was looked at, and what to do about it."""
+
+    what: str
+    level: Level
+    said: str
+    advice: str = ""
+
+    def __str__(self) -> str:
+        advice = f". {self.advice}" if self.advice else ""
+        return f"{self.level.value:<9} {self.what}: {self.said}{advice}"
 
 
 def look_at_all(cluster: Cluster, now: datetime | None = None) -> Iterator[Finding]:
     """Every finding, in the order in which to read them. Raises ClientError where no API server answers."""
     version = cluster.connection.call("GET", "/version").get("gitVersion", "of an unknown version")
-    yield good("cluster", f"{cluster.connection.access.server} is Kubernetes {version}")
+    yield Finding("cluster", OK, f"{cluster.connection.access.server} is Kubernetes {version}")
     deployments: list[Object] = []
-    looks: tuple[tuple[str, Callable[[], Iterator[Finding]]], ...] = (
-        ("definition", lambda: _definition(cluster)),
-        ("rights", lambda: _rights(cluster)),
-        ("operator", lambda: _operator(cluster, now or datetime.now(UTC), deployments)),
-        ("nodes", lambda: _nodes(cluster, deployments)),
-        ("storage", lambda: _storage(cluster)),
-        ("queues and gangs", lambda: _providers(cluster)),
+    looks: tuple[tuple[str, Iterator[Finding]], ...] = (
+        ("definition", _definition(cluster)),
+        ("rights", _rights(cluster)),
+        ("operator", _operator(cluster, now or datetime.now(UTC), deployments)),
+        ("nodes", _nodes(cluster, deployments)),
+        ("storage", _storage(cluster)),
+        ("queues and gangs", _providers(cluster)),
     )
     for what, look in looks:
         try:
-            yield from look()
+            yield from look
         except Forbidden:
-            yield not_seen(what, "you may not look at it; an administrator of the cluster may")
+            yield Finding(what, NOT_SEEN, "you may not look at it; an administrator of the cluster may")
         except (Refused, Unavailable) as error:
-            yield not_seen(what, str(error))
+            yield Finding(what, NOT_SEEN, str(error))
 
 
 def _definition(cluster: Cluster) -> Iterator[Finding]:
     try:
         cluster.connection.call("GET", f"/apis/{API_VERSION}")
     except NotFound:
-        yield problem("definition", f"the cluster does not serve {KIND}s", "Apply crds/, or " + CHART)
+        yield Finding("definition", PROBLEM, f"the cluster does not serve {KIND}s", "Apply crds/, or " + CHART)
         return
     stored = cluster.connection.call("GET", _CRD)
     from dtjob.crd.definition import crd  # it takes a third of a second, and there are findings before it
@@ -62,9 +90,11 @@ def _definition(cluster: Cluster) -> Iterator[Finding]:
     missing = sorted(set(ours) - set(theirs))
     if missing or ours != theirs:
         fields = f", which lacks {', '.join(missing)}" if missing else ""
-        yield note("definition", f"is of another version of dtjob{fields}", "Apply crds/ of the operator's version")
+        yield Finding(
+            "definition", NOTE, f"is of another version of dtjob{fields}", "Apply crds/ of the operator's version"
+        )
     else:
-        yield good("definition", f"{API_VERSION}, of this version of dtjob")
+        yield Finding("definition", OK, f"{API_VERSION}, of this version of dtjob")
 
 
 def _rights(cluster: Cluster) -> Iterator[Finding]:
@@ -75,9 +105,9 @@ def _rights(cluster: Cluster) -> Iterator[Finding]:
     ]
     if denied:
         advice = "Ask for the role edit of the namespace, which has them if the chart has rbac.userRoles"
-        yield problem("rights", f"in {cluster.namespace} you may not {', '.join(denied)}", advice)
+        yield Finding("rights", PROBLEM, f"in {cluster.namespace} you may not {', '.join(denied)}", advice)
     else:
-        yield good("rights", f"in {cluster.namespace} you may do what dtjob needs")
+        yield Finding("rights", OK, f"in {cluster.namespace} you may do what dtjob needs")
 
 
 def _may(cluster: Cluster, verb: str, group: str, resource: str) -> bool:
@@ -93,54 +123,58 @@ def _may(cluster: Cluster, verb: str, group: str, resource: str) -> bool:
 
 
 def _operator(cluster: Cluster, now: datetime, found: list[Object]) -> Iterator[Finding]:
-    found += cluster.connection.call("GET", OPERATORS[0], query=OPERATORS[1])["items"]
+    found += operators(cluster)
     if not found:
-        yield problem("operator", "no Deployment with the label app.kubernetes.io/name=dtjob", CHART.capitalize())
+        yield Finding(
+            "operator", PROBLEM, "no Deployment with the label app.kubernetes.io/name=dtjob", CHART.capitalize()
+        )
         return
     for one in found:
         namespace, name = one["metadata"]["namespace"], one["metadata"]["name"]
         ready, wanted = one.get("status", {}).get("readyReplicas", 0), one["spec"].get("replicas", 1)
         if ready < 1:
             advice = f"Look at kubectl -n {namespace} describe deployment {name}"
-            yield problem("operator", f"{namespace}/{name} has {ready} of {wanted} pods ready", advice)
+            yield Finding("operator", PROBLEM, f"{namespace}/{name} has {ready} of {wanted} pods ready", advice)
             continue
-        yield good("operator", f"{namespace}/{name} has {ready} of {wanted} pods ready")
+        yield Finding("operator", OK, f"{namespace}/{name} has {ready} of {wanted} pods ready")
         yield from _leader(cluster, one, now)
 
 
 def _leader(cluster: Cluster, deployment: Object, now: datetime) -> Iterator[Finding]:
-    arguments = arguments_of(deployment)
-    if "--leader-election" not in arguments:
+    if "--leader-election" not in _arguments_of(deployment):
         return
     namespace = deployment["metadata"]["namespace"]
-    name = _value(arguments, "--lease-name") or "dtjob"
+    (name,) = values_of(deployment, "--lease-name")[:1] or ["dtjob"]
     lease = cluster.connection.call("GET", f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}")["spec"]
     age = (now - datetime.fromisoformat(lease["renewTime"])).total_seconds() if lease.get("renewTime") else None
     if age is None or age > lease.get("leaseDurationSeconds", 15):
         advice = (
             f"Look at the logs of the operator: kubectl -n {namespace} logs deployment/{deployment['metadata']['name']}"
         )
-        yield problem("leader", f"nobody holds the Lease {namespace}/{name}", advice)
+        yield Finding("leader", PROBLEM, f"nobody holds the Lease {namespace}/{name}", advice)
     else:
-        yield good("leader", f"{lease.get('holderIdentity')} holds the Lease {namespace}/{name}")
+        yield Finding("leader", OK, f"{lease.get('holderIdentity')} holds the Lease {namespace}/{name}")
 
 
 def _nodes(cluster: Cluster, deployments: list[Object]) -> Iterator[Finding]:
     nodes = cluster.connection.call("GET", "/api/v1/nodes")["items"]
     ready = [node for node in nodes if _is_ready(node)]
     if not ready:
-        yield problem("nodes", f"none of {len(nodes)} nodes is ready", "Look at kubectl get nodes")
+        yield Finding("nodes", PROBLEM, f"none of {len(nodes)} nodes is ready", "Look at kubectl get nodes")
         return
     gpus = sum(int(str(node["status"].get("allocatable", {}).get(_GPU, 0))) for node in ready)
-    yield good("nodes", f"{len(ready)} of {len(nodes)} are ready, with {gpus} GPUs ({_GPU})")
-    for image in filter(None, (_value(arguments_of(one), "--default-image") for one in deployments)):
+    yield Finding("nodes", OK, f"{len(ready)} of {len(nodes)} are ready, with {gpus} GPUs ({_GPU})")
+    images = [image for one in deployments for image in values_of(one, "--default-image")[:1]]
+    for image in images:
         there = [node for node in ready if image in str(node["status"].get("images"))]
         if there:
-            yield good("image", f"{image} is on {len(there)} of {len(ready)} nodes")
+            yield Finding("image", OK, f"{image} is on {len(there)} of {len(ready)} nodes")
         else:
-            yield note("image", f"{image} is on no node yet", "The first job pulls it")
-    if deployments and not any(_value(arguments_of(one), "--default-image") for one in deployments):
-        yield note("image", "the operator has no default image", "Write spec.image in each job, or give --image")
+            yield Finding("image", NOTE, f"{image} is on no node yet", "The first job pulls it")
+    if deployments and not images:
+        yield Finding(
+            "image", NOTE, "the operator has no default image", "Write spec.image in each job, or give --image"
+        )
 
 
 def _storage(cluster: Cluster) -> Iterator[Finding]:
@@ -149,33 +183,28 @@ def _storage(cluster: Cluster) -> Iterator[Finding]:
     key = "storageclass.kubernetes.io/is-default-class"
     default = [one["metadata"]["name"] for one in classes if one["metadata"].get("annotations", {}).get(key) == "true"]
     if default:
-        yield good("storage", f"StorageClass {default[0]} is the default")
+        yield Finding("storage", OK, f"StorageClass {default[0]} is the default")
     else:
         has = f"there are {', '.join(names)}" if names else "there is none"
-        yield note("storage", f"no StorageClass is the default; {has}", "Name one in each claim, or use a bucket")
+        yield Finding(
+            "storage", NOTE, f"no StorageClass is the default; {has}", "Name one in each claim, or use a bucket"
+        )
 
 
 def _providers(cluster: Cluster) -> Iterator[Finding]:
-    groups = {one["name"]: [version["version"] for version in one["versions"]] for one in _groups(cluster)}
+    groups = {
+        one["name"]: {version["version"] for version in one["versions"]}
+        for one in cluster.connection.call("GET", "/apis")["groups"]
+    }
     found = [name for group, name in _PROVIDERS.items() if group in groups]
-    if any(version != "v1alpha1" for version in groups.get("scheduling.k8s.io", []) if version != "v1"):
+    if groups.get("scheduling.k8s.io", set()) - {"v1", "v1alpha1"}:
         found.append("gangs of Kubernetes")
     if found:
-        yield good("queues and gangs", ", ".join(found))
+        yield Finding("queues and gangs", OK, ", ".join(found))
     else:
-        yield note("queues and gangs", "neither Kueue nor a scheduler of gangs is there", "Jobs run without them")
-
-
-_PROVIDERS = {
-    "kueue.x-k8s.io": "Kueue",
-    "scheduling.volcano.sh": "gangs of Volcano",
-    "scheduling.x-k8s.io": "gangs of Coscheduling",
-}
-
-
-def _groups(cluster: Cluster) -> list[Object]:
-    found: list[Object] = cluster.connection.call("GET", "/apis")["groups"]
-    return found
+        yield Finding(
+            "queues and gangs", NOTE, "neither Kueue nor a scheduler of gangs is there", "Jobs run without them"
+        )
 
 
 def _is_ready(node: Object) -> bool:
@@ -183,17 +212,32 @@ def _is_ready(node: Object) -> bool:
     return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
 
 
-def arguments_of(deployment: Object) -> list[str]:
+def version_of_operator(cluster: Cluster) -> str:
+    """A line with the version of each operator. Raises ClientError if the cluster does not answer."""
+    try:
+        found = operators(cluster)
+    except Forbidden:
+        return "operator: you may not look at it"
+    key = "app.kubernetes.io/version"
+    versions = sorted({str((one["metadata"].get("labels") or {}).get(key, "unknown")) for one in found})
+    return f"operator {', '.join(versions)}" if versions else "operator: the cluster has none"
+
+
+def operators(cluster: Cluster) -> list[Object]:
+    """The Deployments of operators. Raises ClientError."""
+    query = {"labelSelector": "app.kubernetes.io/name=dtjob"}
+    found: list[Object] = cluster.connection.call("GET", "/apis/apps/v1/deployments", query=query)["items"]
+    return found
+
+
+def _arguments_of(deployment: Object) -> list[str]:
     """The words of its containers' commands."""
     containers = deployment["spec"]["template"]["spec"]["containers"]
     return [str(word) for one in containers for word in (*(one.get("command") or ()), *(one.get("args") or ()))]
 
 
-def values_of(arguments: list[str], option: str) -> list[str]:
-    """Each value of an option, written as one word or as two."""
+def values_of(deployment: Object, option: str) -> list[str]:
+    """Each value of an option of its command, written as one word or as two."""
+    arguments = _arguments_of(deployment)
     joined = [word.partition("=")[2] for word in arguments if word.startswith(f"{option}=")]
     return joined + [after for word, after in pairwise(arguments) if word == option]
-
-
-def _value(arguments: list[str], option: str) -> str | None:
-    return next(iter(values_of(arguments, option)), None)
