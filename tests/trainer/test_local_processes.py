@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from dtjob.controller.cluster import AlreadyExists, ClusterError, Stale
-from dtjob.local.cluster import Directories, ProcessCluster
+from dtjob.local.cluster import ProcessCluster
 from dtjob.local.here import manifest_of
 from dtjob.local.processes import leftovers
 from dtjob.local.processes.addresses import Addresses
+from dtjob.local.processes.command import Directories
 from dtjob.objects import labels, topology
 from dtjob.objects.pod.pod import pod
 from dtjob.plan.seen import children

@@ -15,7 +15,7 @@ match os.environ["DTJOB_ATTEMPT"]:
     case _: sys.exit(42)
 """
 RULES = [
-    {"action": "FailJob", "onReasons": ["Error"]},
+    {"action": "FailJob", "onReasons": ["OOMKilled"]},
     {"action": "RestartAndIgnoreMaxRestarts", "onExitCodes": {"operator": "In", "values": [3]}, "roles": ["chief"]},
     {"action": "Restart", "onSignals": ["SIGSEGV"]},
     {"action": "RestartAndIgnoreMaxRestarts", "onPodConditions": [{"type": "DisruptionTarget"}]},

@@ -21,6 +21,7 @@ from dtjob.api.spec.strategy import LOCAL_TPU, Strategy
 from dtjob.bad_input import BadInput
 from dtjob.cli.run_script import job_of, words
 from dtjob.client.verbs.words import story_lines
+from dtjob.local import WORK_DIRECTORY
 from dtjob.local.display.program_output import ProgramOutput
 from dtjob.local.display.screen import Screen, log_to, write_line
 from dtjob.local.display.snapshot import Snapshot
@@ -34,7 +35,6 @@ from dtjob.local.processes.devices import devices_here, has_tpu, wanted
 from dtjob.local.processes.launcher import Launcher
 from dtjob.local.processes.starter import Starter
 from dtjob.local.runs import Run, RunStateError, open_run
-from dtjob.local.work_directory import WORK_DIRECTORY
 from dtjob.manifests.script import Script
 from dtjob.objects import topology
 from dtjob.objects.exit_codes import of_signal

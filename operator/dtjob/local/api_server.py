@@ -23,10 +23,10 @@ class Objects:
         self._versions = itertools.count(1)
         self._watcher = watcher
 
-    def get(self, kind: str, name: str) -> Manifest | None:
-        """The object, None if there is none."""
+    def get(self, kind: str, name: str, uid: str | None = None) -> Manifest | None:
+        """The object, None if there is none; with this uid, if one is given."""
         found = self._objects.get((kind, name))
-        return deepcopy(found) if found else None
+        return deepcopy(found) if found and uid in (None, found["metadata"]["uid"]) else None
 
     def all(self, kind: str) -> list[Manifest]:
         """All objects of one kind."""

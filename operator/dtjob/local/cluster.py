@@ -18,29 +18,13 @@ from dtjob.local import pod_status
 from dtjob.local.api_server import Objects, Watcher
 from dtjob.local.processes import command, leftovers
 from dtjob.local.processes.addresses import Addresses
+from dtjob.local.processes.command import Directories
 from dtjob.local.processes.starter import Process, Starter
 from dtjob.objects import drift, labels, shared
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Event, PatchWorkload
 
 TAIL_BYTES = 64 * 1024
-
-
-@dataclass(frozen=True)
-class Directories:
-    """Where a run's files are."""
-
-    cluster_file: Path
-    checkpoints: Path
-    logs: Path
-
-    def termination_log(self, pod: str) -> Path:
-        """The file that stands for the pod's terminationMessagePath."""
-        return self.logs / f"{pod}.last.json"
-
-    def log(self, pod: str) -> Path:
-        """The log of one pod."""
-        return self.logs / f"{pod}.log"
 
 
 @dataclass
@@ -50,6 +34,20 @@ class Supervisor:
     process: Process
     started_at: datetime
     watching: asyncio.Task[None]
+
+    @property
+    def runs(self) -> bool:
+        """Whether its end has not been seen."""
+        return self.process.returncode is None
+
+    def tell(self, number: signal.Signals) -> None:
+        """Signal it if it still runs; SIGKILL goes to its whole group."""
+        if self.runs:
+            with contextlib.suppress(ProcessLookupError):
+                if number is signal.SIGKILL:
+                    os.killpg(self.process.pid, number)
+                else:
+                    self.process.send_signal(number)
 
 
 class ProcessCluster:
@@ -94,11 +92,7 @@ class ProcessCluster:
 
     def running(self) -> dict[str, int]:
         """Pod name to pid of its supervisor, for those that run."""
-        return {
-            name: supervisor.process.pid
-            for name, supervisor in self._supervisors.items()
-            if supervisor.process.returncode is None
-        }
+        return {name: one.process.pid for name, one in self._supervisors.items() if one.runs}
 
     def prepare(self, pods: Iterable[Manifest]) -> None:
         """Begin with what the processes of these pods have in common, so that their starts are short."""
@@ -108,12 +102,12 @@ class ProcessCluster:
         """Keep the object; for a pod, start its process. Raises AlreadyExists or Refused."""
         if self._closed:
             raise ClusterError("the run is being stopped")
+        if manifest["kind"] == "ConfigMap":
+            spec = json.loads(manifest["data"][shared.CLUSTER_KEY])
+            self._directories.cluster_file.write_text(json.dumps(self._addresses.cluster(spec)))
+        stored, name = self._objects.add(manifest), manifest["metadata"]["name"]
         if manifest["kind"] != "Pod":
-            if manifest["kind"] == "ConfigMap":
-                self._write_cluster_file(manifest)
-            return self._objects.add(manifest)
-        stored = self._objects.add(manifest)
-        name = stored["metadata"]["name"]
+            return stored
         try:
             supervisor = await self._start(stored)
         except OSError as error:
@@ -126,12 +120,12 @@ class ProcessCluster:
     async def delete(self, kind: str, namespace: str, name: str, uid: str, version: str = "") -> None:
         """Delete the object with this uid; a pod's process gets SIGTERM and its grace period, in the background. Nobody
         else changes objects here, so any version is the last."""
-        stored = self._objects.get(kind, name)
-        if stored is None or stored["metadata"]["uid"] != uid or "deletionTimestamp" in stored["metadata"]:
+        stored = self._objects.get(kind, name, uid)
+        if stored is None or "deletionTimestamp" in stored["metadata"]:
             return
         supervisor = self._supervisors.get(name) if kind == "Pod" else None
-        if supervisor is None or supervisor.process.returncode is not None:
-            self._objects.remove(kind, name)
+        if supervisor is None or not supervisor.runs:
+            self._remove(kind, name)
             return
         grace = stored["spec"]["terminationGracePeriodSeconds"]
         over = times.rfc3339(datetime.now(UTC) + timedelta(seconds=grace))
@@ -155,16 +149,14 @@ class ProcessCluster:
 
     async def stop_serving(self, namespace: str, name: str, uid: str) -> Manifest | None:
         """Here only a pod's successor gets its address, but the plan has to see it out of service."""
-        stored = self._objects.get("Pod", name)
-        if stored is None or stored["metadata"]["uid"] != uid:
+        if self._objects.get("Pod", name, uid) is None:
             return None
         return self._objects.change("Pod", name, lambda pod: pod["metadata"]["labels"].pop(labels.SERVING, None))
 
     async def repair(self, wanted: Manifest, uid: str) -> Manifest | None:
         """Put the object right. Nobody but dtjob has it here, so that nobody changes it."""
         kind, name = wanted["kind"], wanted["metadata"]["name"]
-        there = self._objects.get(kind, name)
-        if there is None or there["metadata"]["uid"] != uid:
+        if (there := self._objects.get(kind, name, uid)) is None:
             return None
         return self._objects.change(kind, name, lambda one: one.update(drift.repaired(wanted, there)))
 
@@ -189,76 +181,53 @@ class ProcessCluster:
         Nothing can be created after this. Returns when every supervisor is reaped.
         """
         self._closed = True
-        watching = [s.watching for s in self._supervisors.values() if s.process.returncode is None]
-        for supervisor in self._supervisors.values():
-            _signal(supervisor, signal.SIGTERM)
-        if watching:
-            impatient = asyncio.create_task(kill_now.wait()) if kill_now else None
-            ended = asyncio.gather(*watching)
-            waiting_for: set[asyncio.Future[Any]] = {ended} | ({impatient} if impatient else set())
-            await asyncio.wait(waiting_for, timeout=grace_seconds, return_when=asyncio.FIRST_COMPLETED)
-            if impatient:
-                impatient.cancel()
-            for supervisor in self._supervisors.values():
-                _signal(supervisor, signal.SIGKILL)
-            await ended
+        supervisors = [*self._supervisors.values()]
+        for supervisor in supervisors:
+            supervisor.tell(signal.SIGTERM)
+        ended = asyncio.gather(*(one.watching for one in supervisors if not one.watching.done()))
+        impatient = asyncio.ensure_future((kill_now or asyncio.Event()).wait())
+        waiting: set[asyncio.Future[Any]] = {ended, impatient}
+        await asyncio.wait(waiting, timeout=grace_seconds, return_when=asyncio.FIRST_COMPLETED)
+        impatient.cancel()
+        for supervisor in supervisors:
+            supervisor.tell(signal.SIGKILL)
+        await ended
         await asyncio.gather(*self._deletions)
         self._starter.close()
 
     async def _start(self, pod: Manifest) -> Supervisor:
         name = pod["metadata"]["name"]
-        files = self._directories
-        files.termination_log(name).unlink(missing_ok=True)
-        process = await self._starter.start(self._command(pod), files.log(name))
+        self._directories.termination_log(name).unlink(missing_ok=True)
+        wanted = self._command(pod)
+        process = await self._starter.start(wanted, self._directories.log(name))
         started_at = datetime.now(UTC)
-        return Supervisor(process, started_at, asyncio.create_task(self._watch(name, process, started_at)))
+        marks = {mark: wanted.environment[mark] for mark in leftovers.MARKS if mark in wanted.environment}
+        return Supervisor(process, started_at, asyncio.create_task(self._watch(name, process, started_at, marks)))
 
     def _command(self, pod: Manifest) -> command.Command:
-        files = self._directories
-        last_words = files.termination_log(pod["metadata"]["name"])
-        return command.local_command(
-            pod, self._addresses, files.cluster_file, files.checkpoints, last_words, os.environ, self._devices
-        )
+        return command.local_command(pod, self._addresses, self._directories, os.environ, self._devices)
 
-    async def _watch(self, name: str, process: Process, started_at: datetime) -> None:
-        """Write the process' end into the pod's status, at once."""
+    async def _watch(self, name: str, process: Process, started_at: datetime, marks: dict[str, str]) -> None:
+        """Write the process' end into the pod's status, at once. `marks`: variables of all processes of the pod."""
         code = await process.wait()
         # As the end of a container: what a killed supervisor left behind must not hold its successor's ports.
-        await leftovers.kill(self._marks(name))
+        await leftovers.kill(marks)
         log = _read_tail(self._directories.log(name))
         left = _read_tail(self._directories.termination_log(name))
         status = pod_status.ended(code, started_at, datetime.now(UTC), log, left)
         self._objects.change("Pod", name, lambda pod: pod.update(status=status))
 
-    def _marks(self, name: str) -> dict[str, str]:
-        """The variables that every process of this pod has in its environment."""
-        pod = self._objects.get("Pod", name)
-        variables = command.container_environment(command.training_container(pod)) if pod else {}
-        return {mark: variables[mark] for mark in leftovers.MARKS if mark in variables}
-
     async def _end(self, name: str, supervisor: Supervisor, grace_seconds: float) -> None:
-        _signal(supervisor, signal.SIGTERM)
-        try:
-            await asyncio.wait_for(asyncio.shield(supervisor.watching), grace_seconds)
-        except TimeoutError:
-            _signal(supervisor, signal.SIGKILL)
-            await supervisor.watching
-        self._objects.remove("Pod", name)
+        supervisor.tell(signal.SIGTERM)
+        await asyncio.wait([supervisor.watching], timeout=grace_seconds)
+        supervisor.tell(signal.SIGKILL)
+        await supervisor.watching
+        self._remove("Pod", name)
 
-    def _write_cluster_file(self, config_map: Manifest) -> None:
-        spec = json.loads(config_map["data"][shared.CLUSTER_KEY])
-        self._directories.cluster_file.write_text(json.dumps(self._addresses.cluster(spec)))
-
-
-def _signal(supervisor: Supervisor, number: signal.Signals) -> None:
-    """Signal a supervisor that still runs; SIGKILL goes to its whole group."""
-    if supervisor.process.returncode is not None:
-        return
-    with contextlib.suppress(ProcessLookupError):
-        if number is signal.SIGKILL:
-            os.killpg(supervisor.process.pid, number)
-        else:
-            supervisor.process.send_signal(number)
+    def _remove(self, kind: str, name: str) -> None:
+        if kind == "Pod":
+            self._supervisors.pop(name, None)
+        self._objects.remove(kind, name)
 
 
 def _read_tail(path: Path) -> str:

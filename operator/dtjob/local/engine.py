@@ -19,13 +19,13 @@ from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.controller.reconciler import Reconciler
 from dtjob.controller.store import Store
 from dtjob.local import outcome
-from dtjob.local.cluster import Directories, ProcessCluster
+from dtjob.local.cluster import ProcessCluster
 from dtjob.local.display.snapshot import Snapshot
 from dtjob.local.here import DEFAULTS, job_here, manifest_of
 from dtjob.local.outcome import Outcome
-from dtjob.local.poller import Poller, Report
 from dtjob.local.processes import leftovers
-from dtjob.local.processes.addresses import Addresses
+from dtjob.local.processes.addresses import HOST, Addresses
+from dtjob.local.processes.command import Directories
 from dtjob.local.processes.devices import devices_here, shares
 from dtjob.local.processes.starter import Starter
 from dtjob.local.recovery import Recoveries, counts
@@ -36,7 +36,9 @@ from dtjob.objects.pod.grace import pod_seconds
 from dtjob.objects.pod.pod import pod
 from dtjob.plan.actions import Event
 from dtjob.plan.seen.children import Children, Silence
+from dtjob.plan.seen.progress import last_words
 from dtjob.plan.seen.report import read_report
+from dtjob.status_client import NoStatus, read_status
 
 logger = logging.getLogger(__name__)
 
@@ -44,7 +46,7 @@ POLL_SECONDS = 0.3
 POLL_SECONDS_RECOVERING = 0.1
 """Steps after a failure are looked for more often, as recoverySeconds is measured by them."""
 
-Observer = Callable[[Snapshot], None]
+ANSWER_SECONDS = 1.0
 
 
 class Engine:
@@ -54,7 +56,7 @@ class Engine:
         self,
         job: Job,
         run: Run,
-        observe: Observer,
+        observe: Callable[[Snapshot], None],
         say: Callable[[Event], None],
         starter: Starter | None = None,
     ) -> None:
@@ -62,15 +64,16 @@ class Engine:
         self.job = job_here(job, run.record.uid, run.active_before)
         self._key: JobKey = (job.metadata.namespace, job.metadata.name)
         self._store, self._queue = Store(), WorkQueue[JobKey]()
-        addresses = Addresses.choose(self.job)
-        self._poller = Poller(self.job.metadata.uid, addresses, self._on_report, self._on_silence)
+        self._addresses = Addresses.choose(self.job)
+        self._reports: dict[str, dict[str, Any]] = {}
+        """The last report of every task by its id, those that have ended included."""
         self._recoveries = Recoveries(topology.chief_task(job).id)
         self._began = time.monotonic()
         self._stop, self._kill_now, self._over = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._signal: int | None = None
         self._cluster = ProcessCluster(
             manifest_of(self.job),
-            addresses,
+            self._addresses,
             Directories(run.cluster_file, run.checkpoints, run.logs),
             self._on_change,
             on_event=say,
@@ -125,7 +128,7 @@ class Engine:
             status=self._cluster.job.get("status") or {},
             pods=tuple(self._cluster.pods),
             pids=self._cluster.running(),
-            reports=dict(self._poller.reports),
+            reports=dict(self._reports),
             recovering=self._recoveries.current is not None,
             recovery_seconds=tuple(self._recoveries.seconds),
             elapsed=time.monotonic() - self._began,
@@ -147,33 +150,20 @@ class Engine:
     def _children(self) -> Children:
         return self._store.children(self._key)
 
-    @property
-    def _pods(self) -> list[Manifest]:
-        return self._children.owned_pods(self.job)
-
     def _on_change(self, type_: str, manifest: Manifest) -> None:
         """What the watch is in a cluster. Called within the change, so the store is never behind."""
         key = self._store.remove(manifest) if type_ == "DELETED" else self._store.apply(manifest)
         if manifest["kind"] == "Pod":
             if counts(manifest, datetime.now(UTC)) and not self.stopping:
-                self._recoveries.failed(labels.task_id(manifest), self._poller.reports, time.monotonic())
-            self._poller.note_last_words(manifest)
+                self._recoveries.failed(labels.task_id(manifest), self._reports, time.monotonic())
+            if left := last_words(manifest):
+                self._reports[labels.task_id(manifest)] = left
         if key is not None:
             self._queue.add(key)
         stored = self._store.job(self._key)
         now = datetime.now(UTC)
         if stored and outcome.is_over(self.job, stored.get("status") or {}, self._children, now):
             self._over.set()
-
-    def _on_report(self, task: str, report: Report) -> None:
-        if self._store.set_report(self._key, task, read_report(report)):  # a NaN would differ from itself each time
-            self._queue.add(self._key)
-
-    def _on_silence(self, task: str, silence: Silence) -> None:
-        """Only where others say that they wait for it: no network can be in the way here, of which to warn."""
-        waited_for = any(task in report.get("silent", ()) for report in self._poller.reports.values())
-        if waited_for and self._store.set_silence(self._key, task, silence):
-            self._queue.add(self._key)
 
     def _on_status(self, status: dict[str, Any]) -> None:
         phase = status.get("phase", "")
@@ -191,10 +181,29 @@ class Engine:
 
     async def _poll_forever(self) -> None:
         while True:
-            await self._poller.poll(outcome.active(self._pods))
-            self._recoveries.observe(self._poller.reports, time.monotonic())
+            await asyncio.gather(*(self._ask(pod) for pod in outcome.active(self._children.owned_pods(self.job))))
+            self._recoveries.observe(self._reports, time.monotonic())
             self._observe(self.snapshot())
             await asyncio.sleep(POLL_SECONDS if self._recoveries.current is None else POLL_SECONDS_RECOVERING)
+
+    async def _ask(self, pod: Manifest) -> None:
+        """Ask the supervisor of this pod how its task is."""
+        task, port = labels.task_id(pod), self._addresses.status_port(pod["spec"]["hostname"])
+        try:
+            report = await read_status(HOST, port, answer_seconds=ANSWER_SECONDS)
+        except NoStatus as error:
+            # Only if others say that they wait for it: no network can be in the way here, of which to warn.
+            waited_for = any(task in one.get("silent", ()) for one in self._reports.values())
+            if waited_for and self._reports.get(task, {}).get("attempt") == topology.attempt_of(pod):
+                told = Silence(pod["metadata"]["uid"], f"{HOST}:{port}", datetime.now(UTC), error.reason, str(error))
+                if self._store.set_silence(self._key, task, told):
+                    self._queue.add(self._key)
+            return
+        if (report.get("jobUid"), report.get("task")) != (self.job.metadata.uid, task):
+            return  # a stranger has the port
+        self._reports[task] = report
+        if self._store.set_report(self._key, task, read_report(report)):  # a NaN would differ from itself each time
+            self._queue.add(self._key)
 
 
 async def _end(task: asyncio.Task[None]) -> None:

@@ -42,15 +42,6 @@ class RunRecord:
     status: dict[str, Any] | None = None
     """The job's last status."""
 
-    @classmethod
-    def from_json(cls, text: str) -> "RunRecord":
-        """Read `run.json`. Raises ValueError where it is not one."""
-        value = json.loads(text)
-        try:
-            return cls(**value)
-        except TypeError as error:
-            raise ValueError(str(error)) from None
-
 
 @dataclass
 class Run:
@@ -200,8 +191,8 @@ def logs_of(run: Path) -> Path:
 def record_of(directory: Path) -> RunRecord | None:
     """The record of a run, None if it cannot be read."""
     try:
-        return RunRecord.from_json((directory / FILE).read_text())
-    except (OSError, ValueError):
+        return RunRecord(**json.loads((directory / FILE).read_text()))
+    except (OSError, ValueError, TypeError):
         return None  # a run that began and never wrote its record has nothing to resume
 
 

@@ -9,7 +9,7 @@ from dtjob.client.verbs.pods import in_order
 from dtjob.local.display.snapshot import Snapshot
 from dtjob.local.display.terminal_line import TerminalLine, plain
 from dtjob.local.here import manifest_of
-from dtjob.local.log_files import log_files
+from dtjob.local.logs import log_files
 from dtjob.local.runs import Run
 from dtjob.objects import topology
 from dtjob.times import rfc3339

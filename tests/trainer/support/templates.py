@@ -12,8 +12,8 @@ from pathlib import Path
 from select import select
 from typing import Protocol
 
-from dtjob.local.processes.adopted import Adopted
-from dtjob.local.processes.launcher import Launcher, Start
+from dtjob.local.processes.launcher import Adopted, Launcher, Start
+from dtjob.local.processes.starter import REPLY_SECONDS
 
 RUNNER = ("-m", "dtjob_trainer.run")
 
@@ -61,7 +61,11 @@ def fork(
 ) -> Process | None:
     """A training process with these arguments (of dtjob_trainer.run); None where no template answers."""
     start = Start(RUNNER[1], list(arguments), environ, {**pipes, "1": output, "2": output}, str(directory))
-    process = _launcher(environ).launch(start)
+    launcher = _launcher(environ)
+    with launcher.adopting():
+        if launcher.ask(start):
+            select([launcher], [], [], REPLY_SECONDS)
+        process = launcher.reply()
     return Forked(process) if process else None
 
 
@@ -89,5 +93,6 @@ def _launcher(environ: Mapping[str, str]) -> Launcher:
     if launcher is None or launcher.answers() is False:
         launcher = _launchers[key] = Launcher(read)
         atexit.register(launcher.close)
-        launcher.wait()
+        while launcher.answers() is None:
+            select([launcher], [], [], 1.0)
     return launcher

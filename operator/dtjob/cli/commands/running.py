@@ -8,7 +8,7 @@ import typer
 
 from dtjob.bad_input import BadInput
 from dtjob.cli.commands import options
-from dtjob.local.work_directory import WORK_DIRECTORY
+from dtjob.local import WORK_DIRECTORY
 
 ONLY_IN_A_CLUSTER = {
     "--cpu": "processes of this machine share its CPUs",
@@ -91,7 +91,7 @@ def run(
         return
     if output is options.Output.YAML:
         raise BadInput("--output yaml: it prints a manifest, so it goes with --dry-run")
-    from dtjob.local.processes.ahead import launcher_ahead
+    from dtjob.local.processes.launcher import launcher_ahead
 
     with launcher_ahead(file) as launcher:
         from dtjob.cli.run import Options  # meanwhile: it takes a third of a second

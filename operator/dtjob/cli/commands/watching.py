@@ -12,7 +12,7 @@ import typer
 
 from dtjob.bad_input import BadInput
 from dtjob.cli.commands.options import Context, JobName, Kubeconfig, Namespace, Output, Task, connected, seconds_of
-from dtjob.local.work_directory import WORK_DIRECTORY
+from dtjob.local import WORK_DIRECTORY
 
 if TYPE_CHECKING:
     from dtjob.client.verbs.logs import How
@@ -213,14 +213,14 @@ def _local_logs(run: Path, job: str, task: str | None, how: "How", *, follow: bo
     """Print the logs of a local run. Returns the exit code: 1 if a run that is followed does not succeed."""
     from dtjob.api.phase import Phase
     from dtjob.cli.watching.printer import standard_output
-    from dtjob.local import lines
+    from dtjob.local import logs
     from dtjob.local.runs import phase_of
 
     printer, text = standard_output(), None
     if follow:
-        read = lines.follow(run, job, task)
+        read = logs.follow(run, job, task)
     else:
-        read = lines.lines(run, job, task, previous=how.previous, attempt=how.attempt, tail=how.tail)
+        read = logs.lines(run, job, task, previous=how.previous, attempt=how.attempt, tail=how.tail)
     for one, text in read:
         printer.line(one, text)
     if follow:

@@ -39,7 +39,7 @@ class Screen:
             out.reconfigure(errors="replace")  # type: ignore[attr-defined]  # a program may print what `out` cannot
         self.lines: list[str] = []
         """What dtjob has said."""
-        self._out, self._program = out, program
+        self._out, self._program, self._by_task = out, program, program is not None and program.all_tasks
         self._began, self._last_line = time.monotonic(), 0.0
         self._story = Story()
         self._said: deque[str] = deque()
@@ -88,7 +88,7 @@ class Screen:
         from rich.live import Live
 
         console = Console(file=cast("TextIO", Unfailing(self._out)), highlight=False)
-        if not isatty(self._out) or not console.is_terminal or console.is_dumb_terminal:
+        if self._out is None or not self._out.isatty() or not console.is_terminal or console.is_dumb_terminal:
             yield
             return
         with Live(console=console, auto_refresh=False, redirect_stdout=False, redirect_stderr=False) as self._live:
@@ -100,7 +100,10 @@ class Screen:
         last = time.monotonic() + LAST_SECONDS
         while self._draw() and time.monotonic() < last:
             continue
-        self._draw_rest()
+        if self._program is not None:
+            if left := self._program.left():
+                self.say(f"{left / 1e6:.1f} MB more were printed; the log has them")
+            self._write(self._program.end(live=self._live is not None))
 
     def _draw(self) -> bool:
         """Show what is new. Returns whether the program had printed something."""
@@ -111,13 +114,6 @@ class Screen:
         except Exception:  # a mistake in what is shown must not end the run
             _log.exception("the run cannot be shown")
             return False
-
-    def _draw_rest(self) -> None:
-        if self._program is None:
-            return
-        if left := self._program.left():
-            self.say(f"{left / 1e6:.1f} MB more were printed; the log has them")
-        self._write(self._program.end(live=self._live is not None))
 
     def _write(self, printed: list[OfTask]) -> None:
         said = [self._said.popleft() for _ in range(len(self._said))]
@@ -139,10 +135,6 @@ class Screen:
             unfinished = self._program.unfinished if self._program else ""
             self._live.update(live_view(snapshot, unfinished, stopping), refresh=True)
 
-    @property
-    def _by_task(self) -> bool:
-        return self._program is not None and self._program.all_tasks
-
 
 def _ours(at: float, line: str) -> str:
     return f"[{at:6.1f} s] {line}"
@@ -155,11 +147,6 @@ def _in_text(printed: OfTask, by_task: bool, now: float) -> str:
     return _ours(now, head + text) if printed.line.ours else head + text
 
 
-def isatty(out: TextIO | None) -> bool:
-    """Whether this is a terminal. None: no output at all (`>&-`)."""
-    return out is not None and out.isatty()
-
-
 class Unfailing:
     """A file for rich: what cannot be written is told to nobody."""
 
@@ -170,8 +157,16 @@ class Unfailing:
         return getattr(self._out, name)
 
     def write(self, text: str) -> int:
-        """Write the text at once."""
-        _write(text, self._out)
+        """Write the text at once. Where it cannot be written, since the reader has gone (`dtjob run … | head`) or the
+        disk is full, training goes on."""
+        with contextlib.suppress(OSError, AttributeError):  # no descriptor, or no output at all (`>&-`)
+            os.set_blocking(self._out.fileno(), True)  # a pipe that others made non-blocking would lose a part
+        try:
+            print(text, end="", file=self._out, flush=True)
+        except OSError:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, self._out.fileno())
+            os.close(nowhere)
         return len(text)
 
     def flush(self) -> None:
@@ -179,20 +174,8 @@ class Unfailing:
 
 
 def write_line(text: str, out: TextIO) -> None:
-    """Print a line. Where it cannot be written, since the reader has gone (`dtjob run … | head`) or the disk is full,
-    training goes on and is told to nobody."""
-    _write(f"{text}\n", out)
-
-
-def _write(text: str, out: TextIO) -> None:
-    with contextlib.suppress(OSError, AttributeError):  # no descriptor, or no output at all (`>&-`)
-        os.set_blocking(out.fileno(), True)  # a pipe that others made non-blocking would lose what does not fit
-    try:
-        print(text, end="", file=out, flush=True)
-    except OSError:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, out.fileno())
-        os.close(nowhere)
+    """Print a line. What cannot be written is told to nobody."""
+    Unfailing(out).write(f"{text}\n")
 
 
 @contextlib.contextmanager

@@ -2,7 +2,7 @@
 """What is known of a local run at one moment, and each task's line of it. Pure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from dtjob.api.job import Job
@@ -12,6 +12,8 @@ from dtjob.objects import labels, topology
 from dtjob.objects.exit_codes import TOLD_TO_END
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.seen.pod_facts import facts_of
+
+ACCURACIES = ("val_accuracy", "accuracy", "val_acc", "acc")
 
 
 @dataclass(frozen=True)
@@ -68,47 +70,42 @@ def task_lines(snapshot: Snapshot) -> list[TaskLine]:
     """Every task of the job, in the order of the manifest's roles."""
     attempts = Status.read({"internal": snapshot.status.get("internal")}).internal.attempts
     pods = {pod["metadata"]["name"]: pod for pod in snapshot.pods}
+    waiting = "importing"  # for the process from which all are forked
+    if snapshot.phase in ENDED:
+        waiting = "ended"  # a pod that only serves is deleted then
+    elif snapshot.reports:
+        waiting = "pending"
     lines = []
     for task in topology.tasks(snapshot.job):
         attempt = attempts.of(task.id)
-        pod = pods.get(topology.pod_name(snapshot.job, task, attempt))
-        report = snapshot.reports.get(task.id, {})
-        lines.append(_line(task.id, attempt, pod, report, snapshot.pids))
-    if snapshot.phase in ENDED:  # a pod that only serves is deleted then
-        return [replace(line, state="ended") if line.state == "pending" else line for line in lines]
-    if not snapshot.reports:  # they wait for the process from which all are forked
-        lines = [replace(line, state="importing") if line.state == "pending" else line for line in lines]
+        name = topology.pod_name(snapshot.job, task, attempt)
+        pid, report = snapshot.pids.get(name), snapshot.reports.get(task.id, {})
+        current = report if report.get("attempt") == attempt else {}
+        lines.append(
+            TaskLine(
+                task=task.id,
+                state=_state(pods[name], current, pid) if name in pods else waiting,
+                supervisor_pid=pid,
+                training_pid=current.get("trainingPid") if pid else None,
+                step=current.get("step"),
+                loss=current.get("loss"),
+                steps_per_second=current.get("stepsPerSecond") if pid else None,
+                restarts=attempt + int(current.get("restartsInPlace", 0)),
+                message=str(current.get("message", "")) if pid else "",
+            )
+        )
     return lines
 
 
-def _line(
-    task: str, attempt: int, pod: Manifest | None, report: Mapping[str, Any], pids: Mapping[str, int]
-) -> TaskLine:
-    pid = pids.get(pod["metadata"]["name"]) if pod else None
-    alive = pid is not None
-    current = report if report.get("attempt") == attempt else {}
-    end = facts_of(pod).end if pod else None
-    if pod is None:
-        state = "pending"
-    elif end is not None:
-        state = {0: "finished", TOLD_TO_END: "stopped"}.get(end["exitCode"], "failed")
-    else:
-        state = str(current.get("state", "starting" if alive else "importing"))
-    if state == "starting" and current.get("trainsItself"):
-        state = "training"  # the program's own loop, of which no report comes
-    if pod is not None and end is None and labels.SERVING not in labels.of(pod):
-        state = "ending"
-    return TaskLine(
-        task=task,
-        state=state,
-        supervisor_pid=pid,
-        training_pid=current.get("trainingPid") if alive else None,
-        step=current.get("step"),
-        loss=current.get("loss"),
-        steps_per_second=current.get("stepsPerSecond") if alive else None,
-        restarts=attempt + int(current.get("restartsInPlace", 0)),
-        message=str(current.get("message", "")) if alive else "",
-    )
+def _state(pod: Manifest, report: Mapping[str, Any], pid: int | None) -> str:
+    """What a task is at, in one word. `report`: what its attempt has said; `pid`: None if no supervisor runs."""
+    if (end := facts_of(pod).end) is not None:
+        return {0: "finished", TOLD_TO_END: "stopped"}.get(end["exitCode"], "failed")
+    if labels.SERVING not in labels.of(pod):
+        return "ending"
+    state = str(report.get("state", "starting" if pid else "importing"))
+    # In the program's own loop, of which no report comes.
+    return "training" if state == "starting" and report.get("trainsItself") else state
 
 
 def restarts_by_cause(status: Mapping[str, Any]) -> dict[str, int]:
@@ -118,3 +115,9 @@ def restarts_by_cause(status: Mapping[str, Any]) -> dict[str, int]:
     if restarts.get("evaluator"):
         counts["Evaluator"] = int(restarts["evaluator"])
     return counts
+
+
+def metrics_text(metrics: Mapping[str, Any]) -> str:
+    """Metrics in words, accuracy first: `accuracy 0.953, loss 0.21`."""
+    names = sorted(metrics, key=lambda name: (name not in ACCURACIES, name))
+    return ", ".join(f"{name} {metrics[name]:.4g}" for name in names if isinstance(metrics[name], (int, float)))

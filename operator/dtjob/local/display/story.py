@@ -5,8 +5,7 @@ from typing import NamedTuple
 
 from dtjob.api.phase import Phase
 from dtjob.controller.call_summary import CREATED, DELETED, REFUSED
-from dtjob.local.display.metrics import metrics_text
-from dtjob.local.display.snapshot import Snapshot
+from dtjob.local.display.snapshot import Snapshot, metrics_text
 from dtjob.plan.actions import Event
 from dtjob.plan.diagnosis.restored import RESUMED, STARTED_OVER
 from dtjob.times import duration

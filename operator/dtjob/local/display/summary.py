@@ -9,8 +9,7 @@ from typing import Any
 
 from dtjob.api.phase import Phase
 from dtjob.api.status.status import Status
-from dtjob.local.display.metrics import ACCURACIES, metrics_text
-from dtjob.local.display.snapshot import Snapshot, restarts_by_cause
+from dtjob.local.display.snapshot import ACCURACIES, Snapshot, metrics_text, restarts_by_cause
 from dtjob.objects import topology
 from dtjob.times import duration
 

@@ -10,9 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from dtjob.api.phase import Phase
-from dtjob.local.display.metrics import metrics_text
 from dtjob.local.display.program_output import OfTask
-from dtjob.local.display.snapshot import Snapshot, TaskLine, task_lines
+from dtjob.local.display.snapshot import Snapshot, TaskLine, metrics_text, task_lines
 from dtjob.local.display.story import EVALUATOR, IMPORTING, OWN_LOOP, progress_text
 from dtjob.local.display.terminal_line import task_head
 from dtjob.times import duration

@@ -12,13 +12,30 @@ from typing import Any
 
 from dtjob.api.spec.pod_template import TRAINING_CONTAINER
 from dtjob.local.processes.addresses import Addresses
-from dtjob.local.processes.inherited import inherited
+from dtjob.local.processes.launcher import inherited
 from dtjob.objects import labels
 from dtjob.objects.manifest import Manifest
 
 _SOURCES = ("secret", "configMap")
 """What variables of `envFrom` come from, as its fields begin."""
 _REFERENCE = re.compile(r"\$(?:\$|\((?P<name>[^)]*)\))")
+
+
+@dataclass(frozen=True)
+class Directories:
+    """Where a run's files are."""
+
+    cluster_file: Path
+    checkpoints: Path
+    logs: Path
+
+    def termination_log(self, pod: str) -> Path:
+        """The file that stands for the pod's terminationMessagePath."""
+        return self.logs / f"{pod}.last.json"
+
+    def log(self, pod: str) -> Path:
+        """The log of one pod."""
+        return self.logs / f"{pod}.log"
 
 
 @dataclass(frozen=True)
@@ -38,13 +55,7 @@ def training_container(pod: Manifest) -> dict[str, Any]:
 def expand(text: str, variables: Mapping[str, str]) -> str:
     """Kubernetes' expansion: `$(NAME)` of a variable that is known, `$$` for a dollar; anything else stays as it is."""
 
-    def replacement(match: re.Match[str]) -> str:
-        name = match["name"]
-        if name is None:
-            return "$"
-        return variables.get(name, match[0])
-
-    return _REFERENCE.sub(replacement, text)
+    return _REFERENCE.sub(lambda match: variables.get(match["name"], match[0]) if match["name"] else "$", text)
 
 
 def container_environment(container: dict[str, Any]) -> dict[str, str]:
@@ -74,9 +85,7 @@ def only_in_a_cluster(pod: Manifest) -> list[str]:
 def local_command(
     pod: Manifest,
     addresses: Addresses,
-    cluster_file: Path,
-    checkpoints: Path,
-    termination_log: Path,
+    files: Directories,
     environ: Mapping[str, str],
     devices: Mapping[str, str] | None = None,
     python: str = sys.executable,
@@ -92,7 +101,7 @@ def local_command(
     variables = container_environment(container)
     hostname = pod["spec"]["hostname"]
     local = dict(variables)
-    local["DTJOB_CLUSTER_FILE"] = str(cluster_file)
+    local["DTJOB_CLUSTER_FILE"] = str(files.cluster_file)
     local["DTJOB_RENDEZVOUS_ADDRESS"] = addresses.map(variables["DTJOB_RENDEZVOUS_ADDRESS"])
     local["DTJOB_STATUS_PORT"] = str(addresses.status_port(hostname))
     local["DTJOB_PARENT"] = str(os.getpid())
@@ -101,13 +110,14 @@ def local_command(
         local.pop(name, None)  # here are the GPUs, the files and the packages of this machine
     if (seen := (devices or {}).get(labels.task_id(pod))) is not None:
         local.setdefault("CUDA_VISIBLE_DEVICES", seen)
-    local["DTJOB_TERMINATION_LOG"] = str(termination_log)
+    local["DTJOB_TERMINATION_LOG"] = str(files.termination_log(pod["metadata"]["name"]))
     _interpreter, *module = container["command"]
     arguments = [expand(text, variables) for text in container.get("args") or ()]
     if "DTJOB_CHECKPOINT" in variables:
         settings = json.loads(variables["DTJOB_CHECKPOINT"])
         in_the_pod = settings["directory"]
-        settings["directory"] = local_directory(in_the_pod, checkpoints)
+        if "://" not in in_the_pod:
+            settings["directory"] = str(files.checkpoints)
         local["DTJOB_CHECKPOINT"] = json.dumps(settings)
         arguments = [_with_directory(text, in_the_pod, settings["directory"]) for text in arguments]
     return Command([python, *module, *arguments], {**inherited(environ), **local})
@@ -116,8 +126,3 @@ def local_command(
 def _with_directory(argument: str, in_the_pod: str, here: str) -> str:
     """An argument such as `--model=/checkpoints/model.keras`, with the checkpoint directory as it is here."""
     return re.sub(rf"(?<![^=]){re.escape(in_the_pod)}(?![^/])", lambda _: here, argument, count=1)
-
-
-def local_directory(directory: str, checkpoints: Path) -> str:
-    """Where a job's checkpoint directory is on this machine: `checkpoints`, or the URI itself where it is one."""
-    return directory if "://" in directory else str(checkpoints)

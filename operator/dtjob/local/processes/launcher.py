@@ -2,11 +2,14 @@
 """A process from which others are forked, so that TensorFlow is imported once for all tasks of a run.
 
 `python -m dtjob_trainer.launcher` imports what a training process needs, and then forks a process for each request on
-a socket (contract.md). It answers for one environment: what is read at import time must be that of the tasks.
+a socket (contract.md). It answers for one environment: what is read at import time must be that of the tasks. This file
+imports nothing that takes time, as `launcher_ahead` is called first of all.
 """
 
+import asyncio
 import contextlib
 import ctypes
+import importlib.util
 import json
 import logging
 import os
@@ -16,17 +19,14 @@ import subprocess
 import sys
 import tempfile
 import time
+import weakref
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from select import select
-
-from dtjob.local.processes.adopted import Adopted
+from pathlib import Path
 
 MODULE = "dtjob_trainer.launcher"
 READY_SECONDS = 120.0
 """For which the imports may take: many times what they take on a loaded machine."""
-REPLY_SECONDS = 30.0
-"""For which a fork may take: it takes some hundredths of a second, and a stopped launcher is no reason to wait long."""
 LONGEST_REQUEST = 1 << 20
 ROOM_VARIABLE, ROOM_BYTES, ARGUMENT_BYTES = "DTJOB_ROOM", 8192, 1024
 """Room in which forked processes show their own variables and arguments in /proc."""
@@ -34,6 +34,71 @@ OUTPUT_BYTES = 2048
 _PR_SET_CHILD_SUBREAPER = 36
 _log = logging.getLogger(__name__)
 _libc = ctypes.CDLL(None)
+
+
+def inherited(environ: Mapping[str, str]) -> dict[str, str]:
+    """The variables of a task that its manifest does not set, where `environ` is dtjob's."""
+    own = {name: value for name, value in environ.items() if not name.startswith(("DTJOB_", "TF_CONFIG"))}
+    return {**own, "PYTHONUNBUFFERED": "1", "PYTHONHASHSEED": "0"}
+
+
+def read_by_imports(environment: Mapping[str, str]) -> dict[str, str]:
+    """What an import may read of a task's environment: all but what tells tasks apart.
+
+    These are the contract's variables, and the GPUs of each: CUDA reads those when the first of them is used.
+    """
+    apart = ("DTJOB_", "CUDA_VISIBLE_DEVICES")
+    return {name: value for name, value in environment.items() if not name.startswith(apart)}
+
+
+class Adopted:
+    """A child that a launcher forked for us. It has what asyncio's processes have and is used here."""
+
+    def __init__(self, pid: int) -> None:
+        """`pid` is a child of this process that nobody else waits for. Raises OSError where the kernel has no pidfd."""
+        self.pid = pid
+        self.returncode: int | None = None
+        """As in subprocess; None until `poll` or `wait` has seen the end."""
+        self._descriptor = os.pidfd_open(pid)
+        weakref.finalize(self, os.close, self._descriptor)
+
+    def fileno(self) -> int:
+        """A descriptor that can be read once the process has ended."""
+        return self._descriptor
+
+    def poll(self) -> int | None:
+        """The return code, None while it runs."""
+        if self.returncode is None:
+            try:
+                pid, status = os.waitpid(self.pid, os.WNOHANG)
+            except ChildProcessError:  # somebody waited for all children
+                pid, status = self.pid, 255 << 8
+            if pid:
+                self.returncode = os.waitstatus_to_exitcode(status)
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        """Signal it, where it still runs."""
+        if self.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._descriptor, number)
+
+    async def wait(self) -> int:
+        """Wait for its end in the running event loop; the return code. One waiter at a time."""
+        while (code := self.poll()) is None:
+            await readable(self)
+        return code
+
+
+async def readable(what: "Adopted | Launcher", seconds: float | None = None) -> None:
+    """Wait until this descriptor can be read, so many seconds at most."""
+    loop, news = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(what, news.set)
+    try:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(news.wait(), seconds)
+    finally:
+        loop.remove_reader(what)
 
 
 @dataclass(frozen=True)
@@ -94,19 +159,6 @@ class Launcher:
                 self._give_up("it does not come to answer")
         return self._answers
 
-    def wait(self) -> bool:
-        """Wait until it answers, or never will."""
-        while (answers := self.answers()) is None:
-            select([self._ours], [], [], 1.0)
-        return answers
-
-    def launch(self, start: Start) -> Adopted | None:
-        """Fork a process, which becomes our child; None if it does not answer: start the process without it."""
-        with self.adopting():
-            if self.ask(start):
-                select([self._ours], [], [], REPLY_SECONDS)
-            return self.reply()
-
     def ask(self, start: Start) -> bool:
         """Ask for a process, while `adopting`. Follow with `reply`, once there is something to read or it is late."""
         if not self.answers():
@@ -162,3 +214,21 @@ class Launcher:
         printed = self._output.read().decode(errors="replace").strip()
         _log.warning("launcher %d is given up, each task imports TensorFlow: %s\n%s", self.pid, reason, printed)
         self.close()
+
+
+@contextlib.contextmanager
+def launcher_ahead(manifest: Path) -> Iterator[Launcher | None]:
+    """A launcher for tasks whose manifest sets no variables, as few do. It imports TensorFlow while dtjob imports what
+    reads the manifest, and is ended with this at the latest.
+
+    None if `manifest` is no file, or this machine cannot run it anyway, which is for others to tell.
+    """
+    launcher = None
+    if sys.platform == "linux" and manifest.is_file() and importlib.util.find_spec("dtjob_trainer"):
+        with contextlib.suppress(OSError):
+            launcher = Launcher(read_by_imports(inherited(os.environ)))
+    try:
+        yield launcher
+    finally:
+        if launcher is not None:
+            launcher.close()

