@@ -8,9 +8,9 @@ import json
 from typing import Any
 
 from dtjob.api.job import API_VERSION, KIND
-from dtjob.api.object_meta import ObjectMeta
+from dtjob.crd.answers.pod_schema import schema_of
 from dtjob.crd.definition import schema
-from dtjob.crd.schema import INT_OR_STRING, LIST_TYPE, PRESERVE, Schema, structural
+from dtjob.crd.schema import INT_OR_STRING, LIST_TYPE, PRESERVE, Schema
 
 _KEPT = (
     *("description", "default", "enum", "format", "minimum", "maximum", "minLength", "maxLength", "pattern"),
@@ -19,12 +19,34 @@ _KEPT = (
 _INTEGERS = ("int32", "int64")
 """Formats of Kubernetes' that JSON schemas do not have."""
 
+_BY_SERVER = "The API server sets it."
+METADATA = {
+    "name": "Name of the job: a DNS label, because host names begin with it. Example: digits-1.",
+    "generateName": "Prefix of a name that the API server completes, if name is left out. Example: digits-.",
+    "namespace": "Namespace of the job. kubectl uses the current one if left out.",
+    "labels": "Labels, by which objects are selected.",
+    "annotations": "Annotations, which hold any text.",
+    "finalizers": "Names of controllers that have work to do before the object is removed.",
+    "ownerReferences": "Objects that own this one.",
+    "uid": f"Unique identifier. {_BY_SERVER}",
+    "resourceVersion": f"Version of the stored object. {_BY_SERVER}",
+    "generation": f"Number of the spec's version. {_BY_SERVER}",
+    "creationTimestamp": f"Time of creation. {_BY_SERVER}",
+    "deletionTimestamp": f"Time at which the object is to be removed. {_BY_SERVER}",
+    "deletionGracePeriodSeconds": f"Seconds before the object is removed. {_BY_SERVER}",
+    "managedFields": f"Owners of fields for server-side apply. {_BY_SERVER}",
+}
+"""What a user reads of Kubernetes' metadata, of which the definition says nothing."""
+
 
 def json_schema() -> Schema:
     """The whole schema, for a manifest as a user writes it."""
     whole = schema()
     properties = {name: _draft7(part, name == "status") for name, part in whole["properties"].items()}
-    properties["metadata"] = _draft7(structural(ObjectMeta))
+    properties["metadata"] = _draft7({**schema_of("ObjectMeta"), "nullable": False})
+    properties["metadata"]["description"] = "Kubernetes' metadata of an object."
+    for name, said in METADATA.items():
+        properties["metadata"]["properties"][name] |= {"description": said}
     for name, value in (("apiVersion", API_VERSION), ("kind", KIND)):
         properties[name] |= {"const": value}
     return {

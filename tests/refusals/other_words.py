@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Words of other APIs and of dtjob before v1beta1, whose users write dtjobs: one manifest for each word."""
+"""Words of other APIs, whose users write dtjobs: one manifest for each word."""
 
 import re
 from typing import Any
@@ -11,10 +11,7 @@ from tests.refusals.manifests import CHECKPOINT, Bad, Manifest, bad, job
 
 def _unknown(path: str) -> str:
     """The field that an API server does not know: of an unknown block, the block itself."""
-    for block in ("spec.replicas", "spec.runPolicy"):
-        if path == block or path.startswith(f"{block}."):
-            return block
-    return path
+    return "spec.runPolicy" if path.startswith("spec.runPolicy.") else path
 
 
 def _job_with(path: str) -> tuple[Manifest, str]:
@@ -46,7 +43,7 @@ def _bad(word: str) -> Bad:
 
 
 def _bad_value(path: str, value: str) -> Bad:
-    made = ruled({**codes(1), "action": value}) if "rules" in path else job(network={"isolation": value})
+    made = ruled({**codes(1), "action": value})
     said = hints.of_value(path, value)
     assert said is not None
     field = re.sub(r"\[\]", "[0]", path)

@@ -18,6 +18,8 @@ INT_OR_STRING = "x-kubernetes-int-or-string"
 VALIDATIONS = "x-kubernetes-validations"
 LIST_KEYS = "x-kubernetes-list-map-keys"
 LIST_TYPE = "x-kubernetes-list-type"
+QUANTITY = "quantity"
+"""The format of a text or number that is one."""
 _KEPT = (
     *("type", "format", "description", "enum", "minimum", "maximum", "minLength", "maxLength", "pattern"),
     *("minItems", "maxItems", "minProperties", "maxProperties", "required", "nullable", INT_OR_STRING),

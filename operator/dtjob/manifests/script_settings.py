@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from dtjob.bad_input import BadInput
-from dtjob.crd.answers.field_errors import QUANTITY, Problem, part_of
+from dtjob.crd.answers.field_errors import Problem, part_of
 from dtjob.crd.answers.manifest_schema import manifest_schema
 from dtjob.crd.answers.pod_problems import KUBERNETES_PARTS
 from dtjob.crd.answers.pod_schema import schema_of
-from dtjob.crd.schema import INT_OR_STRING, Schema
+from dtjob.crd.schema import INT_OR_STRING, QUANTITY, Schema
 
 Key = str | int | tuple[str, str]
 """A field, the number of an entry in a list, or a field of an entry with its value."""

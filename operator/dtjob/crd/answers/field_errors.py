@@ -15,7 +15,7 @@ from dtjob.api.quantity import is_quantity
 from dtjob.api.words import meant
 from dtjob.crd.answers import hints
 from dtjob.crd.answers.manifest_schema import manifest_schema
-from dtjob.crd.schema import INT_OR_STRING, LIST_KEYS, LIST_TYPE, PRESERVE, Schema
+from dtjob.crd.schema import INT_OR_STRING, LIST_KEYS, LIST_TYPE, PRESERVE, QUANTITY, Schema
 
 UNKNOWN = "is an unknown field"
 """How the message about a field begins that the kind does not have."""
@@ -32,11 +32,10 @@ class Problem:
         return f"{self.field}: {self.message}" if self.field else self.message
 
 
-def in_words(error: ValidationError, *above: str) -> list[Problem]:
-    """What pydantic says of a manifest, or of its part at the fields `above`, each thing once."""
+def in_words(error: ValidationError) -> list[Problem]:
+    """What pydantic says of a manifest, each thing once."""
     details = error.errors(include_url=False)
-    found = (one for detail in details for one in _sentences({**detail, "loc": (*above, *detail["loc"])}))
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(one for detail in details for one in _sentences(detail)))
 
 
 def dotted(location: tuple[str | int, ...]) -> str:
@@ -173,8 +172,6 @@ def _must_be(what: str) -> Callable[[Any, Mapping[str, Any]], str]:
 QUANTITY_HALVES = ("int", "str", "constrained-str")
 """How pydantic ends the location of an error in a quantity, which is a number or a text."""
 
-QUANTITY = "quantity"
-"""The format of a text or number that is one."""
 _WHOLE, _MAPPING = _must_be("a whole number"), _must_be("a mapping (names with values)")
 _MESSAGES: Mapping[str, Callable[[Any, Mapping[str, Any]], str]] = {
     "missing": lambda _, __: "is required; add it",

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Words of other APIs in a dtjob manifest, and what to write for them. They are those of TFJob, PyTorchJob, TrainJob,
-Job, JobSet and RayJob, and those that dtjob had before v1beta1.
+Job, JobSet and RayJob.
 
 An API server says of each that the field is unknown. `dtjob validate` and `dtjob run` say this too.
 """
@@ -21,29 +21,6 @@ _ROLES: Mapping[str, str] = {
     **dict.fromkeys(("Chief", "Master", "master"), "write chief"),
     **{word: f"write {word.lower()}" for word in ("Worker", "PS", "Evaluator")},
 }
-_BEFORE_V1BETA1: Mapping[str, str] = {
-    "spec.replicas": "write replicaSpecs",
-    "spec.replicas.*": "write replicaSpecs.{role}",
-    "spec.replicas.*.count": "write replicaSpecs.{role}.replicas",
-    "spec.replicas.*.min": "write elasticPolicy.minReplicas",
-    "spec.replicas.*.max": "write elasticPolicy.maxReplicas",
-    "spec.replicaSpecs.*.count": "write replicaSpecs.{role}.replicas",
-    "spec.replicaSpecs.*.min": "write elasticPolicy.minReplicas",
-    "spec.replicaSpecs.*.max": "write elasticPolicy.maxReplicas",
-    "spec.runPolicy.cleanPods": "write cleanPodPolicy in spec",
-    "spec.runPolicy.elasticity": "write elasticPolicy in spec",
-    "spec.cleanPods": "write cleanPodPolicy",
-    "spec.program.entry": "write program.entrypoint",
-    "spec.checkpoint.directory": "write checkpoint.storage.mountPath, or checkpoint.storage.uri for a bucket",
-    "spec.checkpoint.volume": "write checkpoint.storage.volume",
-    "spec.checkpoint.mount": "write checkpoint.storage.mountOn",
-    "spec.checkpoint.keep": "write checkpoint.maxToKeep",
-    "spec.checkpoint.async": "write checkpoint.writeMode: Async or Sync",
-    "spec.failurePolicy.maxDisruptions": "write failurePolicy.maxDisruptionsWithoutProgress",
-    "spec.scheduling.gang.queue": "write scheduling.gang.volcano.queue",
-    "spec.scheduling.gang.timeoutSeconds": "write scheduling.gang.coscheduling.scheduleTimeoutSeconds",
-    "spec.network.policy": "write network.isolation: Job or None",
-}
 _RUN_POLICY: Mapping[str, str] = {
     "spec.runPolicy": "write its fields in spec",
     **{
@@ -60,20 +37,17 @@ _RUN_POLICY: Mapping[str, str] = {
     "spec.runPolicy.schedulingPolicy.priorityClass": "write scheduling.priorityClassName",
     "spec.runPolicy.schedulingPolicy.scheduleTimeoutSeconds": "write startDeadlineSeconds in spec",
 }
-_ALWAYS_ONE: Mapping[str, str] = {
-    f"spec.{number.format(role)}": f"remove it: there is always one {role}"
-    for number in ("replicas.{}.count", "replicaSpecs.{}.count", "replicaSpecs.{}.replicas")
-    for role in ("chief", "evaluator")
-}
 _ADVICE: Mapping[str, str] = {
-    **_BEFORE_V1BETA1,
-    **_ALWAYS_ONE,
     **_RUN_POLICY,
     # TFJob, PyTorchJob, TrainJob
     "spec.tfReplicaSpecs": _SPECS,
     "spec.pytorchReplicaSpecs": _SPECS,
     "spec.enableDynamicWorker": "write elasticPolicy",
     **{f"spec.replicaSpecs.{role}": advice for role, advice in _ROLES.items()},
+    **{
+        f"spec.replicaSpecs.{role}.replicas": f"remove it: there is always one {role}"
+        for role in ("chief", "evaluator")
+    },
     "spec.replicaSpecs.*.restartPolicy": f"{_RULES} with these roles",
     "spec.elasticPolicy.rdzvBackend": _OWN_RENDEZVOUS,
     "spec.elasticPolicy.maxRestarts": "write failurePolicy.maxRestarts",
@@ -121,24 +95,17 @@ _VALUES: Mapping[tuple[str, str], str] = {
         "write LeaveFailed to leave a failed evaluator alone, or RestartAndIgnoreMaxRestarts for what Ignore means in "
         "a Job"
     ),
-    ("spec.failurePolicy.rules[].action", "RestartUncounted"): "write RestartAndIgnoreMaxRestarts",
     ("spec.failurePolicy.rules[].action", "RestartJobSetAndIgnoreMaxRestarts"): "write RestartAndIgnoreMaxRestarts",
     ("spec.failurePolicy.rules[].action", "RestartJobSet"): "write Restart",
     ("spec.failurePolicy.rules[].action", "Count"): "write Restart",
     ("spec.failurePolicy.rules[].action", "FailJobSet"): "write FailJob",
-    ("spec.network.isolation", "Isolated"): "write Job",
 }
-_ROLE = re.compile(r"^(spec\.replicas|spec\.replicaSpecs)\.(\w+)(?=\.|$)")
 
 
 def instead(path: str) -> str | None:
     """What to write for the field at this dotted path; None if it is nobody's word that we know."""
     path = re.sub(r"\[\d+\]", "[]", path)
-    if (found := _ADVICE.get(path)) is not None:
-        return found
-    match = _ROLE.match(path)
-    advice = _ADVICE.get(_ROLE.sub(r"\1.*", path)) if match else None
-    return advice.format(role=match[2]) if match and advice else None
+    return _ADVICE.get(path) or _ADVICE.get(re.sub(r"^spec\.replicaSpecs\.\w+(?=\.)", "spec.replicaSpecs.*", path))
 
 
 def answers(path: str, value: Any) -> Iterator[tuple[str, str]]:

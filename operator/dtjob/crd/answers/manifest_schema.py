@@ -9,8 +9,8 @@ import pkgutil
 from functools import cache
 from typing import Any
 
-from dtjob.api.object_meta import ObjectMeta
-from dtjob.crd.schema import Schema, spec_schema, structural
+from dtjob.crd.answers.pod_schema import schema_of
+from dtjob.crd.schema import Schema, spec_schema
 
 FILE = "manifest_schema.json"
 """Its name, beside this file."""
@@ -25,13 +25,14 @@ def manifest_schema() -> Schema:
 
 def text() -> str:
     """The content of the file."""
-    parts = {"spec": spec_schema(), "metadata": structural(ObjectMeta), "apiVersion": {}, "kind": {}}
-    return json.dumps(_without_descriptions({"type": "object", "properties": parts}), indent=1) + "\n"
+    parts = {"spec": spec_schema(), "metadata": schema_of("ObjectMeta"), "apiVersion": {}, "kind": {}}
+    return json.dumps(_plain({"type": "object", "properties": parts}), indent=1) + "\n"
 
 
-def _without_descriptions(part: Any) -> Any:
-    """A description is text; a field of this name is a schema."""
+def _plain(part: Any) -> Any:
+    """The part without descriptions, and without nulls, which are left out before. These may be names of fields too."""
     if not isinstance(part, dict):
         return part
-    kept = {name: one for name, one in part.items() if name != "description" or not isinstance(one, str)}
-    return {name: _without_descriptions(one) for name, one in kept.items()}
+    noise = ("description", "nullable")
+    kept = {name: one for name, one in part.items() if name not in noise or isinstance(one, dict)}
+    return {name: _plain(one) for name, one in kept.items()}

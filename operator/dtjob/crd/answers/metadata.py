@@ -4,16 +4,13 @@
 The definition says nothing of it: an API server checks it for every kind alike.
 """
 
-import json
 import re
 from collections.abc import Callable, Iterator
 from datetime import datetime
 
-from pydantic import ValidationError
-
 from dtjob.api.label_forms import DOMAIN, check_name, check_value
-from dtjob.api.object_meta import ObjectMeta
-from dtjob.crd.answers.field_errors import Problem, in_words
+from dtjob.crd.answers.field_errors import Problem, open_block_errors
+from dtjob.crd.answers.manifest_schema import manifest_schema
 from dtjob.crd.rule import Value
 
 ANNOTATIONS_LIMIT = 256 * 1024
@@ -30,34 +27,32 @@ def metadata_problems(metadata: Value) -> list[Problem]:
     """
     if metadata is None:
         return []
-    try:
-        found = ObjectMeta.model_validate_json(json.dumps(metadata), strict=True)
-    except ValidationError as error:
-        return in_words(error, "metadata")
-    return [Problem(f"metadata.{field}", said) for field, said in _wrong_forms(found)]
+    found = [*open_block_errors(metadata, manifest_schema()["properties"]["metadata"], "metadata")]
+    return found or [Problem(f"metadata.{field}", said) for field, said in _wrong_forms(metadata)]
 
 
-def _wrong_forms(metadata: ObjectMeta) -> Iterator[tuple[str, str]]:
+def _wrong_forms(metadata: Value) -> Iterator[tuple[str, str]]:
     """Each field that has not the form it must have, and what to write."""
-    yield from _names(metadata)
-    for name, value in (metadata.labels or {}).items():
+    yield from _names(metadata.get("namespace"), metadata.get("generateName"))
+    for name, value in (metadata.get("labels") or {}).items():
         yield from _said("labels", check_name, name)
         yield from _said("labels", check_value, name, value)
-    yield from _annotations(metadata.annotations or {})
-    yield from _finalizers(metadata.finalizers or [])
-    controllers = sum(bool(owner.controller) for owner in metadata.owner_references or [])
+    yield from _annotations(metadata.get("annotations") or {})
+    yield from _finalizers(metadata.get("finalizers") or [])
+    owners = metadata.get("ownerReferences") or []
+    for index, owner in enumerate(owners):
+        for field in ("apiVersion", "kind", "name", "uid"):
+            if not owner.get(field):
+                yield f"ownerReferences[{index}].{field}", "is required; add it"
+    controllers = sum(bool(owner.get("controller")) for owner in owners)
     if controllers > 1:
         yield "ownerReferences", f"{controllers} of them have controller: true; keep it in one"
-    for field, time in (
-        ("creationTimestamp", metadata.creation_timestamp),
-        ("deletionTimestamp", metadata.deletion_timestamp),
-    ):
-        if time is not None and not _is_time(time):
+    for field in ("creationTimestamp", "deletionTimestamp"):
+        if (time := metadata.get(field)) is not None and not _is_time(time):
             yield field, f"{time!r} is no time; leave it out, or write one such as 2026-11-23T10:00:00Z"
 
 
-def _names(metadata: ObjectMeta) -> Iterator[tuple[str, str]]:
-    namespace, begin = metadata.namespace, metadata.generate_name
+def _names(namespace: str | None, begin: str | None) -> Iterator[tuple[str, str]]:
     if namespace and not _NAMESPACE.fullmatch(namespace):
         yield (
             "namespace",

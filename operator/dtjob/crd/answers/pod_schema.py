@@ -6,8 +6,7 @@ import pkgutil
 import re
 from functools import cache
 
-from dtjob.crd.answers.field_errors import QUANTITY
-from dtjob.crd.schema import INT_OR_STRING, Schema
+from dtjob.crd.schema import INT_OR_STRING, QUANTITY, Schema
 
 _PLAIN: dict[str, Schema] = {
     "text": {"type": "string"},

@@ -42,30 +42,22 @@ def test_each_hint_is_for_an_unknown_field_and_names_a_known_one(word: str) -> N
 
 
 @pytest.mark.parametrize(
-    "path", ["spec.replica", "spec.replicaSpecs.chief.counts", "spec", "", "spec.replicas.chief.a.b"]
+    "path", ["spec.replica", "spec.replicaSpecs.chief.counts", "spec", ""]
 )
 def test_a_field_that_no_other_api_has_gets_no_answer(path: str) -> None:
     assert hints.instead(path) is None
 
 
 def test_a_field_of_another_api_has_a_hint_in_every_role_and_rule() -> None:
-    assert hints.instead("spec.replicaSpecs.ps.count") == "write replicaSpecs.ps.replicas"
+    assert hints.instead("spec.replicaSpecs.ps.restartPolicy") == "write failurePolicy.rules with these roles"
+    assert hints.instead("spec.replicaSpecs.chief.replicas") == "remove it: there is always one chief"
     assert hints.instead("spec.failurePolicy.rules[17].targetReplicatedJobs") == "write roles"
 
 
-@pytest.mark.parametrize("role", ["chief", "evaluator"])
-def test_the_number_of_a_role_of_one_task_is_to_be_removed(role: str) -> None:
-    for word in ("spec.replicas.{}.count", "spec.replicaSpecs.{}.count", "spec.replicaSpecs.{}.replicas"):
-        assert hints.instead(word.format(role)) == f"remove it: there is always one {role}"
-
-
 def test_each_known_field_within_an_unknown_block_has_a_hint_and_others_have_none() -> None:
-    old = {"worker": {"count": 4, "min": 2}, "chief": {}}
-    found = problems(job(replicaSpecs=..., replicas=old, runPolicy={"cleanPods": "All", "zzz": 1}))
+    found = problems(job(replicaSpecs=..., runPolicy={"backoffLimit": 1, "schedulingPolicy": {"queue": "a"}, "zzz": 1}))
     assert [str(problem) for problem in found] == [
         "spec.replicaSpecs: is required; add it",
-        "spec.replicas.worker.count: is an unknown field; write replicaSpecs.worker.replicas",
-        "spec.replicas.worker.min: is an unknown field; write elasticPolicy.minReplicas",
-        "spec.replicas.chief: is an unknown field; write replicaSpecs.chief",
-        "spec.runPolicy.cleanPods: is an unknown field; write cleanPodPolicy in spec",
+        "spec.runPolicy.backoffLimit: is an unknown field; write failurePolicy.maxRestarts",
+        "spec.runPolicy.schedulingPolicy.queue: is an unknown field; write scheduling.gang.volcano.queue",
     ]

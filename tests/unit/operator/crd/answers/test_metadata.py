@@ -34,7 +34,7 @@ def test_metadata_that_is_no_mapping_is_one_problem(metadata: Any) -> None:
 
 
 def test_problems_of_metadata_come_before_problems_of_the_spec() -> None:
-    manifest = with_metadata(labels={"team": 5}, namespace=5)
+    manifest = with_metadata(namespace=5, labels={"team": 5})
     manifest["spec"]["image"] = ""
     assert [problem.field for problem in problems(manifest)] == [
         "metadata.namespace",
