@@ -41,9 +41,7 @@ def test_each_hint_is_for_an_unknown_field_and_names_a_known_one(word: str) -> N
         assert part(field), advice
 
 
-@pytest.mark.parametrize(
-    "path", ["spec.replica", "spec.replicaSpecs.chief.counts", "spec", ""]
-)
+@pytest.mark.parametrize("path", ["spec.replica", "spec.replicaSpecs.chief.counts", "spec", ""])
 def test_a_field_that_no_other_api_has_gets_no_answer(path: str) -> None:
     assert hints.instead(path) is None
 
