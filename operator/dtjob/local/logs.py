@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dtjob.api.spec.replica_specs import Role
-from dtjob.local.display.terminal_line import TerminalLine
 from dtjob.local.runs import is_at_work, logs_of
+from dtjob.local.terminal_line import TerminalLine
 from dtjob.objects import topology
 
 LOOK_SECONDS = 0.2

@@ -20,10 +20,10 @@ from dtjob.client.verbs.steering import check_elastic, check_goes_on
 from dtjob.client.verbs.wait import DELETED, END, check_wanted, is_reached
 from dtjob.client.verbs.words import phase_of, summary
 from dtjob.local import WORK_DIRECTORY
-from dtjob.local.display.terminal_line import plain
 from dtjob.local.logs import follow as follow_run
 from dtjob.local.logs import lines
 from dtjob.local.runs import CHECKPOINTS, RunRecord, latest_run, record_of
+from dtjob.local.terminal_line import plain
 from dtjob.manifests.manifest_yaml import written
 from dtjob.sdk.started_job import StartedJob
 

@@ -17,7 +17,7 @@ from dtjob.client.verbs.logs import How, Line
 from dtjob.client.verbs.pods import in_order, selector
 from dtjob.client.verbs.reports import read_reports, shown_tasks
 from dtjob.client.verbs.tails import Tails
-from dtjob.local.display.terminal_line import plain, seen
+from dtjob.local.terminal_line import plain, seen
 from dtjob.ui.hub import Hub, Key
 from dtjob.ui.source import LONGEST_LINE, MOST_LINES, View
 from dtjob.ui.views import RUNNING, report_values

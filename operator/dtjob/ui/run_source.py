@@ -7,10 +7,10 @@ from typing import Any
 
 from dtjob.client.verbs.pods import in_order
 from dtjob.local.display.snapshot import Snapshot
-from dtjob.local.display.terminal_line import TerminalLine, plain
 from dtjob.local.here import manifest_of
 from dtjob.local.logs import log_files
 from dtjob.local.runs import Run
+from dtjob.local.terminal_line import TerminalLine, plain
 from dtjob.objects import topology
 from dtjob.times import rfc3339
 from dtjob.ui.event_files import EventFiles

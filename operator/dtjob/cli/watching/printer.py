@@ -10,7 +10,7 @@ from dtjob.client.cluster import Cluster
 from dtjob.client.verbs.follow import follow
 from dtjob.client.verbs.logs import ALL, How, Line
 from dtjob.client.verbs.words import phase_of, summary
-from dtjob.local.display.terminal_line import plain, seen, task_head
+from dtjob.local.terminal_line import plain, seen, task_head
 
 COLOURS = ("36", "32", "33", "35", "34", "96", "92", "93", "95", "94")
 READER_GONE = 1

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from dtjob.local.display.snapshot import metrics_text
-from dtjob.local.display.terminal_line import plain
+from dtjob.local.terminal_line import plain
 
 BEGINNING = "time="
 """With which dtjob's lines begin."""

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from dtjob.api.job import Job
 from dtjob.local.display.log_lines import BEGINNING, ErrorsHeld, Shown, shown
-from dtjob.local.display.terminal_line import TerminalLine, plain
 from dtjob.local.logs import GrowingLogs, LogFile
+from dtjob.local.terminal_line import TerminalLine, plain
 from dtjob.objects import topology
 from dtjob.plan.record.log_tail import Frames
 

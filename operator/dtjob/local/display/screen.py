@@ -18,7 +18,7 @@ from typing import Any, TextIO, cast
 from dtjob.local.display.program_output import OfTask, ProgramOutput
 from dtjob.local.display.snapshot import Snapshot
 from dtjob.local.display.story import EVALUATOR, IMPORTING, Story, progress_text
-from dtjob.local.display.terminal_line import plain, task_head
+from dtjob.local.terminal_line import plain, task_head
 from dtjob.plan.actions import Event
 
 PROGRESS_LINE_SECONDS = 10.0

@@ -13,7 +13,7 @@ from dtjob.api.phase import Phase
 from dtjob.local.display.program_output import OfTask
 from dtjob.local.display.snapshot import Snapshot, TaskLine, metrics_text, task_lines
 from dtjob.local.display.story import EVALUATOR, IMPORTING, OWN_LOOP, progress_text
-from dtjob.local.display.terminal_line import task_head
+from dtjob.local.terminal_line import task_head
 from dtjob.times import duration
 
 MANY_TASKS = 24

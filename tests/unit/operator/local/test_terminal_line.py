@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import pytest
 
-from dtjob.local.display.terminal_line import LONGEST_LINE, TerminalLine, plain
+from dtjob.local.terminal_line import LONGEST_LINE, TerminalLine, plain
 
 
 def shown(*pieces: str) -> list[str]:
