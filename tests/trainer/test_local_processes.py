@@ -19,8 +19,7 @@ from dtjob.local.processes.command import Directories
 from dtjob.objects import labels, topology
 from dtjob.objects.pod.pod import pod
 from dtjob.plan.seen import children
-from dtjob.plan.seen.children import PodState
-from dtjob.plan.seen.pod_facts import facts_of
+from dtjob.plan.seen.children import PodState, facts_of
 from tests.unit.operator.builders import NOW, job
 
 SLEEP = "import time; time.sleep(600)"

@@ -10,7 +10,7 @@ from dtjob.api.spec.failure_rules import FailureRule
 from dtjob.api.spec.replica_specs import Role
 from dtjob.cli.explain.rules import criterion
 from dtjob.crd.answers.problems import problems
-from dtjob.objects.pod.restart_signals import restart_signals
+from dtjob.objects.pod.environment import restart_signals
 from dtjob.plan.failure.cause import Evidence
 from dtjob.plan.failure.rules import match
 from tests.refusals.manifests import job

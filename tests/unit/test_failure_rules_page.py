@@ -7,7 +7,7 @@ import pytest
 
 from dtjob.api.status.status import Status
 from dtjob.crd.answers.problems import problems
-from dtjob.objects.pod.restart_signals import restart_signals
+from dtjob.objects.pod.environment import restart_signals
 from tests.refusals.manifests import CHECKPOINT, PS_ROLES
 from tests.refusals.manifests import job as manifest
 from tests.unit.failure_rules_page import blocks

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dtjob.api.phase import Phase
 from dtjob.api.status.status import Status
 from dtjob.plan.failure.decisions import GiveUp
-from dtjob.plan.lifetime.deadlines import DEADLINE_EXCEEDED, START_DEADLINE_EXCEEDED
+from dtjob.plan.lifetime.ending import DEADLINE_EXCEEDED, START_DEADLINE_EXCEEDED
 from dtjob.plan.record.failure import Cause
 from dtjob.plan.record.status import CONDITION_OF, set_phase
 from tests.unit.operator.builders import NOW

@@ -38,8 +38,8 @@ from dtjob.local.runs import Run, RunStateError, open_run
 from dtjob.manifests.script import Script
 from dtjob.objects import topology
 from dtjob.objects.exit_codes import of_signal
-from dtjob.objects.pod.keeping import nothing_saved
 from dtjob.objects.pod.pod import pod
+from dtjob.objects.pod.storage import nothing_saved
 
 if TYPE_CHECKING:
     from dtjob.ui.run_source import RunSource

@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from dtjob.controller.call_summary import CallSummary
 from dtjob.controller.cluster import AlreadyExists, Cluster, ClusterError, JobKey, Refused, Stale
-from dtjob.controller.pace.holds import Holds
+from dtjob.controller.pace.backoff import Holds
 from dtjob.controller.pace.slots import CALLS_OF_A_JOB, Slots
 from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.controller.store import Store

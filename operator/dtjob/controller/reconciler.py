@@ -5,9 +5,10 @@ nothing else."""
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -16,21 +17,21 @@ from dtjob.controller.carrying import Carrying
 from dtjob.controller.cluster import Cluster, ClusterError, Gone, JobKey, Stale
 from dtjob.controller.creation import Means
 from dtjob.controller.invalid import BUG, BUGS_BEFORE_SAID, say_invalid, words_of, words_of_bug
-from dtjob.controller.lookup import look_up
 from dtjob.controller.nesting import TOO_DEEP, TOO_DEEP_MESSAGE
 from dtjob.controller.observer import NOBODY, Observer, Result
-from dtjob.controller.pace.pace import progress_every
-from dtjob.controller.pace.status_delay import StatusDelay
+from dtjob.controller.pace.pace import StatusDelay, progress_every
+from dtjob.controller.pace.slots import Slots
 from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.controller.status_writer import StatusWriter
 from dtjob.controller.store import Store
+from dtjob.objects import kueue
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Event, Plan
 from dtjob.plan.order import Order, order_of
 from dtjob.plan.plan import plan
-from dtjob.plan.queueing.remote import runs_elsewhere
-from dtjob.plan.seen.children import Children, PodEvent, Unread
+from dtjob.plan.queueing.queueing import runs_elsewhere
+from dtjob.plan.seen.children import Children, PodEvent, Unread, facts_of
 
 logger = logging.getLogger(__name__)
 
@@ -214,3 +215,41 @@ class Reconciler:
             return 0.0
         now, first = asyncio.get_running_loop().time(), not job.status.get("phase")
         return self._status_delay.wait(key, now, self._queue.at_hand, first)
+
+
+async def look_up(cluster: Cluster, slots: Slots, job: Job, children: Children, unread: Unread) -> Children:
+    """The children with the answers about what a plan has to know.
+
+    - Pods: those of this very job that are there. The others are gone, or their owner says that they are no task of it.
+    - Other objects: of the cluster, those of Kueue of the job's namespace, and the job's ConfigMap.
+
+    Raises ClusterError where the cluster did not answer.
+    """
+    namespace, _ = key = job.metadata.namespace, job.metadata.name
+
+    async def ask(kind: str, name: str) -> Manifest | None:
+        async with slots.of(key, f"Get {kind}"):
+            return await cluster.get(kind, namespace if kind in (*kueue.NAMESPACED, "ConfigMap", "Pod") else None, name)
+
+    answers = zip(unread.objects, await _answers([ask(*one) for one in unread.objects]), strict=True)
+    found = {(kind, name): one if kind != "Pod" or _is_ours(job, one) else None for (kind, name), one in answers}
+    ours = [one for (kind, _), one in found.items() if kind == "Pod" and one is not None]
+    # By name, as the store has them: an object that it has under one of these is not ours.
+    return replace(children, objects=(*children.objects, *ours), read={**children.read, **found})
+
+
+async def _answers(asked: Sequence[Coroutine[Any, Any, Manifest | None]]) -> list[Manifest | None]:
+    """What each of these comes to. Raises the first error, and ends the others then: who tries again asks anew."""
+    tasks = [asyncio.ensure_future(one) for one in asked]
+    try:  # no TaskGroup: Python 3.11's loses a cancellation that comes while it ends the others
+        return list(await asyncio.gather(*tasks))
+    finally:
+        for task in tasks:
+            task.cancel()
+
+
+def _is_ours(job: Job, pod: Manifest | None) -> bool:
+    if pod is None:
+        return False
+    facts = facts_of(pod)
+    return facts.controller == job.metadata.uid and facts.task_id is not None

@@ -13,14 +13,12 @@ from dtjob.api.job import KIND, Job, stored_job
 from dtjob.api.phase import ENDED
 from dtjob.controller.cluster import JobKey
 from dtjob.controller.nesting import shallow
-from dtjob.controller.pace.holds import Holds
-from dtjob.controller.pace.repair_limit import RepairLimit
+from dtjob.controller.pace.backoff import Holds, RepairLimit
 from dtjob.controller.stored_fields import kept
 from dtjob.objects import gangs, kueue, labels
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Event
-from dtjob.plan.seen.children import Children, PodEvent, Silence
-from dtjob.plan.seen.pod_facts import POD_ENDED, ObservedPod
+from dtjob.plan.seen.children import POD_ENDED, Children, ObservedPod, PodEvent, Silence
 from dtjob.plan.seen.workload import Kueue
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from dtjob.api.job import Job
 from dtjob.api.phase import ENDED, Phase
 from dtjob.controller.cluster import ClusterError, JobKey
-from dtjob.controller.pace.status_delay import StatusDelay
+from dtjob.controller.pace.pace import StatusDelay
 from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.controller.reconciler import Reconciler
 from dtjob.controller.store import Store
@@ -32,7 +32,7 @@ from dtjob.local.recovery import Recoveries, counts
 from dtjob.local.runs import UNFINISHED, Run, RunStateError
 from dtjob.objects import labels, topology
 from dtjob.objects.manifest import Manifest
-from dtjob.objects.pod.grace import pod_seconds
+from dtjob.objects.pod.environment import pod_seconds
 from dtjob.objects.pod.pod import pod
 from dtjob.plan.actions import Event
 from dtjob.plan.seen.children import Children, Silence

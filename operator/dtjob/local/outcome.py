@@ -11,7 +11,7 @@ from dtjob.api.phase import ENDED, Phase
 from dtjob.local.display.snapshot import Snapshot
 from dtjob.local.here import DEFAULTS
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.lifetime.last_evaluation import evaluator_left
+from dtjob.plan.lifetime.ending import evaluator_left
 from dtjob.plan.lifetime.time_spent import with_goodput
 from dtjob.plan.plan import plan
 from dtjob.plan.seen import children

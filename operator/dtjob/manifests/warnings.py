@@ -9,8 +9,7 @@ from dtjob.crd.answers.problems import useless_fields
 from dtjob.crd.rule import values_at
 from dtjob.objects.defaults import NO_DEFAULTS
 from dtjob.objects.pod.accelerators import unequal_gpus
-from dtjob.objects.pod.keeping import keeping, nothing_saved
-from dtjob.objects.pod.mounting import mounting_problem
+from dtjob.objects.pod.storage import keeping, mounting_problem, nothing_saved
 
 _MEANT_EMPTY = {
     "spec": ("tensorBoard",),

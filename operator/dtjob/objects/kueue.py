@@ -21,7 +21,7 @@ from dtjob.objects import labels, quantities, shared, topology
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
 from dtjob.objects.defaults import priority_class_of as default_priority
 from dtjob.objects.manifest import Manifest
-from dtjob.objects.pod.nearness import topology_request
+from dtjob.objects.pod.placement import topology_request
 from dtjob.objects.pod.pod import pod
 from dtjob.objects.topology import Task
 

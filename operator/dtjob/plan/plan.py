@@ -12,35 +12,37 @@ from dtjob.api.job import Job
 from dtjob.objects import kueue
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults, lacks_image
 from dtjob.plan.actions import Create, Plan
-from dtjob.plan.diagnosis.checkpoints_kept import say_whether_checkpoints_are_kept
+from dtjob.plan.diagnosis.checkpoints import note_restored, say_whether_checkpoints_are_kept
 from dtjob.plan.diagnosis.pending import look_at_slow_starts, slow_start
 from dtjob.plan.diagnosis.reachability import note_unreached, say_reachability
-from dtjob.plan.diagnosis.restored import note_restored
 from dtjob.plan.draft import Draft
-from dtjob.plan.elastic.resize import begin, end_group, is_over, look_for_room, start_group
-from dtjob.plan.elastic.room import at_rest, elastic_changes_at, note_room, resize_due
+from dtjob.plan.elastic import (
+    at_rest,
+    begin,
+    elastic_changes_at,
+    end_group,
+    is_over,
+    look_for_room,
+    note_room,
+    resize_due,
+    start_group,
+)
 from dtjob.plan.failure.budget import note_end, only_the_end_differs
 from dtjob.plan.failure.crashes import note_crashes
 from dtjob.plan.failure.decisions import GiveUp, TrainingDecision, Wait, replaced, write_ahead
 from dtjob.plan.failure.lost_peers import explain
 from dtjob.plan.failure.restart import end_over, failures, restart_evaluator, restart_training
 from dtjob.plan.failure.same_mistake import note_first_step
-from dtjob.plan.lifetime.deadlines import deadlines, overdue
-from dtjob.plan.lifetime.ending import after_the_end, fail
-from dtjob.plan.lifetime.last_evaluation import leave_the_chief
+from dtjob.plan.lifetime.ending import after_the_end, deadlines, fail, leave_the_chief, overdue, succeed, succeeded
 from dtjob.plan.lifetime.phase import keep_image, note_phase, wait_for_image
-from dtjob.plan.lifetime.success import succeed, succeeded
 from dtjob.plan.lifetime.suspension import BY_USER, Pause, go_on, is_suspended, suspend
 from dtjob.plan.lifetime.time_spent import with_goodput
 from dtjob.plan.order import only_counts
-from dtjob.plan.pods.convergence import converge, find_config_map
-from dtjob.plan.pods.gang import note_gang, release_gang
+from dtjob.plan.pods.convergence import converge, find_config_map, note_gang, release_gang
 from dtjob.plan.pods.one_chief import find_earlier_chiefs, find_vanished
-from dtjob.plan.queueing.queueing import queueing
-from dtjob.plan.queueing.remote import keep_workload
+from dtjob.plan.queueing.queueing import keep_workload, queueing
 from dtjob.plan.record.incidents import note_recovery
-from dtjob.plan.seen.children import Children
-from dtjob.plan.seen.pod_facts import facts_of
+from dtjob.plan.seen.children import Children, facts_of
 from dtjob.plan.seen.progress import next_write, only_progress_differs
 from dtjob.plan.seen.situation import Situation
 

@@ -9,7 +9,7 @@ from dtjob.api.spec.failure_rules import ExitCodeOperator, FailureRule, OnPodCon
 from dtjob.api.spec.replica_specs import Role
 from dtjob.objects import topology
 from dtjob.objects.exit_codes import RESTARTED_IN_VAIN
-from dtjob.objects.pod.restart_signals import restart_signals
+from dtjob.objects.pod.environment import restart_signals
 from dtjob.plan.failure.built_in import BUILT_IN
 
 BUILT_IN_NAME = "built-in"

@@ -26,8 +26,7 @@ from dtjob.objects import topology
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.diagnosis.reachability import unreached_reporter
 from dtjob.plan.failure.stalled import reporters
-from dtjob.plan.seen.children import Silence
-from dtjob.plan.seen.pod_facts import facts_of
+from dtjob.plan.seen.children import Silence, facts_of
 from dtjob.plan.seen.report import read_report
 from dtjob.status_client import NoStatus, read_status
 

@@ -11,7 +11,7 @@ from dtjob.local.display.log_lines import BEGINNING, ErrorsHeld, Shown, shown
 from dtjob.local.logs import GrowingLogs, LogFile
 from dtjob.local.terminal_line import TerminalLine, plain
 from dtjob.objects import topology
-from dtjob.plan.record.log_tail import Frames
+from dtjob.plan.record.failure import Frames
 
 MOST_AT_ONCE, MOST_WITHOUT_A_VIEW = 1 << 16, 1 << 20
 """Bytes of one task's log that one look reads: a terminal takes some seconds for a megabyte."""

@@ -11,7 +11,7 @@ from dtjob.api.status.status import Status
 from dtjob.objects import labels, topology
 from dtjob.objects.exit_codes import TOLD_TO_END
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.seen.pod_facts import facts_of
+from dtjob.plan.seen.children import facts_of
 
 ACCURACIES = ("val_accuracy", "accuracy", "val_acc", "acc")
 

@@ -7,7 +7,7 @@ from dtjob.api.phase import Phase
 from dtjob.controller.call_summary import CREATED, DELETED, REFUSED
 from dtjob.local.display.snapshot import Snapshot, metrics_text
 from dtjob.plan.actions import Event
-from dtjob.plan.diagnosis.restored import RESUMED, STARTED_OVER
+from dtjob.plan.diagnosis.checkpoints import RESUMED, STARTED_OVER
 from dtjob.times import duration
 
 BY_PLAN_ONLY = (Phase.SUCCEEDED.value, Phase.FAILED.value, CREATED, DELETED, REFUSED, RESUMED, STARTED_OVER)

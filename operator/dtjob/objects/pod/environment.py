@@ -1,16 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The environment of a training container: the variables of contract.md."""
+"""The environment of a training container: the variables of contract.md, and what they say of ends.
+
+After a crash a supervisor starts its training process again by itself, in the pod that it has: a new pod takes longer,
+and gains nothing if the process had trained well. If a user wants a new pod, a failure rule names the signal. Then the
+container ends, and `plan/failure/rules.py` asks the rule.
+
+The time from a pod's deletion to SIGKILL is one number for the pod, its supervisor and `dtjob run`. A preStop hook of
+the training container takes its time from it: the kubelet sends SIGTERM only when the hook has ended. The seconds of
+`preStop.sleep` are known, and what no template says otherwise is longer by them. (Other hooks are refused where there
+is something to save.)
+"""
 
 import json
+import signal
 from typing import Any
 
 from dtjob.api.job import Job
 from dtjob.api.spec.checkpoint import Checkpoint, Evaluation
+from dtjob.api.spec.failure_rules import ExitCodeOperator, FailureRule, Signal
 from dtjob.api.spec.program import Integration
 from dtjob.api.spec.replica_specs import Role
+from dtjob.api.spec.strategy import Strategy
 from dtjob.objects import shared, topology
-from dtjob.objects.pod import grace
-from dtjob.objects.pod.restart_signals import restart_signals
+from dtjob.objects.exit_codes import of_signal
 from dtjob.objects.topology import Task
 
 CLUSTER_DIRECTORY = "/etc/dtjob"
@@ -51,7 +63,7 @@ def environment(job: Job, task: Task, attempt: int, termination_log: str | None 
         "DTJOB_CLUSTER_HASH": topology.cluster_hash(job),
         "DTJOB_STATUS_PORT": str(job.spec.network.status_port),
         "DTJOB_RENDEZVOUS_ADDRESS": topology.address(job, topology.chief_task(job), job.spec.network.rendezvous_port),
-        "DTJOB_GRACE_SECONDS": str(grace.seconds_after_sigterm(job, task)),
+        "DTJOB_GRACE_SECONDS": str(seconds_after_sigterm(job, task)),
         **_blocks(job, task),
         "DTJOB_TERMINATION_LOG": termination_log or TERMINATION_LOG,
     }
@@ -111,3 +123,67 @@ def _checkpoint(checkpoint: Checkpoint, evaluation: Evaluation | None) -> dict[s
 def _literal(values: dict[str, str]) -> list[Variable]:
     """Entries with exactly these values: the kubelet expands $(NAME), so each dollar sign is escaped."""
     return [{"name": name, "value": value.replace("$", "$$")} for name, value in values.items()]
+
+
+CRASHES = (Signal.SIGABRT, Signal.SIGBUS, Signal.SIGFPE, Signal.SIGILL, Signal.SIGKILL, Signal.SIGSEGV)
+"""The signals of a process that broke or was killed from outside; the others are sent to end it."""
+REASONS = ("Error", "OOMKilled")
+"""The reasons of a container that ends over one of them."""
+
+
+def restart_signals(job: Job, task: Task) -> tuple[Signal, ...]:
+    """The signals over which the training process of `task` is started again in its container, once it has done new
+    steps. No rule of the job's is about them. None if maxRestartsWithoutProgress or maxRestarts is 0, and of tasks that
+    train no steps."""
+    serves = job.spec.strategy is Strategy.PARAMETER_SERVER and task.role is not Role.CHIEF
+    if (
+        job.spec.program is None
+        or 0 in (job.spec.failure_policy.max_restarts_without_progress, job.spec.failure_policy.max_restarts)
+        or serves
+        or task.role is Role.EVALUATOR
+    ):
+        return ()
+    rules = [rule for rule in job.spec.failure_policy.rules if rule.is_about(task.role)]
+    return tuple(one for one in CRASHES if not any(_is_about(rule, one) for rule in rules))
+
+
+def _is_about(rule: FailureRule, one: Signal) -> bool:
+    """Whether the rule may say something of a container that ends over this signal."""
+    if rule.on_exit_codes is not None:
+        listed = of_signal(signal.Signals[one.value]) in rule.on_exit_codes.values
+        return listed == (rule.on_exit_codes.operator is ExitCodeOperator.IN)
+    if rule.on_signals is not None:
+        return one in rule.on_signals
+    if rule.on_reasons is not None:
+        return any(reason in REASONS for reason in rule.on_reasons)
+    return rule.on_pod_conditions is None  # with roles alone it is about every failure of theirs
+
+
+WITHOUT_CHECKPOINTS = 30
+"""Kubernetes' default terminationGracePeriodSeconds: there is nothing to save."""
+LEAST = 2
+"""Seconds that a kubelet leaves after SIGTERM, however long the hook took."""
+
+
+def pod_seconds(job: Job, task: Task) -> int:
+    """The terminationGracePeriodSeconds of the task's pod: its template's, else the time to save and to sleep."""
+    replica = job.spec.replica_specs.get(task.role)
+    given = replica.pod_spec.termination_grace_period_seconds if replica else None
+    if given is not None:
+        return given
+    time_to_save = job.spec.checkpoint.save_timeout_seconds if job.spec.checkpoint else WITHOUT_CHECKPOINTS
+    return time_to_save + _slept(job, task)
+
+
+def seconds_after_sigterm(job: Job, task: Task) -> int:
+    """What is left of that when the training container gets SIGTERM."""
+    whole, slept = pod_seconds(job, task), _slept(job, task)
+    return max(whole - slept, LEAST) if slept else whole
+
+
+def _slept(job: Job, task: Task) -> int:
+    """Seconds that the training container's preStop hook sleeps."""
+    replica = job.spec.replica_specs.get(task.role)
+    lifecycle = replica.training.lifecycle if replica else None
+    hook = lifecycle.pre_stop if lifecycle else None
+    return hook.sleep.seconds if hook and hook.sleep else 0

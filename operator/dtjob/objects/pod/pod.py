@@ -14,11 +14,17 @@ from dtjob.api.spec.replica_specs import AnyReplicaSpec, Role, SingleReplicaSpec
 from dtjob.objects import labels, shared, topology
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults, image_of
 from dtjob.objects.manifest import Manifest
-from dtjob.objects.pod import accelerators, grace
-from dtjob.objects.pod.environment import CLUSTER_DIRECTORY, HASH_SEED, SOURCE_DIRECTORY, TF_CONFIG, environment
-from dtjob.objects.pod.nearness import beside_chief, brought_near
+from dtjob.objects.pod import accelerators
+from dtjob.objects.pod.environment import (
+    CLUSTER_DIRECTORY,
+    HASH_SEED,
+    SOURCE_DIRECTORY,
+    TF_CONFIG,
+    environment,
+    pod_seconds,
+)
+from dtjob.objects.pod.placement import beside_chief, brought_near, with_node_loss, with_those_of
 from dtjob.objects.pod.security import pod_security, with_security
-from dtjob.objects.pod.tolerations import with_node_loss, with_those_of
 from dtjob.objects.topology import Task
 
 
@@ -79,7 +85,7 @@ def _spec(
         **({"dnsPolicy": "ClusterFirstWithHostNet"} if user.get("hostNetwork") else {}),
         **user,
         "securityContext": pod_security(user.get("securityContext"), defaults.pods.security_context),
-        "terminationGracePeriodSeconds": grace.pod_seconds(job, task),
+        "terminationGracePeriodSeconds": pod_seconds(job, task),
         "tolerations": with_node_loss(user.get("tolerations") or []),
         "hostname": topology.hostname(job, task),
         "subdomain": job.metadata.name,

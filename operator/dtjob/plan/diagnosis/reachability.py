@@ -19,8 +19,7 @@ from dtjob.api.status.status import Status
 from dtjob.objects import topology
 from dtjob.plan.draft import Draft
 from dtjob.plan.record.status import RUNNING, condition, set_condition
-from dtjob.plan.seen.children import Children, PodState, Silence, TaskView, created_at
-from dtjob.plan.seen.pod_facts import facts_of
+from dtjob.plan.seen.children import Children, PodState, Silence, TaskView, created_at, facts_of
 from dtjob.plan.seen.situation import Situation
 
 STATUS_REACHABLE = "StatusReachable"

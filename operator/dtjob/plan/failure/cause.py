@@ -18,8 +18,7 @@ from dtjob.objects.exit_codes import RESTARTED_IN_VAIN, STALLED, signal_of
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.topology import Task
 from dtjob.plan.record.failure import UNKNOWN, Cause, Failure, ProgramEnd
-from dtjob.plan.seen.children import PodState, TaskView, condition_of, deleting, ended_at, node_of
-from dtjob.plan.seen.pod_facts import facts_of
+from dtjob.plan.seen.children import PodState, TaskView, condition_of, deleting, ended_at, facts_of, node_of
 
 OOM_KILLED = "OOMKilled"
 """The reason of a container's end that the kernel's memory limit ended."""

@@ -17,7 +17,7 @@ from dtjob.api.status.internal import Incident
 from dtjob.api.status.status import Status
 from dtjob.objects import topology
 from dtjob.objects.topology import Task
-from dtjob.plan.diagnosis.checkpoints_kept import checkpoints_end, goes_on_from
+from dtjob.plan.diagnosis.checkpoints import checkpoints_end, goes_on_from
 from dtjob.plan.draft import Draft
 from dtjob.plan.failure.budget import ran_for_long
 from dtjob.plan.record.failure import Failure

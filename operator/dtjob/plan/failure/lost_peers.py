@@ -30,10 +30,10 @@ from dtjob.plan.seen.children import (
     condition_of,
     deleting,
     ended,
+    facts_of,
     is_lost,
     node_of,
 )
-from dtjob.plan.seen.pod_facts import facts_of
 from dtjob.plan.seen.situation import Situation
 
 NOTICED_AFTER = timedelta(seconds=60)

@@ -34,8 +34,7 @@ from dtjob.plan.failure.rules import BY_RULE, cannot_start, ruled
 from dtjob.plan.failure.same_mistake import failed_for_good, mistake_of, program_failed
 from dtjob.plan.failure.stalled import silent_stragglers, silent_tasks
 from dtjob.plan.record.failure import Cause, Failure
-from dtjob.plan.seen.children import PodState, TaskView, created_at, ended_at
-from dtjob.plan.seen.pod_facts import facts_of
+from dtjob.plan.seen.children import PodState, TaskView, created_at, ended_at, facts_of
 from dtjob.plan.seen.situation import Situation
 
 SETTLE = timedelta(seconds=2)

@@ -10,8 +10,7 @@ from dtjob.api.spec.replica_specs import Role
 from dtjob.plan.failure.built_in import BUILT_IN
 from dtjob.plan.failure.cause import Evidence, evidence_of, of_pod, waiting
 from dtjob.plan.record.failure import Cause, Failure
-from dtjob.plan.seen.children import PodState, TaskView
-from dtjob.plan.seen.pod_facts import facts_of
+from dtjob.plan.seen.children import PodState, TaskView, facts_of
 from dtjob.plan.seen.situation import Situation
 
 BY_RULE = "PodFailurePolicy"

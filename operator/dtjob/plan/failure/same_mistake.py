@@ -31,7 +31,7 @@ from typing import Any
 from dtjob.api.status.block import whole
 from dtjob.api.status.internal import Mistake, ProcessStart
 from dtjob.objects.exit_codes import COULD_NOT_KILL, RESTARTED_IN_VAIN, signal_of
-from dtjob.plan.diagnosis.restored import start_of
+from dtjob.plan.diagnosis.checkpoints import start_of
 from dtjob.plan.draft import Draft
 from dtjob.plan.failure.cause import end_of
 from dtjob.plan.failure.decisions import GiveUp, Wait

@@ -10,10 +10,10 @@ from dtjob.objects.placeholder import is_placeholder
 from dtjob.plan.diagnosis.pending import slow_start, unbound_claim, waiting_reason
 from dtjob.plan.diagnosis.reachability import UNREACHABLE, why_unreached
 from dtjob.plan.draft import Draft
-from dtjob.plan.elastic.resize import RESIZED, was_resized_last
+from dtjob.plan.elastic import RESIZED, was_resized_last
 from dtjob.plan.failure.budget import restarts
 from dtjob.plan.failure.decisions import trains_without
-from dtjob.plan.lifetime.deadlines import deadlines
+from dtjob.plan.lifetime.ending import deadlines
 from dtjob.plan.pods.one_chief import why_the_chief_waits
 from dtjob.plan.record.status import (
     BLOCKED,

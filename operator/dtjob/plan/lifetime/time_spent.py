@@ -19,7 +19,7 @@ from dtjob.api.status.goodput import GoodputSeconds, GoodputStatus, Part
 from dtjob.api.status.internal import Counted, Doing, Spent
 from dtjob.api.status.status import Status
 from dtjob.plan.diagnosis.reachability import SAID_AFTER
-from dtjob.plan.elastic.resize import was_resized_last
+from dtjob.plan.elastic import was_resized_last
 from dtjob.plan.failure.budget import is_due, restarts
 from dtjob.plan.seen.situation import Situation
 

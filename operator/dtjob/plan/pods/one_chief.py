@@ -12,8 +12,7 @@ from dtjob.objects import labels, topology
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.draft import Draft
 from dtjob.plan.failure.budget import is_due
-from dtjob.plan.seen.children import PodState, ended, node_of
-from dtjob.plan.seen.pod_facts import facts_of
+from dtjob.plan.seen.children import PodState, ended, facts_of, node_of
 from dtjob.plan.seen.situation import Situation
 
 

@@ -8,30 +8,39 @@ decides each step, so that one that was cut off is done again. Steps and their o
 controllers of jobs (v0.19, pkg/controller/jobframework/reconciler.go).
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
+from typing import Any
 
-from dtjob.api.phase import Phase
+from dtjob.api.job import Job
+from dtjob.api.phase import ENDED, Phase
 from dtjob.api.status.placement import QueueEntry
 from dtjob.objects import kueue, labels, shared
-from dtjob.plan.actions import Create, Delete
+from dtjob.objects.defaults import Defaults
+from dtjob.plan.actions import Create, Delete, Plan
 from dtjob.plan.draft import Draft
-from dtjob.plan.kueue import Conflict, Slices, pod_sets, slices_of
-from dtjob.plan.lifetime.last_evaluation import evaluator_left
-from dtjob.plan.lifetime.phase import current_phase
-from dtjob.plan.lifetime.suspension import Pause, is_suspended
-from dtjob.plan.queueing.lookups import (
+from dtjob.plan.kueue import (
+    Conflict,
+    Slices,
     find_unlisted,
     places_pods,
+    pod_sets,
     priority,
     priority_changes,
     read_flavours,
+    slices_of,
 )
-from dtjob.plan.queueing.quota_use import next_loss, pods_left, reclaimable
-from dtjob.plan.queueing.resized import (
+from dtjob.plan.lifetime.ending import evaluator_left
+from dtjob.plan.lifetime.phase import current_phase
+from dtjob.plan.lifetime.suspension import Pause, is_suspended
+from dtjob.plan.queueing.quota import (
     asked_for,
     held,
+    next_loss,
     only_resized,
+    pods_left,
+    reclaimable,
     replacement_waits_for_checks,
     taken_over,
     without_successor,
@@ -50,7 +59,8 @@ from dtjob.plan.queueing.waiting import (
     while_it_waits,
 )
 from dtjob.plan.record.status import ADMITTED, QUEUE_IGNORED, QUOTA_RESERVED, SUSPENDED, holds, set_condition
-from dtjob.plan.seen.children import deleting
+from dtjob.plan.seen.children import Children, deleting
+from dtjob.plan.seen.situation import Situation
 from dtjob.plan.seen.workload import EVICTED, Kueue, Workload
 
 _OVER = Pause("WorkloadFinished", "")
@@ -291,3 +301,32 @@ def note_no_queue(draft: Draft, ignored: str = "") -> None:
         draft.status = draft.status.but(queue=None)
     if ignored or holds(before.conditions, QUEUE_IGNORED):
         say_ignored(draft, ignored)
+
+
+CONTROLLER = "kueue.x-k8s.io/multikueue"
+"""Of spec.managedBy."""
+
+
+def runs_elsewhere(spec: Mapping[str, Any]) -> bool:
+    """Whether MultiKueue has the job with this `spec`, as plain JSON."""
+    return spec.get("managedBy") == CONTROLLER
+
+
+def keep_workload(job: Job, children: Children, now: datetime, defaults: Defaults) -> Plan:
+    """What to do about the Workload of a job that runs elsewhere; its status stays as it is."""
+    queue = kueue.queue_of(job)
+    if not runs_elsewhere({"managedBy": job.spec.managed_by}) or queue is None or children.kueue is not Kueue.THERE:
+        return Plan()
+    situation = Situation.of(job, children, now, defaults)
+    workload = slices_of(situation).current
+    if workload is None:
+        if job.spec.suspend or situation.status.phase in ENDED:
+            return Plan()
+        chosen, _ = priority(situation)
+        return Plan((Create.of(kueue.workload(situation.spec_job, defaults, chosen)),))
+    if workload.is_going or workload.finished or workload.shape is None:
+        return Plan()
+    if job.spec.suspend:
+        return Plan((workload.delete("the job is suspended (spec.suspend)"),))
+    stale = workload.shape != kueue.shape_of(situation.spec_job)
+    return Plan() if workload.in_force and not stale else Plan(while_it_waits(situation, workload, queue, stale))

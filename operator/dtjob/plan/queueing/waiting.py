@@ -7,8 +7,8 @@ from dtjob.api.job import Job
 from dtjob.objects import kueue
 from dtjob.objects.defaults import Defaults
 from dtjob.plan.actions import Action
+from dtjob.plan.kueue import places_pods, priority_changes
 from dtjob.plan.lifetime.suspension import Pause
-from dtjob.plan.queueing.lookups import places_pods, priority_changes
 from dtjob.plan.seen.situation import Situation
 from dtjob.plan.seen.workload import ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED, Workload
 

@@ -8,7 +8,7 @@ before a first step, the words that it had left for that case say so.
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -18,7 +18,6 @@ from dtjob.api.spec.failure_rules import RuleAction
 from dtjob.api.status.block import whole
 from dtjob.api.status.restarts import LastFailure, ProgramException
 from dtjob.objects.topology import Task
-from dtjob.plan.record.log_tail import readable
 
 LONGEST = 512
 """Characters of an exception that are taken."""
@@ -271,3 +270,31 @@ class Failure:
     def with_rule(self) -> str:
         """The same, with the rule that decided about it."""
         return "; ".join(filter(None, (self.sentence(), self.rule)))
+
+
+_FRAME = re.compile(r'\s+File "([^"]+)", line \d+')
+"""How a frame of a traceback begins."""
+_PACKAGES = ("/site-packages/", "/dist-packages/", "/dtjob_trainer/", "<frozen ", "/lib/python3")
+"""Parts of the paths of files that are not the program's."""
+
+
+class Frames:
+    """Tells frames of packages from other lines, one line of a log after the other."""
+
+    def __init__(self) -> None:
+        self._indent: int | None = None
+        """How far the frame of a package is indented, within one. The more indented lines after its first are code."""
+
+    def keeps(self, line: str) -> bool:
+        """Whether the next line of the log is none of such a frame."""
+        depth = len(line) - len(line.lstrip())
+        if frame := _FRAME.match(line):
+            self._indent = depth if any(part in frame[1] for part in _PACKAGES) else None
+        elif self._indent is not None and line.strip() and depth <= self._indent:
+            self._indent = None
+        return self._indent is None
+
+
+def readable(lines: Iterable[str]) -> str:
+    """The lines without frames of packages."""
+    return "\n".join(filter(Frames().keeps, lines)).strip()

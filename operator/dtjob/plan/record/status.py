@@ -2,11 +2,11 @@
 """Changes of the status: phase, conditions, counts of restarts, and attempts. Which conditions a job has."""
 
 from collections.abc import Iterable
-from datetime import datetime
-from typing import Any, NamedTuple
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple, TypeVar
 
 from dtjob.api.phase import ENDED, Phase
-from dtjob.api.status.block import LONGEST_MESSAGE, LONGEST_WORD, cut, whole
+from dtjob.api.status.block import LONGEST_MESSAGE, LONGEST_WORD, StatusBlock, cut, whole
 from dtjob.api.status.condition import Condition, Conditions, valid_reason
 from dtjob.api.status.status import Status
 from dtjob.objects.topology import Task
@@ -189,3 +189,31 @@ def stopped_running(conditions: Iterable[Condition], now: datetime) -> datetime 
     if said is None:
         return None
     return now if said.holds else said.last_transition_time
+
+
+Block = TypeVar("Block", bound=StatusBlock)
+
+
+def after_set_back(status: Status, now: datetime) -> Status:
+    """The status with its incident begun now, where it says that the incident begins later: the operator's clock was
+    set back, and its backoff would last for as long as the clock was wrong.
+
+    All times of its incident, and those of its period of activity and of its restored checkpoint that are later than
+    now, become earlier by the same duration: their order stays.
+    """
+    incident = status.internal.incident
+    if incident is None or incident.started_at <= now:
+        return status
+    ahead = incident.started_at - whole(now)
+    errors = incident.errors and _earlier(incident.errors, ahead, now)
+    moved = _earlier(incident, ahead, now).but(errors=errors)
+    active = status.active and _earlier(status.active, ahead, now)
+    restored = status.restored and _earlier(status.restored, ahead, now)
+    return status.but(active=active, restored=restored).remembering(incident=moved)
+
+
+def _earlier(block: Block, ahead: timedelta, now: datetime) -> Block:
+    times: dict[str, Any] = {name: getattr(block, name) for name in type(block).model_fields}
+    return block.but(
+        **{name: time - ahead for name, time in times.items() if isinstance(time, datetime) and time > now}
+    )

@@ -22,8 +22,7 @@ from dtjob.api.status.progress import (
 from dtjob.api.status.status import Status
 from dtjob.objects import topology
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.seen.children import PodState, TaskView
-from dtjob.plan.seen.pod_facts import facts_of
+from dtjob.plan.seen.children import PodState, TaskView, facts_of
 from dtjob.plan.seen.report import read_report
 
 

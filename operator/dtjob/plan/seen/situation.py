@@ -19,8 +19,7 @@ from dtjob.api.status.workers import Resizing, Workers
 from dtjob.objects import labels
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
 from dtjob.objects.topology import Task
-from dtjob.plan.record.set_back import after_set_back
-from dtjob.plan.record.status import EVALUATION_GIVEN_UP, holds, say_accepted
+from dtjob.plan.record.status import EVALUATION_GIVEN_UP, after_set_back, holds, say_accepted
 from dtjob.plan.seen.children import Children, PodState, TaskView, attempts_of_pods, created_at, view_tasks
 from dtjob.plan.seen.progress import latest_reports, with_progress
 

@@ -12,8 +12,7 @@ from dtjob.api.job import KIND
 from dtjob.api.spec.scheduling import GangProvider
 from dtjob.controller.cluster import ClusterError, JobKey, Refused
 from dtjob.controller.creation import batches, in_groups
-from dtjob.controller.pace.giving_way import SMALLEST_SHARE, GivingWay
-from dtjob.controller.pace.slots import CALLS_OF_A_JOB
+from dtjob.controller.pace.slots import CALLS_OF_A_JOB, SMALLEST_SHARE, GivingWay
 from dtjob.kube.api_error import ApiError
 from dtjob.objects import gangs, kueue, labels, shared
 from dtjob.objects.manifest import Manifest

@@ -7,8 +7,8 @@ from typing import cast
 import pytest
 
 from dtjob.controller.cluster import Cluster, ClusterError
-from dtjob.controller.lookup import look_up
 from dtjob.controller.pace.slots import CALLS_OF_A_JOB, Slots
+from dtjob.controller.reconciler import look_up
 from dtjob.objects import labels
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.seen.children import Children, Unread

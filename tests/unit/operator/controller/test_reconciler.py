@@ -9,7 +9,7 @@ import pytest
 from dtjob.api.job import KIND, Job
 from dtjob.controller import reconciler
 from dtjob.controller.cluster import ClusterError, JobKey, Refused
-from dtjob.controller.pace.repair_limit import AT_ONCE, WAIT
+from dtjob.controller.pace.backoff import AT_ONCE, WAIT
 from dtjob.controller.store import Store
 from dtjob.objects import drift, labels, shared
 from dtjob.objects.manifest import Manifest

@@ -8,8 +8,8 @@ import pytest
 
 from dtjob.api.job import KIND
 from dtjob.controller.cluster import ClusterError, Refused
-from dtjob.controller.pace import status_delay
-from dtjob.controller.pace.status_delay import MUCH
+from dtjob.controller.pace import pace
+from dtjob.controller.pace.pace import MUCH
 from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.objects.manifest import Manifest
 from tests.unit.operator import builders
@@ -155,7 +155,7 @@ def test_the_events_of_a_pod_that_does_not_start_are_read_once_a_minute(refused:
 def test_the_events_of_a_pod_are_read_when_a_status_is_due_that_says_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where hundreds of jobs begin at once, most of their pods run by then."""
     monkeypatch.setattr(WorkQueue, "at_hand", MUCH + 1)
-    monkeypatch.setattr(status_delay, "LONGEST_FIRST_SECONDS", 30.0)
+    monkeypatch.setattr(pace, "LONGEST_FIRST_SECONDS", 30.0)
     asked: list[str] = []
 
     async def warning_about(namespace: str, pod_uid: str) -> str:

@@ -8,7 +8,7 @@ import pytest
 
 from dtjob.api.job import KIND, Job
 from dtjob.controller.cluster import ClusterError
-from dtjob.controller.pace.status_delay import LONGEST_FIRST_SECONDS, MUCH
+from dtjob.controller.pace.pace import LONGEST_FIRST_SECONDS, MUCH
 from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.objects import kueue, labels
 from dtjob.objects.manifest import Manifest

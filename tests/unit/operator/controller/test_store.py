@@ -11,12 +11,11 @@ import pytest
 from dtjob.api.job import Job
 from dtjob.api.status.internal import Internal
 from dtjob.controller import store as store_module
-from dtjob.controller.pace.repair_limit import AT_ONCE
+from dtjob.controller.pace.backoff import AT_ONCE
 from dtjob.controller.store import TOMBSTONES, Memory, Store
 from dtjob.objects import drift, labels, shared
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.seen.children import Silence, view_tasks
-from dtjob.plan.seen.pod_facts import ObservedPod
+from dtjob.plan.seen.children import ObservedPod, Silence, view_tasks
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW
 from tests.unit.operator.simulation.operator import job_manifest

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 from dtjob.local import pod_status
-from dtjob.plan.seen.children import PodState, state_of
-from dtjob.plan.seen.pod_facts import facts_of
+from dtjob.plan.seen.children import PodState, facts_of, state_of
 from tests.unit.operator.builders import NOW, at
 
 

@@ -7,7 +7,7 @@ from dtjob.objects import labels
 from dtjob.objects.placeholder import is_placeholder, placeholder, placeholder_name
 from dtjob.objects.pod.pod import pod
 from dtjob.objects.shared import service
-from dtjob.plan.seen.pod_facts import PodFacts
+from dtjob.plan.seen.children import PodFacts
 from tests.unit.operator import builders
 
 TEMPLATE: dict[str, Any] = {

@@ -19,8 +19,7 @@ from dtjob.controller.store import LISTED_KINDS
 from dtjob.objects import drift, kueue, labels
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Event, PatchWorkload
-from dtjob.plan.seen.children import ended
-from dtjob.plan.seen.pod_facts import facts_of
+from dtjob.plan.seen.children import ended, facts_of
 from tests.unit.operator import builders
 from tests.unit.operator.simulation.api_schema import refusal
 from tests.unit.operator.simulation.facts import Facts

@@ -9,7 +9,7 @@ from dtjob.api.status.status import Status
 from dtjob.objects import labels, topology
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.placeholder import is_placeholder
-from dtjob.plan.seen.pod_facts import facts_of
+from dtjob.plan.seen.children import facts_of
 from dtjob.plan.seen.situation import sized, workers_of
 
 

@@ -3,7 +3,7 @@
 
 from collections.abc import Callable, Iterator
 
-from dtjob.controller.pace.giving_way import (
+from dtjob.controller.pace.slots import (
     FIRST_SHARE,
     GROUP,
     LATELY_SECONDS,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """When what was refused may be tried again."""
 
-from dtjob.controller.pace.holds import IN_THE_WAY, Holds
+from dtjob.controller.pace.backoff import IN_THE_WAY, Holds
 
 
 def test_a_refused_object_is_held_back_and_then_tried_again():

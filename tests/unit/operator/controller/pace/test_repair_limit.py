@@ -3,7 +3,7 @@
 
 from datetime import timedelta
 
-from dtjob.controller.pace.repair_limit import AT_ONCE, FORGOTTEN_AFTER, WAIT, RepairLimit
+from dtjob.controller.pace.backoff import AT_ONCE, FORGOTTEN_AFTER, WAIT, RepairLimit
 from tests.unit.operator.builders import NOW
 
 
@@ -21,11 +21,3 @@ def test_the_first_repairs_are_made_at_once_and_later_ones_after_ever_longer_wai
     assert not limit.wait("b", now)
     assert limit.wait("a", now)
     assert not limit.wait("a", now + FORGOTTEN_AFTER + timedelta(seconds=1))
-
-
-def test_a_repair_of_long_ago_is_not_remembered():
-    limit, now = RepairLimit(), NOW
-    for number in range(100):
-        limit.note(number, now)
-        now += FORGOTTEN_AFTER / 4
-    assert len(limit) <= 6

@@ -8,8 +8,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from dtjob.controller.cluster import ClusterError
-from dtjob.controller.pace.giving_way import GROUP, SMALLEST_SHARE
-from dtjob.controller.pace.slots import Slots
+from dtjob.controller.pace.slots import GROUP, SMALLEST_SHARE, Slots
 
 LARGE, SMALL, OTHER = ("default", "large"), ("default", "small"), ("default", "other")
 POD = "Create Pod"

@@ -5,7 +5,7 @@ import pytest
 
 from dtjob import times
 from dtjob.api.job import KIND
-from dtjob.controller.pace.status_delay import (
+from dtjob.controller.pace.pace import (
     FIRST_SECONDS_A_JOB,
     LONGEST_FIRST_SECONDS,
     LONGEST_SECONDS,

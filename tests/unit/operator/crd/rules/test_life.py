@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from dtjob.api.job import Job
 from dtjob.crd.answers.problems import problems
-from dtjob.objects.pod.grace import seconds_after_sigterm
+from dtjob.objects.pod.environment import seconds_after_sigterm
 from dtjob.objects.topology import chief_task
 from tests.refusals.manifests import CHECKPOINT, Manifest, job
 

@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from dtjob.api.job import Job
-from dtjob.objects.pod.grace import pod_seconds, seconds_after_sigterm
+from dtjob.objects.pod.environment import pod_seconds, seconds_after_sigterm
 from dtjob.objects.pod.pod import pod
 from tests.unit.operator import builders
 

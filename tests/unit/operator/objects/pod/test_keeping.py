@@ -8,7 +8,7 @@ import pytest
 from dtjob.api.spec.volume_sources import VOLUME_SOURCES
 from dtjob.local.here import DEFAULTS as LOCAL
 from dtjob.objects.defaults import NO_DEFAULTS
-from dtjob.objects.pod.keeping import keeping
+from dtjob.objects.pod.storage import keeping
 from tests.unit.operator import builders
 
 DIRECTORY = "/data/checkpoints"

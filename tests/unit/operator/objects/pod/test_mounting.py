@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dtjob.objects.pod.mounting import mounting_problem
+from dtjob.objects.pod.storage import mounting_problem
 from tests.unit.operator import builders
 from tests.unit.operator.builders import CLAIM_TEMPLATE
 

@@ -4,7 +4,7 @@
 from typing import Any
 
 from dtjob.objects import labels
-from dtjob.objects.pod.nearness import PREFERRED, REQUIRED, brought_near, topology_request
+from dtjob.objects.pod.placement import PREFERRED, REQUIRED, brought_near, topology_request
 from dtjob.objects.pod.pod import pod
 from tests.unit.operator.builders import JOB_UID, job, task
 

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from dtjob.objects.pod.environment import environment
-from dtjob.objects.pod.restart_signals import CRASHES, restart_signals
+from dtjob.objects.pod.environment import CRASHES, environment, restart_signals
 from tests.unit.operator import builders
 
 ALL = {one.value for one in CRASHES}

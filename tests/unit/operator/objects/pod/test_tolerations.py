@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from dtjob.objects.pod.placement import with_node_loss
 from dtjob.objects.pod.pod import pod
-from dtjob.objects.pod.tolerations import with_node_loss
 from tests.unit.operator import builders
 
 NOT_READY, UNREACHABLE = "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"

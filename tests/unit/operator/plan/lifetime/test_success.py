@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dtjob.plan.lifetime.success import succeeded
+from dtjob.plan.lifetime.ending import succeeded
 from dtjob.plan.plan import plan
 from dtjob.plan.seen.children import Children
 from tests.unit.operator import builders

@@ -8,7 +8,7 @@ import pytest
 from dtjob.objects import kueue
 from dtjob.objects.defaults import NO_DEFAULTS
 from dtjob.plan.plan import plan
-from dtjob.plan.queueing.remote import CONTROLLER
+from dtjob.plan.queueing.queueing import CONTROLLER
 from dtjob.plan.seen.workload import Kueue
 from tests.unit.operator.builders import NOW, at, with_status
 from tests.unit.operator.queued import CLAIM, QUEUE, Story, condition, kinds

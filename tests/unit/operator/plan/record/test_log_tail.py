@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The last lines of a log as users read them."""
 
-from dtjob.plan.record.failure import ProgramEnd
-from dtjob.plan.record.log_tail import readable
+from dtjob.plan.record.failure import ProgramEnd, readable
 from tests.unit.operator.builders import last_line
 
 KERAS = """\

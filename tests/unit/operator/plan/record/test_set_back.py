@@ -8,7 +8,7 @@ from dtjob.api.status.attempts import Attempts
 from dtjob.api.status.internal import Errors, Incident
 from dtjob.api.status.progress import Restored
 from dtjob.api.status.status import Status
-from dtjob.plan.record.set_back import after_set_back
+from dtjob.plan.record.status import after_set_back
 from tests.unit.operator.builders import NOW, at
 
 HOUR = timedelta(hours=1)

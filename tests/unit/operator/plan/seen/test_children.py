@@ -11,8 +11,7 @@ from dtjob.api.status.internal import Internal
 from dtjob.api.status.status import Status
 from dtjob.api.status.workers import ReplicaStatus
 from dtjob.plan.seen import children
-from dtjob.plan.seen.children import Children, PodState, count_tasks, replica_statuses
-from dtjob.plan.seen.pod_facts import LOST_AFTER, facts_of
+from dtjob.plan.seen.children import LOST_AFTER, Children, PodState, count_tasks, facts_of, replica_statuses
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
 

@@ -5,8 +5,7 @@ import pytest
 
 from dtjob.api.status.attempts import Attempts
 from dtjob.api.status.internal import Internal
-from dtjob.plan.seen.children import Children, PodState, view_tasks
-from dtjob.plan.seen.pod_facts import LOST_AFTER, ObservedPod, PodFacts, facts_of
+from dtjob.plan.seen.children import LOST_AFTER, Children, ObservedPod, PodFacts, PodState, facts_of, view_tasks
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
 

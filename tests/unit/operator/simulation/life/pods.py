@@ -9,7 +9,7 @@ from hypothesis.stateful import precondition, rule
 
 from dtjob.api.status.status import Status
 from dtjob.plan.seen.children import ended as has_ended
-from dtjob.plan.seen.pod_facts import facts_of
+from dtjob.plan.seen.children import facts_of
 from tests.unit.operator import builders
 from tests.unit.operator.simulation.facts import attempt_of
 from tests.unit.operator.simulation.guarantees import Must

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elastic workers in a queue: the number changes while the job runs, and training goes on with what was admitted.
+"""The quota of a job in a queue: which pods use it, and how it changes with elastic workers.
+
+Elastic workers in a queue: the number changes while the job runs, and training goes on with what was admitted.
 
 To grow, a second Workload asks for all pods. When it is admitted, it replaces the first, and the group grows. To
 shrink, the group drops workers. When they have ended, their quota is released. If the annotations of a Workload say so,
@@ -7,17 +9,21 @@ Kueue does each in one step (ElasticJobsViaWorkloadSlices, on by default). If th
 both, and fewer workers queue anew.
 """
 
+from collections.abc import Mapping
+from datetime import datetime
+
 from dtjob.api.job import Job
 from dtjob.api.spec.replica_specs import Role
+from dtjob.api.spec.strategy import Strategy
 from dtjob.api.status.placement import QueueEntry
 from dtjob.objects import kueue
+from dtjob.objects.manifest import Manifest
 from dtjob.objects.placeholder import placeholder_name
 from dtjob.plan.actions import Action, Create
-from dtjob.plan.elastic.room import placeholders
-from dtjob.plan.kueue import COUNT, Conflict, Slices, pod_sets
-from dtjob.plan.queueing.lookups import priority, priority_changes, read_flavours
-from dtjob.plan.queueing.quota_use import pods_left
-from dtjob.plan.seen.children import is_lost
+from dtjob.plan.elastic import placeholders
+from dtjob.plan.kueue import COUNT, Conflict, Slices, pod_sets, priority, priority_changes, read_flavours
+from dtjob.plan.lifetime.ending import evaluator_left
+from dtjob.plan.seen.children import PodState, ended, facts_of, is_lost
 from dtjob.plan.seen.situation import Situation
 from dtjob.plan.seen.workload import Workload
 
@@ -131,3 +137,28 @@ def _without(successor: Workload | None) -> tuple[Action, ...]:
     if successor is None or successor.reserved or successor.shape is None:
         return ()
     return (successor.delete("the job asks for no more than it has", as_seen=True),)
+
+
+def pods_left(situation: Situation) -> list[Manifest]:
+    """The pods that use what the job has: those that have not ended, placeholders too. One that is lost with its node
+    counts no more."""
+    pods = [pod for view in situation.views for pod in view.pods]
+    return [pod for pod in (*pods, *placeholders(situation)) if not (ended(pod) or is_lost(pod, situation.now))]
+
+
+def next_loss(situation: Situation) -> datetime | None:
+    """When a pod that is left counts as lost though nothing happens."""
+    return min((lost for pod in pods_left(situation) if (lost := facts_of(pod).lost_at)), default=None)
+
+
+def reclaimable(situation: Situation) -> Mapping[str, int]:
+    """How many tasks of each role need no pod any more: all that have ended, once the job has. Before that those that
+    have done their part, but for tasks that a restart of the others needs again."""
+    together = situation.group_job.spec.strategy is Strategy.MULTI_WORKER_MIRRORED
+    job_ended = situation.status.ended
+    found: dict[str, int] = {}
+    for view in situation.views:
+        finished = view.state is PodState.SUCCEEDED and not (together and not job_ended and not view.evaluates)
+        if all(ended(pod) for pod in view.pods) and (finished or (job_ended and view is not evaluator_left(situation))):
+            found[view.task.role.value] = found.get(view.task.role.value, 0) + 1
+    return found

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a job's checkpoints outlive the pod that writes them, as far as its manifest tells."""
+"""Whether checkpoints outlive the pod that writes them, and all pods that need it can mount their claim."""
 
 from dataclasses import dataclass
 
 from dtjob.api.job import Job
+from dtjob.api.spec.checkpoint import MountOn
 from dtjob.api.spec.program import Integration
+from dtjob.api.spec.volume_claim import AccessMode
+from dtjob.objects import topology
 from dtjob.objects.defaults import Defaults
 
 ENDS_WITH_POD = ("emptyDir", "ephemeral")
@@ -58,3 +61,26 @@ def keeping(job: Job, defaults: Defaults) -> Keeping | None:
         )
         return Keeping(None, "OnOneNode", message)
     return Keeping(True, "Volume")
+
+
+_MODES = "checkpoint.storage.volumeClaimTemplate.spec.accessModes"
+
+
+def mounting_problem(job: Job) -> str:
+    """What keeps pods of this job from mounting its claim, and what to write instead; empty if nothing does."""
+    storage = job.spec.checkpoint.storage if job.spec.checkpoint else None
+    if storage is None or storage.volume_claim_template is None:
+        return ""
+    modes = set(storage.volume_claim_template.spec.access_modes)
+    everywhere = storage.mount_on is MountOn.ALL
+    tasks = len(topology.tasks(job))
+    mounting = tasks if everywhere else 1 + (job.spec.replica_specs.evaluator is not None)
+    if modes == {AccessMode.ONCE_POD} and mounting > 1:
+        other = AccessMode.MANY if everywhere else AccessMode.ONCE
+        return f"{_MODES} has only ReadWriteOncePod, and several pods mount the volume: write {other}"
+    if everywhere and tasks > 1 and AccessMode.MANY not in modes:
+        return (
+            f"{_MODES} lacks ReadWriteMany, and mountOn: All mounts the volume in every pod: pods on other nodes than "
+            "the first do not start; write ReadWriteMany, or mountOn: Chief"
+        )
+    return ""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`scheduling.topology`: the pods that train near each other, as pod affinity; and the same in Kueue's words.
+"""Where pods go: affinity to each other (`scheduling.topology`), and tolerations of lost nodes.
 
-The evaluator is left out of it: no step waits for it. If it has to, it goes to the chief's node.
+The evaluator is left out of the topology: no step waits for it. If it has to, it goes to the chief's node.
 """
 
 from typing import Any
@@ -64,3 +64,30 @@ def without_nearness(job: Job) -> Job:
     """The job without its topology: somebody else decides for all of its pods where they go."""
     scheduling = job.spec.scheduling.model_copy(update={"topology": None})
     return job.model_copy(update={"spec": job.spec.model_copy(update={"scheduling": scheduling})})
+
+
+NODE_LOST_SECONDS = 30
+"""How long a training pod stays bound to a node that was lost, which was silent for most of a minute before it got the
+taint. Kubernetes gives every pod 300 s (DefaultTolerationSeconds), in which the whole group would wait."""
+NODE_LOST_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+
+
+def with_node_loss(tolerations: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The user's tolerations, and ours for the taints of a lost node that none of them speaks of."""
+    ours = [
+        {"key": taint, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": NODE_LOST_SECONDS}
+        for taint in NODE_LOST_TAINTS
+        if not any(_covers(toleration, taint) for toleration in tolerations)
+    ]
+    return [*tolerations, *ours]
+
+
+def with_those_of(tolerations: list[dict[str, Any]], other: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """A pod's tolerations, and those of another whose node it has to go to: nothing but its own for a lost node."""
+    more = [one for one in other if one not in tolerations and one.get("key") not in NODE_LOST_TAINTS]
+    return [*tolerations, *more]
+
+
+def _covers(toleration: dict[str, Any], taint: str) -> bool:
+    """As DefaultTolerationSeconds decides: no key means every taint, and no effect every effect."""
+    return toleration.get("key") in (None, "", taint) and toleration.get("effect") in (None, "", "NoExecute")
