@@ -39,14 +39,12 @@ class Conflict(Exception):
 
 def flavours_of(workload: Workload) -> tuple[str, ...]:
     """The names of the flavours that its pods' places depend on."""
-    assigned = (workload.admission or {}).get("podSetAssignments") or ()
-    return tuple(sorted({name for one in assigned for name in (one.get("flavors") or {}).values()}))
+    return tuple(sorted({name for one in workload.assigned for name in (one.get("flavors") or {}).values()}))
 
 
 def pod_sets(job: Job, workload: Workload, flavours: Mapping[str, Manifest]) -> dict[str, PodSet]:
     """What the pods of each role get. `flavours` are the ResourceFlavors by name. Raises Conflict."""
-    assigned = (workload.admission or {}).get("podSetAssignments") or ()
-    return {one["name"]: _pod_set(job, workload, one, flavours) for one in assigned}
+    return {one["name"]: _pod_set(job, workload, one, flavours) for one in workload.assigned}
 
 
 def pod_set_of(situation: Situation, role: Role) -> tuple[Job, PodSet]:

@@ -22,13 +22,7 @@ from dtjob.plan.draft import Draft
 from dtjob.plan.failure.budget import ran_for_long
 from dtjob.plan.record.failure import Failure
 from dtjob.plan.record.incidents import Interruption, add_incident, correct_incident, goes_on_without, reopen_incident
-from dtjob.plan.record.status import (
-    EVALUATION_GIVEN_UP,
-    bump_attempts,
-    count_restart,
-    holds,
-    set_condition,
-)
+from dtjob.plan.record.status import EVALUATION_GIVEN_UP, bump_attempts, count_restart, holds, set_condition
 from dtjob.plan.seen.situation import Situation
 
 

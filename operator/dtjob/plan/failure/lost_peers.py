@@ -24,16 +24,7 @@ from dtjob.plan.failure.decisions import Restart, Wait
 from dtjob.plan.failure.rules import ruled
 from dtjob.plan.record.failure import Cause, Failure
 from dtjob.plan.record.status import ran_before, stopped_running
-from dtjob.plan.seen.children import (
-    TaskView,
-    asked_to_go_at,
-    condition_of,
-    deleting,
-    ended,
-    facts_of,
-    is_lost,
-    node_of,
-)
+from dtjob.plan.seen.children import TaskView, asked_to_go_at, condition_of, deleting, ended, facts_of, is_lost, node_of
 from dtjob.plan.seen.situation import Situation
 
 NOTICED_AFTER = timedelta(seconds=60)

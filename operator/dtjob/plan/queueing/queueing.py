@@ -48,14 +48,11 @@ from dtjob.plan.queueing.quota import (
 from dtjob.plan.queueing.waiting import (
     ABSENT,
     FORBIDDEN,
-    changed_queue,
     evicted,
-    ignored_label,
     messages_of,
     pause_of,
     queued,
     resized,
-    waits_for_prebuilt,
     while_it_waits,
 )
 from dtjob.plan.record.status import ADMITTED, QUEUE_IGNORED, QUOTA_RESERVED, SUSPENDED, holds, set_condition
@@ -99,7 +96,10 @@ def _queueing(draft: Draft, slices: Slices) -> Pause | None:
         return None
     begun = draft.status.start_time is not None and not holds(draft.status.conditions, SUSPENDED)
     if entry is None and begun:  # it runs without a queue
-        note_no_queue(draft, ignored_label(name) if name else "")
+        said = (
+            f"label {kueue.QUEUE} is {name}, but the job runs without a queue: it counts when the job goes on after a "
+        )
+        note_no_queue(draft, f"{said}suspension (spec.suspend: true, then false)" if name else "")
         return None
     if kueue_is is not Kueue.THERE:
         return _nobody_there(draft, name)
@@ -171,7 +171,9 @@ def _adopt(draft: Draft, name: str, pause: Pause) -> Pause:
     if found is not None and owner is None:
         wanted = shared.owned_metadata(job, name, {kueue.JOB_UID: job.metadata.uid})
         draft.do([Workload(found).adopt(wanted)])
-    return replace(pause, reason="NoWorkload", message=waits_for_prebuilt(name, owner is not None))
+    what = "is not there yet" if owner is None else "is another's"
+    message = f"label {kueue.PREBUILT}: Workload {name} {what}; the job waits for it"
+    return replace(pause, reason="NoWorkload", message=message)
 
 
 def _with_workload(draft: Draft, workload: Workload, slices: Slices, name: str | None) -> Pause | None:
@@ -225,7 +227,9 @@ def _begin(draft: Draft, workload: Workload, slices: Slices, entry: QueueEntry, 
 def _run(draft: Draft, workload: Workload, slices: Slices, entry: QueueEntry, name: str | None) -> None:
     """The job is admitted, and its pods may be there."""
     draft.status = draft.status.but(queue=entry)
-    say_ignored(draft, changed_queue(workload.queue, name) if name != workload.queue else "")
+    label = f"label {kueue.QUEUE} is {name or 'gone'}"
+    changed = f"{label}, but the job was admitted by {workload.queue}: it counts when the job is queued again"
+    say_ignored(draft, changed if name != workload.queue else "")
     situation = draft.situation
     changes = priority_changes(situation, workload)
     if slices.covers:  # it is over, and holds nothing that anybody would be told of

@@ -2,6 +2,7 @@
 """What a job in a queue waits for, in words, and what is done about its Workload meanwhile."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from dtjob.api.job import Job
 from dtjob.objects import kueue
@@ -20,18 +21,24 @@ FORBIDDEN = (
     f"label {kueue.QUEUE} is set, but this operator may not see Workloads ({kueue.API_VERSION}): the job waits; have "
     "its administrator set kueue.enabled in the chart's values, or take the label away to run it without a queue"
 )
-_AFTER_SUSPENSION = "it counts when the job goes on after a suspension (spec.suspend: true, then false)"
 
 
 def pause_of(situation: Situation, workload: Workload) -> Pause:
     """What the job waits for."""
     event, cause = messages_of(workload.queue)
     if workload.finished:
-        return Pause("WorkloadFinished", finished(workload), event, "the job's Workload is finished")
+        why = _why(workload.condition(FINISHED))
+        words = f"Workload {workload.name} is finished {why}, and the job is not: delete that Workload, and the job is "
+        return Pause("WorkloadFinished", f"{words}queued again", event, "the job's Workload is finished")
     if workload.evicted:
         cause = evicted(workload)
     if not workload.active:
-        return Pause("Deactivated", deactivated(workload), event, cause)
+        said = workload.condition(EVICTED).get("message")
+        words = (
+            f"Workload {workload.name} is deactivated{f': {said}' if said else ''}; the job is queued again when its "
+        )
+        words += "spec.active is true (kubectl patch workloads.kueue.x-k8s.io)"
+        return Pause("Deactivated", words, event, cause)
     if workload.reserved and not workload.evicted:
         return Pause(QUOTA_RESERVED, reserved(workload), event, cause)
     words = queued(situation.spec_job, workload.queue, situation.defaults, workload, situation.children.problems)
@@ -88,43 +95,10 @@ def reserved(workload: Workload) -> str:
     return f"quota is reserved in cluster queue {workload.cluster_queue}; waits for {what}{said}"
 
 
-def deactivated(workload: Workload) -> str:
-    """That the job waits until somebody lets it go on."""
-    why = workload.condition(EVICTED).get("message")
-    said = f": {why}" if why else ""
-    return (
-        f"Workload {workload.name} is deactivated{said}; the job is queued again when its spec.active is true "
-        "(kubectl patch workloads.kueue.x-k8s.io)"
-    )
-
-
 def evicted(workload: Workload) -> str:
     """Why Kueue takes the job's quota away."""
-    why = workload.condition(EVICTED)
-    return f"evicted by Kueue ({why.get('reason', 'unknown')}: {why.get('message', '')})"
+    return f"evicted by Kueue {_why(workload.condition(EVICTED))}"
 
 
-def finished(workload: Workload) -> str:
-    """That somebody has ended the Workload of a job that goes on."""
-    why = workload.condition(FINISHED)
-    return (
-        f"Workload {workload.name} is finished ({why.get('reason', 'unknown')}: {why.get('message', '')}), and the job "
-        "is not: delete that Workload, and the job is queued again"
-    )
-
-
-def waits_for_prebuilt(name: str, taken: bool) -> str:
-    """That the job waits for the Workload that its label names."""
-    what = "is another's" if taken else "is not there yet"
-    return f"label {kueue.PREBUILT}: Workload {name} {what}; the job waits for it"
-
-
-def ignored_label(name: str) -> str:
-    """That the job runs without a queue, though it is labelled."""
-    return f"label {kueue.QUEUE} is {name}, but the job runs without a queue: {_AFTER_SUSPENSION}"
-
-
-def changed_queue(queue: str, name: str | None) -> str:
-    """That the job runs with the admission of another queue than its label names."""
-    said = f"label {kueue.QUEUE} is {name}" if name else f"label {kueue.QUEUE} is gone"
-    return f"{said}, but the job was admitted by {queue}: it counts when the job is queued again"
+def _why(said: Mapping[str, Any]) -> str:
+    return f"({said.get('reason', 'unknown')}: {said.get('message', '')})"

@@ -5,8 +5,7 @@ Kueue and dtjob both write a Workload's status. This file patches the version th
 overwritten. What each step writes is what Kueue's own controllers of jobs write (v0.19, pkg/controller/jobframework).
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -40,97 +39,51 @@ class Kueue(StrEnum):
     THERE = "There"
 
 
-@dataclass(frozen=True)
 class Workload:
     """One Workload as it was seen."""
 
-    manifest: Manifest
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-        return str(self.manifest["metadata"]["name"])
-
-    @property
-    def uid(self) -> str:
-        """Its uid."""
-        return str(self.manifest["metadata"]["uid"])
-
-    @property
-    def is_going(self) -> bool:
-        """Whether somebody has deleted it."""
-        return "deletionTimestamp" in self.manifest["metadata"]
-
-    @property
-    def queue(self) -> str:
+    def __init__(self, manifest: Manifest) -> None:
+        self.manifest, metadata = manifest, manifest["metadata"]
+        self._spec: Mapping[str, Any] = manifest.get("spec") or {}
+        self._status: Mapping[str, Any] = manifest.get("status") or {}
+        self._sets: Sequence[Mapping[str, Any]] = self._spec.get("podSets") or ()
+        self._version: str = metadata.get("resourceVersion", "")
+        self.name: str = metadata["name"]
+        self.uid: str = metadata.get("uid", "")
+        self.queue: str = self._spec.get("queueName", "")
         """The LocalQueue that it is in."""
-        return str(self._spec.get("queueName", ""))
-
-    @property
-    def active(self) -> bool:
-        """Whether it may be admitted at all: an administrator, or Kueue itself, may have deactivated it."""
-        return self._spec.get("active") is not False
-
-    @property
-    def priority_class(self) -> tuple[str, str] | None:
-        """Kind and name of its class, None if it has none."""
+        self.active = self._spec.get("active") is not False
+        """It may be admitted at all: an administrator, or Kueue itself, has not deactivated it."""
         ref = self._spec.get("priorityClassRef")
-        return (ref["kind"], ref["name"]) if ref else None
-
-    @property
-    def shape(self) -> str | None:
+        self.priority_class: tuple[str, str] | None = (ref["kind"], ref["name"]) if ref else None
+        """Kind and name of its class."""
+        annotations = metadata.get("annotations") or {}
+        self.shape: str | None = annotations.get(kueue.SHAPE)
         """What it was made for; None for one that somebody else has made."""
-        return self._annotation(kueue.SHAPE)
-
-    @property
-    def replaces(self) -> str:
+        self.replaces: str = (annotations.get(kueue.REPLACES) or "").partition("/")[2]
         """The name of the Workload whose place it takes when it is admitted; empty: none's."""
-        return (self._annotation(kueue.REPLACES) or "").partition("/")[2]
-
-    @property
-    def replaced(self) -> bool:
-        """Whether it is over because another has taken its place."""
-        return self.finished and self.condition(FINISHED).get("reason") == _REPLACED
-
-    @property
-    def in_force(self) -> bool:
-        """Whether it holds quota that it is not to give back."""
-        return self.reserved and not (self.evicted or self.finished or self.is_going)
-
-    @property
-    def reserved(self) -> bool:
-        """Whether it holds quota."""
-        return self.holds(QUOTA_RESERVED)
-
-    @property
-    def evicted(self) -> bool:
-        """Whether the quota that it holds is to be given back, or was."""
-        return self.holds(EVICTED)
-
-    @property
-    def finished(self) -> bool:
-        """Whether it is over: it holds no quota and never will."""
-        return self.holds(FINISHED)
-
-    @property
-    def admitted(self) -> bool:
-        """Whether its pods may be there."""
-        return self.holds(ADMITTED) and not (self.evicted or self.finished or self.is_going)
-
-    @property
-    def cluster_queue(self) -> str:
+        self.is_going = "deletionTimestamp" in metadata
+        """Somebody has deleted it."""
+        self.reserved, self.evicted, self.finished = map(self.holds, (QUOTA_RESERVED, EVICTED, FINISHED))
+        """It holds quota. That is to be given back, or was. It is over: it holds no quota and never will."""
+        self.replaced = self.finished and self.condition(FINISHED).get("reason") == _REPLACED
+        """It is over because another has taken its place."""
+        goes_on = not (self.evicted or self.finished or self.is_going)
+        self.in_force = self.reserved and goes_on
+        """It holds quota that it is not to give back."""
+        self.admitted = self.holds(ADMITTED) and goes_on
+        """Its pods may be there."""
+        self.admission: Mapping[str, Any] = self._status.get("admission") or {}
+        """Where its pods are to go; empty if it holds no quota."""
+        self.assigned: Sequence[Mapping[str, Any]] = self.admission.get("podSetAssignments") or ()
+        """The same, by the sets of its pods."""
+        self.cluster_queue: str = self.admission.get("clusterQueue", "")
         """Whose quota it holds; empty if it holds none."""
-        return str((self.admission or {}).get("clusterQueue", ""))
-
-    @property
-    def admission(self) -> Mapping[str, Any] | None:
-        """Where its pods are to go, by their sets; None if it holds no quota."""
-        return self._status.get("admission") or None
-
-    @property
-    def checks(self) -> list[Mapping[str, Any]]:
+        self.checks: Sequence[Mapping[str, Any]] = self._status.get("admissionChecks") or ()
         """Admission checks: what beside quota has to be well, such as nodes that are made for it."""
-        return list(self._status.get("admissionChecks") or ())
+        placed = any(one.get("topologyAssignment") for one in self.assigned)
+        self.in_topology = placed or any(one.get("topologyRequest") for one in self._sets)
+        """Kueue places its pods one by one: its numbers stay as they are."""
 
     def condition(self, type_: str) -> Mapping[str, Any]:
         """This condition, empty if it is not there."""
@@ -141,27 +94,19 @@ class Workload:
         """Whether this condition holds."""
         return self.condition(type_).get("status") == "True"
 
-    @property
-    def in_topology(self) -> bool:
-        """Whether Kueue places its pods one by one: such a Workload's numbers stay as they are."""
-        assigned = (self.admission or {}).get("podSetAssignments") or ()
-        sets = self._spec.get("podSets") or ()
-        return any(one.get("topologyAssignment") for one in assigned) or any(one.get("topologyRequest") for one in sets)
-
     def topology_request(self, name: str) -> Mapping[str, Any]:
         """The topology that a set of pods asks for, empty if it asks for none."""
-        found = (one for one in self._spec.get("podSets") or () if one["name"] == name)
-        return next((one.get("topologyRequest") or {} for one in found), {})
+        return next((one.get("topologyRequest") or {} for one in self._sets if one["name"] == name), {})
 
     def asked(self, name: str) -> tuple[int, int | None]:
         """How many pods of a set it asks for, and the least that it takes; 0 if it has no such set."""
-        found = next((one for one in self._spec.get("podSets") or () if one["name"] == name), {"count": 0})
+        found = next((one for one in self._sets if one["name"] == name), {"count": 0})
         return found.get("count", 1), found.get("minCount")
 
     def counts(self) -> dict[str, int]:
         """How many pods of each set were admitted; fewer than asked for where it said `minCount`."""
-        asked = {one["name"]: one.get("count", 1) for one in self._spec.get("podSets") or ()}
-        given = {one["name"]: one.get("count") for one in (self.admission or {}).get("podSetAssignments") or ()}
+        asked = {one["name"]: one.get("count", 1) for one in self._sets}
+        given = {one["name"]: one.get("count") for one in self.assigned}
         return {name: count if given.get(name) is None else given[name] for name, count in asked.items()}
 
     def release(self, now: datetime) -> PatchWorkload:
@@ -203,7 +148,7 @@ class Workload:
         here = (kueue.SHAPE, kueue.REPLACES, kueue.ELASTIC)
         annotations = {name: made["metadata"]["annotations"].get(name) for name in here}
         body = {"metadata": {"annotations": annotations}, "spec": {"podSets": made["spec"]["podSets"]}}
-        return PatchWorkload(self.name, self.uid, self._version, body, False, "the job asks for something else by now")
+        return self._patch(body, "the job asks for something else by now")
 
     def lower(self, full: Manifest, name: str, count: int, shape: str) -> PatchWorkload:
         """Give the quota of some pods of a set back. `full` is this Workload with all its fields: a list is written
@@ -215,7 +160,7 @@ class Workload:
 
     def change(self, spec: Mapping[str, Any], why: str) -> PatchWorkload:
         """Change fields of its spec."""
-        return PatchWorkload(self.name, self.uid, self._version, {"spec": dict(spec)}, False, why)
+        return self._patch({"spec": dict(spec)}, why)
 
     def delete(self, why: str, *, as_seen: bool = False) -> Delete:
         """Delete this very Workload; `as_seen`: only while nobody has changed it, as by admitting it."""
@@ -225,55 +170,33 @@ class Workload:
         """Make it that job's for which `wanted` are a child's metadata. It stays somebody else's to change, even if a
         dtjob made it in the cluster from which MultiKueue copied it, with its annotations."""
         owners = [*(self.manifest["metadata"].get("ownerReferences") or ()), *wanted["ownerReferences"]]
-        not_ours = {kueue.SHAPE: None}
-        body = {"metadata": {"labels": dict(wanted["labels"]), "annotations": not_ours, "ownerReferences": owners}}
-        return PatchWorkload(self.name, self.uid, self._version, body, False, "it was made for this job")
+        metadata = {"labels": wanted["labels"], "annotations": {kueue.SHAPE: None}, "ownerReferences": owners}
+        return self._patch({"metadata": metadata}, "it was made for this job")
 
     def _reclaimed(self, more: Mapping[str, int]) -> list[dict[str, Any]]:
         """`reclaimablePods`, in the order of the sets: no number ever falls while quota is held."""
         there = {one["name"]: one["count"] for one in self._status.get("reclaimablePods") or ()}
-        counts = {one["name"]: one.get("count", 1) for one in self._spec.get("podSets") or ()}
+        counts = {one["name"]: one.get("count", 1) for one in self._sets}
         numbers = {name: max(there.get(name, 0), min(more.get(name, 0), count)) for name, count in counts.items()}
         return [{"name": name, "count": number} for name, number in numbers.items() if number]
 
     def _with(self, changes: Iterable[tuple[str, bool, str, str]], now: datetime) -> list[dict[str, Any]]:
         """The conditions with these set. A time moves only with its status, as Kubernetes' SetStatusCondition has
         it."""
-        conditions = [dict(one) for one in self._status.get("conditions") or ()]
+        conditions = {one["type"]: one for one in self._status.get("conditions") or ()}
         for type_, holds, reason, message in changes:
-            said = {
-                "type": type_,
-                "status": str(holds),
-                "reason": reason or type_,
-                "message": message[:LONGEST_MESSAGE],
-            }
+            old, status = conditions.get(type_, {}), str(holds)
+            said = {"type": type_, "status": status, "reason": reason or type_, "message": message[:LONGEST_MESSAGE]}
             said["observedGeneration"] = self.manifest["metadata"].get("generation", 0)
-            old = next((one for one in conditions if one["type"] == type_), None)
-            if old is None:
-                conditions.append({**said, "lastTransitionTime": times.rfc3339(now)})
-                continue
-            moved = {} if old["status"] == said["status"] else {"lastTransitionTime": times.rfc3339(now)}
-            old |= {**said, **moved}
-        return conditions
+            moved = {} if old.get("status") == status else {"lastTransitionTime": times.rfc3339(now)}
+            conditions[type_] = {**old, **said, **moved}
+        return list(conditions.values())
 
     def _patch_status(self, conditions: list[dict[str, Any]], more: Mapping[str, Any], why: str) -> PatchWorkload:
-        body = {"status": {"conditions": conditions, **more}}
-        return PatchWorkload(self.name, self.uid, self._version, body, True, why)
+        return self._patch({"status": {"conditions": conditions, **more}}, why, status=True)
 
-    def _annotation(self, name: str) -> str | None:
-        return (self.manifest["metadata"].get("annotations") or {}).get(name)
-
-    @property
-    def _version(self) -> str:
-        return str(self.manifest["metadata"]["resourceVersion"])
-
-    @property
-    def _spec(self) -> Mapping[str, Any]:
-        return self.manifest.get("spec") or {}
-
-    @property
-    def _status(self) -> Mapping[str, Any]:
-        return self.manifest.get("status") or {}
+    def _patch(self, body: Mapping[str, Any], why: str, status: bool = False) -> PatchWorkload:
+        return PatchWorkload(self.name, self.uid, self._version, body, status, why)
 
 
 _NOT_READY = "Not all pods are ready or succeeded"

@@ -30,9 +30,9 @@ def test_a_workload_is_admitted_until_it_is_evicted_or_finished(last: Manifest) 
 
 
 def test_a_workload_that_is_being_deleted_is_not_admitted() -> None:
-    found = workload(*YES)
-    found.manifest["metadata"]["deletionTimestamp"] = "2026-11-21T10:00:00Z"
-    assert (found.is_going, found.admitted) == (True, False)
+    manifest = workload(*YES).manifest
+    manifest["metadata"]["deletionTimestamp"] = "2026-11-21T10:00:00Z"
+    assert (Workload(manifest).is_going, Workload(manifest).admitted) == (True, False)
 
 
 def test_the_counts_of_a_workload_are_the_admitted_ones() -> None:
