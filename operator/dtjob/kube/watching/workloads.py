@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Workloads of Kueue in the store: listed and watched for as long as there is Kueue, which may come and go.
 
-Where there is no Kueue, the API server is only asked whether it has it by now.
+Where there is no Kueue, the API server is only asked whether it has it by now: seldom, unless a job waits for it.
 """
 
 import asyncio
@@ -14,13 +14,15 @@ from dtjob.controller.store import Store
 from dtjob.kube.api_error import ApiError
 from dtjob.kube.calls.client import Kube
 from dtjob.kube.watching.informer import Informer
-from dtjob.objects import kueue
+from dtjob.objects import kueue, labels
 from dtjob.plan.seen.workload import Kueue
 
 logger = logging.getLogger(__name__)
 
 LOOK_EVERY_SECONDS = 5.0
-"""How often an API server without Kueue is asked whether it has it by now."""
+"""How often an API server without Kueue is asked whether it has it by now, while a job waits in a queue."""
+MOST_TICKS = 60
+"""The same where no job does, times LOOK_EVERY_SECONDS: 1, 2, 4, … and in the end this."""
 
 
 class Workloads:
@@ -49,7 +51,7 @@ class Workloads:
 
     async def watch_forever(self) -> None:
         """List and watch for ever. If they are listed already, begin with the watch."""
-        listed = self._store.kueue is Kueue.THERE
+        listed, ticks = self._store.kueue is Kueue.THERE, 1
         while True:
             try:
                 if listed or await self.resync():
@@ -58,6 +60,16 @@ class Workloads:
                 logger.warning("Workloads: %s; listing them again", error)
             listed = False
             await asyncio.sleep(LOOK_EVERY_SECONDS)
+            absent, waited = self._store.kueue is Kueue.ABSENT, 1
+            while absent and waited < ticks and not self._is_wanted():
+                await asyncio.sleep(LOOK_EVERY_SECONDS)
+                waited += 1
+            ticks = min(2 * ticks, MOST_TICKS) if absent else 1
+
+    def _is_wanted(self) -> bool:
+        """Whether a job names a queue."""
+        jobs = (self._store.job(key) for key in self._store.job_keys())
+        return any(kueue.QUEUE in labels.of(job) for job in jobs if job is not None)
 
     def _found(self, state: Kueue) -> None:
         """Take in whether there is Kueue: what queued jobs say changes with it."""

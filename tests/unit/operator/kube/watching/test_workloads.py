@@ -39,9 +39,10 @@ class Cluster:
         self.refuses: ApiError | None = None
         self.events: asyncio.Queue[tuple[str, Manifest] | ClusterError] = asyncio.Queue()
         self.watched: list[int] = []
-        self.lists = 0
+        self.lists = self.asked = 0
 
     async def serves(self, version: str, plural: str) -> bool:
+        self.asked += 1
         return self.there
 
     async def pages(self, kind: str, namespace: str | None, selector: str) -> AsyncIterator[tuple[list[Manifest], int]]:
@@ -144,6 +145,32 @@ async def test_workloads_are_watched_for_as_long_as_there_is_kueue() -> None:
     finally:
         task.cancel()
         await asyncio.wait([task])
+
+
+@pytest.mark.parametrize("waits", [False, True])
+async def test_an_api_server_without_kueue_is_asked_ever_less_often_unless_a_job_waits_for_it(
+    waits: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seconds, an_hour = 0.0, asyncio.Event()
+
+    async def sleep(for_: float) -> None:
+        nonlocal seconds
+        seconds += for_
+        if seconds >= 3600:
+            an_hour.set()
+            await asyncio.Event().wait()
+
+    monkeypatch.setattr("dtjob.kube.watching.workloads.LOOK_EVERY_SECONDS", 5.0)
+    monkeypatch.setattr("dtjob.kube.watching.workloads.asyncio.sleep", sleep)
+    cluster = Cluster(there=False)
+    store: Store = Store()
+    store.apply({**job_manifest(queued_job() if waits else builders.job()), "status": {}})
+    task = asyncio.create_task(Workloads(cast(Kube, cluster), store, WorkQueue(), ()).watch_forever())
+    async with asyncio.timeout(10):
+        await an_hour.wait()
+    task.cancel()
+    await asyncio.wait([task])
+    assert cluster.asked == 720 if waits else cluster.asked <= 20
 
 
 async def test_workloads_that_are_listed_before_all_watches_are_not_listed_again() -> None:
