@@ -42,6 +42,7 @@ from dtjob.plan.seen.children import (
     kept_by_sidecar,
     node_of,
 )
+from dtjob.plan.seen.progress import failed_at
 from dtjob.plan.seen.situation import Situation
 
 
@@ -58,6 +59,7 @@ def fail(draft: Draft, end: GiveUp) -> None:
         status = correct_incident(draft.status, what, incident.number)
     else:
         status = add_incident(draft.status, what, before.restarts.total + 1, draft.now, draft.now)
+    status = failed_at(status, end.first.end.step, draft.now)
     draft.status = status.but(last_failure=end.first.in_status())
     draft.add_event("Warning", Phase.FAILED.value, end.why)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from dtjob import times
 from dtjob.api.job import Job
+from dtjob.api.phase import Phase
 from dtjob.api.spec.replica_specs import Role
 from dtjob.api.status.block import whole
 from dtjob.api.status.progress import (
@@ -64,11 +65,23 @@ def with_progress(job: Job, status: Status, reports: Mapping[str, dict[str, Any]
     evaluator = reports.get(f"{Role.EVALUATOR.value}-0", {})
     if not chief and not evaluator:
         return status
-    progress = _training(chief, status.progress, now) if "step" in chief else status.progress
+    tells = (
+        "step" in chief and status.phase is not Phase.FAILED
+    )  # the end of a process knows better than its last report
+    progress = _training(chief, status.progress, now) if tells else status.progress
     saved, result = saved_checkpoint(chief), evaluator.get("evaluation")
     newer = saved is not None and saved.step >= status.checkpoint_step
     evaluation = _evaluation(result) if result else status.evaluation
     return status.but(progress=progress, checkpoint=saved if newer else status.checkpoint, evaluation=evaluation)
+
+
+def failed_at(status: Status, step: int | None, now: datetime) -> Status:
+    """The status of a job whose process has failed after this step, as its end tells. None: it tells of no step."""
+    progress = status.progress or Progress(step=-1)
+    if step is None or step <= progress.step:
+        return status
+    percentage = _percentage(step, progress.total_steps)
+    return status.but(progress=progress.but(step=step, percentage=percentage, last_updated_time=whole(now)))
 
 
 def saved_checkpoint(report: Mapping[str, Any]) -> SavedCheckpoint | None:
@@ -103,7 +116,7 @@ def _training(chief: Mapping[str, Any], old: Progress | None, now: datetime) -> 
         total_steps=total,
         epoch=chief.get("epoch"),
         stage=chief.get("stage"),
-        percentage=max(0, min(100, 100 * (step or 0) // total)) if total and total > 0 else None,
+        percentage=_percentage(step or 0, total),
         estimated_remaining_seconds=None if eta is None else max(0, round(eta)),
         steps_per_second=None if speed is None else speed_text(speed),
         metrics=metric_list({**loss, **(chief.get("metrics") or {})}),
@@ -116,6 +129,10 @@ def _training(chief: Mapping[str, Any], old: Progress | None, now: datetime) -> 
         if said == old:
             return old
     return said.but(last_updated_time=whole(now))
+
+
+def _percentage(step: int, total: int | None) -> int | None:
+    return max(0, min(100, 100 * step // total)) if total and total > 0 else None
 
 
 def _evaluation(result: Mapping[str, Any]) -> EvaluationResult:

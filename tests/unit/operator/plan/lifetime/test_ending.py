@@ -172,3 +172,17 @@ def test_an_evaluator_gets_to_what_was_saved_last():
     assert gone == []
     pods["evaluator-0"]["status"] = builders.ended(0)
     assert deletes(501, status)[0] == ["DistributedTrainingJob"]
+
+
+@pytest.mark.parametrize("reported", [{}, {"chief-0": {"step": 15, "totalSteps": 20}}])
+def test_a_failed_job_keeps_the_step_at_which_its_process_failed(reported: dict[str, Any]):
+    job = builders.job("Mirrored", failurePolicy={"maxRestarts": 0})
+    pods = builders.all_pods(job)
+    pods["chief-0"]["status"] = builders.failed(exception="KeyError: 'label'", stepped=True, step=17)
+    children = Children(tuple(pods.values()), reported)
+    for _ in range(2):  # the last report is still there at the next look
+        made = builders.plan_answered(job, children, NOW)
+        job = builders.with_status(job, made.status) if made.status else job
+    assert "failed after step 17" in job.status["message"]
+    assert (job.status["phase"], job.status["progress"]["step"]) == ("Failed", 17)
+    assert job.status["progress"].get("percentage") == (85 if reported else None)
