@@ -9,13 +9,12 @@ saves as a suspension does. They are made when all have ended. Both halves are w
 charged for it.
 """
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
+from typing import NamedTuple
 
 from dtjob import times
 from dtjob.api.counted import counted
-from dtjob.api.job import Job
 from dtjob.api.phase import ENDED, Phase
 from dtjob.api.spec.elastic_policy import ElasticPolicy
 from dtjob.api.spec.replica_specs import Role
@@ -46,7 +45,7 @@ from dtjob.plan.seen.children import (
     is_lost,
     node_of,
 )
-from dtjob.plan.seen.situation import Situation, changing
+from dtjob.plan.seen.situation import Situation
 
 AS_DESIRED, SCALED, UNSCHEDULABLE, NO_ROOM, ROOM = "AsDesired", "Scaled", "Unschedulable", "NoRoom", "Room"
 FINISHING = "Finishing"
@@ -58,22 +57,19 @@ _QUOTA = "exceeded quota"
 COUNT = "spec.replicaSpecs.worker.replicas"
 
 
-@dataclass(frozen=True)
-class _Room:
-    """What placeholders have found."""
+class _Room(NamedTuple):
+    """What placeholders have found: how many have a node, whether one was placed and had to go again, and whether the
+    scheduler has looked at every one."""
 
     found: int
-    """How many have a node."""
     refused: bool
-    """Whether one was placed and had to go again."""
     judged: bool
-    """Whether the scheduler has looked at every one."""
 
 
 def resize_due(situation: Situation) -> Resizing | None:
     """The change of size that is to begin now; None if there is none. None begins after a training task has finished,
     because training is about to end."""
-    workers = changing(situation.group_job, situation.status.workers)
+    workers = situation.changing
     if workers is None or _about_to_end(situation):
         return None
     if (to := goal(situation, workers)) < workers.replicas or _is_news_before_the_start(situation, workers):
@@ -90,27 +86,25 @@ def goal(situation: Situation, workers: Workers) -> int:
 
 def note_room(draft: Draft) -> None:
     """Say in the status whether there is room for the workers, and why there are fewer than desired."""
-    situation = draft.situation
-    workers, now = changing(situation.group_job, situation.status.workers), situation.now
+    situation, now = draft.situation, whole(draft.now)
+    workers = situation.changing
     if workers is None:
         return
-    since = (workers.unschedulable_since or whole(now)) if _waits_for_room(situation) else None
+    since = (workers.unschedulable_since or now) if _waits_for_room(situation) else None
     # A clock that was set back must not hold it back for long.
-    since, adjusted = (min(one, whole(now)) if one else None for one in (since, workers.adjusted_time))
-    workers = workers.but(unschedulable_since=since, adjusted_time=adjusted)
+    since, adjusted = (min(one, now) if one else None for one in (since, workers.adjusted_time))
     if room(situation).refused:  # somebody else was faster; to try it over and over would disturb others for nothing
-        workers = workers.but(adjusted_time=whole(now))
+        adjusted = now
+    workers = workers.but(unschedulable_since=since, adjusted_time=adjusted)
     draft.status = draft.status.but(workers=workers)
-    situation = draft.situation
-    reason, message = _words(situation, workers)
-    workers = workers.but(reason=reason, message=cut(message, LONGEST_MESSAGE))
-    draft.status = draft.status.but(workers=workers)
+    reason, message = _words(draft.situation, workers)
+    draft.status = draft.status.but(workers=workers.but(reason=reason, message=cut(message, LONGEST_MESSAGE)))
 
 
-def at_rest(job: Job, status: Status) -> Status:
+def at_rest(situation: Situation) -> Status:
     """The status about to be written. A suspended or ended job is to have no pods, so its number of workers does not
     change and nothing waits for room."""
-    workers = changing(job, status.workers)
+    status, workers = situation.status, situation.changing
     if workers is None or status.phase not in (Phase.SUSPENDED, *ENDED):
         return status
     reason, message = (NO_ROOM, _has(workers)) if workers.short else (AS_DESIRED, "")
@@ -122,7 +116,7 @@ def placeholders_wanted(situation: Situation) -> range:
     """The indexes of the workers that placeholders are to find room for. There are none while a task of the group is
     not up, or the group ends for another. There are none before `grows_from`, or if the job is suspended, has ended or
     is about to end."""
-    workers = changing(situation.group_job, situation.status.workers)
+    workers = situation.changing
     if workers is None or not _short(situation, workers) or not all(view.up for view in situation.training):
         return range(0)
     at = grows_from(situation)
@@ -154,7 +148,7 @@ def room(situation: Situation) -> _Room:
 
 def grows_from(situation: Situation) -> datetime | None:
     """The moment before which the group does not grow; None if it may at any."""
-    workers = changing(situation.group_job, situation.status.workers)
+    workers = situation.changing
     if workers is None or workers.adjusted_time is None:
         return None
     return workers.adjusted_time + timedelta(seconds=_policy(situation).grow_period_seconds)
@@ -162,7 +156,7 @@ def grows_from(situation: Situation) -> datetime | None:
 
 def elastic_changes_at(situation: Situation) -> list[datetime | None]:
     """When the number of workers may change though nothing happens."""
-    workers = changing(situation.group_job, situation.status.workers)
+    workers = situation.changing
     if workers is None:
         return []
     since = workers.unschedulable_since
@@ -302,13 +296,11 @@ RESIZING, RESIZED = "Resizing", "Resized"
 
 def begin(draft: Draft, change: Resizing) -> None:
     """Note that the group is to end for another, and tell users."""
-    workers = draft.status.workers
-    assert workers is not None
-    adjusted = None if change.reason == SCALED else whole(draft.now)
-    workers = workers.but(resizing=change, reason=change.reason, message=change.message, adjusted_time=adjusted)
-    workers = workers.but(unschedulable_since=None)
+    workers, adjusted = _workers(draft.status), None if change.reason == SCALED else whole(draft.now)
+    said = workers.but(resizing=change, reason=change.reason, message=change.message)
+    said = said.but(adjusted_time=adjusted, unschedulable_since=None)
     draft.add_event("Normal", RESIZING, f"Workers {workers.replicas} -> {change.to}: {change.message}")
-    draft.status = draft.status.but(workers=workers).remembering(all_created=False)
+    draft.status = draft.status.but(workers=said).remembering(all_created=False)
 
 
 def end_group(draft: Draft, change: Resizing) -> None:
@@ -316,9 +308,8 @@ def end_group(draft: Draft, change: Resizing) -> None:
     situation, why = draft.situation, "the number of workers changes"
     pods = _of_the_group(situation)
     draft.do(Delete.of(pod, why) for pod in pods if not deleting(pod))
-    workers = situation.status.workers
-    assert workers is not None
-    message = f"{change.message}: the group of {counted(workers.replicas, 'worker')} saves and ends"
+    group = counted(_workers(situation.status).replicas, "worker")
+    message = f"{change.message}: the group of {group} saves and ends"
     status = set_phase(situation.status, Phase.RESTARTING, RESIZING, message, situation.now)
     status = set_condition(status, BLOCKED, False, RESIZING, "", situation.now)  # nothing is made until all have ended
     draft.status = count_tasks(status, situation.views).remembering(all_created=False)
@@ -332,9 +323,7 @@ def is_over(situation: Situation) -> bool:
 
 def start_group(draft: Draft, change: Resizing) -> None:
     """Begin a group of the size that was decided, or a smaller one if the spec says so by now, and tell users."""
-    situation = draft.situation
-    workers = situation.status.workers
-    assert workers is not None
+    situation, workers = draft.situation, _workers(draft.status)
     to, step = min(change.to, goal(situation, workers)), situation.status.checkpoint_step
     replaced = [view.task for view in _group(situation)]
     where = goes_on_from(situation, replaced, step) if step >= 0 else ""
@@ -348,20 +337,19 @@ def start_group(draft: Draft, change: Resizing) -> None:
 def _begin_group(draft: Draft, replicas: int, adjusted: datetime | None) -> None:
     """Begin a group of so many workers, each task at an attempt that no pod of any group was ever made for.
     `adjusted`: when the number was changed for want of room, None if it was not."""
-    situation, workers, attempts = draft.situation, draft.status.workers, draft.status.internal.attempts
-    assert workers is not None
+    situation, workers, attempts = draft.situation, _workers(draft.status), draft.status.internal.attempts
     group = {view.task for view in _group(situation)}
     stays = {view.task.id: view.attempt for view in situation.views if view.task not in group}
     new = Attempts(exceptions=stays, others=max((attempts.others, *attempts.exceptions.values())) + 1)
-    workers = workers.but(replicas=replicas, resizing=None, unschedulable_since=None)
-    workers = workers.but(last_scale_time=whole(draft.now), adjusted_time=adjusted)
+    workers = workers.but(replicas=replicas, resizing=None, unschedulable_since=None, adjusted_time=adjusted)
+    workers = workers.but(last_scale_time=whole(draft.now))
     draft.status = draft.status.but(workers=workers).remembering(attempts=new, all_created=False)
 
 
 def go_on_as_desired(draft: Draft) -> None:
     """Give a job that goes on after a suspension as many workers as its spec says and its queue has admitted. What
     there was room for before does not matter."""
-    workers = changing(draft.situation.group_job, draft.status.workers)
+    workers = draft.situation.changing
     if workers is not None and (workers.replicas != goal(draft.situation, workers) or workers.resizing is not None):
         _begin_group(draft, goal(draft.situation, workers), None)
 
@@ -388,7 +376,7 @@ def _placeholder(situation: Situation, index: int) -> Manifest:
 
 def strays(situation: Situation) -> list[Delete]:
     """The pods that belong to no task of the group: placeholders, and workers of a larger group before it."""
-    if changing(situation.group_job, situation.status.workers) is None:
+    if situation.changing is None:
         return []
     tasks, found = {view.task.id for view in situation.views}, []
     for pod in situation.children.owned_pods(situation.group_job):
@@ -405,6 +393,12 @@ def was_resized_last(status: Status) -> bool:
     if workers is None or workers.last_scale_time is None:
         return False
     return incident is None or incident.started_at < workers.last_scale_time
+
+
+def _workers(status: Status) -> Workers:
+    """Of a job that has some."""
+    assert status.workers is not None
+    return status.workers
 
 
 def _group(situation: Situation) -> list[TaskView]:

@@ -11,35 +11,20 @@ from datetime import datetime, timedelta
 from dtjob.api.job import Job
 from dtjob.objects import kueue
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults, lacks_image
+from dtjob.plan import elastic
 from dtjob.plan.actions import Create, Plan
-from dtjob.plan.diagnosis.checkpoints import note_restored, say_whether_checkpoints_are_kept
-from dtjob.plan.diagnosis.pending import look_at_slow_starts, slow_start
-from dtjob.plan.diagnosis.reachability import note_unreached, say_reachability
+from dtjob.plan.diagnosis import checkpoints, pending, reachability
 from dtjob.plan.draft import Draft
-from dtjob.plan.elastic import (
-    at_rest,
-    begin,
-    elastic_changes_at,
-    end_group,
-    is_over,
-    look_for_room,
-    note_room,
-    resize_due,
-    start_group,
-)
+from dtjob.plan.failure import restart
 from dtjob.plan.failure.budget import note_end, only_the_end_differs
 from dtjob.plan.failure.crashes import note_crashes
 from dtjob.plan.failure.decisions import GiveUp, TrainingDecision, Wait, replaced, write_ahead
 from dtjob.plan.failure.lost_peers import explain
-from dtjob.plan.failure.restart import end_over, failures, restart_evaluator, restart_training
 from dtjob.plan.failure.same_mistake import note_first_step
-from dtjob.plan.lifetime.ending import after_the_end, deadlines, fail, leave_the_chief, overdue, succeed, succeeded
-from dtjob.plan.lifetime.phase import keep_image, note_phase, wait_for_image
-from dtjob.plan.lifetime.suspension import BY_USER, Pause, go_on, is_suspended, suspend
+from dtjob.plan.lifetime import ending, phase, suspension
 from dtjob.plan.lifetime.time_spent import with_goodput
 from dtjob.plan.order import only_counts
-from dtjob.plan.pods.convergence import converge, find_config_map, note_gang, release_gang
-from dtjob.plan.pods.one_chief import find_earlier_chiefs, find_vanished
+from dtjob.plan.pods import convergence, one_chief
 from dtjob.plan.queueing.queueing import keep_workload, queueing
 from dtjob.plan.record.incidents import note_recovery
 from dtjob.plan.seen.children import Children, facts_of
@@ -65,38 +50,38 @@ def plan(job: Job, children: Children, now: datetime, defaults: Defaults = NO_DE
     not_admitted = queueing(draft)
     _decide(draft, not_admitted)
     if draft.status.ended:
-        after_the_end(draft, has_quota=not_admitted is None)
+        ending.after_the_end(draft, has_quota=not_admitted is None)
     return _frozen(draft)
 
 
-def _decide(draft: Draft, not_admitted: Pause | None) -> None:
+def _decide(draft: Draft, not_admitted: suspension.Pause | None) -> None:
     """Decide about a job, from top to bottom. Each step either returns or leaves the job to the steps below it.
 
     - not_admitted: why the queue of the job lets it have no pods. None if it may have pods.
     """
     if draft.status.ended:
         return
-    pause = BY_USER if is_suspended(draft.situation) else not_admitted
-    if pause is not None and not succeeded(draft.situation):
-        find_vanished(draft.situation)
-        suspend(draft, pause)
-        draft.do(release_gang(draft.situation))
+    pause = suspension.BY_USER if suspension.is_suspended(draft.situation) else not_admitted
+    if pause is not None and not ending.succeeded(draft.situation):
+        one_chief.find_vanished(draft.situation)
+        suspension.suspend(draft, pause)
+        draft.do(convergence.release_gang(draft.situation))
         return
-    go_on(draft)
+    suspension.go_on(draft)
     if lacks_image(draft.situation.group_job, draft.situation.defaults):
-        if late := overdue(draft.situation):
-            fail(draft, late)
+        if late := ending.overdue(draft.situation):
+            ending.fail(draft, late)
         else:
-            wait_for_image(draft)
+            phase.wait_for_image(draft)
         return
     _note_what_is_observed(draft)
-    if succeeded(draft.situation):
-        succeed(draft)
-        write_ahead(draft, leave_the_chief(draft.situation))
+    if ending.succeeded(draft.situation):
+        ending.succeed(draft)
+        write_ahead(draft, ending.leave_the_chief(draft.situation))
         return
-    find_vanished(draft.situation)
-    if late := overdue(draft.situation):
-        fail(draft, late)
+    one_chief.find_vanished(draft.situation)
+    if late := ending.overdue(draft.situation):
+        ending.fail(draft, late)
         return
     _train(draft)
 
@@ -107,34 +92,36 @@ def _train(draft: Draft) -> None:
     if draft.situation.resizing is None:
         training = _restart_what_failed(draft)
         if isinstance(training, GiveUp):
-            fail(draft, training)
+            ending.fail(draft, training)
             return
-        note_room(draft)
-        if training is None and (due := resize_due(draft.situation)):
-            begin(draft, due)
+        elastic.note_room(draft)
+        if training is None and (due := elastic.resize_due(draft.situation)):
+            elastic.begin(draft, due)
     if (change := draft.situation.resizing) is not None:
-        if not is_over(draft.situation):
-            end_group(draft, change)
-            draft.do(look_for_room(draft.situation))
+        if not elastic.is_over(draft.situation):
+            elastic.end_group(draft, change)
+            draft.do(elastic.look_for_room(draft.situation))
             _look_again_in_time(draft)
             return
-        start_group(draft, change)
-    _make_what_is_missing(draft)
-    note_phase(draft, settles=isinstance(training, Wait) and training.then_fails is None)
+        elastic.start_group(draft, change)
+    one_chief.find_earlier_chiefs(draft)
+    draft.do((*convergence.converge(draft.situation), *elastic.look_for_room(draft.situation)))
+    _look_again_in_time(draft)
+    phase.note_phase(draft, settles=isinstance(training, Wait) and training.then_fails is None)
     draft.status = note_recovery(draft.status, draft.now)
-    say_reachability(draft)
-    note_unreached(draft)
-    look_at_slow_starts(draft)
-    find_config_map(draft)
+    reachability.say_reachability(draft)
+    reachability.note_unreached(draft)
+    pending.look_at_slow_starts(draft)
+    convergence.find_config_map(draft)
 
 
 def _note_what_is_observed(draft: Draft) -> None:
     """Write into the status what the pods and the supervisors tell, and what the job began with."""
-    keep_image(draft)
-    note_gang(draft)
-    say_whether_checkpoints_are_kept(draft)
+    phase.keep_image(draft)
+    convergence.note_gang(draft)
+    checkpoints.say_whether_checkpoints_are_kept(draft)
     note_crashes(draft)
-    note_restored(draft)
+    checkpoints.note_restored(draft)
     note_first_step(draft)
 
 
@@ -142,24 +129,17 @@ def _restart_what_failed(draft: Draft) -> TrainingDecision:
     """Give new attempts to what has failed, and to what is needed with it. The decision about the tasks that train."""
     draft.status = note_end(draft.status, draft.now)
     why = explain(draft.situation)
-    if (end := end_over(draft.situation, why)) is not None:
+    if (end := restart.end_over(draft.situation, why)) is not None:
         return end
     write_ahead(draft, why)
-    failed = failures(draft.situation)
-    training = restart_training(draft.situation, failed)
+    failed = restart.failures(draft.situation)
+    training = restart.restart_training(draft.situation, failed)
     if isinstance(training, GiveUp):
         return training
-    evaluator = restart_evaluator(draft.situation, failed, replaced(training))
+    evaluator = restart.restart_evaluator(draft.situation, failed, replaced(training))
     write_ahead(draft, training)
     write_ahead(draft, evaluator)
     return training
-
-
-def _make_what_is_missing(draft: Draft) -> None:
-    """Take away what is superseded, and make what is not there."""
-    find_earlier_chiefs(draft)
-    draft.do((*converge(draft.situation), *look_for_room(draft.situation)))
-    _look_again_in_time(draft)
 
 
 def _look_again_in_time(draft: Draft) -> None:
@@ -167,13 +147,13 @@ def _look_again_in_time(draft: Draft) -> None:
     situation, incident = draft.situation, draft.status.internal.incident
     draft.look_again(incident.not_before if incident else None)
     draft.look_again(*(facts_of(pod).lost_at for view in situation.views for pod in view.pods))
-    draft.look_again(*deadlines(situation), *elastic_changes_at(situation))
+    draft.look_again(*ending.deadlines(situation), *elastic.elastic_changes_at(situation))
 
 
 def _frozen(draft: Draft) -> Plan:
     """The plan of this draft. It has no status if that did not change, or only by progress and soon after the last."""
     situation, now, written = draft.situation, draft.now, draft.situation.written
-    status = at_rest(situation.group_job, draft.status)
+    status = elastic.at_rest(situation)
     actions, at_once = draft.actions, False
     if status.ended and not written.ended:  # of a job that ends no Workload is made; its own is told at the next look
         actions = [one for one in actions if not (isinstance(one, Create) and one.kind == kueue.KIND)]
@@ -192,6 +172,6 @@ def _frozen(draft: Draft) -> Plan:
         status=with_goodput(situation, status).to_json() if write else None,
         events=tuple(draft.events),
         look_again_at=now if at_once else due,
-        only_counts=write and only_counts(status, written, slow_start(situation)),
+        only_counts=write and only_counts(status, written, pending.slow_start(situation)),
         events_of=draft.events_of,
     )

@@ -18,43 +18,14 @@ from dtjob.api.phase import ENDED, Phase
 from dtjob.api.status.placement import QueueEntry
 from dtjob.objects import kueue, labels, shared
 from dtjob.objects.defaults import Defaults
+from dtjob.plan import kueue as places
 from dtjob.plan.actions import Create, Delete, Plan
 from dtjob.plan.draft import Draft
-from dtjob.plan.kueue import (
-    Conflict,
-    Slices,
-    find_unlisted,
-    places_pods,
-    pod_sets,
-    priority,
-    priority_changes,
-    read_flavours,
-    slices_of,
-)
+from dtjob.plan.kueue import Slices
 from dtjob.plan.lifetime.ending import evaluator_left
 from dtjob.plan.lifetime.phase import current_phase
 from dtjob.plan.lifetime.suspension import Pause, is_suspended
-from dtjob.plan.queueing.quota import (
-    asked_for,
-    held,
-    next_loss,
-    only_resized,
-    pods_left,
-    reclaimable,
-    replacement_waits_for_checks,
-    taken_over,
-    without_successor,
-)
-from dtjob.plan.queueing.waiting import (
-    ABSENT,
-    FORBIDDEN,
-    evicted,
-    messages_of,
-    pause_of,
-    queued,
-    resized,
-    while_it_waits,
-)
+from dtjob.plan.queueing import quota, waiting
 from dtjob.plan.record.status import ADMITTED, QUEUE_IGNORED, QUOTA_RESERVED, SUSPENDED, holds, set_condition
 from dtjob.plan.seen.children import Children, deleting
 from dtjob.plan.seen.situation import Situation
@@ -71,12 +42,12 @@ def queueing(draft: Draft) -> Pause | None:
 
     Returns why the job is to have no pods, None if it may have them. Raises Unread.
     """
-    draft.situation = find_unlisted(draft.situation)
-    slices = slices_of(draft.situation)
+    draft.situation = places.find_unlisted(draft.situation)
+    slices = places.slices_of(draft.situation)
     pause = _queueing(draft, slices)
     entry = draft.status.queue
     if draft.status.ended or entry is None or not entry.runs:
-        draft.do(without_successor(draft.situation, slices))
+        draft.do(quota.without_successor(draft.situation, slices))
     draft.do(one.delete("another Workload of the job has its place", as_seen=True) for one in slices.others)
     return pause
 
@@ -115,8 +86,8 @@ def _leave(draft: Draft, workload: Workload | None) -> None:
     mirror(draft, workload)
     if entry := draft.status.queue:
         draft.status = draft.status.but(queue=entry.waiting())
-    if workload.shape is None or workload.is_going or pods_left(draft.situation):
-        draft.look_again(next_loss(draft.situation))
+    if workload.shape is None or workload.is_going or quota.pods_left(draft.situation):
+        draft.look_again(quota.next_loss(draft.situation))
     else:
         draft.do([workload.delete("the job is suspended (spec.suspend)")])
 
@@ -130,9 +101,10 @@ def _nobody_there(draft: Draft, name: str | None) -> Pause | None:
         note_no_queue(draft)
         return None
     draft.status = draft.status.but(queue=QueueEntry(name=name))
+    reason, message = "NoKueue", waiting.FORBIDDEN if kueue_is is Kueue.FORBIDDEN else waiting.ABSENT
     if kueue_is is Kueue.UNKNOWN:
-        return Pause("Queued", f"queued in {name}: Kueue has not been asked yet", *messages_of(name))
-    return Pause("NoKueue", FORBIDDEN if kueue_is is Kueue.FORBIDDEN else ABSENT, *messages_of(name))
+        reason, message = "Queued", f"queued in {name}: Kueue has not been asked yet"
+    return Pause(reason, message, *waiting.messages_of(name))
 
 
 def _without_workload(draft: Draft, name: str | None) -> Pause | None:
@@ -146,15 +118,15 @@ def _without_workload(draft: Draft, name: str | None) -> Pause | None:
     for type_ in (QUOTA_RESERVED, ADMITTED):
         draft.status = set_condition(draft.status, type_, False, "NoWorkload", why, draft.now, always=True)
     situation = draft.situation
-    words = queued(situation.spec_job, name, situation.defaults, None, situation.children.problems)
-    pause = Pause("Queued", words, messages_of(name)[0], "the job's Workload is gone")
-    if pods_left(situation):
-        draft.look_again(next_loss(situation))
+    words = waiting.queued(situation.spec_job, name, situation.defaults, None, situation.children.problems)
+    pause = Pause("Queued", words, waiting.messages_of(name)[0], "the job's Workload is gone")
+    if quota.pods_left(situation):
+        draft.look_again(quota.next_loss(situation))
         return pause
     if prebuilt := kueue.prebuilt_of(situation.group_job):
         return _adopt(draft, prebuilt, pause)
-    chosen, missing = priority(situation)
-    near = places_pods(situation, name)
+    chosen, missing = places.priority(situation)
+    near = places.places_pods(situation, name)
     if missing:
         draft.look_again(draft.now + LOOK_AGAIN)
         return replace(pause, reason="NoPriorityClass", message=missing)
@@ -182,19 +154,19 @@ def _with_workload(draft: Draft, workload: Workload, slices: Slices, name: str |
     before = situation.status.queue or QueueEntry(name=workload.queue)
     entry = before.but(name=workload.queue, workload=workload.name)
     stale = workload.shape not in (None, kueue.shape_of(situation.spec_job))
-    fits = not stale or only_resized(situation.spec_job, workload)
+    fits = not stale or quota.only_resized(situation.spec_job, workload)
     if entry.uid == workload.uid and (slices.covers or (workload.admitted and fits)):
-        _run(draft, workload, slices, held(entry, workload), name)
+        _run(draft, workload, slices, quota.held(entry, workload), name)
         return None
-    if replacement_waits_for_checks(workload, before):
+    if quota.replacement_waits_for_checks(workload, before):
         return None
     if workload.admitted and fits:
         if before.runs and workload.replaces == before.workload:
-            entry = taken_over(situation, workload, before).but(name=workload.queue, workload=workload.name)
+            entry = quota.taken_over(situation, workload, before).but(name=workload.queue, workload=workload.name)
             _tell_admitted(draft, workload, again=" anew")
             _run(draft, workload, slices, entry, name)
             return None
-        if not pods_left(situation):
+        if not quota.pods_left(situation):
             return _begin(draft, workload, slices, entry, name)
     draft.status = draft.status.but(queue=entry.waiting())
     return _wait(draft, workload, name, stale, before.runs)
@@ -208,15 +180,15 @@ def _tell_admitted(draft: Draft, workload: Workload, again: str = "") -> None:
 def _begin(draft: Draft, workload: Workload, slices: Slices, entry: QueueEntry, name: str | None) -> Pause | None:
     """The job was admitted: find out where its pods are to go, and write that down before any of them is made."""
     draft.status = draft.status.but(queue=entry.waiting())
-    begins = Pause(ADMITTED, f"admitted by cluster queue {workload.cluster_queue}", *messages_of(workload.queue))
-    flavours, missing = read_flavours(draft.situation, workload)
+    said = f"admitted by cluster queue {workload.cluster_queue}"
+    begins = Pause(ADMITTED, said, *waiting.messages_of(workload.queue))
+    flavours, missing = places.read_flavours(draft.situation, workload)
     if missing:
         draft.look_again(draft.now + LOOK_AGAIN)
-        said = f"admitted by cluster queue {workload.cluster_queue}, but there is no ResourceFlavor {missing[0]}"
-        return replace(begins, message=said)
+        return replace(begins, message=f"{said}, but there is no ResourceFlavor {missing[0]}")
     try:
-        sets = pod_sets(draft.situation.spec_job, workload, flavours)
-    except Conflict as conflict:
+        sets = places.pod_sets(draft.situation.spec_job, workload, flavours)
+    except places.Conflict as conflict:
         draft.do([workload.finish("FailedToStart", str(conflict), draft.now)])
         return replace(begins, message=str(conflict))
     _tell_admitted(draft, workload)
@@ -231,30 +203,30 @@ def _run(draft: Draft, workload: Workload, slices: Slices, entry: QueueEntry, na
     changed = f"{label}, but the job was admitted by {workload.queue}: it counts when the job is queued again"
     say_ignored(draft, changed if name != workload.queue else "")
     situation = draft.situation
-    changes = priority_changes(situation, workload)
+    changes = places.priority_changes(situation, workload)
     if slices.covers:  # it is over, and holds nothing that anybody would be told of
         return
     ready = current_phase(situation).phase is Phase.RUNNING
-    kept = None if changes else workload.keep(ready, reclaimable(situation), situation.now)
-    draft.do((*changes, *((kept,) if kept else ()), *asked_for(situation, slices)))
+    kept = None if changes else workload.keep(ready, quota.reclaimable(situation), situation.now)
+    draft.do((*changes, *((kept,) if kept else ()), *quota.asked_for(situation, slices)))
 
 
 def _wait(draft: Draft, workload: Workload, name: str | None, stale: bool, ran: bool) -> Pause | None:
     """The job is not, or no more, admitted: what is left of it ends, and then its quota is given back."""
     say_ignored(draft, "")
     situation = draft.situation
-    if name is None and not (workload.reserved or pods_left(situation)):
+    if name is None and not (workload.reserved or quota.pods_left(situation)):
         note_no_queue(draft)
         if not workload.is_going:
             draft.do([workload.delete(f"the job's label {kueue.QUEUE} is gone")])
         return None
     if ran and workload.evicted:
-        draft.add_event("Normal", EVICTED, evicted(workload))
-    if workload.is_going or pods_left(situation):
-        draft.look_again(next_loss(situation))
+        draft.add_event("Normal", EVICTED, waiting.evicted(workload))
+    if workload.is_going or quota.pods_left(situation):
+        draft.look_again(quota.next_loss(situation))
     else:
-        draft.do(while_it_waits(situation, workload, name, stale))
-    return resized(situation, workload) if stale else pause_of(situation, workload)
+        draft.do(waiting.while_it_waits(situation, workload, name, stale))
+    return waiting.resized(situation, workload) if stale else waiting.pause_of(situation, workload)
 
 
 def _after_the_end(draft: Draft, workload: Workload | None) -> Pause | None:
@@ -267,18 +239,18 @@ def _after_the_end(draft: Draft, workload: Workload | None) -> Pause | None:
         # There is no quota any more, so an evaluator that is not at work is not made either.
         gone = situation.status.queue is not None and situation.children.kueue is Kueue.THERE
         return _OVER if gone else None
-    left = pods_left(situation)
+    left = quota.pods_left(situation)
     if not left and (not workload.admitted or evaluator_left(situation) is None):
         outcome = "Succeeded" if situation.status.phase is Phase.SUCCEEDED else "Failed"
         draft.do([workload.finish(outcome, situation.status.message or "", situation.now)])
         return _OVER
-    draft.look_again(next_loss(situation))
+    draft.look_again(quota.next_loss(situation))
     if workload.admitted:
-        kept = workload.keep(True, reclaimable(situation), situation.now)
+        kept = workload.keep(True, quota.reclaimable(situation), situation.now)
         draft.do([kept] if kept else [])
         return None
-    draft.do(Delete.of(pod, evicted(workload)) for pod in left if not deleting(pod))
-    return pause_of(situation, workload)
+    draft.do(Delete.of(pod, waiting.evicted(workload)) for pod in left if not deleting(pod))
+    return waiting.pause_of(situation, workload)
 
 
 def mirror(draft: Draft, workload: Workload) -> None:
@@ -322,15 +294,16 @@ def keep_workload(job: Job, children: Children, now: datetime, defaults: Default
     if not runs_elsewhere({"managedBy": job.spec.managed_by}) or queue is None or children.kueue is not Kueue.THERE:
         return Plan()
     situation = Situation.of(job, children, now, defaults)
-    workload = slices_of(situation).current
+    workload = places.slices_of(situation).current
     if workload is None:
         if job.spec.suspend or situation.status.phase in ENDED:
             return Plan()
-        chosen, _ = priority(situation)
+        chosen, _ = places.priority(situation)
         return Plan((Create.of(kueue.workload(situation.spec_job, defaults, chosen)),))
     if workload.is_going or workload.finished or workload.shape is None:
         return Plan()
     if job.spec.suspend:
         return Plan((workload.delete("the job is suspended (spec.suspend)"),))
     stale = workload.shape != kueue.shape_of(situation.spec_job)
-    return Plan() if workload.in_force and not stale else Plan(while_it_waits(situation, workload, queue, stale))
+    fits = workload.in_force and not stale
+    return Plan() if fits else Plan(waiting.while_it_waits(situation, workload, queue, stale))

@@ -83,6 +83,15 @@ class Situation:
         """The change of the number of workers that is under way, None if there is none."""
         return self.status.workers.resizing if self.status.workers else None
 
+    @property
+    def changing(self) -> Workers | None:
+        """The workers of a job whose number of them may change, or is changing; None of any other."""
+        workers, job = self.status.workers, self.group_job
+        if workers is None or job.spec.replica_specs.worker is None:
+            return None
+        under_way = workers.resizing is not None or workers.replicas != workers.desired
+        return workers if job.spec.elastic_policy is not None or under_way else None
+
     @cached_property
     def by_task(self) -> Mapping[Task, TaskView]:
         """The views by their tasks: thousands may fail at once."""
@@ -150,15 +159,6 @@ def workers_of(job: Job, written: Workers | None) -> Workers | None:
     if job.spec.elastic_policy is None:  # it is made with the number that its spec says
         return written.but(desired=replica.replicas, replicas=replica.replicas, selector=selector)
     return written.but(desired=replica.replicas, adjusted_time=None, selector=selector)
-
-
-def changing(job: Job, workers: Workers | None) -> Workers | None:
-    """The workers of a job whose number of them may change, or is changing; None of any other."""
-    replica = job.spec.replica_specs.worker
-    if workers is None or replica is None:
-        return None
-    under_way = workers.resizing is not None or workers.replicas != workers.desired
-    return workers if job.spec.elastic_policy is not None or under_way else None
 
 
 def sized(job: Job, workers: Workers | None) -> Job:

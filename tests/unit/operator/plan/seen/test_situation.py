@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The situation: observed once, and seen again only where a new attempt changes what is seen."""
 
+from dtjob.api.job import Job
 from dtjob.api.status.workers import Resizing, Workers
 from dtjob.objects import topology
 from dtjob.objects.shared import shared_objects
@@ -8,7 +9,7 @@ from dtjob.plan.actions import Create, Delete
 from dtjob.plan.plan import plan
 from dtjob.plan.record.status import bump_attempts
 from dtjob.plan.seen.children import Children, PodState
-from dtjob.plan.seen.situation import Situation, changing, sized, workers_of
+from dtjob.plan.seen.situation import Situation, sized, workers_of
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
 
@@ -138,11 +139,13 @@ def test_a_job_that_is_not_elastic_has_as_many_as_its_spec_says() -> None:
 
 
 def test_only_elastic_jobs_and_jobs_being_resized_change_their_workers() -> None:
-    two, resizing = Workers(desired=2, replicas=2), Resizing(to=3, reason="Room", message="")
-    assert changing(ELASTIC, two) is two
-    assert changing(builders.job(), two) is None
-    assert changing(builders.job(), busy := two.but(resizing=resizing)) is busy
-    assert changing(builders.job("Default"), two) is None
+    def changes(job: Job, resizing: Resizing | None = None) -> bool:
+        return builders.situation(job, workers=Workers(desired=2, replicas=2, resizing=resizing)).changing is not None
+
+    assert changes(ELASTIC)
+    assert not changes(builders.job())
+    assert changes(builders.job(), Resizing(to=3, reason="Room", message=""))
+    assert not changes(builders.job("Default"))
 
 
 def test_the_job_has_the_tasks_of_its_group() -> None:
