@@ -25,7 +25,7 @@ PASSED_ON = {
     "phase.py: *current_phase(situation)",  # PhaseStatus
     "suspension.py: pause.reason",  # Pause
     "status.py: *words",  # set_phase, asked below
-    "checkpoints_kept.py: reason",  # Keeping
+    "checkpoints.py: reason",  # Keeping
     "queueing.py: *there",  # Kueue's own reasons
     "reachability.py: reason",  # _set_reachable and nothing_to_reach
     "reachability.py: silence.reason",  # the name of an error

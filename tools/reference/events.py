@@ -59,9 +59,6 @@ EVENTS: Mapping[str, EventMeaning] = {
     "StatusUnreachable": EventMeaning(
         WARNING, "The operator could not read the chief's status for 60 seconds. Training continues."
     ),
-    "ProgressRefused": EventMeaning(
-        WARNING, "The API server refused values that the trainer reported. The status is written without them."
-    ),
     "CheckpointsNotKept": EventMeaning(
         WARNING, "Checkpoints end with the pod that writes them, or they are on one node only."
     ),

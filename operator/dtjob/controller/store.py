@@ -51,8 +51,6 @@ class Memory:
     """What was repaired lately, by kind and name."""
     unanswered: Unanswered | None = None
     """The last status, if it is not known whether it is written."""
-    progress_refused: str = ""
-    """Why the API server refuses what was reported, as an event has said."""
 
 
 LISTED_KINDS = ("Pod", "Service", "NetworkPolicy", "PersistentVolumeClaim")

@@ -101,10 +101,10 @@ def _nobody_there(draft: Draft, name: str | None) -> Pause | None:
         note_no_queue(draft)
         return None
     draft.status = draft.status.but(queue=QueueEntry(name=name))
-    reason, message = "NoKueue", waiting.FORBIDDEN if kueue_is is Kueue.FORBIDDEN else waiting.ABSENT
+    told = waiting.messages_of(name)
     if kueue_is is Kueue.UNKNOWN:
-        reason, message = "Queued", f"queued in {name}: Kueue has not been asked yet"
-    return Pause(reason, message, *waiting.messages_of(name))
+        return Pause("Queued", f"queued in {name}: Kueue has not been asked yet", *told)
+    return Pause("NoKueue", waiting.FORBIDDEN if kueue_is is Kueue.FORBIDDEN else waiting.ABSENT, *told)
 
 
 def _without_workload(draft: Draft, name: str | None) -> Pause | None:

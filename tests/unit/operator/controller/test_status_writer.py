@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A status that the cluster refuses is written without what reports brought."""
+"""A status is written once, and its Events are told once the status is there."""
 
 from typing import Any
 
@@ -45,55 +45,10 @@ async def test_a_status_that_is_taken_is_written_once() -> None:
     assert (len(cluster.tried), cluster.events) == (1, [])
 
 
-async def test_a_refused_status_is_written_with_the_earlier_progress() -> None:
-    kept = {"phase": "Running", "ready": "1/3", "progress": {"step": 1}}
-    cluster = Picky(kept)
-    assert await written(cluster) == kept
-    (event,) = cluster.events
-    assert (event.type, event.reason) == ("Warning", "ProgressRefused")
-    assert "progress.step: must be of type integer" in event.message
-
-
-async def test_a_refused_status_is_written_without_progress_if_the_old_progress_is_refused_too() -> None:
-    bare = {"phase": "Running", "ready": "1/3"}
-    assert await written(Picky(bare)) == bare
-    assert await written(Picky(bare), job={**JOB, "status": {}}) == bare
-
-
-async def test_a_refused_status_with_new_progress_only_is_not_written_again() -> None:
-    cluster = Picky()
-    assert await written(cluster, {**OLD, "progress": {"step": "many"}}) == OLD
-    assert len(cluster.tried) == 1
-
-
-async def test_a_refused_status_has_one_event_until_a_status_is_accepted_again() -> None:
-    kept = {"phase": "Running", "ready": "1/3", "progress": {"step": 1}}
-    good = {**NEW, "progress": {"step": 3}}
-    cluster = Picky(kept, good)
-    writer, memory = StatusWriter(cluster), Memory()  # type: ignore[arg-type]
-    for status in (NEW, NEW, good, NEW):
-        await writer.write(memory, JOB, status)
-    assert len(cluster.events) == 2
-
-
 @pytest.mark.parametrize("error", [Refused("name is bad"), Stale("changed")])
-async def test_an_error_that_reports_did_not_cause_is_raised_to_the_caller(error: Exception) -> None:
+async def test_an_error_is_raised_to_the_caller(error: Exception) -> None:
     with pytest.raises(type(error)):
         await written(Picky(error=error), {"phase": "Running"})
-    if isinstance(error, Stale):
-        with pytest.raises(Stale):
-            await written(Picky(error=error))
-
-
-async def test_a_refusal_is_remembered_only_as_long_as_the_memory_of_its_job() -> None:
-    """Another of its name is told the same, once."""
-    cluster = Picky({"phase": "Running", "ready": "1/3"})
-    writer, memory = StatusWriter(cluster), Memory()  # type: ignore[arg-type]
-    for events in (1, 1, 2):
-        await writer.write(memory, {**JOB, "status": {}}, NEW)
-        assert len(cluster.events) == events
-        if len(cluster.tried) == 4:
-            memory = Memory()
 
 
 class Unanswering(Picky):

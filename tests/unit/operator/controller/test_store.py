@@ -326,7 +326,7 @@ def remembering() -> Store:
     store.set_report(KEY, "chief-0", {"step": 5})
     store.set_problem(KEY, "Pod/digits-chief-0-0", "quota")
     memory = store.memory(KEY)
-    memory.made_for, memory.progress_refused = "first", "progress.step: no integer"
+    memory.made_for = "first"
     memory.holds.hold("Pod/digits-chief-0-0", 0.0)
     for _ in range(AT_ONCE):
         memory.repairs.note("first", NOW)
