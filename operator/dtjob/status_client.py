@@ -12,7 +12,7 @@ from typing import Any
 import aiohttp
 from yarl import URL
 
-from dtjob.controller.nesting import deeper_than
+from dtjob.controller.stored_fields import deeper_than
 
 LONGEST = 64 * 1024
 """Bytes of a body that are read at most."""

@@ -17,13 +17,13 @@ from dtjob.controller.carrying import Carrying
 from dtjob.controller.cluster import Cluster, ClusterError, Gone, JobKey, Stale
 from dtjob.controller.creation import Means
 from dtjob.controller.invalid import BUG, BUGS_BEFORE_SAID, say_invalid, words_of, words_of_bug
-from dtjob.controller.nesting import TOO_DEEP, TOO_DEEP_MESSAGE
 from dtjob.controller.observer import NOBODY, Observer, Result
 from dtjob.controller.pace.pace import StatusDelay, progress_every
 from dtjob.controller.pace.slots import Slots
 from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.controller.status_writer import StatusWriter
 from dtjob.controller.store import Store
+from dtjob.controller.stored_fields import TOO_DEEP, TOO_DEEP_MESSAGE
 from dtjob.objects import kueue
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
 from dtjob.objects.manifest import Manifest

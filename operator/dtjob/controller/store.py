@@ -12,7 +12,6 @@ from typing import Any
 from dtjob.api.job import KIND, Job, stored_job
 from dtjob.api.phase import ENDED
 from dtjob.controller.cluster import JobKey
-from dtjob.controller.nesting import shallow
 from dtjob.controller.pace.backoff import Holds, RepairLimit
 from dtjob.controller.stored_fields import kept
 from dtjob.objects import gangs, kueue, labels
@@ -134,8 +133,6 @@ class Store:
         """
         if self._has_gone(manifest, listed_at):
             return None
-        if manifest["kind"] == KIND:
-            manifest = shallow(manifest)
         place = self._place(manifest)
         if place is None:
             return None

@@ -29,7 +29,6 @@ from dtjob.objects.placeholder import is_placeholder, placeholder, placeholder_n
 from dtjob.plan.actions import Create, Delete
 from dtjob.plan.diagnosis.checkpoints import checkpoints_end, goes_on_from
 from dtjob.plan.diagnosis.pending import unscheduled
-from dtjob.plan.draft import Draft
 from dtjob.plan.failure.decisions import trains_without
 from dtjob.plan.kueue import COUNT as ADMITTED
 from dtjob.plan.kueue import placed, pod_set_of, waiting_words
@@ -45,7 +44,7 @@ from dtjob.plan.seen.children import (
     is_lost,
     node_of,
 )
-from dtjob.plan.seen.situation import Situation
+from dtjob.plan.seen.situation import Draft, Situation
 
 AS_DESIRED, SCALED, UNSCHEDULABLE, NO_ROOM, ROOM = "AsDesired", "Scaled", "Unschedulable", "NoRoom", "Room"
 FINISHING = "Finishing"

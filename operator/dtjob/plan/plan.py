@@ -11,10 +11,9 @@ from datetime import datetime, timedelta
 from dtjob.api.job import Job
 from dtjob.objects import kueue
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults, lacks_image
-from dtjob.plan import elastic
+from dtjob.plan import elastic, pods
 from dtjob.plan.actions import Create, Plan
 from dtjob.plan.diagnosis import checkpoints, pending, reachability
-from dtjob.plan.draft import Draft
 from dtjob.plan.failure import restart
 from dtjob.plan.failure.budget import note_end, only_the_end_differs
 from dtjob.plan.failure.crashes import note_crashes
@@ -24,12 +23,11 @@ from dtjob.plan.failure.same_mistake import note_first_step
 from dtjob.plan.lifetime import ending, phase, suspension
 from dtjob.plan.lifetime.time_spent import with_goodput
 from dtjob.plan.order import only_counts
-from dtjob.plan.pods import convergence, one_chief
 from dtjob.plan.queueing.queueing import keep_workload, queueing
 from dtjob.plan.record.incidents import note_recovery
 from dtjob.plan.seen.children import Children, facts_of
 from dtjob.plan.seen.progress import next_write, only_progress_differs
-from dtjob.plan.seen.situation import Situation
+from dtjob.plan.seen.situation import Draft, Situation
 
 LOOK_AT_LEAST_EVERY = timedelta(minutes=5)
 """A timer does not notice that the clock was set; so a job that waits for a moment is looked at that often."""
@@ -63,9 +61,9 @@ def _decide(draft: Draft, not_admitted: suspension.Pause | None) -> None:
         return
     pause = suspension.BY_USER if suspension.is_suspended(draft.situation) else not_admitted
     if pause is not None and not ending.succeeded(draft.situation):
-        one_chief.find_vanished(draft.situation)
+        pods.find_vanished(draft.situation)
         suspension.suspend(draft, pause)
-        draft.do(convergence.release_gang(draft.situation))
+        draft.do(pods.release_gang(draft.situation))
         return
     suspension.go_on(draft)
     if lacks_image(draft.situation.group_job, draft.situation.defaults):
@@ -79,7 +77,7 @@ def _decide(draft: Draft, not_admitted: suspension.Pause | None) -> None:
         ending.succeed(draft)
         write_ahead(draft, ending.leave_the_chief(draft.situation))
         return
-    one_chief.find_vanished(draft.situation)
+    pods.find_vanished(draft.situation)
     if late := ending.overdue(draft.situation):
         ending.fail(draft, late)
         return
@@ -104,21 +102,21 @@ def _train(draft: Draft) -> None:
             _look_again_in_time(draft)
             return
         elastic.start_group(draft, change)
-    one_chief.find_earlier_chiefs(draft)
-    draft.do((*convergence.converge(draft.situation), *elastic.look_for_room(draft.situation)))
+    pods.find_earlier_chiefs(draft)
+    draft.do((*pods.converge(draft.situation), *elastic.look_for_room(draft.situation)))
     _look_again_in_time(draft)
     phase.note_phase(draft, settles=isinstance(training, Wait) and training.then_fails is None)
     draft.status = note_recovery(draft.status, draft.now)
     reachability.say_reachability(draft)
     reachability.note_unreached(draft)
     pending.look_at_slow_starts(draft)
-    convergence.find_config_map(draft)
+    pods.find_config_map(draft)
 
 
 def _note_what_is_observed(draft: Draft) -> None:
     """Write into the status what the pods and the supervisors tell, and what the job began with."""
     phase.keep_image(draft)
-    convergence.note_gang(draft)
+    pods.note_gang(draft)
     checkpoints.say_whether_checkpoints_are_kept(draft)
     note_crashes(draft)
     checkpoints.note_restored(draft)

@@ -20,10 +20,9 @@ from dtjob.objects.manifest import Manifest
 from dtjob.objects.pod.pod import pod as pod_of
 from dtjob.objects.topology import Task
 from dtjob.plan.actions import Create, Delete, Plan, Repair
-from dtjob.plan.draft import Draft
 from dtjob.plan.plan import plan
 from dtjob.plan.seen.children import Children, TaskView, Unread, view_tasks
-from dtjob.plan.seen.situation import Situation
+from dtjob.plan.seen.situation import Draft, Situation
 
 NOW = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
 JOB_UID = "11111111-2222-3333-4444-555555555555"

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager, suppress
 
 import pytest
 
-from dtjob.controller.nesting import deeper_than
+from dtjob.controller.stored_fields import deeper_than
 from dtjob.local.processes.addresses import free_ports
 from dtjob.status_client import DEEPEST, LONGEST, NoStatus, parse_report, read_status
 

@@ -9,11 +9,10 @@ from dtjob.api.status.internal import ProcessStart
 from dtjob.api.status.progress import Restored
 from dtjob.objects.pod.storage import keeping
 from dtjob.objects.topology import Task
-from dtjob.plan.draft import Draft
 from dtjob.plan.record.incidents import note_resumed
 from dtjob.plan.record.status import CHECKPOINTS_KEPT, condition, set_condition
 from dtjob.plan.seen.progress import saved_checkpoint
-from dtjob.plan.seen.situation import Situation
+from dtjob.plan.seen.situation import Draft, Situation
 
 NOT_KEPT = "CheckpointsNotKept"
 """Reason of the event."""

@@ -15,9 +15,8 @@ from dtjob import times
 from dtjob.api.spec.pod_template import TRAINING_CONTAINER
 from dtjob.objects import shared
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.draft import Draft
 from dtjob.plan.seen.children import PodState, TaskView, condition_of, created_at, deleting, facts_of, node_of
-from dtjob.plan.seen.situation import Situation
+from dtjob.plan.seen.situation import Draft, Situation
 
 HARMLESS_WAITS = ("", "ContainerCreating", "PodInitializing")
 

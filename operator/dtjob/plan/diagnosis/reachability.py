@@ -17,10 +17,9 @@ from dtjob import times
 from dtjob.api.job import Job
 from dtjob.api.status.status import Status
 from dtjob.objects import topology
-from dtjob.plan.draft import Draft
 from dtjob.plan.record.status import RUNNING, condition, set_condition
 from dtjob.plan.seen.children import Children, PodState, Silence, TaskView, created_at, facts_of
-from dtjob.plan.seen.situation import Situation
+from dtjob.plan.seen.situation import Draft, Situation
 
 STATUS_REACHABLE = "StatusReachable"
 """The condition's type. It is there from the first time that a status could not be read for so long."""

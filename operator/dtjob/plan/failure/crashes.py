@@ -11,11 +11,11 @@ from typing import Any
 from dtjob import times
 from dtjob.api.status.internal import Crashes
 from dtjob.api.status.status import Status
-from dtjob.plan.draft import Draft
 from dtjob.plan.failure.decisions import trains_without
 from dtjob.plan.record.failure import Cause
 from dtjob.plan.record.incidents import Interruption, add_incident, goes_on_without
 from dtjob.plan.record.status import count_restart
+from dtjob.plan.seen.situation import Draft
 
 CRASHED = "Crashed"
 """The reason of the event."""

@@ -18,12 +18,11 @@ from dtjob.api.status.status import Status
 from dtjob.objects import topology
 from dtjob.objects.topology import Task
 from dtjob.plan.diagnosis.checkpoints import checkpoints_end, goes_on_from
-from dtjob.plan.draft import Draft
 from dtjob.plan.failure.budget import ran_for_long
 from dtjob.plan.record.failure import Failure
 from dtjob.plan.record.incidents import Interruption, add_incident, correct_incident, goes_on_without, reopen_incident
 from dtjob.plan.record.status import EVALUATION_GIVEN_UP, bump_attempts, count_restart, holds, set_condition
-from dtjob.plan.seen.situation import Situation
+from dtjob.plan.seen.situation import Draft, Situation
 
 
 @dataclass(frozen=True)
@@ -43,20 +42,13 @@ class Restart:
 
 @dataclass(frozen=True)
 class Renew:
-    """These tasks get a new attempt, which is not counted: they have finished and are needed again, or have to go to
-    another node. `why` says so to users; empty: not."""
+    """These tasks get a new attempt, which is no restart of training: they have finished and are needed again, or have
+    to go to another node. `why` says so to users; empty: not. `failed`: it is the evaluator, for which training does
+    not wait. That is counted apart."""
 
     tasks: tuple[Task, ...]
     why: str = ""
-
-
-@dataclass(frozen=True)
-class ReplaceEvaluator:
-    """The evaluator has failed: a new attempt. It is counted apart, because training does not wait for the
-    evaluator."""
-
-    tasks: tuple[Task, ...]
-    failure: Failure
+    failed: bool = False
 
 
 @dataclass(frozen=True)
@@ -91,12 +83,12 @@ class GiveUp:
 
 TrainingDecision = Restart | Renew | Wait | GiveUp | None
 """None: nothing is to be done."""
-EvaluatorDecision = Renew | ReplaceEvaluator | GiveUpEvaluation | Wait | None
+EvaluatorDecision = Renew | GiveUpEvaluation | Wait | None
 
 
 def replaced(decision: TrainingDecision | EvaluatorDecision) -> tuple[Task, ...]:
     """The tasks that get a new attempt."""
-    return decision.tasks if isinstance(decision, Restart | Renew | ReplaceEvaluator) else ()
+    return decision.tasks if isinstance(decision, Restart | Renew) else ()
 
 
 def write_ahead(draft: Draft, decision: TrainingDecision | EvaluatorDecision) -> None:
@@ -109,12 +101,9 @@ def write_ahead(draft: Draft, decision: TrainingDecision | EvaluatorDecision) ->
             status = _counted(draft, status, decision)
         case Wait(then_fails=Failure() as first):
             status = status.but(last_failure=first.in_status()).remembering(incident=_after_a_long_run(situation))
-        case Renew(why=why) if why:
-            draft.add_event("Normal", "EvaluatorRestarting", why)
-        case ReplaceEvaluator(failure=failure):
-            status = status.but(restarts=status.restarts.but(evaluator=status.restarts.evaluator + 1))
-            goes_on = "what was saved last is still to be evaluated" if status.ended else "training goes on"
-            draft.add_event("Warning", "EvaluatorRestarting", f"{failure.sentence()}; {goes_on}")
+        case Renew(why=why, failed=failed) if why:
+            status = status.but(restarts=status.restarts.but(evaluator=status.restarts.evaluator + failed))
+            draft.add_event("Warning" if failed else "Normal", "EvaluatorRestarting", why)
         case GiveUpEvaluation(why=why):
             if not holds(status.conditions, EVALUATION_GIVEN_UP):
                 draft.add_event("Warning", EVALUATION_GIVEN_UP, why)

@@ -24,7 +24,6 @@ from dtjob.plan.failure.decisions import (
     GiveUp,
     GiveUpEvaluation,
     Renew,
-    ReplaceEvaluator,
     Restart,
     TrainingDecision,
     Wait,
@@ -159,7 +158,8 @@ def restart_evaluator(
         wait = wait_before(evaluator.attempt + 1, situation.group_job.spec.failure_policy.backoff)
         if situation.now < created_at(evaluator.pod) + wait:
             return Wait(created_at(evaluator.pod) + wait)
-    return ReplaceEvaluator((evaluator.task,), failure)
+    goes_on = "what was saved last is still to be evaluated" if situation.status.ended else "training goes on"
+    return Renew((evaluator.task,), f"{failure.sentence()}; {goes_on}", failed=True)
 
 
 def replacement_group(situation: Situation, failed: Sequence[Task]) -> tuple[Task, ...]:

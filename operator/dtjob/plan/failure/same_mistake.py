@@ -32,14 +32,13 @@ from dtjob.api.status.block import whole
 from dtjob.api.status.internal import Mistake, ProcessStart
 from dtjob.objects.exit_codes import COULD_NOT_KILL, RESTARTED_IN_VAIN, signal_of
 from dtjob.plan.diagnosis.checkpoints import start_of
-from dtjob.plan.draft import Draft
 from dtjob.plan.failure.cause import end_of
 from dtjob.plan.failure.decisions import GiveUp, Wait
 from dtjob.plan.failure.lost_peers import wait_for_late_reports
 from dtjob.plan.failure.rules import ruled
 from dtjob.plan.record.failure import Cause, Failure
 from dtjob.plan.seen.children import PodState
-from dtjob.plan.seen.situation import Situation
+from dtjob.plan.seen.situation import Draft, Situation
 
 REASON = "ProgramFailed"
 

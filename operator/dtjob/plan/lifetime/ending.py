@@ -22,12 +22,11 @@ from dtjob.plan.actions import Delete
 from dtjob.plan.diagnosis.checkpoints import start_of
 from dtjob.plan.diagnosis.pending import waiting_reason
 from dtjob.plan.diagnosis.reachability import nothing_to_reach
-from dtjob.plan.draft import Draft
 from dtjob.plan.elastic import strays
 from dtjob.plan.failure.decisions import EvaluatorDecision, GiveUp, GiveUpEvaluation, Renew, Wait, write_ahead
 from dtjob.plan.failure.restart import failure_at, restart_evaluator
 from dtjob.plan.failure.rules import cannot_start, ruled
-from dtjob.plan.pods.convergence import converge_evaluator, release_gang
+from dtjob.plan.pods import converge_evaluator, release_gang
 from dtjob.plan.record.failure import Failure
 from dtjob.plan.record.incidents import Interruption, add_incident, close_incident, correct_incident
 from dtjob.plan.record.status import BLOCKED, EVALUATION_GIVEN_UP, confirm_phase, holds, set_condition, set_phase
@@ -43,7 +42,7 @@ from dtjob.plan.seen.children import (
     node_of,
 )
 from dtjob.plan.seen.progress import failed_at
-from dtjob.plan.seen.situation import Situation
+from dtjob.plan.seen.situation import Draft, Situation
 
 
 def fail(draft: Draft, end: GiveUp) -> None:

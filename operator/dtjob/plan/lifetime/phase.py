@@ -9,12 +9,11 @@ from dtjob.objects.defaults import IMAGE_MISSING, MISSING_IMAGE_MESSAGE, image_o
 from dtjob.objects.placeholder import is_placeholder
 from dtjob.plan.diagnosis.pending import slow_start, unbound_claim, waiting_reason
 from dtjob.plan.diagnosis.reachability import UNREACHABLE, why_unreached
-from dtjob.plan.draft import Draft
 from dtjob.plan.elastic import RESIZED, was_resized_last
 from dtjob.plan.failure.budget import restarts
 from dtjob.plan.failure.decisions import trains_without
 from dtjob.plan.lifetime.ending import deadlines
-from dtjob.plan.pods.one_chief import why_the_chief_waits
+from dtjob.plan.pods import why_the_chief_waits
 from dtjob.plan.record.status import (
     BLOCKED,
     CANNOT_CREATE,
@@ -26,7 +25,7 @@ from dtjob.plan.record.status import (
     set_phase,
 )
 from dtjob.plan.seen.children import PodState, count_tasks
-from dtjob.plan.seen.situation import Situation
+from dtjob.plan.seen.situation import Draft, Situation
 
 ALL_RUNNING, WORKERS_MISSING = "AllTasksRunning", "WorkersMissing"
 """Reasons of Running: every task that trains runs or has finished; or ParameterServer trains on without some

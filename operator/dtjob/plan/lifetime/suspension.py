@@ -17,14 +17,13 @@ from dtjob.objects.topology import Task
 from dtjob.plan.actions import Delete
 from dtjob.plan.diagnosis.checkpoints import checkpoints_end, goes_on_from
 from dtjob.plan.diagnosis.reachability import nothing_to_reach
-from dtjob.plan.draft import Draft
 from dtjob.plan.elastic import go_on_as_desired, strays
 from dtjob.plan.failure.restart import replacement_group
 from dtjob.plan.lifetime.ending import succeeded
 from dtjob.plan.record.incidents import close_incident
 from dtjob.plan.record.status import BLOCKED, SUSPENDED, bump_attempts, holds, ran_before, set_condition, set_phase
 from dtjob.plan.seen.children import PodState, count_tasks, deleting, ended
-from dtjob.plan.seen.situation import Situation
+from dtjob.plan.seen.situation import Draft, Situation
 
 RESUMED = "Resumed"
 """Like `Suspended`, the reason of the event that a Job gets."""

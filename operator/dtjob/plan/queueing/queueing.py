@@ -20,7 +20,6 @@ from dtjob.objects import kueue, labels, shared
 from dtjob.objects.defaults import Defaults
 from dtjob.plan import kueue as places
 from dtjob.plan.actions import Create, Delete, Plan
-from dtjob.plan.draft import Draft
 from dtjob.plan.kueue import Slices
 from dtjob.plan.lifetime.ending import evaluator_left
 from dtjob.plan.lifetime.phase import current_phase
@@ -28,7 +27,7 @@ from dtjob.plan.lifetime.suspension import Pause, is_suspended
 from dtjob.plan.queueing import quota, waiting
 from dtjob.plan.record.status import ADMITTED, QUEUE_IGNORED, QUOTA_RESERVED, SUSPENDED, holds, set_condition
 from dtjob.plan.seen.children import Children, deleting
-from dtjob.plan.seen.situation import Situation
+from dtjob.plan.seen.situation import Draft, Situation
 from dtjob.plan.seen.workload import EVICTED, Kueue, Workload
 
 _OVER = Pause("WorkloadFinished", "")

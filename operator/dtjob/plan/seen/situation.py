@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Situation: all that is observed of one job, gathered once for each plan, as in the Job controller's syncJobCtx.
+"""Situation: all that is observed of one job, gathered once for each plan, as in the Job controller's syncJobCtx; and
+the draft of the plan, to which each policy adds what is to be done.
 
 Everything but the spec uses the number of workers of the current group. `sized` gives the job with that number, which
 decides its tasks, their cluster spec and their ConfigMap.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
@@ -19,6 +20,7 @@ from dtjob.api.status.workers import Resizing, Workers
 from dtjob.objects import labels
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
 from dtjob.objects.topology import Task
+from dtjob.plan.actions import Action, Event
 from dtjob.plan.record.status import EVALUATION_GIVEN_UP, after_set_back, holds, say_accepted
 from dtjob.plan.seen.children import Children, PodState, TaskView, attempts_of_pods, created_at, view_tasks
 from dtjob.plan.seen.progress import latest_reports, with_progress
@@ -170,3 +172,47 @@ def sized(job: Job, workers: Workers | None) -> Job:
         update={"worker": replica.model_copy(update={"replicas": workers.replicas})}
     )
     return job.model_copy(update={"spec": job.spec.model_copy(update={"replica_specs": replicas})})
+
+
+class Draft:
+    """What is observed, the status that the job is to have, and the actions, Events and times of the plan.
+
+    It is made and read within one call of `plan`.
+    """
+
+    def __init__(self, situation: Situation) -> None:
+        self.situation = situation
+        """What is observed, seen with the attempts and the group of `status`."""
+        self.actions: list[Action] = []
+        self.events: list[Event] = []
+        self.times: list[datetime | None] = []
+        """When time alone may change the plan. None stands for never."""
+        self.events_of = ""
+        """The uid of a pod whose own events are to be read."""
+
+    @property
+    def status(self) -> Status:
+        """The status that the job is to have."""
+        return self.situation.status
+
+    @status.setter
+    def status(self, status: Status) -> None:
+        if status is not self.situation.status:
+            self.situation = self.situation.with_status(status)
+
+    @property
+    def now(self) -> datetime:
+        """The time of the plan."""
+        return self.situation.now
+
+    def do(self, actions: Iterable[Action]) -> None:
+        """Add actions."""
+        self.actions.extend(actions)
+
+    def add_event(self, type_: str, reason: str, message: str) -> None:
+        """Add an event; `type_` is Normal or Warning."""
+        self.events.append(Event(type_, reason, message))
+
+    def look_again(self, *times: datetime | None) -> None:
+        """Add moments at which to plan again."""
+        self.times.extend(times)

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from dtjob.controller.nesting import DEEPEST, TOO_DEEP, shallow
+from dtjob.controller.stored_fields import DEEPEST, TOO_DEEP, shallow
 
 
 def nested(levels: int) -> Any:

@@ -13,7 +13,7 @@ from dtjob.controller.pace.backoff import AT_ONCE, WAIT
 from dtjob.controller.store import Store
 from dtjob.objects import drift, labels, shared
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.pods import convergence
+from dtjob.plan import pods
 from dtjob.plan.seen.children import Children
 from tests.unit.operator import builders
 from tests.unit.operator.builders import stranger
@@ -239,7 +239,7 @@ def test_a_pod_that_cannot_be_built_is_said_as_one_that_is_refused(monkeypatch: 
 
     with world(builders.job()) as made:
         with monkeypatch.context() as patch:
-            patch.setattr(convergence, "pod", stumble)
+            patch.setattr(pods, "pod", stumble)
             made.run(30)
         assert (reason(made), blocked(made), made.pods) == ("CannotCreate", "True", {})
         assert (

@@ -13,7 +13,6 @@ from dtjob.plan.failure.decisions import (
     EvaluatorDecision,
     GiveUp,
     Renew,
-    ReplaceEvaluator,
     Restart,
     TrainingDecision,
     Wait,
@@ -94,8 +93,7 @@ def test_a_recalled_task_gets_a_new_attempt_and_no_restart_is_counted():
 
 
 def test_an_evaluators_failure_is_counted_apart():
-    failure = Failure(EVALUATOR, Cause.ERROR, NOW, "digits-evaluator-0-0", "", "failed (exit code 1)", "")
-    status, told = write(ReplaceEvaluator((EVALUATOR,), failure))
+    status, told = write(Renew((EVALUATOR,), "evaluator-0 failed (exit code 1); training goes on", failed=True))
     assert status.internal.attempts == Attempts(exceptions={"worker-0": 1, "evaluator-0": 1})
     assert status.restarts == Restarts(total=1, causes={"Signal": 1}, evaluator=1)
     assert (status.internal.incident, status.last_failure) == (None, None)

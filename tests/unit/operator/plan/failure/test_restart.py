@@ -18,7 +18,6 @@ from dtjob.plan.failure.decisions import (
     EvaluatorDecision,
     GiveUp,
     Renew,
-    ReplaceEvaluator,
     Restart,
     TrainingDecision,
     Wait,
@@ -327,7 +326,8 @@ def test_an_evaluator_comes_back_after_its_wait_whether_or_not_its_failure_has_a
     pod = builders.pod(job, "evaluator-0", status, attempt=1)
     assert decide_evaluator(job, pod, now=at(2)) == Wait(at(10))
     due = decide_evaluator(job, pod, now=at(10))
-    assert isinstance(due, ReplaceEvaluator)
+    assert isinstance(due, Renew)
+    assert due.failed
     assert replaced(due) == ["evaluator-0"]
 
 

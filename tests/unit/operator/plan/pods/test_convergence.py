@@ -11,7 +11,7 @@ from dtjob.objects import labels, shared
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.shared import shared_objects
 from dtjob.plan.actions import Create, Delete, Repair, StopServing
-from dtjob.plan.pods.convergence import converge, keep_shared, make_config_map
+from dtjob.plan.pods import converge, keep_shared, make_config_map
 from dtjob.plan.record.failure import Cause
 from dtjob.plan.seen.children import Children
 from dtjob.plan.seen.situation import Situation

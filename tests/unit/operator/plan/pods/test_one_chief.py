@@ -10,7 +10,7 @@ from dtjob.objects import labels
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Create, Delete, Plan
 from dtjob.plan.plan import plan
-from dtjob.plan.pods.one_chief import why_the_chief_waits, writer_left
+from dtjob.plan.pods import why_the_chief_waits, writer_left
 from dtjob.plan.seen.children import Children
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
