@@ -16,7 +16,6 @@ from dtjob.objects import gangs, shared, topology
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults, image_of_role
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.pod.pod import pod
-from dtjob.objects.pod.storage import keeping, mounting_problem
 from dtjob.objects.topology import Task
 
 

@@ -10,8 +10,7 @@ from dtjob.api.spec.checkpoint import BestMode, Checkpoint
 from dtjob.api.spec.volume_claim import Retention
 from dtjob.objects import gangs, kueue, shared, topology
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
-from dtjob.objects.pod.keeping import keeping
-from dtjob.objects.pod.mounting import mounting_problem
+from dtjob.objects.pod.storage import keeping, mounting_problem
 from dtjob.times import duration
 
 

@@ -105,9 +105,9 @@ class Workload:
 
     def counts(self) -> dict[str, int]:
         """How many pods of each set were admitted; fewer than asked for where it said `minCount`."""
-        asked = {one["name"]: one.get("count", 1) for one in self._sets}
-        given = {one["name"]: one.get("count") for one in self.assigned}
-        return {name: count if given.get(name) is None else given[name] for name, count in asked.items()}
+        asked: dict[str, int] = {one["name"]: one.get("count", 1) for one in self._sets}
+        given = {one["name"]: one["count"] for one in self.assigned if one.get("count") is not None}
+        return {name: given.get(name, count) for name, count in asked.items()}
 
     def release(self, now: datetime) -> PatchWorkload:
         """Give the quota back: no pod is left that uses it."""
