@@ -222,7 +222,7 @@ def _give_to_the_program(here: runtime.Runtime, task: Task) -> None:
     if task.in_cluster:
         devices.stay_here(task)
     if task.traits.collective:
-        own_directories.keep_apart(task)
+        own_directories.keep_apart(here, task)
     tuners.search_again(here, task)
     outside_replicas.take_means()
     if task.traits.distributed:

@@ -5,7 +5,6 @@
 function in a set. Beside the variables of another task, it would give the wrong weights in silence.
 """
 
-import atexit
 import inspect
 import os
 import shutil
@@ -16,17 +15,19 @@ from typing import Any
 from dtjob_trainer.checkpoint.directory import TEMPORARY_MODEL
 from dtjob_trainer.contract.task import Task
 from dtjob_trainer.frameworks import hooks, tensorflow, tf_keras
+from dtjob_trainer.process.runtime import Runtime
 
 
-def keep_apart(task: Task) -> None:
+def keep_apart(here: Runtime, task: Task) -> None:
     """Have this task write SavedModels to `.TASK-NAME` in place of NAME, and read those that it wrote from there.
 
-    The chief's are where the program asks for them. Both `tf.saved_model` and tf_keras do so. The end of the program
-    removes the directories of this task.
+    The chief's are where the program asks for them. Both `tf.saved_model` and tf_keras do so. The end of the process
+    removes the directories of this task, also after SIGTERM or a lost peer.
     """
     if task.is_chief:
         return
     directories = OwnDirectories(task.id)
+    here.before_the_end = here.shutdown.release = directories.remove
     hooks.put(tensorflow.SAVED_MODEL_WRITTEN, lambda original: directories.writing(original, "export_dir"))
     hooks.put(tensorflow.SAVED_MODEL_READ, lambda original: directories.reading(original, "export_dir"))
     hooks.put(tf_keras.SAVED_MODEL_WRITTEN, lambda original: directories.writing(original, "filepath"))
@@ -46,9 +47,7 @@ class OwnDirectories:
         def chosen(path: Path) -> Path:
             if path.name.startswith((self._begin, TEMPORARY_MODEL)):  # tf_keras calls TensorFlow; or dtjob itself saves
                 return path
-            if path not in self._written:
-                self._written.add(path)
-                atexit.register(shutil.rmtree, self._own(path), ignore_errors=True)  # else each task leaves a copy
+            self._written.add(path)
             return self._own(path)
 
         return _elsewhere(original, argument, chosen)
@@ -56,6 +55,11 @@ class OwnDirectories:
     def reading(self, original: Callable[..., Any], argument: str) -> Callable[..., Any]:
         """`original`, which reads the directory that its argument of this name gives."""
         return _elsewhere(original, argument, lambda path: self._own(path) if path in self._written else path)
+
+    def remove(self) -> None:
+        """Remove all that this task has written: otherwise each task leaves a copy."""
+        for path in tuple(self._written):  # SIGTERM is answered by another thread
+            shutil.rmtree(self._own(path), ignore_errors=True)
 
     def _own(self, path: Path) -> Path:
         return path.with_name(f"{self._begin}{path.name}")
