@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dtjob_trainer.supervisor.ports import StatusServer
+from dtjob_trainer.supervisor.ports import status_server
 from tests.cluster.conftest import Kubectl
 from tests.cluster.support.chart import wait_until
 from tests.cluster.support.command_line import command_line
@@ -29,7 +29,7 @@ class ServedStatus:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
-        server = StatusServer(self._answer, {})
+        server = status_server(self._answer, {})
         self.port = asyncio.run_coroutine_threadsafe(server.start("127.0.0.1", 0), self._loop).result()
 
     def _answer(self) -> dict[str, Any]:

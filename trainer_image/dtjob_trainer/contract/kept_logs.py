@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where logs are kept below the checkpoint directory (contract.md)."""
+"""Where and how logs are kept below the checkpoint directory (contract.md)."""
+
+import threading
+from collections.abc import Callable
 
 from dtjob_trainer.contract.task import Task
 
@@ -20,3 +23,28 @@ def pattern(task: Task) -> str:
 def kept_name(task: Task) -> str:
     """The file of this attempt. Another job that uses the same directory has another uid."""
     return f"{task.id}.{task.attempt}.{task.uid[:8]}.log"
+
+
+def write_at_times(
+    seconds: float,
+    over: threading.Event,
+    text: Callable[[], bytes],
+    write: Callable[[bytes], None],
+    warn: Callable[[Exception], None],
+) -> None:
+    """Write the log after so many `seconds` each, if it has changed, and once more when it is `over`.
+
+    - write: replaces what was written before, and may take any time.
+    - warn: hears of the first write that fails.
+    """
+    written, warned, ended = b"", False, False
+    while not ended:
+        ended = over.wait(seconds)
+        try:
+            if (now := text()) != written:
+                write(now)
+                written = now
+        except Exception as error:  # a log that cannot be kept is no failure of the training
+            if not warned:
+                warn(error)
+            warned = True

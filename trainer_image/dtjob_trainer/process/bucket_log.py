@@ -16,7 +16,7 @@ from pathlib import Path
 
 import tensorflow as tf
 
-from dtjob_trainer.contract.kept_logs import FOLDER, GATHER_SECONDS, GATHERED, MOST_ATTEMPTS, kept_name, pattern
+from dtjob_trainer.contract.kept_logs import FOLDER, GATHER_SECONDS, GATHERED, MOST_ATTEMPTS, kept_name, pattern, write_at_times
 from dtjob_trainer.contract.task import Task
 
 gfile = tf.io.gfile
@@ -34,11 +34,14 @@ class BucketLog:
     ) -> None:
         """Begin. `warn` hears of the first copy that fails."""
         assert task.checkpoint is not None
-        self._gathered, self._warn, self._every = gathered, warn, every_seconds
-        self._folder = f"{task.checkpoint.directory}/{FOLDER}"
-        self._name, self._pattern = kept_name(task), pattern(task)
-        self._copied, self._warned, self._over = b"", False, threading.Event()
-        self._thread = threading.Thread(target=self._copy_at_times, name="kept-log", daemon=True)
+        self._gathered, self._folder = gathered, f"{task.checkpoint.directory}/{FOLDER}"
+        self._name, self._pattern, self._over = kept_name(task), pattern(task), threading.Event()
+
+        def warn_of(error: Exception) -> None:
+            warn(f"this log cannot be kept in {self._folder}: {error}")
+
+        at_times = (every_seconds, self._over, self._text, self._copy, warn_of)
+        self._thread = threading.Thread(target=write_at_times, args=at_times, name="kept-log", daemon=True)
         self._thread.start()
 
     @classmethod
@@ -56,26 +59,15 @@ class BucketLog:
         self._over.set()
         self._thread.join(END_SECONDS)
 
-    def _copy_at_times(self) -> None:
-        over = False
-        while not over:
-            over = self._over.wait(self._every)
-            try:
-                self._copy()
-            except (tf.errors.OpError, OSError) as error:
-                if not self._warned:
-                    self._warn(f"this log cannot be kept in {self._folder}: {error}")
-                self._warned = True
-
-    def _copy(self) -> None:
-        text = self._gathered.read_bytes()
+    def _text(self) -> bytes:
+        """What is gathered; nothing while TensorFlow cannot write to the bucket: the program may bring what can."""
         scheme = self._folder.partition("://")[0]
-        if text == self._copied or scheme not in gfile.get_registered_schemes():  # the program may bring it
-            return
+        return self._gathered.read_bytes() if scheme in gfile.get_registered_schemes() else b""
+
+    def _copy(self, text: bytes) -> None:
         gfile.makedirs(self._folder)
         with gfile.GFile(f"{self._folder}/{self._name}", "wb") as file:
             file.write(text)
-        self._copied = text
         kept = [f"{self._folder}/{name}" for name in fnmatch.filter(gfile.listdir(self._folder), self._pattern)]
         for path in sorted(kept, key=lambda path: gfile.stat(path).mtime_nsec)[:-MOST_ATTEMPTS]:
             gfile.remove(path)

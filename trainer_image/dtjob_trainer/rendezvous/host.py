@@ -74,10 +74,6 @@ class RendezvousHost:
             return answer
         return replace(answer, kind="stalled", message=named.how, straggler=named.task)
 
-    async def answer_own(self, registration: Registration) -> Answer:
-        """Answer a registration of this supervisor itself."""
-        return await self.answer(registration, None)
-
     def silent(self, seconds: float) -> dict[str, int]:
         """Tasks that were heard before but not for `seconds`, with their attempts."""
         return self._rendezvous.silent(seconds, time.monotonic())

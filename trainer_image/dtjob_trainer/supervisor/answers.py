@@ -4,7 +4,7 @@
 from dataclasses import dataclass, replace
 
 from dtjob_trainer.rendezvous.messages import Answer, Phase, Registration
-from dtjob_trainer.supervisor.restart import History, peers_changed
+from dtjob_trainer.supervisor.restart import History
 
 NOTICE_SECONDS = 0.5
 """When a generation is over, a process that trains has this time to notice it before it is killed.
@@ -98,7 +98,8 @@ def on_answer(
     if asked.incarnation != now.number:
         return (), history, now
     if now.ended:
-        return _of_one_that_ended(answer), history, now
+        causes = {"done": None, "restart": answer.message}
+        return (StayNoLonger(causes[answer.kind]),) if answer.kind in causes else (), history, now
     actions: tuple[Action, ...] = ()
     match answer.kind:
         case "wait" | "continue" | "refused":
@@ -120,15 +121,6 @@ def on_answer(
     return actions, history, now
 
 
-def _of_one_that_ended(answer: Answer) -> tuple[Action, ...]:
-    match answer.kind:
-        case "done":
-            return (StayNoLonger(None),)
-        case "restart":
-            return (StayNoLonger(answer.message),)
-    return ()
-
-
 def _after_go(history: History, answer: Answer) -> History:
     """A go says who was replaced since the last go. So the cause of the last restart is known now."""
     changed, cause = bool(answer.changed), answer.message
@@ -136,7 +128,7 @@ def _after_go(history: History, answer: Answer) -> History:
         changed, cause = True, "the chief task was lost"
     history = replace(history, chief=answer.chief, generation=answer.generation)
     if changed:
-        history = peers_changed(history)
+        history = replace(history, without_progress=0)  # the exits before had a reason
     if changed and cause and history.last_restart:
         history = replace(history, last_restart=replace(history.last_restart, cause=cause))
     return history

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 
 from dtjob_trainer.contract import log_line
-from dtjob_trainer.contract.kept_logs import FOLDER, GATHER_SECONDS, GATHERED, MOST_ATTEMPTS, kept_name, pattern
+from dtjob_trainer.contract.kept_logs import FOLDER, GATHER_SECONDS, GATHERED, MOST_ATTEMPTS, kept_name, pattern, write_at_times
 from dtjob_trainer.contract.task import Task
 from dtjob_trainer.rendezvous import tails
 from dtjob_trainer.rendezvous.tails import Tails
@@ -52,7 +52,7 @@ def keep_log(task: Task) -> "KeptLog | None":
         return keep(partial(_gather, gathered), lambda _: None, GATHER_SECONDS)
     target = Path(checkpoint.directory) / FOLDER / kept_name(task)
 
-    def warn(error: OSError) -> None:
+    def warn(error: Exception) -> None:
         log_line.write(
             sys.stderr, f"this log cannot be kept in {target.parent}: {error}", level="warning", task=task.id
         )
@@ -68,19 +68,19 @@ class KeptLog:
         pod: str,
         others: Tails,
         write: Callable[[bytes], None],
-        warn: Callable[[OSError], None],
+        warn: Callable[[Exception], None],
         every_seconds: float,
         most_bytes: int = MOST_BYTES,
     ) -> None:
         """Begin. `pod`: what each line begins with. `others`: what other tasks send, which follows those lines. `write`
-        replaces what was written before, and may take any time. `warn` hears of its first OSError."""
+        and `warn` are those of `write_at_times`."""
         self._begin, self._most, self._others = f"{pod} | ".encode(), most_bytes, others
-        self._write, self._warn, self._every = write, warn, every_seconds
-        self._kept, self._changed = bytearray(), False
+        self._kept = bytearray()
         self._lock, self._over = threading.Lock(), threading.Event()
         self._own = {number: os.dup(number) for number in _OUTPUTS}
         self._threads = [threading.Thread(target=self._pass_on, args=(number,), daemon=True) for number in _OUTPUTS]
-        self._writer = threading.Thread(target=self._write_at_times, daemon=True)
+        at_times = (every_seconds, self._over, self._text, write, warn)
+        self._writer = threading.Thread(target=write_at_times, args=at_times, daemon=True)
         self._ends = [self._redirect(number) for number in _OUTPUTS]
         for thread in (*self._threads, self._writer):
             thread.start()
@@ -89,7 +89,6 @@ class KeptLog:
         """Take the last lines of another task, which `tails.send` sent. Raises ValueError if they are not such."""
         with self._lock:
             self._others.take(body)
-            self._changed = True
 
     @staticmethod
     def _redirect(number: int) -> int:
@@ -132,23 +131,10 @@ class KeptLog:
                 if len(self._kept) > self._most:
                     del self._kept[: -self._most]
                     del self._kept[: self._kept.find(b"\n") + 1]
-                self._changed = True
 
-    def _write_at_times(self) -> None:
-        warned, over = False, False
-        while not over:
-            over = self._over.wait(self._every)
-            with self._lock:
-                text, changed, self._changed = bytes(self._kept) + self._others.text(), self._changed, False
-            if not changed:
-                continue
-            try:
-                self._write(text)
-            except OSError as error:
-                self._changed = True
-                if not warned:
-                    self._warn(error)
-                warned = True
+    def _text(self) -> bytes:
+        with self._lock:
+            return bytes(self._kept) + self._others.text()
 
 
 def _gather(file: int, text: bytes) -> None:

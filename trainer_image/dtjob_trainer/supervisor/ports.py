@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A supervisor's HTTP ports. They are served by one event loop, without a thread per request.
+"""The ports of a task: its supervisor's HTTP ports, and whether TensorFlow's is free.
 
-The status port (/status, /metrics, /healthz) is for the operator and for Prometheus. The rendezvous port (POST
-/rendezvous and /log) is for the job's own pods. They are two ports so that a NetworkPolicy can treat them differently.
+HTTP is served by one event loop, without a thread for each request. The status port (/status, /metrics, /healthz) is
+for the operator and for Prometheus. The rendezvous port (POST /rendezvous and /log) is for the job's own pods. They are
+two ports so that a NetworkPolicy can treat them differently.
 """
 
 import asyncio
 import contextlib
 import json
-from abc import ABC, abstractmethod
+import socket
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -25,84 +26,74 @@ _REASONS = {200: "OK", 400: "Bad Request", 404: "Not Found", 405: "Method Not Al
 
 Response = tuple[int, str, bytes]
 """Status code, content type and body."""
-
-
+Respond = Callable[[str, str, bytes, str], Awaitable[Response]]
+"""Answers one request, given as method, path, body and the address that it came from."""
 Register = Callable[[Registration, str], Awaitable[Answer]]
 """Answers a registration that came from an address."""
 TakeLog = Callable[[bytes], None]
 """Takes the body of POST /log (tails.py). Raises ValueError if it is none."""
 
 
-class Server(ABC):
-    """Listens on one port."""
+class Server:
+    """Listens on one port, and answers each request by `respond`."""
 
-    def __init__(self) -> None:
+    def __init__(self, respond: Respond) -> None:
+        self.respond = respond
         self._server: asyncio.Server | None = None
 
     async def start(self, host: str | None, port: int) -> int:
         """Listen on `port` of `host` (None: all addresses). Returns the port. Raises OSError if it is in use."""
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(lambda: _Connection(self), host, port, backlog=1024)
+        self._server = await loop.create_server(lambda: _Connection(self.respond), host, port, backlog=1024)
         return int(self._server.sockets[0].getsockname()[1])
 
-    @abstractmethod
-    async def respond(self, method: str, path: str, body: bytes, address: str) -> Response:
-        """The response to one request from `address`."""
 
+def rendezvous_server(register: Register, take_log: TakeLog | None = None) -> Server:
+    """A server that answers registrations with `register`, and takes the last lines of other tasks with `take_log`."""
 
-class RendezvousServer(Server):
-    """Answers registrations with `register`, and takes the last lines of other tasks with `take_log`."""
-
-    def __init__(self, register: Register, take_log: TakeLog | None = None) -> None:
-        super().__init__()
-        self._register, self._take_log = register, take_log
-
-    async def respond(self, method: str, path: str, body: bytes, address: str) -> Response:
-        """The answer to a registration or to last lines."""
+    async def respond(method: str, path: str, body: bytes, address: str) -> Response:
         if path.partition("?")[0] not in ("/rendezvous", "/log"):
             return 404, "text/plain", b"there is /rendezvous and /log\n"
         if method != "POST":
             return 405, "text/plain", b"POST a registration or a log here\n"
         try:
             if path.startswith("/log"):
-                if self._take_log is not None:  # otherwise the job keeps no logs
-                    self._take_log(body)
+                if take_log is not None:  # otherwise the job keeps no logs
+                    take_log(body)
                 return 200, "text/plain", b"ok\n"
             registration = Registration.from_json(json.loads(body))
         except RecursionError:
             return 400, "text/plain", b"nested too deep\n"
         except ValueError as error:
             return 400, "text/plain", f"{error}\n".encode()
-        return _json(200, (await self._register(registration, address)).to_json())
+        return _json((await register(registration, address)).to_json())
+
+    return Server(respond)
 
 
-class StatusServer(Server):
-    """Serves one task's status. `labels` go on every metric."""
+def status_server(status: Callable[[], dict[str, Any]], labels: dict[str, str]) -> Server:
+    """A server of one task's status. `labels` go on every metric."""
 
-    def __init__(self, status: Callable[[], dict[str, Any]], labels: dict[str, str]) -> None:
-        super().__init__()
-        self._status, self._labels = status, labels
-
-    async def respond(self, method: str, path: str, body: bytes, address: str) -> Response:
-        """A page of the task's status."""
+    async def respond(method: str, path: str, body: bytes, address: str) -> Response:
         if method not in ("GET", "HEAD"):
             return 405, "text/plain", b"only GET here\n"
         match path.partition("?")[0]:
             case "/status":
-                return _json(200, self._status())
+                return _json(status())
             case "/metrics":
-                content_type, text = exposition(self._status(), self._labels)
-                return 200, content_type, text
+                return (200, *exposition(status(), labels))
             case "/healthz":
                 return 200, "text/plain", b"ok\n"
         return 404, "text/plain", b"there is /status, /metrics and /healthz\n"
+
+    return Server(respond)
 
 
 class _Connection(asyncio.Protocol):
     """One client, with one request at a time. If the client disconnects, the request in progress is cancelled."""
 
-    def __init__(self, server: Server) -> None:
-        self._server, self._buffer = server, b""
+    def __init__(self, respond: Respond) -> None:
+        self._respond, self._buffer = respond, b""
         self._transport: asyncio.Transport
         self._answering: asyncio.Task[None] | None = None
 
@@ -140,7 +131,7 @@ class _Connection(asyncio.Protocol):
 
     async def _answer(self, method: str, path: str, body: bytes, keep: bool) -> None:
         try:
-            response = await self._server.respond(method, path, body, self._address)
+            response = await self._respond(method, path, body, self._address)
         except Exception as error:  # a bug in one response must not end the supervisor
             response = (500, "text/plain", f"{type(error).__name__}: {error}\n".encode())
         self._send(response, keep=keep, head_only=method == "HEAD")
@@ -160,8 +151,8 @@ class _Connection(asyncio.Protocol):
             self._transport.close()
 
 
-def _json(code: int, body: dict[str, Any]) -> Response:
-    return code, "application/json", json.dumps(body).encode()
+def _json(body: dict[str, Any]) -> Response:
+    return 200, "application/json", json.dumps(body).encode()
 
 
 class PortInUse(Exception):
@@ -179,15 +170,28 @@ async def listen(
 ) -> None:
     """Listen on the ports that the task has. `register` answers registrations at the chief task, and `take_log` keeps
     logs there. Raises PortInUse."""
+    servers = []
     if register is not None and task.rendezvous_port is not None:
-        await _start(task, RendezvousServer(register, take_log), "DTJOB_RENDEZVOUS_ADDRESS", task.rendezvous_port)
+        servers.append(("DTJOB_RENDEZVOUS_ADDRESS", task.rendezvous_port, rendezvous_server(register, take_log)))
     if task.status_port:
-        await _start(task, StatusServer(status, labels_of(task)), "DTJOB_STATUS_PORT", task.status_port)
+        servers.append(("DTJOB_STATUS_PORT", task.status_port, status_server(status, labels_of(task))))
+    for variable, port, server in servers:
+        try:
+            # Under `dtjob run` all supervisors are on one machine, whose network others may use.
+            await server.start("127.0.0.1" if task.parent else None, port)
+        except OSError as error:
+            raise PortInUse(f"{variable} {port} cannot be listened on: {error}") from None
 
 
-async def _start(task: Task, server: Server, variable: str, port: int) -> None:
-    try:
-        # Under `dtjob run` all supervisors are on one machine, whose network others may use.
-        await server.start("127.0.0.1" if task.parent else None, port)
-    except OSError as error:
-        raise PortInUse(f"{variable} {port} cannot be listened on: {error}") from None
+def port_is_free(port: int) -> bool:
+    """Whether TensorFlow can listen on TCP `port`. Connections in TIME_WAIT do not prevent that."""
+    family = socket.AF_INET6 if socket.has_dualstack_ipv6() else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            probe.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        try:
+            probe.bind(("", port))
+        except OSError:
+            return False
+    return True

@@ -99,11 +99,6 @@ class End:
     reason: str
 
 
-def peers_changed(history: History) -> History:
-    """A new generation began with a replaced peer. So the exits before it had a reason and do not count."""
-    return replace(history, without_progress=0)
-
-
 def after_exit(history: History, ended: Ended, now: float) -> tuple[Restart | Stay | End, History]:
     """Decide what to do after `ended`. `now` is in seconds since the epoch."""
     code = exit_codes.of_process(ended.returncode)
@@ -133,8 +128,9 @@ def _after_own_end(history: History, ended: Ended, now: float) -> tuple[Restart 
     if ended.stalled:
         return End(exit_codes.STALLED, ended.stalled), history
     if ended.trained_from is None or not _is_crash(history, ended):
-        code = exit_codes.of_process(ended.returncode)
-        return End(code, f"the training process ended with {describe(ended.returncode)}"), history
+        number = ended.returncode
+        how = f"exit code {number}" if number >= 0 else f"signal {-number}"
+        return End(exit_codes.of_process(number), f"the training process ended with {how}"), history
     name = signal.Signals(-ended.returncode).name
     if ended.out_of_memory and -ended.returncode == signal.SIGKILL:
         name = f"{name}, out of memory"
@@ -157,8 +153,3 @@ def restart(history: History, cause: str, now: float) -> tuple[Restart, History]
     """Start again because of `cause`, if that is known. `now` is in seconds since the epoch."""
     begun = Restart(cause or "a peer was lost", times.to_the_second(now))
     return begun, replace(history, restarts=history.restarts + 1, last_restart=begun)
-
-
-def describe(returncode: int) -> str:
-    """`exit code 3` or `signal 9`."""
-    return f"exit code {returncode}" if returncode >= 0 else f"signal {-returncode}"

@@ -25,57 +25,6 @@ ABORT_SECONDS = 5.0
 STOPPED = "its process is stopped (SIGSTOP)"
 
 
-class Watch:
-    """Counts the time in which a training process makes no step although it should. Pure."""
-
-    def __init__(self, limit: float | None) -> None:
-        """`limit`: seconds without a step that are a stall. None: nothing is a stall."""
-        self._limit = limit
-        self.process_started()
-
-    def process_started(self) -> None:
-        """A new training process begins."""
-        self._state, self.doing = "waiting", ""
-        self._step: int | None = None
-        self._restored, self._stepped = 0, False
-        self._still = 0.0
-
-    def heard(self, report: Mapping[str, Any]) -> None:
-        """The training process reports."""
-        self._restored = report["restoredStep"] if isinstance(report.get("restoredStep"), int) else self._restored
-        self._state = str(report.get("state") or self._state)
-        self.doing = str(report.get("doing", self.doing) or "")
-        step = report.get("step")
-        if isinstance(step, int) and step != self._step:
-            self._step, self._still = step, 0.0
-            self._stepped |= step > self._restored
-        if not self.counts:
-            self._still = 0.0
-
-    def passes(self, seconds: float, *, stopped: bool = False) -> None:
-        """This supervisor has run for `seconds`.
-
-        - stopped: the training process was stopped, so it did not do what it reported last.
-        """
-        self._still = self._still + seconds if self.counts or stopped else 0.0
-
-    @property
-    def counts(self) -> bool:
-        """Whether time counts now: steps should come."""
-        trains = self._state == "training" and self._stepped
-        return self._limit is not None and trains and self.doing not in NO_STALL
-
-    @property
-    def waits(self) -> bool:
-        """Whether the process waits for its go."""
-        return self._state == "waiting"
-
-    @property
-    def over(self) -> bool:
-        """Whether training has stalled."""
-        return self._limit is not None and self._still >= self._limit
-
-
 @dataclass(frozen=True)
 class Stall:
     """Why this container ends."""
@@ -111,44 +60,63 @@ class StallGuard:
         attempts.
         """
         self._task, self._on_stall, self._silent = task, on_stall, silent
-        self._waited = 0.0
-        self._watch = Watch(task.stall_seconds)
-        self._pid: int | None = None
-        self._ticking: asyncio.Task[None] | None = None
-        self._unanswered = 0.0
+        self._limit = task.stall_seconds
+        """Seconds without a step that are a stall. None: nothing is a stall."""
+        self._waited = self._unanswered = 0.0
         self._chief_attempt: int | None = None
-        self.stopped = False
-        """Whether the training process is stopped by SIGSTOP or a tracer."""
         self.found: Stall | None = None
         """The stall because of which this container ends."""
+        self.process_changed(None)
 
-    def begin(self, group: asyncio.TaskGroup) -> None:
-        """Watch from now on, in `group`, if the job sets a stall timeout. Further calls change nothing."""
-        if self._task.stall_seconds is not None and self._ticking is None:
-            self._ticking = group.create_task(self._tick_forever())
-
-    def leave(self) -> None:
-        """Stop watching."""
-        if self._ticking:
-            self._ticking.cancel()
-
-    def process_started(self, pid: int) -> None:
-        """A new training process begins."""
-        self._pid, self.stopped = pid, False
-        self._watch.process_started()
-
-    def process_ended(self) -> None:
-        """The training process has ended."""
-        self._pid, self.stopped = None, False
-        self._watch.process_started()
+    def process_changed(self, pid: int | None) -> None:
+        """A new training process begins. None: the last one has ended."""
+        self._pid = pid
+        self.stopped = False
+        """Whether the training process is stopped by SIGSTOP or a tracer."""
+        self.doing = ""
+        """What the training process has reported that it does."""
+        self._state = "waiting"
+        self._step: int | None = None
+        self._restored, self._stepped, self._still = 0, False, 0.0
 
     def heard(self, report: Mapping[str, Any]) -> None:
         """The training process reports."""
-        self._watch.heard(report)
+        self._restored = report["restoredStep"] if isinstance(report.get("restoredStep"), int) else self._restored
+        self._state = str(report.get("state") or self._state)
+        self.doing = str(report.get("doing", self.doing) or "")
+        step = report.get("step")
+        if isinstance(step, int) and step != self._step:
+            self._step, self._still = step, 0.0
+            self._stepped |= step > self._restored
+        if not self._counts:
+            self._still = 0.0
 
     def answered(self, chief_attempt: int) -> None:
         """The rendezvous has answered. `chief_attempt`: the attempt at the chief task that answered."""
         self._unanswered, self._chief_attempt = 0.0, chief_attempt
+
+    def passes(self, seconds: float, *, stopped: bool = False) -> None:
+        """This supervisor has run for `seconds`.
+
+        - stopped: the training process was stopped, so it did not do what it reported last.
+        """
+        self.stopped = stopped
+        self._still = self._still + seconds if self._counts or stopped else 0.0
+        self._waited = self._waited + seconds if self._state == "waiting" else 0.0
+        self._unanswered += seconds
+        alone = not self._task.in_cluster or self._unanswered >= ALONE_SECONDS
+        if self.over and alone:
+            self._on_stall(self._task.id, STOPPED if stopped else IN_WORDS.get(self.doing, "in a step"))
+
+    @property
+    def _counts(self) -> bool:
+        """Whether time counts now: steps should come."""
+        return self._state == "training" and self._stepped and self.doing not in NO_STALL
+
+    @property
+    def over(self) -> bool:
+        """Whether training has stalled and this container does not end for that yet."""
+        return self._limit is not None and self._still >= self._limit and self.found is None
 
     @property
     def silent(self) -> dict[str, int]:
@@ -156,7 +124,7 @@ class StallGuard:
 
         The operator knows whether their pods run, and replaces those.
         """
-        limit, attempt = self._task.stall_seconds, self._chief_attempt
+        limit, attempt = self._limit, self._chief_attempt
         if limit is None or self._waited < limit:
             return {}
         if self._task.is_chief:
@@ -164,37 +132,23 @@ class StallGuard:
         return {self._task.members[0]: attempt} if attempt is not None and self._unanswered >= limit else {}
 
     @property
-    def over(self) -> bool:
-        """Whether training has stalled and this container does not end for that yet."""
-        return self._watch.over and self.found is None
-
-    @property
-    def doing(self) -> str:
-        """What the training process has reported that it does."""
-        return self._watch.doing
-
-    @property
     def frozen(self) -> bool:
         """Whether the training process is stopped now. Always False without a stall timeout."""
-        return self._task.stall_seconds is not None and self._pid is not None and reaper.is_stopped(self._pid)
+        return self._limit is not None and self._pid is not None and reaper.is_stopped(self._pid)
 
     def find(self, straggler: str, how: str) -> Stall:
         """Note the stall because of which this container ends."""
-        self.found = Stall(straggler, how, self._task.stall_seconds or 0.0)
+        self.found = Stall(straggler, how, self._limit or 0.0)
         return self.found
 
-    async def _tick_forever(self) -> None:
-        tick = min(TICK_SECONDS, (self._task.stall_seconds or TICK_SECONDS) / 5)
-        before = time.monotonic()
+    async def watch(self) -> None:
+        """Watch until cancelled, if the job sets a stall timeout."""
+        if self._limit is None:
+            return
+        tick, before = min(TICK_SECONDS, self._limit / 5), time.monotonic()
         while True:
             await asyncio.sleep(tick)
             now = time.monotonic()
             # Time in which this supervisor itself was stopped, as with its machine, does not count.
-            passed = min(now - before, 2 * tick)
-            self.stopped, before = self.frozen, now
-            self._watch.passes(passed, stopped=self.stopped)
-            self._waited = self._waited + passed if self._watch.waits else 0.0
-            self._unanswered += passed
-            alone = not self._task.in_cluster or self._unanswered >= ALONE_SECONDS
-            if self.over and alone:
-                self._on_stall(self._task.id, STOPPED if self.stopped else IN_WORDS.get(self.doing, "in a step"))
+            passed, before = min(now - before, 2 * tick), now
+            self.passes(passed, stopped=self.frozen)

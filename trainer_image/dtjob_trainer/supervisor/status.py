@@ -2,22 +2,23 @@
 """The /status of a task (contract.md): the supervisor's own facts and the reports of the training process."""
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from dtjob_trainer.contract import exit_codes, pipes
 from dtjob_trainer.contract.log_line import Facts
+from dtjob_trainer.contract.task import Task
 from dtjob_trainer.rendezvous.records import Crashes
 from dtjob_trainer.supervisor import time_spent
 from dtjob_trainer.supervisor.first_step import FirstStep
 from dtjob_trainer.supervisor.stall import Stall
 from dtjob_trainer.supervisor.time_spent import TimeSpent
 
-SPENT = "spent"
 OURS = frozenset({
     "task", "attempt", "pid", "incarnation", "jobUid", "trainingPid", "restartsInPlace", "lastRestart", "silent",
-    "unreached", "crashes", "stepped", pipes.IMPORTED, SPENT, *time_spent.KEYS,
+    "unreached", "crashes", "stepped", pipes.IMPORTED, "spent", *time_spent.KEYS,
 })  # fmt: skip
 """Keys that a training process cannot overwrite."""
 
@@ -37,10 +38,10 @@ FLAGS = ("trained", "transient", "exhausted", "permanent")
 class TaskStatus:
     """The status of one task since the start of its supervisor."""
 
-    def __init__(self, task: str, attempt: int, pid: int, job_uid: str, first_step: FirstStep | None = None) -> None:
-        self._ours: dict[str, Any] = {"task": task, "attempt": attempt, "pid": pid}
-        self._job_uid = job_uid
-        self._more: dict[str, Any] = {"jobUid": job_uid, "restartsInPlace": 0}
+    def __init__(self, task: Task) -> None:
+        self._ours: dict[str, Any] = {
+            "task": task.id, "attempt": task.attempt, "pid": os.getpid(), "jobUid": task.uid, "restartsInPlace": 0,
+        }  # fmt: skip
         self._reported: dict[str, Any] = {}
         self.state = "waiting"
         self.incarnation = 0
@@ -52,7 +53,7 @@ class TaskStatus:
         """Tasks that could not be reached for some time, with the reason."""
         self.crashes: Callable[[], Crashes] = Crashes
         """Restarts because of crashes: at the chief task those of its group, elsewhere those of this task."""
-        self._first_step = first_step or FirstStep()
+        self.first_step = FirstStep(task)
         self._spent = TimeSpent()
 
     @property
@@ -81,20 +82,20 @@ class TaskStatus:
     def started(self, incarnation: int, training_pid: int) -> None:
         """A training process was started."""
         self.state, self.incarnation, self.message = "waiting", incarnation, ""
-        self._first_step.process_started()
+        self.first_step.process_started()
         self._spent.process_started()
-        self._more["trainingPid"] = training_pid
+        self._ours["trainingPid"] = training_pid
         for key in MOMENTARY:
             self._reported.pop(key, None)
 
     def ended(self, state: str) -> None:
         """The training process has ended. `state` is the new state of the task."""
         self.state = state
-        self._more.pop("trainingPid", None)
+        self._ours.pop("trainingPid", None)
 
     def take_over_done(self, directory: str) -> bool:
         """Take the last status of this job from the DONE mark in its checkpoint directory. False if there is none."""
-        last = last_of_done(directory, self._job_uid)
+        last = last_of_done(directory, self._ours["jobUid"])
         if last is not None:
             self.merge(last)
             self.ended("finished")
@@ -102,11 +103,11 @@ class TaskStatus:
 
     def restarts(self, count: int, time: str, cause: str) -> None:
         """Note the last restart in place. Called again if its cause becomes known later."""
-        self._more |= {"restartsInPlace": count, "lastRestart": {"time": time, "cause": cause}}
+        self._ours |= {"restartsInPlace": count, "lastRestart": {"time": time, "cause": cause}}
 
     def merge(self, progress: dict[str, Any]) -> None:
         """Take over a report of the training process, key by key."""
-        self._first_step.heard(progress)
+        self.first_step.heard(progress)
         self._spent.heard(progress)
         for key, value in progress.items():
             if key == "state":
@@ -118,19 +119,16 @@ class TaskStatus:
 
     def to_json(self) -> dict[str, Any]:
         """The body of GET /status."""
-        ours = {**self._ours, "state": self.state, "incarnation": self.incarnation, **self._more, **self._stepped()}
-        body = {**ours, **self._reported}
-        if silent := self.silent():
-            body["silent"] = silent
-        if unreached := self.unreached():
-            body["unreached"] = unreached
-        if (crashes := self.crashes()).count:
-            body["crashes"] = crashes.to_json()
-        if spent := self._spent.to_json():
-            body[SPENT] = spent
-        if self.message:
-            body["message"] = self.message
-        return body
+        crashes = self.crashes()
+        at_times = {
+            "silent": self.silent(),
+            "unreached": self.unreached(),
+            "crashes": crashes.to_json() if crashes.count else None,
+            "spent": self._spent.to_json(),
+            "message": self.message,
+        }
+        ours = {**self._ours, "state": self.state, "incarnation": self.incarnation, **self._stepped()}
+        return {**ours, **self._reported, **{key: value for key, value in at_times.items() if value}}
 
     def of_failure(self, code: int, stall: Stall | None = None) -> Facts:
         """The facts in the last log line of a container that ends with `code`. `stall`: the stall that ended it."""
@@ -145,7 +143,7 @@ class TaskStatus:
         return facts
 
     def _stepped(self) -> dict[str, bool]:
-        return {} if self._first_step.done is None else {"stepped": self._first_step.done}
+        return {} if self.first_step.done is None else {"stepped": self.first_step.done}
 
 
 def leave_last_words(status: dict[str, Any], file: str) -> None:

@@ -17,19 +17,22 @@ from dataclasses import replace
 from dtjob_trainer.contract import exit_codes, log_line
 from dtjob_trainer.contract.task import Task
 from dtjob_trainer.contract.template import Template
-from dtjob_trainer.rendezvous.member import Member
+from dtjob_trainer.rendezvous.client import HttpAsk, RendezvousClient
+from dtjob_trainer.rendezvous.host import rendezvous_of
 from dtjob_trainer.rendezvous.messages import Answer, Registration
 from dtjob_trainer.supervisor import answers
 from dtjob_trainer.supervisor import restart as policy
-from dtjob_trainer.supervisor.first_step import FirstStep
-from dtjob_trainer.supervisor.ports import PortInUse, TakeLog, listen
+from dtjob_trainer.supervisor.ports import PortInUse, TakeLog, listen, port_is_free
 from dtjob_trainer.supervisor.reaper import Reaper, oom_kills
-from dtjob_trainer.supervisor.room import KILL_SECONDS, make_room
 from dtjob_trainer.supervisor.stall import ABORT_SECONDS, STOPPED, StallGuard
 from dtjob_trainer.supervisor.status import TaskStatus, leave_last_words
 from dtjob_trainer.supervisor.training_process import TrainingProcess
 from dtjob_trainer.supervisor.unreached import Unreached
 
+KILL_SECONDS = 10.0
+"""Killed processes have so long to be gone. After that the container ends, as nothing else can end them."""
+PORT_SECONDS = 30.0
+"""Another process may hold TensorFlow's port for so long. After that the container ends."""
 FAREWELL_SECONDS = 3.0
 """The chief task's supervisor waits so long until its whole group has heard that training is done."""
 DONE_SECONDS = 30.0
@@ -53,10 +56,15 @@ class Supervisor:
         self._take_log = take_log
         self._task, self._command, self._environ = task, list(command), dict(environ)
         self._id = os.urandom(6).hex()
-        self._first_step = FirstStep.of(task)
-        self._status = TaskStatus(task.id, task.attempt, os.getpid(), task.uid, self._first_step)
-        self._member = Member(task, self._id, self._registration, self._on_answer, self._on_problem)
-        self._host = host = self._member.host
+        self._status = TaskStatus(task)
+        self._host = host = rendezvous_of(task, self._id) if task.in_cluster and task.is_chief else None
+        """The rendezvous, in the chief task of a group."""
+        self._client: RendezvousClient | None = None
+        """What reports to the rendezvous. None outside a cluster."""
+        if task.in_cluster:
+            ask = (lambda own: host.answer(own, None)) if host else HttpAsk(task.rendezvous, len(task.members))
+            self._client = RendezvousClient(ask, self._registration, self._on_answer, self._on_problem)
+        self._background: list[asyncio.Task[None]] = []
         self._reaper = Reaper(self._on_exit)
         self._history, self._now = policy.History(), answers.Incarnation()
         self._stalls = StallGuard(task, self._end_stalled, lambda seconds: host.silent(seconds) if host else {})
@@ -91,29 +99,45 @@ class Supervisor:
             self._log(f"{checkpoint.directory} is marked DONE by this job: nothing is left to train")
             return await self._end(exit_codes.FINISHED, DONE_SECONDS)
         async with asyncio.TaskGroup() as group:  # so that a bug in reporting is not hidden
-            self._stalls.begin(group)
+            self._background = [group.create_task(self._stalls.watch())]
             code = await self._end(await self._train(group))
-            self._member.leave()
-            self._stalls.leave()
+            for each in self._background:
+                each.cancel()
         return code
 
     async def _train(self, group: asyncio.TaskGroup) -> int:
         """Run one training process after the other. Returns the container's exit code."""
         code = None
-        self._first_step.begins()
+        self._status.first_step.begins()
         while code is None:
             code = await self._make_room()
             if code is None:
                 await self._start()
-                self._member.report(group)
+                if self._client and len(self._background) == 1:
+                    self._background.append(group.create_task(self._client.run()))
                 code = await self._until_end()
         return code
 
     async def _make_room(self) -> int | None:
-        """Make room for the next training process. Returns an exit code if the container must end."""
-        spare, port = self._template.pid if self._template else None, self._task.port
-        code = await make_room(self._reaper, spare, port, self._status, lambda: self._terminating, self._log)
-        return exit_codes.TERMINATED if code is None and self._terminating else code
+        """End the processes that the last training process left. Then wait until TensorFlow's port is free.
+
+        Returns an exit code if the container must end.
+        """
+        left = await self._reaper.kill_all(KILL_SECONDS, spare=self._template.pid if self._template else None)
+        if left:
+            code = exit_codes.COULD_NOT_KILL
+            self._log(f"processes {left} cannot be killed: ending the container with {code}", "error")
+            return code
+        port, deadline = self._task.port, time.monotonic() + PORT_SECONDS
+        while port and not port_is_free(port) and not self._terminating:
+            if time.monotonic() > deadline:
+                code = exit_codes.FAILED
+                self._log(f"port {port} of the cluster file is held by another process: ending with {code}", "error")
+                return code
+            self._status.message = f"waiting for port {port}, which another process holds"
+            await asyncio.sleep(0.05)
+        self._status.message = ""
+        return exit_codes.TERMINATED if self._terminating else None
 
     async def _start(self) -> None:
         """Start a training process. Let it go at once if it waits for no other task."""
@@ -121,13 +145,13 @@ class Supervisor:
             process = await TrainingProcess.start(self._command, self._environ, self._on_progress, self._template)
             self._process = process
             self._reaper.leaders.add(process.pid)
-            self._stalls.process_started(process.pid)
+            self._stalls.process_changed(process.pid)
             self._oom_kills = oom_kills()
             self._now = answers.Incarnation(self._history.restarts)
         self._status.started(self._now.number, process.pid)
         if self._task.waits_for_go:
             self._unreached.waits(time.monotonic())
-            self._member.news()
+            self._news()
         else:
             self._now = replace(self._now, phase="running")
             self._history = replace(self._history, generation=self._now.number + 1)
@@ -140,8 +164,8 @@ class Supervisor:
         self._unreached.goes()
         self._status.state, self._status.message = "starting", ""
         self._process.go(self._history.generation)
-        self._first_step.look_later()
-        self._member.news()
+        self._status.first_step.look_later()
+        self._news()
 
     async def _until_end(self) -> int | None:
         """Wait until the training process has ended. Returns the container's exit code, or None to start again."""
@@ -149,7 +173,7 @@ class Supervisor:
         returncode = await self._process.exited
         self._process.close()
         self._unreached.goes()
-        self._stalls.process_ended()
+        self._stalls.process_changed(None)
         if self._now.phase == "serving":
             self._now = replace(self._now, phase="running")
         ended = policy.Ended(
@@ -195,7 +219,7 @@ class Supervisor:
     async def _end(self, code: int, farewell: float = FAREWELL_SECONDS) -> int:
         """End all processes that are left, and report the end. `code` is the container's exit code."""
         left = await self._reaper.kill_all(KILL_SECONDS)
-        self._first_step.ends()
+        self._status.first_step.ends()
         if left:
             self._log(f"processes {left} cannot be killed and are left behind", "error")
         if code == exit_codes.FINISHED:
@@ -221,7 +245,7 @@ class Supervisor:
             self._kill()  # it has nothing to save
             return
         self._now = replace(self._now, phase="preempted")
-        self._member.news()
+        self._news()
         self._process.terminate()
 
     def _grace_is_over(self) -> None:
@@ -256,7 +280,7 @@ class Supervisor:
         self._stalls.heard(progress)
         if self._now.phase == "running" and self._task.serves_only and self._status.state == "serving":
             self._now = replace(self._now, phase="serving")
-            self._member.news()
+            self._news()
 
     def _registration(self) -> Registration:
         task, now = self._task, self._now
@@ -315,6 +339,11 @@ class Supervisor:
             self._kill()
         else:
             asyncio.get_running_loop().call_later(min(0.5, remaining), self._kill_if_still_running, process, deadline)
+
+    def _news(self) -> None:
+        """Something about this task has changed: report at once."""
+        if self._client:
+            self._client.news()
 
     def _warn(self, message: str) -> None:
         if message:

@@ -13,7 +13,7 @@ from dtjob_trainer.errors import TaskError
 from dtjob_trainer.rendezvous import client
 from dtjob_trainer.rendezvous.client import HttpAsk, RendezvousClient
 from dtjob_trainer.rendezvous.messages import Answer, Phase, Registration
-from dtjob_trainer.supervisor.ports import RendezvousServer
+from dtjob_trainer.supervisor.ports import rendezvous_server
 from tests.unit.trainer.rendezvous.groups import registration
 
 Say = Callable[[Registration, str], Awaitable[Answer]]
@@ -22,7 +22,7 @@ Say = Callable[[Registration, str], Awaitable[Answer]]
 @contextlib.asynccontextmanager
 async def served(say: Say) -> AsyncIterator[HttpAsk]:
     """A supervisor's server that answers as `say` does, and the asking of it."""
-    server = RendezvousServer(say)
+    server = rendezvous_server(say)
     port = await server.start("127.0.0.1", 0)
     try:
         yield HttpAsk(f"127.0.0.1:{port}", 3)

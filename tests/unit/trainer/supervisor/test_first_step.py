@@ -8,7 +8,11 @@ from typing import Any
 import pytest
 
 from dtjob_trainer.contract.task import Task
-from dtjob_trainer.supervisor.first_step import EarlyWords, FirstStep
+from dtjob_trainer.supervisor.first_step import FirstStep
+
+
+def first_step(log: Path | str = "", role: str = "worker", strategy: str = "Mirrored") -> FirstStep:
+    return FirstStep(Task("j", "default", "u", role, 1, 2, strategy=strategy, termination_log=str(log)))
 
 
 @pytest.mark.parametrize(
@@ -26,7 +30,7 @@ from dtjob_trainer.supervisor.first_step import EarlyWords, FirstStep
     ],
 )
 def test_a_step_that_was_restored_is_none(reports: list[dict[str, Any]], done: bool | None) -> None:
-    first = FirstStep()
+    first = first_step()
     first.process_started()
     for report in reports:
         first.heard(report)
@@ -34,7 +38,7 @@ def test_a_step_that_was_restored_is_none(reports: list[dict[str, Any]], done: b
 
 
 def test_a_step_of_any_process_counts() -> None:
-    first = FirstStep()
+    first = first_step()
     for restored in (80, 0):  # a process before this one may have restored more
         first.process_started()
         first.heard({"step": restored, "restoredStep": restored})
@@ -45,14 +49,14 @@ def test_a_step_of_any_process_counts() -> None:
 
 
 def test_a_process_that_reports_no_loop_for_long_may_train_otherwise() -> None:
-    first = FirstStep()
+    first = first_step()
     first.process_started()
     first.process_started()
     first.lasts(1)  # of the process before
     assert first.done is False
     first.lasts(2)
     assert first.done is None
-    first = FirstStep()
+    first = first_step()
     first.process_started()
     first.heard({"state": "training"})
     first.heard({"state": "saving"})
@@ -63,7 +67,7 @@ def test_a_process_that_reports_no_loop_for_long_may_train_otherwise() -> None:
 @pytest.mark.parametrize(("role", "strategy"), [("evaluator", "Mirrored"), ("ps", "ParameterServer")])
 def test_a_task_that_does_not_train_writes_no_first_step(tmp_path: Path, role: str, strategy: str) -> None:
     log = tmp_path / "log"
-    first = FirstStep.of(Task("j", "default", "u", role, 0, strategy=strategy, termination_log=str(log)))
+    first = first_step(log, role, strategy)
     first.begins()
     first.process_started()
     first.heard({"step": 7, "restoredStep": 0})
@@ -74,7 +78,7 @@ def test_a_task_that_does_not_train_writes_no_first_step(tmp_path: Path, role: s
 def test_the_words_are_there_until_a_step_may_be_done(tmp_path: Path) -> None:
     log = tmp_path / "log"
     for report in ({"step": 1}, {"trainsItself": True}):
-        first = FirstStep(EarlyWords(str(log), "worker-1", 2))
+        first = first_step(log)
         first.begins()
         assert json.loads(log.read_text()) == {"task": "worker-1", "attempt": 2, "stepped": False}
         first.process_started()
@@ -86,7 +90,7 @@ def test_the_words_are_there_until_a_step_may_be_done(tmp_path: Path) -> None:
 
 def test_the_words_go_with_the_supervisor_and_others_stay(tmp_path: Path) -> None:
     log = tmp_path / "log"
-    first = FirstStep(EarlyWords(str(log), "chief-0", 0))
+    first = first_step(log)
     first.begins()
     first.ends()
     assert log.read_text() == ""
@@ -96,4 +100,4 @@ def test_the_words_go_with_the_supervisor_and_others_stay(tmp_path: Path) -> Non
     assert log.read_text() == "the program's own"
     first.begins()
     assert log.read_text() == "the program's own"
-    FirstStep(EarlyWords("", "chief-0", 0)).begins()
+    first_step().begins()

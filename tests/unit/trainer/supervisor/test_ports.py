@@ -5,6 +5,7 @@ import asyncio
 import contextlib
 import json
 import os
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
@@ -13,7 +14,15 @@ from dtjob.local.processes.addresses import free_ports
 from dtjob_trainer.contract.task import Task
 from dtjob_trainer.rendezvous.messages import Answer, Registration
 from dtjob_trainer.rendezvous.tails import LONGEST, Tails, send
-from dtjob_trainer.supervisor.ports import LONGEST_REQUEST, PortInUse, RendezvousServer, Server, StatusServer, listen
+from dtjob_trainer.supervisor.ports import (
+    LONGEST_REQUEST,
+    PortInUse,
+    Server,
+    listen,
+    port_is_free,
+    rendezvous_server,
+    status_server,
+)
 
 REGISTRATION = Registration("uid", "hash", "worker-0", 0, "x", 0, "waiting")
 Say = Callable[[Registration, str], Awaitable[Answer]]
@@ -23,12 +32,12 @@ async def say_go(_: Registration, __: str) -> Answer:
     return Answer("go", 1)
 
 
-def server() -> StatusServer:
-    return StatusServer(lambda: {"task": "chief-0", "state": "training", "step": 4}, {"job_name": "digits"})
+def server() -> Server:
+    return status_server(lambda: {"task": "chief-0", "state": "training", "step": 4}, {"job_name": "digits"})
 
 
-def rendezvous(say: Say = say_go) -> RendezvousServer:
-    return RendezvousServer(say)
+def rendezvous(say: Say = say_go) -> Server:
+    return rendezvous_server(say)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +69,7 @@ async def test_the_rendezvous_port_takes_registrations_and_logs_alone() -> None:
     assert (code, Answer.from_json(json.loads(answer))) == (200, Answer("go", 1))
     assert (await rendezvous().respond("GET", "/rendezvous", b"", "10.0.0.1"))[0] == 405
     assert (await rendezvous().respond("GET", "/status", b"", "10.0.0.1"))[0] == 404
-    taking = RendezvousServer(say_go, Tails("uid").take)
+    taking = rendezvous_server(say_go, Tails("uid").take)
     sent = json.dumps({"uid": "uid", "task": "worker-1", "attempt": 0, "lines": "worker-1.0 | a"}).encode()
     assert [(await taking.respond("POST", "/log", body, "10.0.0.1"))[0] for body in (sent, b"[]", b"[" * 9999)] == [
         200, 400, 400
@@ -152,15 +161,6 @@ async def test_a_client_that_goes_away_is_no_longer_answered() -> None:
         await asyncio.wait_for(cancelled.wait(), 30)
 
 
-async def test_a_port_in_use_is_an_error() -> None:
-    first = server()
-    port = await first.start("127.0.0.1", 0)
-    with pytest.raises(OSError, match=str(port)):
-        await server().start("127.0.0.1", port)
-    assert first._server is not None
-    first._server.close()
-
-
 async def answered(port: int, request: str) -> int:
     """The status code with which a port answers, 0 where nobody listens."""
     try:
@@ -209,3 +209,18 @@ async def test_the_longest_tail_of_the_strangest_bytes_arrives() -> None:
     assert tails.text() == b"\x00" * LONGEST
     with pytest.raises(OSError, match="answered 400"):
         await asyncio.to_thread(send, task, b"\x00" * (LONGEST + 1))
+
+
+def test_a_port_is_free_once_its_listener_is_closed() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        assert not port_is_free(port)
+    assert port_is_free(port)
+
+
+def test_connections_that_linger_do_not_matter() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        with socket.create_connection(("127.0.0.1", port)):
+            server.accept()[0].close()  # the end that closes first stays in TIME_WAIT
+    assert port_is_free(port)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dtjob_trainer.supervisor.restart import End, Ended, History, Restart, Stay, after_exit, peers_changed
+from dtjob_trainer.supervisor.restart import End, Ended, History, Restart, Stay, after_exit
 
 
 def code_after(ended: Ended, history: History | None = None) -> int | None:
@@ -92,14 +92,6 @@ def test_a_process_that_makes_new_steps_is_restarted_without_limit() -> None:
 def test_a_peer_that_is_known_to_be_gone_does_not_count() -> None:
     gone = Ended(75, peer_changed=True, cause="worker-1 was told to end")
     assert run(gone, gone, gone, gone) == ["restart"] * 4
-
-
-def test_a_replaced_peer_resets_the_count_of_restarts_without_progress() -> None:
-    history = History()
-    for _ in range(6):
-        decision, history = after_exit(history, Ended(75), 0)
-        assert isinstance(decision, Restart)
-        history = peers_changed(history)
 
 
 def test_a_restart_says_when_and_why() -> None:

@@ -6,20 +6,24 @@ import asyncio
 import pytest
 
 from dtjob_trainer.contract.task import Task
-from dtjob_trainer.supervisor.stall import Stall, StallGuard, Watch
+from dtjob_trainer.supervisor.stall import Stall, StallGuard
 
 LIMIT = 10.0
 
 
-def training(*reports: dict[str, object], limit: float | None = LIMIT) -> Watch:
+def guard_of(role: str = "chief", index: int = 0, limit: float | None = LIMIT) -> StallGuard:
+    return StallGuard(Task("digits", "default", "uid", role, index, stall_seconds=limit), lambda *_: None)
+
+
+def training(*reports: dict[str, object], limit: float | None = LIMIT) -> StallGuard:
     """A process that went on from step 20, has done one step since, and has then told of these."""
-    watch = Watch(limit)
+    watch = guard_of(limit=limit)
     for report in ({"step": 20, "restoredStep": 20}, {"state": "training", "step": 20}, {"step": 21}, *reports):
         watch.heard(report)
     return watch
 
 
-def is_over_after(watch: Watch, seconds: float) -> bool:
+def is_over_after(watch: StallGuard, seconds: float) -> bool:
     watch.passes(seconds)
     return watch.over
 
@@ -66,7 +70,7 @@ def test_validation_saving_and_the_end_are_no_stall(report: dict[str, object]) -
 )
 def test_a_process_has_not_stalled_before_its_first_step(reports: list[dict[str, object]]) -> None:
     """It waits, restores, compiles, or reads its first batch; or it trains nothing."""
-    watch = Watch(LIMIT)
+    watch = guard_of()
     for report in reports:
         watch.heard(report)
     assert not is_over_after(watch, 1000 * LIMIT)
@@ -93,7 +97,7 @@ def test_a_report_without_a_new_step_does_not_end_a_stall() -> None:
 def test_a_new_process_resets_the_stall() -> None:
     watch = training()
     watch.passes(LIMIT)
-    watch.process_started()
+    watch.process_changed(7)
     assert not is_over_after(watch, 1000 * LIMIT)
 
 
@@ -107,60 +111,34 @@ def test_a_stall_has_its_reason_and_its_facts() -> None:
     assert stall.facts == {"straggler": "worker-1", "behind": "in its data function"}
 
 
-def ticked(guard: StallGuard, monkeypatch: pytest.MonkeyPatch, ticks: int) -> None:
-    """The guard looks so often, as soon as it may."""
-    now = 0.0
-
-    async def sleep(seconds: float) -> None:
-        nonlocal now, ticks
-        now, ticks = now + seconds, ticks - 1
-        if ticks < 0:
-            raise asyncio.CancelledError
-
-    monkeypatch.setattr("dtjob_trainer.supervisor.stall.time.monotonic", lambda: now)
-    monkeypatch.setattr("dtjob_trainer.supervisor.stall.asyncio.sleep", sleep)
-    with pytest.raises(asyncio.CancelledError):
-        asyncio.run(guard._tick_forever())
-
-
-def test_silent_tasks_are_named_after_the_group_has_waited_for_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_silent_tasks_are_named_after_the_group_has_waited_for_the_limit() -> None:
     task = Task("digits", "default", "uid", "chief", 0, stall_seconds=LIMIT)
     guard = StallGuard(task, lambda *_: None, lambda seconds: {"worker-1": 2} if seconds == LIMIT else {})
-    guard.heard({"state": "waiting"})
-    ticked(guard, monkeypatch, int(LIMIT) - 1)
+    guard.passes(LIMIT - 1)
     assert guard.silent == {}
-    ticked(guard, monkeypatch, 1)
+    guard.passes(1)
     assert guard.silent == {"worker-1": 2}
     guard.heard({"state": "starting"})
-    ticked(guard, monkeypatch, 1)
+    guard.passes(1)
     assert guard.silent == {}
 
 
 @pytest.mark.parametrize("cluster", [{"chief": ("c:1",), "worker": ("a:1", "b:1")}, {"worker": ("a:1", "b:1")}])
-def test_a_waiting_worker_reports_a_chief_that_does_not_answer(
-    monkeypatch: pytest.MonkeyPatch, cluster: dict[str, tuple[str, ...]]
-) -> None:
+def test_a_waiting_worker_reports_a_chief_that_does_not_answer(cluster: dict[str, tuple[str, ...]]) -> None:
     task = Task(
         "digits", "default", "uid", "worker", 1, strategy="MultiWorkerMirrored", cluster=cluster, stall_seconds=LIMIT
     )
     guard = StallGuard(task, lambda *_: None)
-    guard.heard({"state": "waiting"})
-    ticked(guard, monkeypatch, 100)
+    guard.passes(100)
     assert guard.silent == {}, "it was never heard: the pod may be away"
     guard.answered(3)
-    ticked(guard, monkeypatch, int(LIMIT) - 1)
+    guard.passes(LIMIT - 1)
     assert guard.silent == {}
-    ticked(guard, monkeypatch, 1)
+    guard.passes(1)
     assert guard.silent == {"chief-0" if "chief" in cluster else "worker-0": 3}
     guard.heard({"state": "training"})
-    ticked(guard, monkeypatch, 1)
+    guard.passes(1)
     assert guard.silent == {}, "there may be steps"
-    guard.heard({"state": "waiting"})
-    guard.answered(3)
-    ticked(guard, monkeypatch, int(LIMIT) - 1)
-    guard.answered(None)
-    ticked(guard, monkeypatch, 100)
-    assert guard.silent == {}, "of a release before: nobody knows which attempt it was"
 
 
 def test_time_in_which_the_supervisor_was_stopped_itself_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,7 +164,7 @@ def test_time_in_which_the_supervisor_was_stopped_itself_does_not_count(monkeypa
         for report in ({"state": "training", "step": 0}, {"step": 1}):
             guard.heard(report)
         with pytest.raises(asyncio.CancelledError):
-            await guard._tick_forever()
+            await guard.watch()
 
     asyncio.run(watch())
     assert told == ["chief-0 in a step"]

@@ -2,26 +2,32 @@
 """What /status says, and what it does not let a training process say."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
+from dtjob_trainer.contract.task import Task
 from dtjob_trainer.rendezvous.records import Crashes
 from dtjob_trainer.supervisor.status import LONGEST_EXCEPTION, TaskStatus, last_of_done, leave_last_words
 
 
+def status_of(role: str, index: int, attempt: int) -> TaskStatus:
+    return TaskStatus(Task("digits", "default", "uid", role, index, attempt))
+
+
 def test_the_training_process_cannot_overwrite_who_we_are() -> None:
-    status = TaskStatus("worker-1", 2, 17, "uid")
+    status = status_of("worker", 1, 2)
     status.merge({"task": "chief-0", "pid": 1, "restartsInPlace": 99, "state": "training", "step": 4, "loss": 0.5})
     status.merge({"stepped": False})
     assert status.to_json() == {
-        "task": "worker-1", "attempt": 2, "pid": 17, "state": "training", "incarnation": 0, "jobUid": "uid",
+        "task": "worker-1", "attempt": 2, "pid": os.getpid(), "state": "training", "incarnation": 0, "jobUid": "uid",
         "restartsInPlace": 0, "stepped": True, "step": 4, "loss": 0.5,
     }  # fmt: skip
 
 
 def test_a_new_training_process_forgets_what_held_for_the_old_one_only() -> None:
-    status = TaskStatus("worker-1", 0, 17, "uid")
+    status = status_of("worker", 1, 0)
     status.started(0, 50)
     status.merge({"state": "training", "step": 4, "stepsPerSecond": 9.0, "restoredStep": 2, "checkpoint": {"step": 2}})
     status.ended("waiting")
@@ -36,7 +42,7 @@ def test_a_new_training_process_forgets_what_held_for_the_old_one_only() -> None
 
 
 def test_the_time_that_was_spent_is_our_own_sum() -> None:
-    status = TaskStatus("chief-0", 0, 17, "uid")
+    status = status_of("chief", 0, 0)
     status.started(0, 50)
     status.merge({"restoredStep": 0})
     status.merge({"step": 10, "trainedSeconds": 6.0, "savedSeconds": 1.0, "spent": {"kept": 1e9}})
@@ -57,7 +63,7 @@ def test_the_times_in_a_done_mark_of_an_earlier_supervisor_are_left_out(tmp_path
 
 
 def test_the_supervisors_message_goes_first() -> None:
-    status = TaskStatus("worker-1", 0, 17, "uid")
+    status = status_of("worker", 1, 0)
     status.merge({"message": "theirs"})
     assert status.to_json()["message"] == "theirs"
     status.message = "ours"
@@ -101,7 +107,7 @@ def test_the_last_words_are_one_json_object_where_they_are_asked_for(tmp_path: P
     ],
 )
 def test_a_process_that_saves_is_known(progress: dict[str, object], starting: bool, saves: bool) -> None:
-    status = TaskStatus("worker-1", 0, 17, "uid")
+    status = status_of("worker", 1, 0)
     status.merge(progress)
     assert (status.starting, status.saves) == (starting, saves)
     status.merge({"writing": None, "state": "training"})
@@ -121,7 +127,7 @@ def test_last_words_that_the_kubelet_would_cut_leave_metrics_out(tmp_path: Path)
 
 
 def test_a_failure_has_its_exit_code_and_its_exception() -> None:
-    status = TaskStatus("chief-0", 0, 17, "uid")
+    status = status_of("chief", 0, 0)
     status.started(0, 50)
     assert status.of_failure(3) == {"exitCode": 3, "stepped": False}
     status.merge({"exception": {"type": "TimeoutError", "message": "x" * 1000, "transient": True}})
@@ -138,7 +144,7 @@ def test_a_failure_has_its_exit_code_and_its_exception() -> None:
 
 
 def test_a_process_has_trained_if_it_reported_a_step_beyond_the_restored_one() -> None:
-    status = TaskStatus("chief-0", 0, 1, "uid")
+    status = status_of("chief", 0, 0)
     status.started(0, 17)
     assert status.trained_from is None
     status.merge({"step": 100, "restoredStep": 100, "state": "training"})
@@ -153,7 +159,7 @@ def test_a_process_has_trained_if_it_reported_a_step_beyond_the_restored_one() -
 
 
 def test_the_status_has_crashes_only_after_the_first_one() -> None:
-    status = TaskStatus("chief-0", 0, 1, "uid")
+    status = status_of("chief", 0, 0)
     assert "crashes" not in status.to_json()
     status.crashes = lambda: Crashes(2, "worker-1", "SIGKILL", 40)
     assert status.to_json()["crashes"] == {"count": 2, "task": "worker-1", "signal": "SIGKILL", "step": 40}
