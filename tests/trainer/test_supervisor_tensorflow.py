@@ -104,34 +104,6 @@ def test_a_crashed_process_starts_again_in_its_container(
         job.end()
 
 
-LEGACY_PROGRAM = """
-import os, sys
-with open(os.environ["SMALL_PROGRAM_DIRECTORY"] + "/seen", "a") as file:
-    print("tf_keras" in sys.modules, file=file)
-import numpy as np
-import tf_keras
-import dtjob_trainer as dt
-model = tf_keras.Sequential([tf_keras.layers.Dense(1)])
-model.compile("sgd", "mse")
-dt.fit(model, np.ones((64, 2), "float32"), np.ones((64, 1), "float32"), batch_size=8, epochs=1_000_000, verbose=0)
-"""
-
-
-def test_a_program_of_tf_keras_finds_it_imported_when_it_starts_again(tmp_path: Path) -> None:
-    (tmp_path / "legacy.py").write_text(LEGACY_PROGRAM)
-    job = Job(tmp_path, "MultiWorkerMirrored", chief=1)
-    job.command = ["-m", "dtjob_trainer.run", str(tmp_path / "legacy.py")]
-    try:
-        chief = job.start("chief-0", environ={"DTJOB_RESTART_SIGNALS": "SIGKILL"})
-        wait_until(lambda: chief.status().get("step", 0) > 0, "a step", 120)
-        assert "imported" not in chief.status()
-        os.kill(chief.status()["trainingPid"], signal.SIGKILL)
-        chief.wait_for(120, state="training", incarnation=1)
-    finally:
-        job.end()
-    assert (tmp_path / "seen").read_text().split() == ["False", "True"]
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_saves_that_take_long_are_not_cut_off_by_peers_that_go(tmp_path: Path) -> None:

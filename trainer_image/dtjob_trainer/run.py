@@ -95,11 +95,7 @@ def _code_after(error: BaseException, here: runtime.Runtime, *, tells: bool) -> 
         code = code_of_exit(error)
         tells &= isinstance(error.code, str) or bool(origin.line_of_argparse(error))
     else:
-        failure.note_shapes(error, here.shapes)
-        failure.note_own_steps(error)
-        failure.note_stateful(error)
-        if here.members > 1:
-            failure.note_shared_gpus(error)
+        failure.note_advice(error, here.shapes, here.members)
         with contextlib.suppress(OSError):  # a log that cannot be written is no other error
             traceback.print_exception(error.with_traceback(origin.without_our_frames(error)))
         code = exit_codes.PEER_LOST if is_peer_loss(error, here.members) else exit_codes.FAILED

@@ -4,12 +4,13 @@
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence, Set
+from functools import partial
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-from dtjob_trainer.checkpoint import done, object_store, packing, parts
+from dtjob_trainer.checkpoint import done, object_store, packing, parts, retention
 from dtjob_trainer.checkpoint.directory import (
     STATE,
     clear_half_written,
@@ -22,7 +23,6 @@ from dtjob_trainer.checkpoint.directory import (
     write_state_file,
 )
 from dtjob_trainer.checkpoint.owner import Owner
-from dtjob_trainer.checkpoint.retention import Retention
 from dtjob_trainer.contract.settings import Checkpoint
 from dtjob_trainer.contract.task import Task
 from dtjob_trainer.contract.times import timestamp
@@ -94,7 +94,7 @@ class Writer:
         assert task.checkpoint is not None
         self.settings, self._root = settings, task.checkpoint.directory
         self._report, self._log, self._task, self._uid = report, log, task, task.uid
-        self.owner, self._retention = owner or Owner(task, report, log), Retention(task.uid, settings)
+        self.owner = owner or Owner(task, report, log)
         self._thread: threading.Thread | None = None
         self._error: BaseException | None = None
         """Why the last write came to nothing; None where it is on disk, or on its way."""
@@ -185,8 +185,8 @@ class Writer:
             self.owner.look()
             if clear:
                 clear_half_written(self.settings.directory)
-            kept, by_servers, most = self._retention.kept, bool(self.servers), self.settings.max_to_keep
-            write(self.settings.directory, step, tensors, state, most, kept, by_servers)
+            kept, by_servers = partial(retention.kept, self._uid, self.settings), bool(self.servers)
+            write(self.settings.directory, step, tensors, state, self.settings.max_to_keep, kept, by_servers)
         except BaseException as error:
             return error
         return None

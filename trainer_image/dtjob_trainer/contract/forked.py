@@ -17,7 +17,6 @@ import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from importlib import import_module
 from pathlib import Path
 from typing import NoReturn
 
@@ -48,11 +47,6 @@ class Request:
     def to_bytes(self) -> bytes:
         """The request as a message."""
         return json.dumps(asdict(self)).encode()
-
-    @classmethod
-    def to_import(cls, module: str) -> "Request":
-        """A request for no process: the forking process imports `module` for the processes that it forks later."""
-        return cls("", [module], {})
 
     @classmethod
     def from_bytes(cls, message: bytes) -> "Request":
@@ -124,8 +118,6 @@ def serve(asked: socket.socket, parent: int, name: str, begin: Begin) -> NoRetur
             os._exit(0)
         if not message:
             os._exit(0)
-        if _imported(message):
-            continue
         if is_orphan(parent):
             _become(message, descriptors, asked, begin)
         for descriptor in descriptors:
@@ -186,19 +178,6 @@ def _become(message: bytes, descriptors: Sequence[int], asked: socket.socket, be
         traceback.print_exc()
     finally:
         os._exit(1)
-
-
-def _imported(message: bytes) -> bool:
-    """Whether the request was for an import. The import was tried; if it failed, the program that needs it says so."""
-    with contextlib.suppress(ValueError, TypeError):
-        request = Request.from_bytes(message)
-        if not request.module:
-            for module in request.arguments:
-                with contextlib.suppress(Exception):
-                    import_module(module)
-            gc.freeze()
-            return True
-    return False
 
 
 def _note_environment() -> None:

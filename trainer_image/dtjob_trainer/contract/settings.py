@@ -5,7 +5,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from dtjob_trainer.errors import TaskError
 
@@ -31,11 +31,22 @@ class KeepBest:
     """Whether the highest values are the best."""
     count: int = 1
 
+    @classmethod
+    def of(cls, block: Mapping[str, Any] | None) -> "KeepBest | None":
+        """Read a block; None if there is none."""
+        return cls(block["metric"], block["mode"] == "Max", block.get("count", 1)) if block else None
+
     def best_of(self, values: Mapping[int, float]) -> dict[int, float]:
         """The best of these values by step. Of equal values the earlier steps are better, and NaN is never good."""
         steps = [step for step, value in values.items() if not math.isnan(value)]
         steps.sort(key=lambda step: (-values[step] if self.is_highest else values[step], step))
         return {step: values[step] for step in sorted(steps[: self.count])}
+
+    def is_better(self, value: float, best: float | None) -> bool:
+        """Whether a metric's `value` is better than the `best` so far (None: there is none). NaN is never better."""
+        if math.isnan(value) or best is None:
+            return best is None and not math.isnan(value)
+        return value > best if self.is_highest else value < best
 
 
 @dataclass(frozen=True)
@@ -65,25 +76,21 @@ class Checkpoint:
 
     @classmethod
     def from_json(cls, text: str) -> "Checkpoint":
-        """Read the value of DTJOB_CHECKPOINT. Raises TaskError if it has no directory or a value is not allowed."""
+        """Read the value of DTJOB_CHECKPOINT. Raises TaskError if it has no directory."""
         value = json_object("DTJOB_CHECKPOINT", text)
         directory = value.get("directory")
         if not isinstance(directory, str) or not directory:
             raise TaskError("DTJOB_CHECKPOINT has no 'directory'; give the path where checkpoints are kept")
-        write_mode = value.get("writeMode", cls.write_mode)
-        if write_mode not in get_args(WriteMode):
-            raise TaskError(f"DTJOB_CHECKPOINT's 'writeMode' is {write_mode!r}; it must be Async or Sync")
-        best = value.get("keepBest")
         return cls(
             directory=directory.rstrip("/") or "/",  # gs://b/a//ckpt-5 is not what gs://b/a/ lists
             every_epochs=value.get("everyEpochs"),
             every_steps=value.get("everySteps"),
             every_seconds=value.get("everySeconds", cls.every_seconds),
             max_to_keep=value.get("maxToKeep", cls.max_to_keep),
-            write_mode=write_mode,
+            write_mode=value.get("writeMode", cls.write_mode),
             save_timeout_seconds=float(value.get("saveTimeoutSeconds", cls.save_timeout_seconds)),
             keep_every_steps=value.get("keepEverySteps"),
-            keep_best=best and KeepBest(*_metric_and_mode("DTJOB_CHECKPOINT's 'keepBest'", best), best.get("count", 1)),
+            keep_best=KeepBest.of(value.get("keepBest")),
         )
 
 
@@ -93,27 +100,17 @@ class Evaluation:
 
     every: bool = False
     """Whether to evaluate every checkpoint. Otherwise only the latest is evaluated."""
-    best_metric: str | None = None
-    """The metric that decides which checkpoint is the best. None: they are not compared."""
-    best_is_highest: bool = True
+    best: KeepBest | None = None
+    """What decides which checkpoint is the best. None: they are not compared."""
     keep_model: bool = True
     """Whether the model of the best checkpoint is kept."""
 
     @classmethod
     def from_json(cls, text: str) -> "Evaluation":
-        """Read the value of DTJOB_EVALUATION. Raises TaskError if `best` is incomplete."""
+        """Read the value of DTJOB_EVALUATION."""
         value = json_object("DTJOB_EVALUATION", text)
-        best = value.get("best")
-        asked = (*_metric_and_mode("DTJOB_EVALUATION's 'best'", best), best.get("keepModel", True)) if best else ()
-        return cls(value.get("checkpoints") == "Every", *asked)
-
-    def is_better(self, value: float, best: float | None) -> bool:
-        """Whether a metric's `value` is better than the `best` so far (None: there is none). NaN is never better."""
-        if math.isnan(value):
-            return False
-        if best is None:
-            return True
-        return value > best if self.best_is_highest else value < best
+        best = value.get("best") or {}
+        return cls(value.get("checkpoints") == "Every", KeepBest.of(best), best.get("keepModel", True))
 
 
 @dataclass(frozen=True)
@@ -149,21 +146,11 @@ class TensorBoard:
 
     @classmethod
     def from_json(cls, text: str) -> "TensorBoard":
-        """Read the value of DTJOB_TENSORBOARD. Raises TaskError if a number is not a whole number of at least 1."""
+        """Read the value of DTJOB_TENSORBOARD."""
         value = json_object("DTJOB_TENSORBOARD", text)
-        every, profile = value.get("everySteps", DEFAULT_SCALARS_EVERY), value.get("profile")
-        asked = None if profile is None else [profile.get("firstStep"), profile.get("steps", DEFAULT_PROFILED_STEPS)]
-        if not all(isinstance(number, int) and number >= 1 for number in (every, *(asked or []))):
-            raise TaskError("DTJOB_TENSORBOARD: everySteps, profile.firstStep and profile.steps must be 1 or more")
-        return cls(every, ProfiledSteps(*asked) if asked is not None else None)
-
-
-def _metric_and_mode(block: str, value: Mapping[str, Any]) -> tuple[str, bool]:
-    """The metric of a block that says what is best, and whether the highest value is. Raises TaskError."""
-    metric, mode = value.get("metric"), value.get("mode")
-    if not (isinstance(metric, str) and metric and mode in ("Max", "Min")):
-        raise TaskError(f"{block} must have a 'metric' and a 'mode', Max or Min")
-    return metric, mode == "Max"
+        profile = value.get("profile")
+        asked = profile and ProfiledSteps(profile["firstStep"], profile.get("steps", DEFAULT_PROFILED_STEPS))
+        return cls(value.get("everySteps", DEFAULT_SCALARS_EVERY), asked)
 
 
 def json_object(variable: str, text: str) -> dict[str, Any]:

@@ -13,7 +13,6 @@ import contextlib
 import os
 import signal
 import socket
-import time
 from collections.abc import Mapping, Sequence
 
 from dtjob_trainer.contract import forked
@@ -23,8 +22,6 @@ from dtjob_trainer.contract.parent import die_with_parent
 DESCRIPTOR_VARIABLE = "DTJOB_TEMPLATE_FD"
 """Names the inherited end of the socket on which the template gets its requests."""
 REPLY_SECONDS = 5.0
-IMPORT_SECONDS = 30.0
-"""For so long the template may be busy with an import before it answers."""
 MODULE = "dtjob_trainer.run"
 _NAME = "dtjob-template"
 
@@ -38,8 +35,6 @@ class Template:
             end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, LONGEST_REQUEST)
         self._pid: int | None = None
         self._handed_over = self._gone = False
-        self._imports: set[str] = set()
-        self._imported_by = 0.0
 
     @classmethod
     def fork(cls, begin: Begin) -> "Template":
@@ -88,7 +83,7 @@ class Template:
         try:
             self._ours.setblocking(False)
             socket.send_fds(self._ours, [request.to_bytes()], list(descriptors.values()))
-            async with asyncio.timeout(max(REPLY_SECONDS, self._imported_by - time.monotonic())):
+            async with asyncio.timeout(REPLY_SECONDS):
                 return int(await asyncio.get_running_loop().sock_recv(self._ours, 64))
         except (OSError, ValueError):  # TimeoutError is an OSError
             # If it answered too late, there would be a second training process that nobody waits for.
@@ -96,15 +91,6 @@ class Template:
                 os.kill(self.pid, signal.SIGKILL)
             self._gone = True
             return None
-
-    def also_import(self, module: str) -> None:
-        """Have the template import `module`, once, so that its later processes have it."""
-        if module in self._imports or self.pid is None:
-            return
-        self._imports.add(module)
-        self._imported_by = time.monotonic() + IMPORT_SECONDS
-        with contextlib.suppress(OSError):
-            self._ours.send(Request.to_import(module).to_bytes())
 
 
 def leave_behind(environ: Mapping[str, str], begin: Begin) -> None:

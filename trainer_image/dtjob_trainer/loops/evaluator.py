@@ -9,9 +9,8 @@ from typing import Any
 from dtjob_trainer.callbacks import keeping
 from dtjob_trainer.checkpoint import directory as checkpoint
 from dtjob_trainer.checkpoint import object_store, owner
-from dtjob_trainer.checkpoint.best_model import MODEL, BestModel
 from dtjob_trainer.checkpoint.done import is_done
-from dtjob_trainer.checkpoint.retention import BestCheckpoints
+from dtjob_trainer.checkpoint.retention import MODEL, BestCheckpoints, BestModel
 from dtjob_trainer.checkpoint.state import FitState, RunState, read_state
 from dtjob_trainer.checkpoint.stored import Stored
 from dtjob_trainer.data.batches import Source
@@ -195,7 +194,7 @@ def _keep(
     if best.offer(model, step, metrics):
         kept_as = f", kept as {MODEL}" if here.task is not None and here.task.evaluation.keep_model else ""
         here.log(f"the best so far{kept_as}: step {step}")
-    if best.record is not None:
+    if best.record:
         told["best"] = {"step": best.record["step"], "value": best.record["value"]}
     here.progress.report(evaluation=told)
 

@@ -2,14 +2,12 @@
 """One run of a loop: its state, its checkpoints, what its tasks agree on, and what it reports."""
 
 import contextlib
-import sys
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, Generic, NoReturn
 
 from dtjob_trainer.checkpoint import same_call
 from dtjob_trainer.checkpoint.saves import Restored, Saves
 from dtjob_trainer.checkpoint.state import Call, Loop, RunState
-from dtjob_trainer.contract import pipes
 from dtjob_trainer.contract.doing import SAVING
 from dtjob_trainer.engines.engine import Engine
 from dtjob_trainer.errors import StateError
@@ -22,9 +20,6 @@ from dtjob_trainer.process.progress import Pace
 from dtjob_trainer.process.runtime import Runtime
 from dtjob_trainer.process.stopwatch import Stopwatch
 from dtjob_trainer.tensorboard.training import TrainingEvents
-
-LEGACY = "dtjob_trainer.models.tf_keras_model"
-"""It brings tf_keras, which is imported only where the program uses it: half a second for three tasks on two cores."""
 
 
 class Run(Generic[Loop]):
@@ -118,8 +113,6 @@ class Run(Generic[Loop]):
             **self.known_total(),
             **status,
         )
-        if LEGACY in sys.modules:
-            here.progress.update(**{pipes.IMPORTED: LEGACY})  # held back until a first step is done
         self.control.begin(step)
         self._say_if_nothing_is_left(nothing_left)
         here.pulse.steps_done = lambda: self.steps_done

@@ -66,36 +66,30 @@ OWN_STEPS = (
     "a training step or metric of the program's own runs outside of strategy.run, so nothing distributes it; call "
     "strategy.run(step, …) or dtjob_trainer.train(…), or set strategy: Default to train in one process"
 )
+ONE_GPU_EACH = "NCCL wants a GPU of its own for each task: where tasks share one, communication must be Ring"
 STATEFUL = "set stateful=False, use layers of Keras 3, or set strategy: Default to train in one process"
 PASSING_ANSWERS = (408, 425, 429, 500, 502, 503, 504)
 """HTTP status codes of a server that is busy or away."""
 
 
-def note_shapes(error: BaseException, shapes: Callable[[], str]) -> None:
-    """Add the shapes of the model and of its data to an error about shapes. Its message may not have them."""
-    if type(error).__name__ not in ABOUT_SHAPES or not _SHAPES.search(str(error)):
-        return
-    with contextlib.suppress(Exception):  # no model may make this hide the error
-        if told := shapes():
-            error.add_note(told)
+def note_advice(error: BaseException, shapes: Callable[[], str], members: int) -> None:
+    """Add to `error` what its own message does not tell: what to write instead, or which shapes do not fit.
 
-
-def note_shared_gpus(error: BaseException) -> None:
-    """Add what to do to NCCL's error for two tasks on one GPU. The error itself names neither."""
-    if type(error).__name__ in NCCL_ERRORS and SHARED_GPU in str(error):
-        error.add_note("NCCL wants a GPU of its own for each task: where tasks share one, communication must be Ring")
-
-
-def note_stateful(error: BaseException) -> None:
-    """Add what to do to tf_keras's refusal of stateful layers under a strategy."""
-    if isinstance(error, ValueError) and str(error).startswith("Stateful RNNs"):
-        error.add_note(STATEFUL)
-
-
-def note_own_steps(error: BaseException) -> None:
-    """Add what to do to the errors of a training step that no `strategy.run` runs. They do not tell."""
+    - shapes: the shapes of the model and of its data, for an error about shapes.
+    - members: how many tasks train together.
+    """
+    kind, text, advice = type(error).__name__, str(error), ""
     if is_of_own_steps(error):
-        error.add_note(OWN_STEPS)
+        advice = OWN_STEPS
+    elif isinstance(error, ValueError) and text.startswith("Stateful RNNs"):
+        advice = STATEFUL
+    elif members > 1 and kind in NCCL_ERRORS and SHARED_GPU in text:
+        advice = ONE_GPU_EACH
+    elif kind in ABOUT_SHAPES and _SHAPES.search(text):
+        with contextlib.suppress(Exception):  # no model may make this hide the error
+            advice = shapes()
+    if advice:
+        error.add_note(advice)
 
 
 def is_of_own_steps(error: BaseException) -> bool:
@@ -110,15 +104,14 @@ def in_one_line(error: BaseException) -> str:
 
 
 def _told(error: BaseException) -> tuple[str, str]:
-    """The class and the line to tell. TensorFlow makes an UnknownError of one in a data function; that one is told."""
-    kind, line = kind_of(error), line_of(error)
+    """The class and the line to tell. TensorFlow makes an UnknownError of one in a data function; that one is told.
+
+    The class is the nearest base that is not private (as NumPy's `_ArrayMemoryError` is).
+    """
+    kind = next(one.__name__ for one in type(error).__mro__ if not one.__name__.startswith("_"))
+    line = line_of(error)
     within = _OF_PYTHON.match(line) if kind == "UnknownError" else None
     return (within[1], line[within.end() :]) if within else (kind, line)
-
-
-def kind_of(error: BaseException) -> str:
-    """The class of `error`, or its nearest base that is not private (as NumPy's `_ArrayMemoryError` is)."""
-    return next(one.__name__ for one in type(error).__mro__ if not one.__name__.startswith("_"))
 
 
 def line_of(error: BaseException) -> str:
@@ -150,18 +143,14 @@ def described(error: BaseException, begun_in: Path, *, trained: bool = False) ->
     flags = {
         "trained": trained,
         "transient": passes,
-        "exhausted": is_exhausted(error),
+        "exhausted": any(map(_is_exhausted, _chain(error))),
         "permanent": permanent and not passes,
     }
     return told | {name: True for name, is_so in flags.items() if is_so}
 
 
-def is_exhausted(error: BaseException) -> bool:
-    """Whether `error`, or an error that led to it, says that memory or storage is used up, or cannot be used."""
-    return any(_is_exhausted(one) for one in _chain(error))
-
-
 def _is_exhausted(error: BaseException) -> bool:
+    """Whether `error` says that memory or storage is used up, or cannot be used."""
     if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno in FULL_ERRNOS):
         return True
     if isinstance(error, CheckpointError):
@@ -171,7 +160,7 @@ def _is_exhausted(error: BaseException) -> bool:
 
 def may_pass(error: BaseException) -> bool:
     """Whether `error`, or an error that led to it, is about connections or storage that may come back by themselves."""
-    return any(_passes(one) for one in _chain(error))
+    return any(map(_passes, _chain(error)))
 
 
 def _passes(error: BaseException) -> bool:

@@ -240,7 +240,6 @@ def may_be_cut_off(trains: Callable[P, R]) -> Callable[P, R]:
                 here.shutdown.training_is_left()
             if is_peer_loss(error, here.members):
                 here.cut_off = exit_codes.PEER_LOST
-                failure.note_shared_gpus(error)
                 with contextlib.suppress(OSError):  # a log that cannot be written is no other error
                     traceback.print_exception(error)
                 here.log(f"training is left, because another task was lost: {failure.in_one_line(error)}")

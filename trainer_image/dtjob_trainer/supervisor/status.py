@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from dtjob_trainer.contract import exit_codes, pipes
+from dtjob_trainer.contract import exit_codes
 from dtjob_trainer.contract.log_line import Facts
 from dtjob_trainer.contract.task import Task
 from dtjob_trainer.rendezvous.records import Crashes
@@ -18,7 +18,7 @@ from dtjob_trainer.supervisor.time_spent import TimeSpent
 
 OURS = frozenset({
     "task", "attempt", "pid", "incarnation", "jobUid", "trainingPid", "restartsInPlace", "lastRestart", "silent",
-    "unreached", "crashes", "stepped", pipes.IMPORTED, "spent", *time_spent.KEYS,
+    "unreached", "crashes", "stepped", "spent", *time_spent.KEYS,
 })  # fmt: skip
 """Keys that a training process cannot overwrite."""
 

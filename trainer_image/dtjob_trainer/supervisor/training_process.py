@@ -23,9 +23,9 @@ LONGEST_LINE = 1 << 20
 class TrainingProcess:
     """A started training process. When it has ended, the reaper sets `exited`."""
 
-    def __init__(self, on_progress: Callable[[dict[str, Any]], None], template: Template | None) -> None:
+    def __init__(self, on_progress: Callable[[dict[str, Any]], None]) -> None:
         """Call `start`."""
-        self._on_progress, self._template, self._unfinished = on_progress, template, b""
+        self._on_progress, self._unfinished = on_progress, b""
         self.pid = 0
         self.exited: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         """The return code of the process, as in `subprocess`."""
@@ -42,35 +42,30 @@ class TrainingProcess:
 
         `template`: if it waits, fork the process from it. Only for commands that run `dtjob_trainer.run`.
         """
-        process = cls(on_progress, template)
+        process = cls(on_progress)
 
-        async def fork(pipes: dict[str, int]) -> int | None:
-            return await template.spawn(command[3:], environ, pipes) if template else None
+        async def execute(ends: dict[str, int]) -> int:
+            return process._execute(command, environ, ends, template)
 
-        async def execute(pipes: dict[str, int]) -> int:
-            return process._execute(command, environ, pipes, template)
-
-        # with new pipes: a template that did not answer in time may have passed the first ones on
-        pid = await process._with_pipes(fork) or await process._with_pipes(execute)
-        assert pid is not None
-        process.pid = pid
+        if template is not None:
+            await process._begin(lambda ends: template.spawn(command[3:], environ, ends))
+        if not process.pid:  # with new pipes: a template that did not answer in time may have passed the first ones on
+            await process._begin(execute)
         asyncio.get_running_loop().add_reader(process._progress, process._read)
         return process
 
-    async def _with_pipes(self, start: Callable[[dict[str, int]], Awaitable[int | None]]) -> int | None:
-        """Make the two pipes and `start` a process with its ends. Returns its id, or None if it was not started."""
+    async def _begin(self, start: Callable[[dict[str, int]], Awaitable[int | None]]) -> None:
+        """Make the two pipes and `start` a process with its ends. It returns the id, or None if it started none."""
         go_read, self._go = os.pipe()
         self._progress, progress_write = os.pipe()
         os.set_blocking(self._go, False)
         os.set_blocking(self._progress, False)
-        pid = None
         try:
-            pid = await start({pipes.GO: go_read, pipes.PROGRESS: progress_write})
-            return pid
+            self.pid = await start({pipes.GO: go_read, pipes.PROGRESS: progress_write}) or 0
         finally:
             os.close(go_read)
             os.close(progress_write)
-            if pid is None:
+            if not self.pid:
                 os.close(self._go)
                 os.close(self._progress)
 
@@ -83,7 +78,6 @@ class TrainingProcess:
         leave = template.hand_over() if template else None
         if leave is not None:
             descriptors = {**descriptors, DESCRIPTOR_VARIABLE: leave}
-
         process = subprocess.Popen(
             list(command),
             env={**environ, **{variable: str(number) for variable, number in descriptors.items()}},
@@ -155,7 +149,4 @@ class TrainingProcess:
                 with contextlib.suppress(ValueError):
                     value = json.loads(line)
                     if isinstance(value, dict):
-                        imported = value.pop(pipes.IMPORTED, None)
-                        if self._template is not None and isinstance(imported, str):
-                            self._template.also_import(imported)
                         self._on_progress(value)

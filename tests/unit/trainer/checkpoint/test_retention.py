@@ -10,9 +10,18 @@ import pytest
 import tensorflow as tf
 
 from dtjob_trainer.checkpoint.directory import steps_in
-from dtjob_trainer.checkpoint.retention import RECORD, BestCheckpoints, Retention, for_their_step
+from dtjob_trainer.checkpoint.retention import (
+    BEST,
+    MODEL,
+    RECORD,
+    TEMPORARY,
+    BestCheckpoints,
+    BestModel,
+    for_their_step,
+    kept,
+)
 from dtjob_trainer.checkpoint.writer import Writer
-from dtjob_trainer.contract.settings import Checkpoint, KeepBest
+from dtjob_trainer.contract.settings import Checkpoint, Evaluation, KeepBest
 from dtjob_trainer.contract.task import Task
 from dtjob_trainer.errors import BestModelError
 
@@ -30,7 +39,7 @@ def best_of(job: Task) -> BestCheckpoints:
 
 def kept_of(job: Task, steps: list[int]) -> set[int]:
     assert job.checkpoint is not None
-    return Retention(job.uid, job.checkpoint).kept(steps)
+    return kept(job.uid, job.checkpoint, steps)
 
 
 def save(chief: Writer, *steps: int) -> list[int]:
@@ -128,3 +137,41 @@ def test_a_metric_that_the_model_has_not_is_named(tmp_path: Path) -> None:
     evaluator = best_of(task(tmp_path, keep_best=KeepBest("recall", is_highest=True)))
     with pytest.raises(BestModelError, match=r"evaluation.best.metric 'recall' is none .*; give one of loss"):
         evaluator.offer(5, {"loss": 0.5})
+
+
+class Model:
+    """One that can be saved."""
+
+    def save(self, path: str) -> None:
+        Path(path).write_text("a model")
+
+
+def best_in(directory: Path, *, keep_model: bool = True) -> BestModel:
+    evaluation = Evaluation(best=HIGHEST, keep_model=keep_model)
+    checkpoint = Checkpoint(str(directory))
+    return BestModel(Task("test", "default", "uid", "evaluator", 0, checkpoint=checkpoint, evaluation=evaluation))
+
+
+def test_the_best_is_known_after_a_restart(tmp_path: Path, flushed: list[str]) -> None:
+    assert best_in(tmp_path).offer(Model(), 5, {"accuracy": 0.5})
+    assert flushed == [TEMPORARY, f"{BEST}.tmp"], "each is on disk before it has its name"
+    again = best_in(tmp_path)
+    assert again.record == {"uid": "uid", "step": 5, "metric": "accuracy", "value": 0.5}
+    assert not again.offer(Model(), 10, {"accuracy": 0.4})
+
+
+@pytest.mark.parametrize("content", ["", '{"uid": "uid", "st', "[]", json.dumps({"uid": "another", "value": 1.0})])
+def test_a_record_that_is_not_of_this_run_is_replaced(tmp_path: Path, content: str) -> None:
+    (tmp_path / BEST).write_text(content)
+    best = best_in(tmp_path)
+    assert not best.record
+    assert best.offer(Model(), 5, {"accuracy": 0.5})
+    assert (tmp_path / MODEL).read_text() == "a model"
+    assert json.loads((tmp_path / BEST).read_text())["step"] == 5
+
+
+def test_the_best_is_known_without_a_model_that_is_kept(tmp_path: Path) -> None:
+    best = best_in(tmp_path, keep_model=False)
+    assert best.offer(Model(), 5, {"accuracy": 0.5})
+    assert best.record["step"] == 5
+    assert not (tmp_path / MODEL).exists()

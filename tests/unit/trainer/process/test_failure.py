@@ -26,10 +26,7 @@ from dtjob_trainer.process.failure import (
     described,
     in_one_line,
     may_pass,
-    note_own_steps,
-    note_shapes,
-    note_shared_gpus,
-    note_stateful,
+    note_advice,
 )
 from tests.unit.trainer.raised import of_a_program, of_tensorflow
 
@@ -176,14 +173,34 @@ def test_an_error_after_all_training_is_told_so() -> None:
     }
 
 
-def test_the_error_of_two_tasks_on_one_gpu_says_what_to_do() -> None:
-    error = InternalError("Collective ops is aborted by: NCCL: invalid usage (run with NCCL_DEBUG=WARN for details).")
-    note_shared_gpus(error)
-    assert in_one_line(error).endswith("where tasks share one, communication must be Ring)")
+NCCL = "Collective ops is aborted by: NCCL: "
+STATEFUL = "Stateful RNNs (created with `stateful=True`) are not yet supported with tf.distribute.Strategy."
+SHAPES = "x (None, 8), y (None, 7), and gives (None, 3)"
+
+
+@pytest.mark.parametrize(
+    ("error", "end"),
+    [
+        (InternalError(f"{NCCL}invalid usage"), "where tasks share one, communication must be Ring)"),
+        (ValueError(STATEFUL), "(set stateful=False, use layers of Keras 3, or set strategy: Default to train in one "
+                               "process)"),
+        (ValueError("Dimensions must be equal, but are 7 and 3 for '{{node sub}}'\nmore"), f"({SHAPES})"),
+        (InternalError(f"{NCCL}remote process exited"), "exited"),
+        (ValueError("something else"), "else"),
+        (ValueError("reshape is not a shaper"), "shaper"),
+        (KeyError("shape"), "'shape'"),
+    ],
+)  # fmt: skip
+def test_an_error_gets_the_advice_that_its_message_lacks(error: BaseException, end: str) -> None:
+    note_advice(error, lambda: SHAPES, members=2)
+    assert in_one_line(error).endswith(end)
     assert not may_pass(error)
-    other = InternalError("Collective ops is aborted by: NCCL: remote process exited")
-    note_shared_gpus(other)
-    assert in_one_line(other) == "InternalError: Collective ops is aborted by: NCCL: remote process exited"
+
+
+def test_shapes_that_nobody_can_tell_hide_no_error() -> None:
+    error = ValueError("shape")
+    note_advice(error, lambda: str(1 / 0), members=1)
+    assert in_one_line(error) == "ValueError: shape"
 
 
 @pytest.mark.parametrize(
@@ -200,43 +217,8 @@ def test_the_error_of_two_tasks_on_one_gpu_says_what_to_do() -> None:
 )
 def test_a_training_step_outside_of_strategy_run_says_what_to_call(error: Exception) -> None:
     assert told(error) == {"type": type(error).__name__, "message": OWN_STEPS, "permanent": True}
-    note_own_steps(error)
+    note_advice(error, str, members=1)
     assert error.__notes__ == [OWN_STEPS]
-    other = type(error)("something else")
-    note_own_steps(other)
-    assert not hasattr(other, "__notes__")
-    assert "permanent" not in told(other)
-
-
-def test_the_refusal_of_a_stateful_layer_says_what_to_write() -> None:
-    told = "Stateful RNNs (created with `stateful=True`) are not yet supported with tf.distribute.Strategy."
-    error = ValueError(told)
-    note_stateful(error)
-    words = "set stateful=False, use layers of Keras 3, or set strategy: Default to train in one process"
-    assert in_one_line(error) == f"ValueError: {told} ({words})"
-    other = ValueError("something else")
-    note_stateful(other)
-    assert not hasattr(other, "__notes__")
-
-
-def test_an_error_about_shapes_has_the_shapes_of_the_model_and_its_data() -> None:
-    error = ValueError("Dimensions must be equal, but are 7 and 3 for '{{node sub}}'\nmore")
-    note_shapes(error, lambda: "x (None, 8), y (None, 7), and gives (None, 3)")
-    assert in_one_line(error) == (
-        "ValueError: Dimensions must be equal, but are 7 and 3 for '{{node sub}}' "
-        "(x (None, 8), y (None, 7), and gives (None, 3))"
-    )
-    for other, told in (
-        (ValueError("reshape is not a shaper"), "x"),
-        (KeyError("shape"), "x"),
-        (ValueError("shape"), ""),
-    ):
-        before = in_one_line(other)
-        note_shapes(other, lambda told=told: told)  # type: ignore[misc]
-        assert in_one_line(other) == before
-    error = ValueError("shape")
-    note_shapes(error, lambda: str(1 / 0))
-    assert in_one_line(error) == "ValueError: shape"
 
 
 def _http(code: int) -> urllib.error.HTTPError:
