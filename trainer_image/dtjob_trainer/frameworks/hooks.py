@@ -62,6 +62,11 @@ class Hook:
         return self.targets[0].partition(":")[0].partition(".")[0]
 
 
+def in_training(target: str, *, does: str, gone: str, expected: str = "") -> Hook:
+    """A hook that is in place while models train. A process that trains ends if its target is missing."""
+    return Hook(targets=(target,), does=does, gone=gone, lasts="training", ends=True, expected=expected)
+
+
 def put(hook: Hook, wrap: Wrap, on: Any = None) -> None:
     """Have the targets of `hook` be what `wrap` makes of them, for the rest of the process or until `undo`.
 
@@ -72,17 +77,14 @@ def put(hook: Hook, wrap: Wrap, on: Any = None) -> None:
     """
     for target in hook.targets:
         module = target.partition(":")[0]
+        put_target = functools.partial(_put_target, hook, target, wrap, on)
         if on is None and module.partition(".")[0] in IMPORTED_LATE and module not in sys.modules:
-            wrapt.register_post_import_hook(_late(hook, target, wrap, on), module)
+            wrapt.register_post_import_hook(put_target, module)
         else:
-            _put_target(hook, target, wrap, on)
+            put_target()
 
 
-def _late(hook: Hook, target: str, wrap: Wrap, on: Any) -> Callable[[Any], None]:
-    return lambda _: _put_target(hook, target, wrap, on)
-
-
-def _put_target(hook: Hook, target: str, wrap: Wrap, on: Any) -> None:
+def _put_target(hook: Hook, target: str, wrap: Wrap, on: Any, *_: Any) -> None:
     if (found := _found(hook, target, on)) is not None:
         owner, name = found
         own, made = _own(owner, name), _made(wrap, getattr(owner, name, None))
@@ -113,12 +115,6 @@ def during(hook: Hook, wrap: Wrap, on: Any = None) -> Iterator[None]:
             _set_back(owner, name, own)
 
 
-def original(hook: Hook) -> Any:
-    """What the first target of `hook` is now. Raises FrameworkError if it is missing."""
-    owner, name = _found(hook, hook.targets[0], None) or (None, "")
-    return getattr(owner, name, None)
-
-
 def met(hook: Hook) -> None:
     """Note that a replacement of `hook` was called."""
     with _lock:
@@ -141,10 +137,7 @@ def expected(hook: Hook, needed: bool = True) -> Iterator[None]:
     before = _met[hook]
     yield
     if needed and _met[hook] == before:
-        raise FrameworkError(
-            f"{version(hook.package)} does not call {_path(hook.targets[0])} {hook.expected}, so dtjob cannot "
-            f"{hook.gone}; use {SEEN[hook.package]}"
-        )
+        raise _cannot(hook, f"does not call {hook.targets[0].replace(':', '.')} {hook.expected}")
 
 
 def missing(hook: Hook) -> list[str]:
@@ -196,11 +189,15 @@ def _found(hook: Hook, target: str, on: Any) -> tuple[Any, str] | None:
     if found is not None and (hook.adds or hasattr(*found)):
         return found
     if not hook.some or missing(hook):
-        words = f"{version(hook.package)} has no {_path(target)}, so dtjob cannot {hook.gone}; use {SEEN[hook.package]}"
+        error = _cannot(hook, f"has no {target.replace(':', '.')}")
         if hook.ends:
-            raise FrameworkError(words)
-        warnings.warn(words, RuntimeWarning, stacklevel=4)
+            raise error
+        warnings.warn(str(error), RuntimeWarning, stacklevel=4)
     return None
+
+
+def _cannot(hook: Hook, why: str) -> FrameworkError:
+    return FrameworkError(f"{version(hook.package)} {why}, so dtjob cannot {hook.gone}; use {SEEN[hook.package]}")
 
 
 def resolved(target: str, adds: bool = False) -> tuple[Any, str] | None:
@@ -214,10 +211,6 @@ def resolved(target: str, adds: bool = False) -> tuple[Any, str] | None:
     except (ImportError, AttributeError):
         return None
     return owner, name
-
-
-def _path(target: str) -> str:
-    return target.replace(":", ".")
 
 
 def _own(owner: Any, name: str) -> Any:
@@ -235,7 +228,7 @@ def _set(owner: Any, name: str, value: Any) -> None:
 def _set_back(owner: Any, name: str, own: Any) -> None:
     if own is not _NONE:
         _set(owner, name, own)
-    elif isinstance(owner, type | types.ModuleType):
+    elif isinstance(owner, type):
         delattr(owner, name)
     else:
         del vars(owner)[name]

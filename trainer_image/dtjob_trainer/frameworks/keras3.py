@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any
 
 from dtjob_trainer.frameworks import packages
-from dtjob_trainer.frameworks.hooks import Hook, during, no_such, original, read
+from dtjob_trainer.frameworks.hooks import Hook, during, in_training, no_such, read
 
 _OPTIMIZER = "keras:Optimizer"
 
@@ -76,72 +76,54 @@ WEIGHT_DECAY = Hook(
     gone="train variables that a partitioner cuts",
     ends=True,
 )
-LOSS_SCALED = Hook(
-    targets=("keras.src.losses.loss:scale_loss_for_distribution",),
+LOSS_SCALED = in_training(
+    "keras.src.losses.loss:scale_loss_for_distribution",
     does="Losses are not divided by the number of replicas.",
     gone="have the loss of one device on several replicas",
-    lasts="training",
-    ends=True,
     expected="to scale a loss",
 )
-LOSS_UNSCALED = Hook(
-    targets=("keras.src.losses.loss:unscale_loss_for_distribution",),
+LOSS_UNSCALED = in_training(
+    "keras.src.losses.loss:unscale_loss_for_distribution",
     does="The loss of each output is not multiplied by the number of replicas.",
     gone="report the loss of one device",
-    lasts="training",
-    ends=True,
 )
-APPLY = Hook(
-    targets=("keras:Optimizer.apply",),
+APPLY = in_training(
+    "keras:Optimizer.apply",
     does="Gradients are summed over replicas before an optimizer clips, scales or accumulates them.",
     gone="sum gradients as on one device",
-    lasts="training",
-    ends=True,
 )
-GRADIENTS_SUMMED = Hook(
-    targets=("keras:Optimizer._all_reduce_sum_gradients",),
+GRADIENTS_SUMMED = in_training(
+    "keras:Optimizer._all_reduce_sum_gradients",
     does="Gradients that are summed already are not summed again.",
     gone="sum gradients as on one device",
-    lasts="training",
-    ends=True,
     expected="to sum the gradients of replicas",
 )
-GRADIENTS_APPLIED = Hook(
-    targets=("keras:Optimizer._backend_apply_gradients",),
+GRADIENTS_APPLIED = in_training(
+    "keras:Optimizer._backend_apply_gradients",
     does="An optimizer that accumulates, or keeps averages, decides once for all replicas.",
     gone="accumulate gradients or average weights on several replicas",
-    lasts="training",
-    ends=True,
     expected="to apply gradients",
 )
-SCALED_APPLIED = Hook(
-    targets=("keras:optimizers.LossScaleOptimizer._tf_apply",),
+SCALED_APPLIED = in_training(
+    "keras:optimizers.LossScaleOptimizer._tf_apply",
     does="The loss scale changes once for all replicas.",
     gone="scale losses on several replicas",
-    lasts="training",
-    ends=True,
     expected="to apply gradients of a scaled loss",
 )
-LOSS_SCALED_UP = Hook(
-    targets=("keras:optimizers.LossScaleOptimizer.scale_loss",),
+LOSS_SCALED_UP = in_training(
+    "keras:optimizers.LossScaleOptimizer.scale_loss",
     does="Under ParameterServer, a step is scaled back by the scale that it began with.",
     gone="scale losses on several workers",
-    lasts="training",
-    ends=True,
 )
-METRIC_UPDATED = Hook(
-    targets=("keras:Metric.update_state",),
+METRIC_UPDATED = in_training(
+    "keras:Metric.update_state",
     does="In a replica's step, a metric counts as on one device.",
     gone="have the metrics of one device on several replicas",
-    lasts="training",
-    ends=True,
 )
-LAYER_CALLED = Hook(
-    targets=("keras:Layer.__call__",),
+LAYER_CALLED = in_training(
+    "keras:Layer.__call__",
     does="In a replica's step, a layer of Keras keeps the rows of the replica apart.",
     gone="follow the rows of a replica",
-    lasts="training",
-    ends=True,
 )
 METRIC_RESULT = Hook(
     targets=("keras:Metric.result",),
@@ -160,12 +142,10 @@ ADAGRAD_STEP = Hook(
     does="Under ParameterServer, it reads and writes only the rows of a sparse gradient.",
     gone="update rows without reading the whole table",
 )
-GLOBAL_GENERATOR = Hook(
-    targets=("keras.src.random.seed_generator:global_seed_generator",),
+GLOBAL_GENERATOR = in_training(
+    "keras.src.random.seed_generator:global_seed_generator",
     does="All threads draw from the generator of the thread that trains, which checkpoints keep.",
     gone="restore random numbers",
-    lasts="training",
-    ends=True,
 )
 
 
@@ -398,7 +378,7 @@ def losses_apart(model: Any, current: Callable[[], Any]) -> Iterator[None]:
 def global_generator() -> Any:
     """This thread's generator of random numbers, made without a draw from Python's own."""
     before = random.getstate()
-    generator = original(GLOBAL_GENERATOR)()
+    generator = read(import_module("keras.src.random.seed_generator"), "global_seed_generator", GLOBAL_GENERATOR.gone)()
     random.setstate(before)
     return generator
 

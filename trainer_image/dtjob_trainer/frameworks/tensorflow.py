@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
 
-from dtjob_trainer.frameworks.hooks import Hook, read
+from dtjob_trainer.frameworks.hooks import Hook, in_training, read
 
 _DISTRIBUTE = "tensorflow.python.distribute"
 _COLLECTIVE = f"{_DISTRIBUTE}.collective_all_reduce_strategy:CollectiveAllReduceExtended"
-_HOMES = ("distribute", "distribute.experimental", "compat.v1.distribute", "compat.v1.distribute.experimental")
+_HOMES = tuple(
+    f"{compat}distribute{part}" for compat in ("", "compat.v1.", "compat.v2.") for part in ("", ".experimental")
+)
 _STRATEGIES = ("CentralStorage", "Mirrored", "MultiWorkerMirrored", "OneDevice", "ParameterServer", "TPU")
 _SETTERS = (
     "set_logical_device_configuration",
@@ -24,29 +26,24 @@ _SETTERS = (
 """Calls of `tf.config` that TensorFlow allows only before it begins."""
 
 
-def strategy_class(name: str) -> Hook:
-    """The hook of the public class of strategies of that `name`."""
-    homes = (*_HOMES, "compat.v2.distribute", "compat.v2.distribute.experimental")
-    return Hook(
-        targets=tuple(f"tensorflow:{home}.{name}" for home in homes),
+CONSTRUCTORS = {
+    f"{kind}Strategy": Hook(
+        targets=tuple(f"tensorflow:{home}.{kind}Strategy" for home in _HOMES),
         does="The constructor returns the strategy of the job, which is set as the default one.",
         gone="give the strategy of the job",
         some=True,
         ends=True,
     )
-
-
-def config_setter(name: str) -> Hook:
-    """The hook of `tf.config.NAME`."""
-    return Hook(
+    for kind in _STRATEGIES
+}
+CONFIG_SETTERS = {
+    name: Hook(
         targets=(f"tensorflow:config.{name}",),
         does="It does nothing if TensorFlow has started, and the log names the field to set.",
         gone="let a script call it",
     )
-
-
-CONSTRUCTORS = {f"{kind}Strategy": strategy_class(f"{kind}Strategy") for kind in _STRATEGIES}
-CONFIG_SETTERS = {name: config_setter(name) for name in _SETTERS}
+    for name in _SETTERS
+}
 SERVER = Hook(
     targets=tuple(
         f"tensorflow:{home}.Server"
@@ -164,12 +161,10 @@ UPDATE_OF_WHOLES = Hook(
     gone="update variables that a partitioner cuts",
     ends=True,
 )
-AVERAGES = Hook(
-    targets=("tensorflow.python.ops.nn_impl_distribute:distribute_lib",),
+AVERAGES = in_training(
+    "tensorflow.python.ops.nn_impl_distribute:distribute_lib",
     does="`tf.nn.compute_average_loss` in a replica's step divides as on one device.",
     gone="compute losses as on one device",
-    lasts="training",
-    ends=True,
 )
 SHARDS_AS_ARRAY = Hook(
     targets=(f"{_DISTRIBUTE}.sharded_variable:ShardedVariable.__array__",),

@@ -5,7 +5,7 @@ from importlib import import_module
 from typing import Any
 
 from dtjob_trainer.frameworks import packages
-from dtjob_trainer.frameworks.hooks import Hook, read
+from dtjob_trainer.frameworks.hooks import Hook, in_training, read
 from dtjob_trainer.frameworks.keras3 import hooks_of
 
 _MODEL = "tf_keras.src.engine.training:Model"
@@ -24,33 +24,25 @@ SAVED_MODEL_READ = Hook(
     does="In a group, a task that is not the chief reads what it has written from its own directory.",
     gone="keep tasks apart that save to the same directory",
 )
-LAYER_CALLED = Hook(
-    targets=("tf_keras:layers.Layer.__call__",),
+LAYER_CALLED = in_training(
+    "tf_keras:layers.Layer.__call__",
     does="In a replica's step, a layer of tf_keras keeps the rows of the replica apart.",
     gone="follow the rows of a replica",
-    lasts="training",
-    ends=True,
 )
-LOSS_SCALED = Hook(
-    targets=("tf_keras.src.utils.losses_utils:scale_loss_for_distribution",),
+LOSS_SCALED = in_training(
+    "tf_keras.src.utils.losses_utils:scale_loss_for_distribution",
     does="A loss is not divided by the number of replicas.",
     gone="have the loss of one device on several replicas",
-    lasts="training",
-    ends=True,
 )
-REDUCTION = Hook(
-    targets=("tf_keras:losses.Loss._get_reduction",),
+REDUCTION = in_training(
+    "tf_keras:losses.Loss._get_reduction",
     does="A loss in a replica's step may take a mean.",
     gone="have the loss of one device on several replicas",
-    lasts="training",
-    ends=True,
 )
-GRADIENTS_SUMMED = Hook(
-    targets=("tf_keras.src.optimizers.utils:all_reduce_sum_gradients",),
+GRADIENTS_SUMMED = in_training(
+    "tf_keras.src.optimizers.utils:all_reduce_sum_gradients",
     does="Gradients are summed over replicas as on one device.",
     gone="sum gradients as on one device",
-    lasts="training",
-    ends=True,
 )
 MEANS = Hook(
     targets=("tf_keras.src.losses:Loss._get_reduction",),
