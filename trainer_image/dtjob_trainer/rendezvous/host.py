@@ -6,12 +6,12 @@ Answers are held back until there is news, so that `go` reaches all tasks at onc
 
 import asyncio
 import contextlib
+import socket
 import time
 from collections.abc import Mapping
 from dataclasses import replace
 
 from dtjob_trainer.contract.task import Task, host_of
-from dtjob_trainer.rendezvous.addresses import look_up
 from dtjob_trainer.rendezvous.messages import Answer, Registration
 from dtjob_trainer.rendezvous.records import Crashes
 from dtjob_trainer.rendezvous.rendezvous import Rendezvous, hold_seconds
@@ -122,6 +122,13 @@ class RendezvousHost:
                 break
             await asyncio.sleep(LOOK_UP_AGAIN_SECONDS)
         del self._look_ups[task]
+
+
+async def look_up(host: str) -> list[str]:
+    """The addresses to which `host` resolves. Raises OSError or UnicodeError if there are none."""
+    # In a thread of its own, so that a slow name server does not block the event loop.
+    found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    return sorted({str(entry[4][0]) for entry in found})
 
 
 def rendezvous_of(task: Task, supervisor: str) -> RendezvousHost:

@@ -2,13 +2,15 @@
 """The messages between supervisors: a registration, and the answer to it (POST /rendezvous)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Literal, get_args
 
 Phase = Literal["waiting", "running", "serving", "preempted"]
 PHASES: tuple[Phase, ...] = get_args(Phase)
 LARGEST, LONGEST = 2**31 - 1, 256
 """The largest number and the longest text in a registration."""
+KEYS = {"cluster_hash": "clusterHash", "kind": "answer", "chief_attempt": "chiefAttempt"}
+"""The keys of JSON that differ from the names of fields."""
 Kind = Literal["wait", "go", "continue", "restart", "stalled", "done", "refused"]
 
 
@@ -48,39 +50,29 @@ class Registration:
 
     def to_json(self) -> dict[str, Any]:
         """The body of POST /rendezvous."""
-        return {
-            "uid": self.uid, "clusterHash": self.cluster_hash, "task": self.task, "attempt": self.attempt,
-            "supervisor": self.supervisor, "incarnation": self.incarnation, "phase": self.phase,
-            "generation": self.generation, "step": self.step, "stalled": self.stalled, "stopped": self.stopped,
-            "doing": self.doing, "crash": self.crash,
-        }  # fmt: skip
+        return _to_json(self)
 
     @classmethod
     def from_json(cls, body: object) -> "Registration":
         """Read the body of POST /rendezvous. Raises ValueError, which names the field that is wrong."""
         if not isinstance(body, dict):
             raise ValueError("the body must be a JSON object")
-        wanted: tuple[tuple[str, type], ...] = (
-            ("uid", str), ("clusterHash", str), ("task", str), ("attempt", int), ("supervisor", str),
-            ("incarnation", int), ("phase", str), ("generation", int), ("stalled", bool), ("stopped", bool),
-            ("doing", str), ("crash", str),
-        )  # fmt: skip
-        for name, kind in wanted:
-            value = body.get(name)
-            if type(value) is not kind:
+        values: dict[str, Any] = {}
+        for field in fields(cls):
+            name = KEYS.get(field.name, field.name)
+            kind = field.type if isinstance(field.type, type) else str
+            values[field.name] = value = body.get(name)
+            if field.name == "step":
+                values["step"] = value if isinstance(value, int) else None
+            elif type(value) is not kind:
                 raise ValueError(f"{name} must be of type {kind.__name__}")
-            if isinstance(value, int) and not 0 <= value <= LARGEST:
+            elif isinstance(value, int) and not 0 <= value <= LARGEST:
                 raise ValueError(f"{name} must be from 0 to {LARGEST}")
-            if isinstance(value, str) and len(value) > LONGEST:
+            elif isinstance(value, str) and len(value) > LONGEST:
                 raise ValueError(f"{name} must have at most {LONGEST} characters")
-        if body["phase"] not in PHASES:
+        if values["phase"] not in PHASES:
             raise ValueError(f"phase must be one of {', '.join(PHASES)}")
-        step = body.get("step")
-        return cls(
-            body["uid"], body["clusterHash"], body["task"], body["attempt"], body["supervisor"], body["incarnation"],
-            body["phase"], body["generation"], step if isinstance(step, int) else None,
-            body["stalled"], body["stopped"], body["doing"], body["crash"],
-        )  # fmt: skip
+        return cls(**values)
 
 
 @dataclass(frozen=True)
@@ -106,18 +98,16 @@ class Answer:
 
     def to_json(self) -> dict[str, Any]:
         """The answer's body."""
-        return {
-            "answer": self.kind, "generation": self.generation, "message": self.message,
-            "changed": list(self.changed), "preempted": list(self.preempted), "chief": self.chief,
-            "straggler": self.straggler, "chiefAttempt": self.chief_attempt,
-        }  # fmt: skip
+        return _to_json(self)
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> "Answer":
         """Read an answer's body. Raises KeyError, TypeError or ValueError if it is not an answer."""
         if not isinstance(body, Mapping) or not all(type(body[name]) is int for name in ("generation", "chiefAttempt")):
             raise TypeError(f"not an answer of a rendezvous: {str(body)[:80]}")
-        return cls(
-            body["answer"], body["generation"], body["message"], tuple(body["changed"]), tuple(body["preempted"]),
-            body["chief"], body["straggler"], body["chiefAttempt"],
-        )  # fmt: skip
+        values = {field.name: body[KEYS.get(field.name, field.name)] for field in fields(cls)}
+        return cls(**{**values, "changed": tuple(values["changed"]), "preempted": tuple(values["preempted"])})
+
+
+def _to_json(message: Registration | Answer) -> dict[str, Any]:
+    return {KEYS.get(name, name): value for name, value in vars(message).items()}

@@ -10,12 +10,10 @@ has come back with a new training process.
 import heapq
 from collections.abc import Sequence
 
-from dtjob_trainer.rendezvous.addresses import same_address
-from dtjob_trainer.rendezvous.claims import Claims
+from dtjob_trainer.rendezvous.claims import Claims, plain
 from dtjob_trainer.rendezvous.messages import Answer, Kind, Registration
-from dtjob_trainer.rendezvous.records import Crashes, Member, Round
+from dtjob_trainer.rendezvous.records import NAMES_IN_A_MESSAGE, Crashes, Member, Round, cause_of, is_ps, name_some
 from dtjob_trainer.rendezvous.stalls import SILENT_SECONDS, Heard
-from dtjob_trainer.rendezvous.words import NAMES_IN_A_MESSAGE, cause_of, is_ps, name_some
 
 
 def hold_seconds(members: int) -> float:
@@ -227,7 +225,7 @@ class Rendezvous:
         member = self._members.get(task)
         if member is None or self._claims.leads_to(task, address):
             return True
-        return member.address is not None and address is not None and same_address(member.address, address)
+        return member.address is not None and address is not None and plain(member.address) == plain(address)
 
     def _outdated(self, r: Registration) -> str | None:
         """Why a registration from an address that counts is older than what is known. None if it is not."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from dtjob_trainer.contract.doing import CALLBACKS, DATA, IN_WORDS
 from dtjob_trainer.rendezvous.messages import Registration
-from dtjob_trainer.rendezvous.words import is_ps
+from dtjob_trainer.rendezvous.records import is_ps
 
 SETTLE_SECONDS = 3.0
 """Least time from the first report of a stall until a straggler is named. All report what they do within a second."""

@@ -6,7 +6,7 @@ import asyncio
 import pytest
 
 from dtjob_trainer.contract.task import Task
-from dtjob_trainer.rendezvous.host import RendezvousHost, rendezvous_of
+from dtjob_trainer.rendezvous.host import RendezvousHost, look_up, rendezvous_of
 from dtjob_trainer.rendezvous.messages import Answer
 from tests.unit.trainer.rendezvous.groups import GROUP, all_wait, mirrored, registration
 
@@ -82,3 +82,9 @@ async def test_the_strategy_decides_which_tasks_start_together() -> None:
     assert missing("ParameterServer") == ["chief-0", "worker-0", "worker-1", "ps-0"]
     task = Task("job", "ns", "uid", "chief", 0, strategy="ParameterServer", cluster=cluster)
     assert rendezvous_of(task, "s")._rendezvous.group == ("chief-0",)
+
+
+async def test_a_name_is_looked_up() -> None:
+    assert await look_up("127.0.0.1") == ["127.0.0.1"]
+    with pytest.raises((OSError, UnicodeError)):
+        await look_up("x" * 64)  # longer than a label of DNS may be: nobody is asked

@@ -8,8 +8,8 @@ import pytest
 
 from dtjob_trainer.rendezvous.claims import MOST_CLAIMS
 from dtjob_trainer.rendezvous.messages import Registration
+from dtjob_trainer.rendezvous.records import name_some
 from dtjob_trainer.rendezvous.rendezvous import Rendezvous, hold_seconds
-from dtjob_trainer.rendezvous.words import name_some
 from tests.unit.trainer.rendezvous.groups import GROUP, all_wait, mirrored, parameter_server, registration
 
 
