@@ -105,9 +105,9 @@ def is_shared(directory: str, servers: Sequence[str]) -> bool:
     asked = f"{directory}/{SEEN}{word}"
     answers = [f"{asked}-{number}" for number in range(len(servers))]
     try:
-        _write_text(asked, word)
+        tf.io.write_file(asked, word)
         side_by_side(partial(_answer, *each, asked) for each in zip(servers, answers, strict=True))
-        return all(_read_text(answer) == word for answer in answers)
+        return all(tf.io.read_file(answer).numpy().decode() == word for answer in answers)
     except tf.errors.OpError as error:
         if is_peer_loss(error, members=2):
             raise
@@ -122,13 +122,3 @@ def _answer(server: str, answer: str, asked: str) -> None:
     """Have a server write what it reads. It makes nothing where it reads nothing: the directory may be its own."""
     with tf.device(server):
         tf.io.write_file(answer, tf.io.read_file(asked))
-
-
-def _write_text(path: str, text: str) -> None:
-    with gfile.GFile(path, "w") as file:
-        file.write(text)
-
-
-def _read_text(path: str) -> str:
-    with gfile.GFile(path) as file:
-        return str(file.read())

@@ -13,7 +13,6 @@ from dataclasses import replace
 
 from dtjob_trainer.contract.task import Task, host_of
 from dtjob_trainer.rendezvous.messages import Answer, Registration
-from dtjob_trainer.rendezvous.records import Crashes
 from dtjob_trainer.rendezvous.rendezvous import Rendezvous, hold_seconds
 from dtjob_trainer.rendezvous.stalls import Stalls
 
@@ -26,7 +25,7 @@ class RendezvousHost:
 
     def __init__(self, rendezvous: Rendezvous, hosts: Mapping[str, str], attempt: int = 0) -> None:
         """`hosts`: task to `host:port`, as in the cluster file. `attempt`: the present attempt at the chief task."""
-        self._rendezvous, self._stalls, self._attempt = rendezvous, Stalls(), attempt
+        self.rendezvous, self._stalls, self._attempt = rendezvous, Stalls(), attempt
         self._hosts = {task: host_of(address) for task, address in hosts.items()}
         self._hold = hold_seconds(len(hosts))
         self._seen_revision = rendezvous.revision
@@ -41,9 +40,9 @@ class RendezvousHost:
 
     async def _answer(self, registration: Registration, address: str | None) -> Answer:
         now = time.monotonic()
-        answer = self._rendezvous.register(registration, address, now)
-        if self._stalls.look(registration, lambda: self._rendezvous.heard(now), now):
-            self._rendezvous.revision += 1
+        answer = self.rendezvous.register(registration, address, now)
+        if self._stalls.look(registration, lambda: self.rendezvous.heard(now), now):
+            self.rendezvous.revision += 1
         self._after_change()
         if registration.task not in self._look_ups and self._to_check(registration.task):
             self._look_ups[registration.task] = asyncio.create_task(self._look_up(registration.task))
@@ -58,12 +57,12 @@ class RendezvousHost:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._news.wait(), self._hold)
         except asyncio.CancelledError:
-            self._rendezvous.disconnected(registration)
+            self.rendezvous.disconnected(registration)
             raise
         finally:
             self._held -= 1
             self._note_who_waits()
-        answer = self._rendezvous.answer(registration, time.monotonic())
+        answer = self.rendezvous.answer(registration, time.monotonic())
         self._note_who_waits()
         return self._with_straggler(answer, registration)
 
@@ -74,22 +73,9 @@ class RendezvousHost:
             return answer
         return replace(answer, kind="stalled", message=named.how, straggler=named.task)
 
-    def silent(self, seconds: float) -> dict[str, int]:
-        """Tasks that were heard before but not for `seconds`, with their attempts."""
-        return self._rendezvous.silent(seconds, time.monotonic())
-
-    def unheard(self, seconds: float) -> dict[str, str]:
-        """Tasks that the group waits for and has not heard for `seconds`, with what is known of the reason."""
-        return self._rendezvous.unheard(seconds, time.monotonic())
-
-    @property
-    def crashes(self) -> Crashes:
-        """The crashes of the group's training processes."""
-        return self._rendezvous.crashes
-
     async def finish(self, seconds: float) -> None:
         """Tell all that training is done. Returns when the whole group and all who wait know, or after `seconds`."""
-        self._rendezvous.finish()
+        self.rendezvous.finish()
         self._after_change()
         self._note_who_waits()
         with contextlib.suppress(TimeoutError):
@@ -97,26 +83,26 @@ class RendezvousHost:
         await asyncio.sleep(0.01)  # the loop sends the last answers in its next turns
 
     def _note_who_waits(self) -> None:
-        if not self._held and self._rendezvous.all_know():
+        if not self._held and self.rendezvous.all_know():
             self._nobody_waits.set()
 
     def _after_change(self) -> None:
-        if self._rendezvous.revision != self._seen_revision:
-            self._seen_revision = self._rendezvous.revision
+        if self.rendezvous.revision != self._seen_revision:
+            self._seen_revision = self.rendezvous.revision
             self._news.set()
             self._news = asyncio.Event()
 
     def _to_check(self, task: str) -> bool:
-        return task in self._hosts and bool(self._rendezvous.addresses_to_check(task, time.monotonic()))
+        return task in self._hosts and bool(self.rendezvous.addresses_to_check(task, time.monotonic()))
 
     async def _look_up(self, task: str) -> None:
         """Look the task's name up until it resolves to the address from which the task registered."""
         host = self._hosts[task]
         while True:
             try:
-                self._rendezvous.name_resolved(task, host, await look_up(host), time.monotonic())
+                self.rendezvous.name_resolved(task, host, await look_up(host), time.monotonic())
             except (OSError, UnicodeError) as error:
-                self._rendezvous.name_failed(task, f"its name {host} does not resolve: {error}")
+                self.rendezvous.name_failed(task, f"its name {host} does not resolve: {error}")
             self._after_change()
             if not self._to_check(task):
                 break

@@ -67,11 +67,12 @@ class Supervisor:
         self._background: list[asyncio.Task[None]] = []
         self._reaper = Reaper(self._on_exit)
         self._history, self._now = policy.History(), answers.Incarnation()
-        self._stalls = StallGuard(task, self._end_stalled, lambda seconds: host.silent(seconds) if host else {})
+        known, clock = host.rendezvous if host else None, time.monotonic
+        self._stalls = StallGuard(task, self._end_stalled, lambda for_: known.silent(for_, clock()) if known else {})
         self._status.silent = lambda: self._stalls.silent
-        self._unreached = Unreached(task, lambda seconds: host.unheard(seconds) if host else {})
-        self._status.unreached = lambda: self._unreached.found(time.monotonic())
-        self._status.crashes = lambda: host.crashes if host else self._history.crashes
+        self._unreached = Unreached(task, lambda for_: known.unheard(for_, clock()) if known else {})
+        self._status.unreached = lambda: self._unreached.found(clock())
+        self._status.crashes = lambda: known.crashes if known else self._history.crashes
         self._process: TrainingProcess | None = None
         """The training process. While there is none, the last one."""
         self._oom_kills = 0

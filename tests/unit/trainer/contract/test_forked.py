@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dtjob_trainer.contract.forked import ROOM_VARIABLE, Request, task_name
+from dtjob_trainer.contract.forked import ROOM_VARIABLE, Request
 
 SHOW = """
 import os, pathlib, sys
@@ -46,8 +46,3 @@ def test_a_forked_process_shows_what_it_has_room_for():
     assert shown == ["DTJOB_UID=u", "DTJOB_ROLE=worker", "DTJOB_Z=last"]
     assert "OTHER=1" not in variables
     assert parents == "True", "the process that it was forked from shows its own"
-
-
-def test_a_process_is_named_by_its_task():
-    assert task_name({"DTJOB_ROLE": "worker", "DTJOB_INDEX": "3"}) == "worker-3"
-    assert task_name({}) == "program-0"

@@ -25,11 +25,6 @@ def test_a_parent_that_is_gone_already_ends_the_process_at_once() -> None:
     assert (result.returncode, result.stdout) == (143, "")
 
 
-def test_a_process_goes_on_while_its_parent_lives() -> None:
-    result = run("die_with_parent(signal.SIGKILL, os.getppid()); print('goes on')")
-    assert (result.returncode, result.stdout) == (0, "goes on\n")
-
-
 def test_a_process_gets_the_signal_when_its_parent_ends() -> None:
     """The child would wait for ever, with the output open that we read to its end."""
     program = """

@@ -6,7 +6,6 @@ import math
 import pytest
 
 from dtjob_trainer.contract.settings import (
-    DEFAULT_EVERY_SECONDS,
     Checkpoint,
     Evaluation,
     KeepBest,
@@ -24,11 +23,6 @@ def test_a_checkpoint_is_read_whole() -> None:
     best = KeepBest("loss", is_highest=False, count=4)
     assert Checkpoint.from_json(text) == Checkpoint("/c", 4, 5, 60, 2, "Sync", 9.0, 50, best)
     assert Checkpoint.from_json('{"directory": "/c"}') == Checkpoint("/c", None, None, 300, 3, "Async", 60.0)
-
-
-def test_the_clock_saves_unless_everySeconds_is_0() -> None:  # noqa: N802
-    assert Checkpoint.from_json('{"directory": "/c", "everySteps": 9}').every_seconds == DEFAULT_EVERY_SECONDS
-    assert Checkpoint.from_json('{"directory": "/c", "everySteps": 9, "everySeconds": 0}').every_seconds == 0
 
 
 @pytest.mark.parametrize(("given", "used"), [("gs://b/a/", "gs://b/a"), ("gs://b//", "gs://b"), ("/", "/")])

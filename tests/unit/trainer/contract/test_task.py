@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from dtjob_trainer.contract.settings import Checkpoint, Evaluation, TensorBoard
+from dtjob_trainer.contract.strategy import ALONE, TRAITS
 from dtjob_trainer.contract.task import Task, host_of
 from dtjob_trainer.errors import TaskError
 
@@ -128,3 +129,9 @@ def test_a_user_of_dtjob_run_trains_without_old_checkpoints_by_an_option() -> No
 )
 def test_an_address_is_split_into_its_host(address: str, host: str) -> None:
     assert host_of(address) == host
+
+
+def test_the_evaluator_computes_alone() -> None:
+    for strategy in TRAITS:
+        assert Task("job", "ns", "uid", "evaluator", 0, strategy=strategy).traits is ALONE
+        assert Task("job", "ns", "uid", "chief", 0, strategy=strategy).traits.name == strategy

@@ -37,12 +37,6 @@ def test_a_reader_that_is_gone_does_not_stop_training() -> None:
     os.close(write_end)
 
 
-def test_without_a_descriptor_status_is_kept() -> None:
-    progress = Progress.from_environment({})
-    progress.report(step=1)
-    assert progress.status == {"step": 1}
-
-
 def test_a_delayed_update_is_reported_after_the_interval(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 100.0
     monkeypatch.setattr("dtjob_trainer.process.progress.time.monotonic", lambda: now)

@@ -73,17 +73,6 @@ def test_steps_that_were_done_without_a_report_are_reported(monkeypatch: pytest.
     assert progress.reports == [{"step": 7}, {"step": 9}]
 
 
-def test_unreported_steps_of_a_later_stage_are_added_to_the_earlier_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    one, progress = begun()
-    progress.report(step=12)
-    progress.steps_before = 12
-    one.steps_done = lambda: 3
-    beats(monkeypatch, one, nothing)
-    assert progress.status["step"] == 15
-    beats(monkeypatch, one, nothing)
-    assert progress.reports == [{"step": 12}, {"step": 3}]
-
-
 def test_a_delayed_step_is_reported_after_the_interval(monkeypatch: pytest.MonkeyPatch) -> None:
     one, progress = begun()
     progress.report(state="training")

@@ -3,9 +3,7 @@
 
 import pytest
 
-from dtjob_trainer.contract.strategy import ALONE, TRAITS
 from dtjob_trainer.contract.task import Task
-from dtjob_trainer.process import runtime
 from dtjob_trainer.process.runtime import Runtime
 from tests.unit.trainer.contract.test_log_line import parsed
 
@@ -14,24 +12,6 @@ CLUSTER = {"chief": ("a:1",), "worker": ("b:1",)}
 
 def of(role: str, strategy: str = "MultiWorkerMirrored") -> Runtime:
     return Runtime(Task("job", "default", "uid", role, 0, strategy=strategy, cluster=CLUSTER))
-
-
-def test_only_the_chief_writes_and_only_the_evaluator_follows() -> None:
-    assert [of(role).is_chief for role in ("chief", "worker", "evaluator")] == [True, False, False]
-    assert [of(role).is_evaluator for role in ("chief", "worker", "evaluator")] == [False, False, True]
-    assert (Runtime().is_chief, Runtime().is_evaluator) == (True, False)
-
-
-def test_the_traits_are_the_tasks() -> None:
-    assert of("worker").traits is TRAITS["MultiWorkerMirrored"]
-    assert of("evaluator", "ParameterServer").traits is ALONE
-
-
-def test_the_runtime_is_the_one_entered_last(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runtime, "_current", runtime.current())
-    here = Runtime()
-    runtime.enter(here)
-    assert runtime.current() is here
 
 
 def test_only_the_chief_and_the_evaluator_print(capsys: pytest.CaptureFixture[str]) -> None:

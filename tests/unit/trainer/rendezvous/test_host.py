@@ -76,12 +76,12 @@ async def test_the_strategy_decides_which_tasks_start_together() -> None:
 
     def missing(strategy: str) -> list[str]:
         task = Task("job", "ns", "uid", "chief", 0, strategy=strategy, cluster=cluster)
-        return rendezvous_of(task, "s")._rendezvous.missing(0)
+        return rendezvous_of(task, "s").rendezvous.missing(0)
 
     assert missing("MultiWorkerMirrored") == ["chief-0", "worker-0", "worker-1"]
     assert missing("ParameterServer") == ["chief-0", "worker-0", "worker-1", "ps-0"]
     task = Task("job", "ns", "uid", "chief", 0, strategy="ParameterServer", cluster=cluster)
-    assert rendezvous_of(task, "s")._rendezvous.group == ("chief-0",)
+    assert rendezvous_of(task, "s").rendezvous.group == ("chief-0",)
 
 
 async def test_a_name_is_looked_up() -> None:

@@ -10,9 +10,10 @@ from tests.unit.trainer.rendezvous.groups import registration
 
 
 def test_registrations_and_answers_survive_json() -> None:
-    each = replace(registration("worker-1", "running", attempt=2, generation=3), step=17, crash="SIGSEGV")
+    each = registration("worker-1", "running", attempt=2, generation=3)
+    each = replace(each, step=17, crash="SIGSEGV", stalled=True, stopped=True, doing="data")
     assert Registration.from_json(each.to_json()) == each
-    answer = Answer("go", 3, "worker-1 was lost", ("worker-1",), (), "s")
+    answer = Answer("go", 3, "worker-1 was lost", ("worker-1",), (), "s", straggler="worker-1", chief_attempt=2)
     assert Answer.from_json(answer.to_json()) == answer
 
 

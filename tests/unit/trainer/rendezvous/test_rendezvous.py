@@ -97,37 +97,6 @@ def test_crashes_that_an_earlier_chief_counted_are_not_counted_again() -> None:
     assert rendezvous.crashes.count == 0
 
 
-def test_a_task_that_missed_its_go_gets_it_again() -> None:
-    rendezvous = mirrored()
-    answers = all_wait(rendezvous)
-    assert rendezvous.register(registration("worker-1"), None, 90) == answers[2]
-
-
-def test_a_registration_that_is_not_renewed_does_not_count() -> None:
-    rendezvous = mirrored()
-    rendezvous.register(registration("worker-0"), None, 0)
-    rendezvous.register(registration("worker-1"), None, 5)
-    answer = rendezvous.register(registration("chief-0"), None, 6)
-    assert (answer.kind, answer.message) == ("wait", "waiting for worker-0")
-
-
-def test_a_waiting_task_whose_connection_broke_does_not_count() -> None:
-    rendezvous = mirrored()
-    rendezvous.register(registration("worker-0"), None, 0)
-    rendezvous.register(registration("worker-1"), None, 0)
-    rendezvous.disconnected(registration("worker-0"))
-    assert rendezvous.register(registration("chief-0"), None, 0).kind == "wait"
-
-
-def test_a_broken_connection_of_before_changes_nothing() -> None:
-    rendezvous = mirrored()
-    rendezvous.register(registration("worker-0"), None, 0)
-    rendezvous.register(registration("worker-0", incarnation=1), None, 0)
-    rendezvous.disconnected(registration("worker-0"))
-    rendezvous.register(registration("worker-1"), None, 0)
-    assert rendezvous.register(registration("chief-0"), None, 0).kind == "go"
-
-
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -145,13 +114,6 @@ def test_a_registration_of_another_job_or_cluster_is_refused_with_the_difference
     assert words in answer.message
     assert not {"uid", "hash"} & set(re.findall(r"\w+", answer.message))
     assert "worker-1" in rendezvous.missing(0)
-
-
-def test_a_replaced_attempt_is_refused() -> None:
-    rendezvous = mirrored()
-    rendezvous.register(registration("worker-1", attempt=1), None, 0)
-    answer = rendezvous.register(registration("worker-1", attempt=0), None, 0)
-    assert (answer.kind, answer.message) == ("refused", "attempt 0 of worker-1 was replaced by attempt 1")
 
 
 def test_a_member_that_comes_back_ends_the_generation() -> None:
@@ -260,16 +222,6 @@ def test_a_newer_attempt_from_another_address_replaces_no_task(attempt: int) -> 
     assert (rendezvous.revision, rendezvous.generation) == (before, 1)
     for task, address in ADDRESSES.items():
         assert rendezvous.register(registration(task, "running", generation=1), address, 2).kind == "continue"
-
-
-def test_a_false_registration_does_not_keep_the_real_task_out() -> None:
-    rendezvous = mirrored()
-    rendezvous.register(registration("worker-1", attempt=10**9, generation=10**9), "10.9.9.9", 0)
-    assert rendezvous.register(registration("worker-1"), "10.0.0.2", 0).kind == "wait"
-    rendezvous.name_resolved("worker-1", "w", ["10.0.0.2"], 0)
-    rendezvous.register(registration("chief-0"), None, 0)
-    answer = rendezvous.register(registration("worker-0"), None, 0)
-    assert (answer.kind, answer.generation) == ("go", 1)
 
 
 def test_a_successor_counts_when_its_name_leads_to_it() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dtjob_trainer.rendezvous.messages import Answer, Phase, Registration
+from dtjob_trainer.rendezvous.messages import Phase, Registration
 from dtjob_trainer.rendezvous.rendezvous import Rendezvous
 from dtjob_trainer.rendezvous.stalls import (
     AFTERMATH_SECONDS,
@@ -256,10 +256,3 @@ def test_only_tasks_that_were_heard_before_are_silent() -> None:
     rendezvous.register(groups.registration("worker-0", attempt=2), None, 0)
     assert rendezvous.silent(10, 9.9) == {}
     assert rendezvous.silent(10, 10) == {"worker-0": 2}
-
-
-def test_registrations_and_answers_keep_what_they_tell_of_a_stall() -> None:
-    told = replace(groups.registration("worker-1"), stalled=True, stopped=True, doing="data")
-    assert Registration.from_json(told.to_json()) == told
-    answer = Answer("stalled", 3, "in its data function", chief="s", straggler="worker-1", chief_attempt=2)
-    assert Answer.from_json(answer.to_json()) == answer
