@@ -16,7 +16,7 @@ import threading
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Any, NoReturn
+from typing import IO, NoReturn
 
 from dtjob_trainer import imports
 from dtjob_trainer.contract import exit_codes, kept_logs, log_line, pipes, template
@@ -119,7 +119,10 @@ def _run(here: runtime.Runtime, arguments: Sequence[str]) -> None:
         imports.of_a_training_process(serves_only=task is not None and task.serves_only)  # during the rendezvous
         template.leave_behind(os.environ, lambda request: main(request.arguments))
     _end_if_done(here)
-    _keep_log(here)
+    if kept_logs.GATHERED in os.environ:
+        from dtjob_trainer.process.bucket_log import BucketLog
+
+        here.bucket_log = BucketLog.begin(here.task, here.warn)
     _wait_for_go(here)
     if task is not None and task.stall_seconds is not None:
         faulthandler.enable()  # so that SIGABRT writes where all threads are
@@ -137,10 +140,14 @@ def _install_requirements(here: runtime.Runtime) -> None:
     try:
         requirements.install(os.environ, here.log)
     except requirements.RequirementsError as error:
-        log_line.write(sys.stderr, str(error), level="error", task=here.task.id if here.task else None)
-        described = {"type": type(error).__name__, "message": str(error)}
-        here.progress.report(state="failed", message=str(error), exception=described)
-        sys.exit(exit_codes.FAILED)
+        _fail(here, type(error).__name__, str(error))
+
+
+def _fail(here: runtime.Runtime, kind: str, message: str) -> NoReturn:
+    """End as after an error of the program, which does not begin."""
+    log_line.write(sys.stderr, message, level="error", task=here.task.id if here.task else None)
+    here.progress.report(state="failed", message=message, exception={"type": kind, "message": message})
+    sys.exit(exit_codes.FAILED)
 
 
 def _enter_strategy(here: runtime.Runtime, task: Task) -> None:
@@ -249,10 +256,7 @@ def _run_entrypoint(here: runtime.Runtime, arguments: Sequence[str]) -> None:
     if entrypoint.endswith(".py"):
         if not Path(entrypoint).is_file():
             message = f"program.entrypoint {arguments[0]!r} is not a file in {begun_in}"
-            log_line.write(sys.stderr, message, level="error", task=here.task.id if here.task else None)
-            missing = {"type": FileNotFoundError.__name__, "message": message}
-            here.progress.report(state="failed", message=message, exception=missing)
-            sys.exit(exit_codes.FAILED)
+            _fail(here, FileNotFoundError.__name__, message)
         sys.path.insert(0, str(Path(entrypoint).resolve().parent))
     else:
         sys.path.insert(0, str(Path.cwd()))
@@ -284,14 +288,6 @@ def _end_if_done(here: runtime.Runtime) -> None:
         here.log(f"{directory} is marked DONE by this job: nothing is left to train")
         here.progress.report(**{**last, "state": "finished"})
         _end(exit_codes.FINISHED)
-
-
-def _keep_log(here: runtime.Runtime) -> None:
-    """Copy the log of this container to the bucket of the checkpoints from now on, where the supervisor gathers it."""
-    if kept_logs.GATHERED in os.environ:
-        from dtjob_trainer.process.bucket_log import BucketLog
-
-        here.bucket_log = BucketLog.begin(here.task, here.warn)
 
 
 def _wait_for_go(here: runtime.Runtime) -> None:
@@ -330,12 +326,8 @@ def _end(code: int) -> NoReturn:
     os._exit(code)
 
 
-def _start(arguments: Sequence[str]) -> Any:
+if __name__ == "__main__":
     # under `python -m` this file is `__main__`; the runtime must live in the imported package
     from dtjob_trainer.run import main as imported_main
 
-    imported_main(arguments)
-
-
-if __name__ == "__main__":
-    _start(sys.argv[1:])
+    imported_main(sys.argv[1:])

@@ -167,33 +167,28 @@ class Writer:
 
     def _write(self, step: int, tensors: Mapping[str, Any], state: bytes, clear: bool) -> None:
         """`clear`: of what a failed write has left, which may be what fills the disk."""
-        error = self._try(step, tensors, state, clear)
-        if error is not None and not (isinstance(error, CheckpointInUseError) or _is_of_lost_server(error)):
-            self._say(step, error, "it is tried once more")
+        directory, again = self.settings.directory, True
+        kept, by_servers = partial(retention.kept, self._uid, self.settings), bool(self.servers)
+        while True:
+            try:
+                self.owner.look()
+                if clear:
+                    clear_half_written(directory)
+                write(directory, step, tensors, state, self.settings.max_to_keep, kept, by_servers)
+            except BaseException as error:
+                again = again and not (isinstance(error, CheckpointInUseError) or _is_of_lost_server(error))
+                what_now = "it is tried once more" if again else "there will be none of this step"
+                why = f"checkpoint.storage {directory}: the checkpoint could not be written, {what_now}: {error}"
+                self._log(why, level="warning", step=step)
+                if not again:
+                    self._error = error
+                    self._report(writing=None)
+                    return
+            else:
+                self._report(checkpoint={"step": step, "time": timestamp()}, writing=None)
+                return
+            again = False
             time.sleep(RETRY_SECONDS)
-            error = self._try(step, tensors, state, clear)
-        if error is None:
-            self._report(checkpoint={"step": step, "time": timestamp()}, writing=None)
-        else:
-            self._say(step, error, "there will be none of this step")
-            self._error = error
-            self._report(writing=None)
-
-    def _try(self, step: int, tensors: Mapping[str, Any], state: bytes, clear: bool) -> BaseException | None:
-        """Write it; what was raised."""
-        try:
-            self.owner.look()
-            if clear:
-                clear_half_written(self.settings.directory)
-            kept, by_servers = partial(retention.kept, self._uid, self.settings), bool(self.servers)
-            write(self.settings.directory, step, tensors, state, self.settings.max_to_keep, kept, by_servers)
-        except BaseException as error:
-            return error
-        return None
-
-    def _say(self, step: int, error: BaseException, what_now: str) -> None:
-        where = f"checkpoint.storage {self.settings.directory}"
-        self._log(f"{where}: the checkpoint could not be written, {what_now}: {error}", level="warning", step=step)
 
 
 def _is_of_lost_server(error: BaseException) -> bool:

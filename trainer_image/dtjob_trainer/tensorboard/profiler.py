@@ -32,15 +32,11 @@ class Profiler:
     def _start(self) -> None:
         try:
             tf.profiler.experimental.start(self._directory)
-        except tf.errors.AlreadyExistsError:  # by a callback of the program's
-            self._warn("no profile of tensorBoard.profile: the program itself profiles")
-            self._asked = None
-            return
+            self._running = True
         except tf.errors.OpError as error:
-            self._say_that_there_is_none(error)
+            own = isinstance(error, tf.errors.AlreadyExistsError)  # by a callback of the program's
+            self._say_that_there_is_none("the program itself profiles" if own else error)
             self._asked = None
-            return
-        self._running = True
 
     def after(self, done: int, wait: Callable[[], object]) -> None:
         """Call when `done` steps were started; ends the profile once `wait` says that they are done."""
@@ -64,5 +60,5 @@ class Profiler:
             self._mark.__exit__(None, None, None)
             self._mark = None
 
-    def _say_that_there_is_none(self, error: Exception) -> None:
+    def _say_that_there_is_none(self, error: Exception | str) -> None:
         self._warn(f"no profile of tensorBoard.profile: {error}")

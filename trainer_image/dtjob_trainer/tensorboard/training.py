@@ -23,13 +23,10 @@ class TrainingEvents:
         asked = task.tensorboard if task is not None and task.checkpoint is not None else None
         directory = f"{task.checkpoint.directory}/{DIRECTORY}" if task is not None and task.checkpoint else ""
         self._every = asked.every_steps if asked is not None else None
-
-        self._events = Events(directory, here.warn) if asked is not None and here.is_chief else None
-        self._before = here.progress.steps_before
-        self._optimizers = list(optimizers)
         self._profiled = asked.profile if asked is not None else None
-        profiled = self._profiled if here.is_chief else None
-        self._profiler = Profiler(profiled, directory, here.warn)
+        self._events = Events(directory, here.warn) if asked is not None and here.is_chief else None
+        self._profiler = Profiler(self._profiled if here.is_chief else None, directory, here.warn)
+        self._before, self._optimizers = here.progress.steps_before, list(optimizers)
         self._last: tuple[int, float] | None = None
         """Step and time since which the speed is measured."""
 
@@ -57,8 +54,7 @@ class TrainingEvents:
         """Write `values` of the step just done, the learning rate and the speed since they were written last."""
         if self._events is None:
             return
-        speed = {}
-        now = time.monotonic()
+        speed, now = {}, time.monotonic()
         if self._last is not None and done > self._last[0]:
             speed = {"steps_per_second": (done - self._last[0]) / max(now - self._last[1], 1e-6)}
         self._last = done, now
