@@ -102,25 +102,21 @@ class Saves:
             return
         began = time.monotonic()
         failed = self._writer.settle() if self._writer is not None else None  # else memory would hold two copies
-        self._say_if_long(state.step, time.monotonic() - began)
+        waited = time.monotonic() - began
+        if waited >= LONG_SECONDS and not self._said_long:
+            self._said_long = True
+            self._here.log(
+                f"training waited {waited:.1f} s until the checkpoint before was written; if this is too long, choose "
+                "larger values of checkpoint.everyEpochs, everySteps and everySeconds, or faster storage",
+                level="warning",
+                step=state.step,
+            )
         tensors = self._state.capture()
         if self._writer is not None:
             self._earlier = [each for each in self._earlier if each != failed]
             whole = replace(state, loop=kept(), earlier=self._earlier, groups=self.history)
             self._writer.write(state.step, tensors, whole)
             self._remember(state.step)
-
-    def _say_if_long(self, step: int, waited: float) -> None:
-        """Say, once, that a save waits until the one before is written. `waited`: for so many seconds."""
-        if waited < LONG_SECONDS or self._said_long:
-            return
-        self._said_long = True
-        self._here.log(
-            f"training waited {waited:.1f} s until the checkpoint before was written; if this is too long, choose "
-            "larger values of checkpoint.everyEpochs, everySteps and everySeconds, or faster storage",
-            level="warning",
-            step=step,
-        )
 
     def restore(self, loop: type[Loop]) -> Restored[Loop] | None:
         """Give every task the chief's newest checkpoint; None where there is none. Collective.

@@ -45,17 +45,15 @@ def line(
 
     Characters of a name that logfmt does not allow become `_`. A name that is one of FIXED gets a `_` at its end.
     """
+    fixed = {"time": time, "level": level, "task": task, "step": step, "message": message}
+    shown = {name: value for name, value in fixed.items() if value is not None}
+    told = {_key(name): fact for name, fact in (facts or {}).items()}
+    numbers = {_key(name): f"{value:.6g}" for name, value in (values or {}).items()}
     if os.environ.get(FORMAT) == "json":
-        return _json(message, time, level, task, step, facts or {}, values or {})
-    pairs = [f"time={time}", f"level={level}"]
-    if task is not None:
-        pairs.append(f"task={task}")
-    if step is not None:
-        pairs.append(f"step={step}")
-    pairs.append(f"message={json.dumps(message, ensure_ascii=False)}")
-    pairs += [f"{_key(name)}={json.dumps(fact, ensure_ascii=False)}" for name, fact in (facts or {}).items()]
-    pairs += [f"{_key(name)}={value:.6g}" for name, value in (values or {}).items()]
-    return " ".join(pairs)
+        as_json = {name: float(text) if math.isfinite(float(text)) else text for name, text in numbers.items()}
+        return json.dumps({**shown, **told, **as_json}, ensure_ascii=False)
+    quoted = {name: json.dumps(text, ensure_ascii=False) for name, text in {"message": message, **told}.items()}
+    return " ".join(f"{name}={text}" for name, text in {**shown, **quoted, **numbers}.items())
 
 
 def write(
@@ -79,17 +77,6 @@ def write(
     with contextlib.suppress(OSError, ValueError):
         stream.write(said + "\n")
         stream.flush()
-
-
-def _json(
-    message: str, time: str, level: Level, task: str | None, step: int | None, facts: Facts, values: Mapping[str, float]
-) -> str:
-    fixed = {"time": time, "level": level, "task": task, "step": step, "message": message}
-    found = {name: value for name, value in fixed.items() if value is not None}
-    numbers = {
-        _key(name): float(f"{value:.6g}") if math.isfinite(value) else str(value) for name, value in values.items()
-    }
-    return json.dumps({**found, **{_key(name): fact for name, fact in facts.items()}, **numbers}, ensure_ascii=False)
 
 
 def _key(name: str) -> str:

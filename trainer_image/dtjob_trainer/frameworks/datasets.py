@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from dtjob_trainer.frameworks.hooks import Hook, read
+from dtjob_trainer.frameworks.hooks import Hook, attribute, read
 
 _ADAPTERS = "keras.src.trainers.data_adapters"
 
@@ -72,9 +72,8 @@ def functions_of(dataset: Any) -> list[Any]:
     return [wrapper.function for wrapper in wrappers]
 
 
-def map_function(dataset: Any) -> Any:
-    """The function of a Dataset of `MAPS`, as TensorFlow keeps it."""
-    return read(dataset, "_map_func", "have tasks map their own rows")
+map_function = attribute("_map_func", "have tasks map their own rows")
+"""The function of a Dataset of `MAPS`, as TensorFlow keeps it."""
 
 
 def parallel_calls(dataset: Any) -> Any:
@@ -82,9 +81,8 @@ def parallel_calls(dataset: Any) -> Any:
     return getattr(dataset, "_num_parallel_calls", None)
 
 
-def count_of(dataset: Any) -> Any:
-    """The argument of `repeat()` or `take()`."""
-    return read(dataset, "_count", "have tasks map their own rows")
+count_of = attribute("_count", "have tasks map their own rows")
+"""The argument of `repeat()` or `take()`."""
 
 
 def batch_size(dataset: Any) -> Any:
@@ -94,9 +92,8 @@ def batch_size(dataset: Any) -> Any:
     return getattr(dataset, "_batch_size", None)
 
 
-def drops_remainder(dataset: Any) -> Any:
-    """Whether `batch()` was told `drop_remainder`, as a tensor."""
-    return read(dataset, "_drop_remainder", "have tasks map their own rows")
+drops_remainder = attribute("_drop_remainder", "have tasks map their own rows")
+"""Whether `batch()` was told `drop_remainder`, as a tensor."""
 
 
 def is_in_memory(dataset: Any) -> bool:

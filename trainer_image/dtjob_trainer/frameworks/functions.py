@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 from importlib import import_module
 from typing import Any
 
-from dtjob_trainer.frameworks.hooks import Hook, read
+from dtjob_trainer.frameworks.hooks import Hook, attribute, read
 
 _POLYMORPHIC = "tensorflow.python.eager.polymorphic_function"
 _CANNOT = "trace functions as parts of a step"
@@ -31,14 +31,12 @@ def converting(whatever: bool = True) -> AbstractContextManager[Any]:
     return found
 
 
-def has_attributes(function: Any) -> bool:
-    """Whether a `tf.function` has attributes, by which TensorFlow finds it."""
-    return bool(read(function, "_attributes", _CANNOT))
+has_attributes = attribute("_attributes", _CANNOT)
+"""Whether a `tf.function` has attributes, by which TensorFlow finds it."""
 
 
-def by_xla(function: Any) -> bool:
-    """Whether a `tf.function` asks to be compiled by XLA."""
-    return bool(read(function, "_jit_compile", _CANNOT))
+by_xla = attribute("_jit_compile", _CANNOT)
+"""Whether a `tf.function` asks to be compiled by XLA."""
 
 
 def call_python(function: Any, args: Any, kwargs: Any) -> Any:

@@ -158,6 +158,11 @@ def read(owner: Any, name: str, cannot: str) -> Any:
         raise no_such(kind, name, cannot) from None
 
 
+def attribute(name: str, cannot: str) -> Callable[[Any], Any]:
+    """What reads the attribute `name` of an object of another package. `cannot` and errors are as for `read`."""
+    return lambda owner: read(owner, name, cannot)
+
+
 def no_such(kind: Any, name: str, cannot: str) -> FrameworkError:
     """The error that a class or module `kind` of another package has no attribute `name`."""
     module = getattr(kind, "__module__", kind.__name__)

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any
 
 from dtjob_trainer.frameworks import packages
-from dtjob_trainer.frameworks.hooks import Hook, during, in_training, no_such, read
+from dtjob_trainer.frameworks.hooks import Hook, attribute, during, in_training, no_such, read
 
 _OPTIMIZER = "keras:Optimizer"
 
@@ -258,14 +258,12 @@ def is_overwritten(optimizer: Any, variable: Any) -> bool:
     return bool(optimizer._overwrite_variable_with_gradient(variable))
 
 
-def compiled_loss(model: Any) -> Any:
-    """The loss that a model was compiled with, as one object; None if there is none."""
-    return read(model, "_compile_loss", "see which losses a model was compiled with")
+compiled_loss = attribute("_compile_loss", "see which losses a model was compiled with")
+"""The loss that a model was compiled with, as one object; None if there is none."""
 
 
-def compiled_metrics(model: Any) -> Any:
-    """The metrics that a model was compiled with, as one object; None if there are none."""
-    return read(model, "_compile_metrics", "see which metrics a model was compiled with")
+compiled_metrics = attribute("_compile_metrics", "see which metrics a model was compiled with")
+"""The metrics that a model was compiled with, as one object; None if there are none."""
 
 
 def reports_as_keras(model: Any) -> bool:
@@ -281,9 +279,8 @@ def update_metrics(model: Any, y: Any, y_pred: Any, sample_weight: Any) -> None:
         metrics.update_state(y, y_pred, sample_weight)
 
 
-def loss_function(model: Any) -> Any:
-    """The function with which Keras's own step computes the loss, with those that layers add."""
-    return read(model, "_compute_loss", "compute the loss of a model")
+loss_function = attribute("_compute_loss", "compute the loss of a model")
+"""The function with which Keras's own step computes the loss, with those that layers add."""
 
 
 def scales_losses(model: Any) -> bool:
@@ -313,14 +310,12 @@ def in_order(model: Any, logs: Any) -> Any:
     return read(model, "_flatten_metrics_in_order", "return what Model.evaluate does")(logs)
 
 
-def takes_training(model: Any) -> bool:
-    """Whether the `call` of a model has an argument `training`."""
-    return bool(read(model, "_call_has_training_arg", "call a model"))
+takes_training = attribute("_call_has_training_arg", "call a model")
+"""Whether the `call` of a model has an argument `training`."""
 
 
-def loss_tracker(model: Any) -> Any:
-    """The metric that counts the loss of a model."""
-    return read(model, "_loss_tracker", "report the loss")
+loss_tracker = attribute("_loss_tracker", "report the loss")
+"""The metric that counts the loss of a model."""
 
 
 def given_metrics(metrics: Any) -> list[Any]:

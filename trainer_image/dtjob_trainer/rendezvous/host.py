@@ -23,9 +23,12 @@ LOOK_UP_AGAIN_SECONDS = 0.5
 class RendezvousHost:
     """Answers registrations, from the network and from this supervisor itself. Lives in one event loop."""
 
-    def __init__(self, rendezvous: Rendezvous, hosts: Mapping[str, str], attempt: int = 0) -> None:
-        """`hosts`: task to `host:port`, as in the cluster file. `attempt`: the present attempt at the chief task."""
-        self.rendezvous, self._stalls, self._attempt = rendezvous, Stalls(), attempt
+    def __init__(
+        self, rendezvous: Rendezvous, hosts: Mapping[str, str], supervisor: str = "", attempt: int = 0
+    ) -> None:
+        """`hosts`: task to `host:port`, as in the cluster file. `supervisor`: the id of this process. `attempt`: the
+        present attempt at the chief task."""
+        self.rendezvous, self._stalls, self._supervisor, self._attempt = rendezvous, Stalls(), supervisor, attempt
         self._hosts = {task: host_of(address) for task, address in hosts.items()}
         self._hold = hold_seconds(len(hosts))
         self._seen_revision = rendezvous.revision
@@ -36,7 +39,8 @@ class RendezvousHost:
 
     async def answer(self, registration: Registration, address: str | None) -> Answer:
         """Answer `registration`, which came from `address` (None: from this process). Waits until there is news."""
-        return replace(await self._answer(registration, address), chief_attempt=self._attempt)
+        answer = await self._answer(registration, address)
+        return replace(answer, chief=self._supervisor, chief_attempt=self._attempt)
 
     async def _answer(self, registration: Registration, address: str | None) -> Answer:
         now = time.monotonic()
@@ -125,8 +129,5 @@ def rendezvous_of(task: Task, supervisor: str) -> RendezvousHost:
         hosts[member] = task.cluster[role][int(index)]
     group = (task.id,) if task.traits.serving_roles else task.members
     servers = tuple(member for member in task.members if member not in group)
-    return RendezvousHost(
-        Rendezvous(task.uid, task.cluster_hash, chief=task.id, supervisor=supervisor, group=group, servers=servers),
-        hosts,
-        task.attempt,
-    )
+    rendezvous = Rendezvous(task.uid, task.cluster_hash, chief=task.id, group=group, servers=servers)
+    return RendezvousHost(rendezvous, hosts, supervisor, task.attempt)

@@ -11,7 +11,7 @@ import heapq
 from collections.abc import Sequence
 
 from dtjob_trainer.rendezvous.claims import Claims, plain
-from dtjob_trainer.rendezvous.messages import Answer, Kind, Registration
+from dtjob_trainer.rendezvous.messages import Answer, Registration
 from dtjob_trainer.rendezvous.records import NAMES_IN_A_MESSAGE, Crashes, Member, Round, cause_of, is_ps, name_some
 from dtjob_trainer.rendezvous.stalls import SILENT_SECONDS, Heard
 
@@ -34,11 +34,10 @@ class Rendezvous:
         cluster_hash: str,
         *,
         chief: str,
-        supervisor: str,
         group: Sequence[str],
         servers: Sequence[str] = (),
     ) -> None:
-        self.uid, self.cluster_hash, self.chief, self.supervisor = uid, cluster_hash, chief, supervisor
+        self.uid, self.cluster_hash, self.chief = uid, cluster_hash, chief
         self.group, self.servers = tuple(group), tuple(servers)
         self._group, self._servers = frozenset(group), frozenset(servers)
         self.lease = 5 * hold_seconds(len(group) + len(servers))
@@ -61,13 +60,13 @@ class Rendezvous:
         """Note `registration`, sent from `address` (None: by this supervisor itself), and answer it."""
         refusal = self._refusal(registration)
         if refusal:
-            return self._answer("refused", message=refusal)
+            return Answer("refused", message=refusal)
         if not self._believes(registration.task, address):
             assert address is not None
             self._claims.claim(registration, address, now)
             return self.answer(registration, now)
         if outdated := self._outdated(registration):
-            return self._answer("refused", message=outdated)
+            return Answer("refused", message=outdated)
         self._take(registration, address, now)
         self._start_round_if_ready(now)
         answer = self.answer(registration, now)
@@ -81,18 +80,20 @@ class Rendezvous:
         if self._finished:
             if not self._claims.claimed(registration):
                 self._unaware.discard(task)
-            return self._answer("done")
+            return Answer("done")
         if task in self._servers:
-            return self._answer("continue")
+            return Answer("continue")
         in_round = current is not None and not current.over and current.processes[task] == registration.process
         if registration.phase == "waiting":
             if current is not None and in_round:
-                return self._answer("go", current.generation, current.cause, changed=current.changed)
-            return self._answer("wait", message=self._what_is_missing(now))
+                return Answer("go", current.generation, current.cause, changed=current.changed)
+            return Answer("wait", message=self._what_is_missing(now))
         if current is not None and in_round:
-            return self._answer("continue", current.generation, preempted=[t for t in current.preempted if t != task])
+            return Answer(
+                "continue", current.generation, preempted=tuple(each for each in current.preempted if each != task)
+            )
         cause = current.cause if current is not None and current.cause else f"{self.chief} was lost"
-        return self._answer("restart", registration.generation, cause)
+        return Answer("restart", registration.generation, cause)
 
     def disconnected(self, registration: Registration) -> None:
         """The connection of `registration` broke while it waited for its answer. It no longer counts as present."""
@@ -301,14 +302,3 @@ class Rendezvous:
         for task in self.group:
             self._forget(task)
         self.revision += 1
-
-    def _answer(
-        self,
-        kind: Kind,
-        generation: int = 0,
-        message: str = "",
-        *,
-        changed: tuple[str, ...] = (),
-        preempted: Sequence[str] = (),
-    ) -> Answer:
-        return Answer(kind, generation, message, changed, tuple(preempted), self.supervisor)

@@ -65,24 +65,3 @@ def test_private_names_of_other_packages_stand_in_one_folder() -> None:
     ours = {name for path, tree in files.items() if not path.startswith(HOME) for name in defined(tree)}
     found = {path: private(tree, ours) for path, tree in files.items() if not path.startswith(HOME)}
     assert {path: names for path, names in found.items() if names} == EXCEPTIONS
-
-
-def test_the_comparison_sees_names_of_each_kind() -> None:
-    source = """
-import tensorflow.python.eager
-from keras.src import backend
-class Ours:
-    def __init__(self): self._ours = 1
-one._ours, one._theirs, getattr(one, "_as_text"), tf.__internal__, keras.src, "tf_keras.src.losses", "_dtjob_mark"
-"""
-    tree = ast.parse(source)
-    names = {
-        "tensorflow.python.eager",
-        "keras.src",
-        "_theirs",
-        "_as_text",
-        "__internal__",
-        "src",
-        "tf_keras.src.losses",
-    }
-    assert private(tree, {*defined(tree)}) == names

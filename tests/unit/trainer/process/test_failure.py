@@ -16,7 +16,6 @@ from dtjob_trainer.errors import (
     DataError,
     FitError,
     MissingDeviceError,
-    ModelFitError,
     StateError,
     StrategyError,
 )
@@ -76,45 +75,24 @@ class _ArrayMemoryError(MemoryError):
     """Named as NumPy's."""
 
 
-class UnknownError(Exception):
-    """Named as TensorFlow's."""
+def named(name: str, module: str = __name__) -> type[Exception]:
+    """A class of errors with the name of one of TensorFlow's."""
+    return type(name, (Exception,), {"__module__": module})
 
 
-class InternalError(Exception):
-    """Named as TensorFlow's."""
-
-
-class UnavailableError(Exception):
-    """Named as TensorFlow's."""
-
-
-class AbortedError(Exception):
-    """Named as TensorFlow's."""
-
-
-class ResourceExhaustedError(Exception):
-    """Named as TensorFlow's."""
-
-
-OF_TENSORFLOW = type("ResourceExhaustedError", (Exception,), {"__module__": "tensorflow.python.framework.errors_impl"})
+UnknownError, InternalError, UnavailableError = map(named, ("UnknownError", "InternalError", "UnavailableError"))
+AbortedError, ResourceExhaustedError = map(named, ("AbortedError", "ResourceExhaustedError"))
+OF_TENSORFLOW = named("ResourceExhaustedError", "tensorflow.python.framework.errors_impl")
 
 
 @pytest.mark.parametrize(
     ("error", "text"),
     [
         (FitError("epochs=0 must be at least 1"), "FitError: epochs=0 must be at least 1"),
-        (ValueError("first\nsecond"), "ValueError: first"),
         (ValueError("\n  \n first \nsecond"), "ValueError: first"),
         (ValueError(""), "ValueError"),
-        (ValueError(" \n"), "ValueError"),
-        (AssertionError(), "AssertionError"),
         (KeyError("x"), "KeyError: 'x'"),
-        (OSError(2, "No such file"), "FileNotFoundError: [Errno 2] No such file"),
         (_ArrayMemoryError("Unable to allocate 8.00 PiB"), "MemoryError: Unable to allocate 8.00 PiB"),
-        (
-            ValueError(KERAS),
-            "ValueError: Input 0 of layer 'dense' is incompatible with the layer: expected axis -1 to have value 5",
-        ),
         (
             RuntimeError(GRAPH),
             "RuntimeError: Received a label value of 7 which is outside the valid range of [0, 2).",
@@ -137,7 +115,6 @@ OF_TENSORFLOW = type("ResourceExhaustedError", (Exception,), {"__module__": "ten
             "RuntimeError: /data/a.csv; No such file or directory",
         ),
         (RuntimeError("Graph execution error:"), "RuntimeError: Graph execution error:"),
-        (RuntimeError("{{function_node f}} OOM when allocating"), "RuntimeError: OOM when allocating"),
         (ValueError("x" * 1000), f"ValueError: {'x' * (LONGEST_LINE - 1)}…"),
     ],
 )
@@ -241,7 +218,6 @@ def _http(code: int) -> urllib.error.HTTPError:
         (UnknownError(PIPELINE.format(error="OSError: [Errno 5] Input/output error")), True),
         (UnknownError(PIPELINE.format(error="ConnectionResetError: [Errno 104] Connection reset by peer")), True),
         (UnknownError(PIPELINE.format(error="KeyError: 'x'")), False),
-        (UnknownError("out of something"), False),
         (UnknownError("CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered"), True),
         (InternalError("cudaSetDevice() on GPU:0 failed. Status: out of memory"), True),
         (InternalError("uncorrectable ECC error encountered"), True),
@@ -249,8 +225,6 @@ def _http(code: int) -> urllib.error.HTTPError:
         (MissingDeviceError("this task was given 1 of nvidia.com/gpu"), True),
         (StrategyError("this task was given 1 of nvidia.com/gpu"), False),
         (FileNotFoundError(errno.ENOENT, "No such file"), False),
-        (PermissionError(errno.EACCES, "denied"), False),
-        (ModuleNotFoundError("No module named 'foo'"), False),
         (MemoryError(), False),
     ],
 )
@@ -264,6 +238,9 @@ def test_an_error_is_transient_if_the_error_that_it_comes_from_is() -> None:
     assert told(error) == {"type": "ValueError", "message": "URL fetch failure", "transient": True}
     error.__suppress_context__ = True  # raise … from None
     assert told(error) == {"type": "ValueError", "message": "URL fetch failure"}
+    refusal = DataError("x: its files cannot be read")
+    refusal.__cause__ = ConnectionResetError("reset")
+    assert told(refusal) == {"type": "DataError", "message": "x: its files cannot be read", "transient": True}
     error.__context__ = error
     assert not may_pass(error)
 
@@ -272,8 +249,6 @@ def test_an_error_is_transient_if_the_error_that_it_comes_from_is() -> None:
     ("error", "permanent"),
     [
         (FitError("epochs"), True),
-        (DataError("x"), True),
-        (ModelFitError("Model.evaluate"), True),
         (StateError("the checkpoint is of another model"), True),
         (StrategyError("this node has no GPU"), False),  # another node may have one
         (CheckpointError("the disk is full"), False),
@@ -282,12 +257,6 @@ def test_an_error_is_transient_if_the_error_that_it_comes_from_is() -> None:
 )
 def test_only_errors_that_the_program_must_correct_are_permanent(error: BaseException, permanent: bool) -> None:
     assert told(error).get("permanent", False) is permanent
-
-
-def test_a_refusal_because_of_what_may_pass_is_not_permanent() -> None:
-    error = DataError("x: its files cannot be read")
-    error.__cause__ = ConnectionResetError("reset")
-    assert told(error) == {"type": "DataError", "message": "x: its files cannot be read", "transient": True}
 
 
 @pytest.mark.parametrize(

@@ -87,12 +87,6 @@ def test_a_file_that_python_cannot_read_as_code_has_its_own_line() -> None:
     assert location_of(raised.value, APP) == "train.py:2"
 
 
-def test_an_error_is_tensorflows_if_its_code_has_raised_it() -> None:
-    assert is_raised_by_tensorflow(of_tensorflow(OpError("Socket closed")))
-    assert not is_raised_by_tensorflow(through("/any/tensorflow/python/eager/def_function.py", "/app/train.py"))
-    assert not is_raised_by_tensorflow(OpError("never raised"))
-
-
 GRAPH = (
     "Graph execution error:\n\nDetected at node dense/MatMul defined at (most recent call last):\n"
     '  File "/app/train.py", line 18, in <module>\n\n  File "/app/train.py", line 10, in step\n\n'

@@ -14,13 +14,11 @@ def registration(
 
 
 def mirrored() -> Rendezvous:
-    return Rendezvous("uid", "hash", chief="chief-0", supervisor="s", group=GROUP)
+    return Rendezvous("uid", "hash", chief="chief-0", group=GROUP)
 
 
 def parameter_server() -> Rendezvous:
-    return Rendezvous(
-        "uid", "hash", chief="chief-0", supervisor="s", group=["chief-0"], servers=["worker-0", "ps-0", "ps-1"]
-    )
+    return Rendezvous("uid", "hash", chief="chief-0", group=["chief-0"], servers=["worker-0", "ps-0", "ps-1"])
 
 
 def all_wait(rendezvous: Rendezvous, now: float = 0, incarnation: int = 0) -> list[Answer]:

@@ -40,8 +40,7 @@ class RendezvousMachine(RuleBasedStateMachine):
         self.new_chief()
 
     def new_chief(self) -> None:
-        attempt = self.tasks["chief-0"].attempt
-        self.rendezvous = Rendezvous("uid", "hash", chief="chief-0", supervisor=f"c/{attempt}", group=GROUP)
+        self.rendezvous = Rendezvous("uid", "hash", chief="chief-0", group=GROUP)
         self.seen = {}
 
     def describe(self, task: str) -> Registration:

@@ -243,7 +243,7 @@ def test_the_rendezvous_knows_when_each_task_was_heard_and_which_are_silent() ->
 
 def test_a_task_of_a_large_job_is_silent_only_after_its_lease() -> None:
     tasks = ("chief-0", *(f"worker-{index}" for index in range(3999)))
-    rendezvous = Rendezvous("uid", "hash", chief="chief-0", supervisor="s", group=tasks)
+    rendezvous = Rendezvous("uid", "hash", chief="chief-0", group=tasks)
     rendezvous.register(groups.registration("worker-7"), None, 0)
     assert rendezvous.lease > SILENT_SECONDS
     assert not rendezvous.heard(rendezvous.lease)[8].silent
