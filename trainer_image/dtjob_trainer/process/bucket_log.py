@@ -16,7 +16,7 @@ from pathlib import Path
 
 import tensorflow as tf
 
-from dtjob_trainer.contract.kept_logs import FOLDER, GATHER_SECONDS, GATHERED, MOST_ATTEMPTS, kept_name, pattern, write_at_times
+from dtjob_trainer.contract import kept_logs
 from dtjob_trainer.contract.task import Task
 
 gfile = tf.io.gfile
@@ -34,20 +34,20 @@ class BucketLog:
     ) -> None:
         """Begin. `warn` hears of the first copy that fails."""
         assert task.checkpoint is not None
-        self._gathered, self._folder = gathered, f"{task.checkpoint.directory}/{FOLDER}"
-        self._name, self._pattern, self._over = kept_name(task), pattern(task), threading.Event()
+        self._gathered, self._folder = gathered, f"{task.checkpoint.directory}/{kept_logs.FOLDER}"
+        self._name, self._pattern, self._over = kept_logs.kept_name(task), kept_logs.pattern(task), threading.Event()
 
         def warn_of(error: Exception) -> None:
             warn(f"this log cannot be kept in {self._folder}: {error}")
 
         at_times = (every_seconds, self._over, self._text, self._copy, warn_of)
-        self._thread = threading.Thread(target=write_at_times, args=at_times, name="kept-log", daemon=True)
+        self._thread = threading.Thread(target=kept_logs.write_at_times, args=at_times, name="kept-log", daemon=True)
         self._thread.start()
 
     @classmethod
     def begin(cls, task: Task | None, warn: Callable[[str], None]) -> "BucketLog | None":
         """Copy the log from now on. None if the supervisor gathers none for this process to copy."""
-        gathered = os.environ.get(GATHERED)
+        gathered = os.environ.get(kept_logs.GATHERED)
         return cls(Path(gathered), task, warn) if gathered and task is not None and task.checkpoint else None
 
     def end(self) -> None:
@@ -55,7 +55,7 @@ class BucketLog:
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(OSError, ValueError):  # perhaps nobody reads any more
                 stream.flush()
-        time.sleep(2 * GATHER_SECONDS)
+        time.sleep(2 * kept_logs.GATHER_SECONDS)
         self._over.set()
         self._thread.join(END_SECONDS)
 
@@ -69,5 +69,5 @@ class BucketLog:
         with gfile.GFile(f"{self._folder}/{self._name}", "wb") as file:
             file.write(text)
         kept = [f"{self._folder}/{name}" for name in fnmatch.filter(gfile.listdir(self._folder), self._pattern)]
-        for path in sorted(kept, key=lambda path: gfile.stat(path).mtime_nsec)[:-MOST_ATTEMPTS]:
+        for path in sorted(kept, key=lambda path: gfile.stat(path).mtime_nsec)[: -kept_logs.MOST_ATTEMPTS]:
             gfile.remove(path)

@@ -16,8 +16,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from dtjob_trainer.contract import log_line
-from dtjob_trainer.contract.kept_logs import FOLDER, GATHER_SECONDS, GATHERED, MOST_ATTEMPTS, kept_name, pattern, write_at_times
+from dtjob_trainer.contract import kept_logs, log_line
 from dtjob_trainer.contract.task import Task
 from dtjob_trainer.rendezvous import tails
 from dtjob_trainer.rendezvous.tails import Tails
@@ -48,16 +47,16 @@ def keep_log(task: Task) -> "KeptLog | None":
         return keep(partial(tails.send, task), lambda _: None, tails.every_seconds(members), tails.tail_bytes(members))
     if "://" in checkpoint.directory:
         gathered = os.memfd_create("log")
-        os.environ[GATHERED] = f"/proc/{os.getpid()}/fd/{gathered}"
-        return keep(partial(_gather, gathered), lambda _: None, GATHER_SECONDS)
-    target = Path(checkpoint.directory) / FOLDER / kept_name(task)
+        os.environ[kept_logs.GATHERED] = f"/proc/{os.getpid()}/fd/{gathered}"
+        return keep(partial(_gather, gathered), lambda _: None, kept_logs.GATHER_SECONDS)
+    target = Path(checkpoint.directory) / kept_logs.FOLDER / kept_logs.kept_name(task)
 
     def warn(error: Exception) -> None:
         log_line.write(
             sys.stderr, f"this log cannot be kept in {target.parent}: {error}", level="warning", task=task.id
         )
 
-    return keep(partial(_write, target, pattern(task)), warn, EVERY_SECONDS)
+    return keep(partial(_write, target, kept_logs.pattern(task)), warn, EVERY_SECONDS)
 
 
 class KeptLog:
@@ -80,7 +79,7 @@ class KeptLog:
         self._own = {number: os.dup(number) for number in _OUTPUTS}
         self._threads = [threading.Thread(target=self._pass_on, args=(number,), daemon=True) for number in _OUTPUTS]
         at_times = (every_seconds, self._over, self._text, write, warn)
-        self._writer = threading.Thread(target=write_at_times, args=at_times, daemon=True)
+        self._writer = threading.Thread(target=kept_logs.write_at_times, args=at_times, daemon=True)
         self._ends = [self._redirect(number) for number in _OUTPUTS]
         for thread in (*self._threads, self._writer):
             thread.start()
@@ -149,5 +148,5 @@ def _write(target: Path, attempts: str, text: bytes) -> None:
     unfinished.write_bytes(text)
     unfinished.rename(target)
     kept = sorted(target.parent.glob(attempts), key=lambda file: file.stat().st_mtime)
-    for file in kept[:-MOST_ATTEMPTS]:
+    for file in kept[: -kept_logs.MOST_ATTEMPTS]:
         file.unlink(missing_ok=True)
