@@ -14,7 +14,7 @@ from dtjob.client.connection import Connection
 from dtjob.client.errors import ClientError
 from dtjob.client.patience import AGAIN
 from dtjob.client.verbs.logs import How, Line
-from dtjob.client.verbs.pods import in_order, selector
+from dtjob.client.verbs.pods import in_order, selector, task_of
 from dtjob.client.verbs.reports import read_reports, shown_tasks
 from dtjob.client.verbs.tails import Tails
 from dtjob.local.terminal_line import plain, seen
@@ -100,8 +100,21 @@ class OpenJob:
 
     def log(self) -> list[str]:
         """The last lines, in the order of time."""
-        lines = sorted([*self._lines], key=lambda line: line.time)
-        return [plain(seen(line.text[:LONGEST_LINE])) for line in lines]
+        lines = [line.text for line in sorted([*self._lines], key=lambda line: line.time)]
+        return [plain(seen(line[:LONGEST_LINE])) for line in lines or self._without_lines()]
+
+    def _without_lines(self) -> list[str]:
+        """What is shown of a task that has no lines: its last failure, and where its log is if its pod is gone."""
+        job, (namespace, name) = self._hub.job(self._key) or {}, self._key
+        failure = (job.get("status") or {}).get("lastFailure") or {}
+        last = str(failure.get("logTail") or "").splitlines() if failure.get("task") == self._task else []
+        if any(task_of(pod) == self._task for pod in self.pods):
+            return last
+        kept = (
+            f"; dtjob logs {name} -n {namespace} --task {self._task} --attempt 0 prints what is kept of its first log"
+        )
+        with_checkpoints = "checkpoint" in (job.get("spec") or {})
+        return [f"no pod of {self._task} is there{kept if with_checkpoints else ''}", *last]
 
     def curves(self) -> list[dict[str, Any]]:
         """Those that were collected."""

@@ -50,7 +50,6 @@ def detail(
         "tasks": [cells(pod, reports.get(task_of(pod), {}), now) for pod in tasks],
         "moreTasks": len(newest(in_order(pods))) - len(tasks),
         "why": why,
-        "lastLines": (status.get("lastFailure") or {}).get("logTail"),
     }
 
 

@@ -70,14 +70,12 @@ export function jobView(namespace, name, listen) {
       task.value = names.includes(before) ? before : "";
     }
     incidents = job.incidents;
-    last = job.lastLines ?? "";
     plots.draw(curves, incidents);
   }
 
-  let last = "";
   function takeLog({lines}) {
     const isAtEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 30;
-    write(log, lines.join("\n") || last || "no line yet; a log goes with its pod");
+    write(log, lines.join("\n") || "no line yet");
     if (isAtEnd) log.scrollTop = log.scrollHeight;
   }
 

@@ -106,6 +106,17 @@ def test_the_log_of_another_task_can_be_asked_for(source: ClusterSource) -> None
         source.view(KEY, "worker-1/../..")
 
 
+def test_the_page_says_where_the_log_of_a_pod_is_that_is_gone(source: ClusterSource, server: ApiServer) -> None:
+    server.answer(f"GET {PODS}", {"items": [], "metadata": {"resourceVersion": "1"}})
+    where = "dtjob logs digits -n team --task worker-1 --attempt 0 prints what is kept of its first log"
+    view = source.view(KEY, "worker-1")
+    assert view.log() == [f"no pod of worker-1 is there; {where}", "Traceback", "ValueError: no"]
+    source.close(view)
+    view = source.view(KEY, "worker-0")
+    assert view.log()[1:] == []  # another task failed
+    source.close(view)
+
+
 def test_reports_of_the_supervisors_are_shown_and_drawn(source: ClusterSource, asked: list[str]) -> None:
     view = source.view(KEY, None)
     until(lambda: [curve for curve in view.curves() if curve["name"] == "accuracy"])

@@ -32,7 +32,6 @@ def test_the_detail_has_a_row_for_each_task_and_the_facts_of_the_status() -> Non
     ]
     assert ("checkpoint", "step 200, 1m ago, in claim data") in found["facts"]
     assert (found["incidents"], found["why"], found["moreTasks"]) == (incidents, "no right", 0)
-    assert found["lastLines"] == "Traceback\nValueError: no"
 
 
 def test_the_manifest_is_shown_without_what_machines_read() -> None:
