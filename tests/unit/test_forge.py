@@ -42,7 +42,7 @@ def _targets(step: dict[str, Any], job: dict[str, Any]) -> list[str]:
     """The targets that `make` is called with in this step, those of a matrix too."""
     matrix: dict[str, list[str]] = job.get("strategy", {}).get("matrix", {})
     found: list[str] = []
-    for words in re.findall(r"^\s*make (.+?)(?:&&|$)", step.get("run", ""), re.M):
+    for words in re.findall(r"^\s*(?:sudo .* )?make (.+?)(?:&&|$)", step.get("run", ""), re.M):
         name = re.fullmatch(r"\$\{\{ matrix\.(\w+) \}\}", words.strip())
         found += matrix[name[1]] if name else [word for word in words.split() if "=" not in word]
     return found
