@@ -16,8 +16,7 @@ from dtjob.api.names import KIND, TRAINING_CONTAINER
 from dtjob.cli.watching.listing import event_table
 from dtjob.client.cluster import Cluster
 from dtjob.client.errors import ClientError
-from dtjob.client.verbs.events import events
-from dtjob.client.verbs.pods import in_order, selector
+from dtjob.client.verbs.pods import events, in_order, selector
 from dtjob.client.verbs.reports import status_port
 from dtjob.client.verbs.words import status_lines
 from dtjob.manifests.manifest_yaml import written

@@ -2,7 +2,7 @@
 """What a cluster shows to its users: whether it can run jobs, which operator it has, and what that one fills in."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ from dtjob.client.cluster import Cluster
 from dtjob.client.errors import Forbidden, NotFound, Refused, Unavailable
 
 Object = dict[str, Any]
-CHART = "install the operator with helm"
+_CHART = "install the operator with helm"
 _CRD = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{PLURAL}.{GROUP}"
 _GPU = "nvidia.com/gpu"
 _NEEDED = (
@@ -59,15 +59,15 @@ def look_at_all(cluster: Cluster, now: datetime | None = None) -> Iterator[Findi
     version = cluster.connection.call("GET", "/version").get("gitVersion", "of an unknown version")
     yield Finding("cluster", OK, f"{cluster.connection.access.server} is Kubernetes {version}")
     deployments: list[Object] = []
-    looks: tuple[tuple[str, Iterator[Finding]], ...] = (
-        ("definition", _definition(cluster)),
-        ("rights", _rights(cluster)),
-        ("operator", _operator(cluster, now or datetime.now(UTC), deployments)),
-        ("nodes", _nodes(cluster, deployments)),
-        ("storage", _storage(cluster)),
-        ("queues and gangs", _providers(cluster)),
-    )
-    for what, look in looks:
+    looks = {
+        "definition": _definition(cluster),
+        "rights": _rights(cluster),
+        "operator": _operator(cluster, now or datetime.now(UTC), deployments),
+        "nodes": _nodes(cluster, deployments),
+        "storage": _storage(cluster),
+        "queues and gangs": _providers(cluster),
+    }
+    for what, look in looks.items():
         try:
             yield from look
         except Forbidden:
@@ -80,32 +80,32 @@ def _definition(cluster: Cluster) -> Iterator[Finding]:
     try:
         cluster.connection.call("GET", f"/apis/{API_VERSION}")
     except NotFound:
-        yield Finding("definition", PROBLEM, f"the cluster does not serve {KIND}s", "Apply crds/, or " + CHART)
+        yield Finding("definition", PROBLEM, f"the cluster does not serve {KIND}s", "Apply crds/, or " + _CHART)
         return
     stored = cluster.connection.call("GET", _CRD)
     from dtjob.crd.definition import crd  # it takes a third of a second, and there are findings before it
 
-    ours = crd()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
-    theirs = stored["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
-    missing = sorted(set(ours) - set(theirs))
-    if missing or ours != theirs:
-        fields = f", which lacks {', '.join(missing)}" if missing else ""
-        yield Finding(
-            "definition", NOTE, f"is of another version of dtjob{fields}", "Apply crds/ of the operator's version"
-        )
-    else:
+    ours, theirs = (
+        one["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+        for one in (crd(), stored)
+    )
+    if ours == theirs:
         yield Finding("definition", OK, f"{API_VERSION}, of this version of dtjob")
+        return
+    lacks = f", which lacks {', '.join(missing)}" if (missing := sorted(ours.keys() - theirs.keys())) else ""
+    advice = "Apply crds/ of the operator's version"
+    yield Finding("definition", NOTE, f"is of another version of dtjob{lacks}", advice)
 
 
 def _rights(cluster: Cluster) -> Iterator[Finding]:
-    denied = [
+    denied = ", ".join(
         f"{verb} {resource} ({why})"
         for verb, group, resource, why in _NEEDED
         if not _may(cluster, verb, group, resource)
-    ]
+    )
     if denied:
         advice = "Ask for the role edit of the namespace, which has them if the chart has rbac.userRoles"
-        yield Finding("rights", PROBLEM, f"in {cluster.namespace} you may not {', '.join(denied)}", advice)
+        yield Finding("rights", PROBLEM, f"in {cluster.namespace} you may not {denied}", advice)
     else:
         yield Finding("rights", OK, f"in {cluster.namespace} you may do what dtjob needs")
 
@@ -113,31 +113,27 @@ def _rights(cluster: Cluster) -> Iterator[Finding]:
 def _may(cluster: Cluster, verb: str, group: str, resource: str) -> bool:
     name, _, part = resource.partition("/")
     attributes = {"namespace": cluster.namespace, "verb": verb, "group": group, "resource": name, "subresource": part}
-    review = {
-        "apiVersion": "authorization.k8s.io/v1",
-        "kind": "SelfSubjectAccessReview",
-        "spec": {"resourceAttributes": attributes},
-    }
-    path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
-    return bool(cluster.connection.call("POST", path, review).get("status", {}).get("allowed"))
+    version, kind = "authorization.k8s.io/v1", "SelfSubjectAccessReview"
+    review = {"apiVersion": version, "kind": kind, "spec": {"resourceAttributes": attributes}}
+    answer = cluster.connection.call("POST", f"/apis/{version}/selfsubjectaccessreviews", review)
+    return bool(answer.get("status", {}).get("allowed"))
 
 
 def _operator(cluster: Cluster, now: datetime, found: list[Object]) -> Iterator[Finding]:
     found += operators(cluster)
     if not found:
-        yield Finding(
-            "operator", PROBLEM, "no Deployment with the label app.kubernetes.io/name=dtjob", CHART.capitalize()
-        )
-        return
+        said = "no Deployment with the label app.kubernetes.io/name=dtjob"
+        yield Finding("operator", PROBLEM, said, _CHART.capitalize())
     for one in found:
         namespace, name = one["metadata"]["namespace"], one["metadata"]["name"]
-        ready, wanted = one.get("status", {}).get("readyReplicas", 0), one["spec"].get("replicas", 1)
-        if ready < 1:
+        ready = one.get("status", {}).get("readyReplicas", 0)
+        said = f"{namespace}/{name} has {ready} of {one['spec'].get('replicas', 1)} pods ready"
+        if ready:
+            yield Finding("operator", OK, said)
+            yield from _leader(cluster, one, now)
+        else:
             advice = f"Look at kubectl -n {namespace} describe deployment {name}"
-            yield Finding("operator", PROBLEM, f"{namespace}/{name} has {ready} of {wanted} pods ready", advice)
-            continue
-        yield Finding("operator", OK, f"{namespace}/{name} has {ready} of {wanted} pods ready")
-        yield from _leader(cluster, one, now)
+            yield Finding("operator", PROBLEM, said, advice)
 
 
 def _leader(cluster: Cluster, deployment: Object, now: datetime) -> Iterator[Finding]:
@@ -146,14 +142,13 @@ def _leader(cluster: Cluster, deployment: Object, now: datetime) -> Iterator[Fin
     namespace = deployment["metadata"]["namespace"]
     (name,) = values_of(deployment, "--lease-name")[:1] or ["dtjob"]
     lease = cluster.connection.call("GET", f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}")["spec"]
-    age = (now - datetime.fromisoformat(lease["renewTime"])).total_seconds() if lease.get("renewTime") else None
-    if age is None or age > lease.get("leaseDurationSeconds", 15):
-        advice = (
-            f"Look at the logs of the operator: kubectl -n {namespace} logs deployment/{deployment['metadata']['name']}"
-        )
-        yield Finding("leader", PROBLEM, f"nobody holds the Lease {namespace}/{name}", advice)
-    else:
+    renewed, seconds = lease.get("renewTime"), timedelta(seconds=lease.get("leaseDurationSeconds", 15))
+    if renewed and now - datetime.fromisoformat(renewed) <= seconds:
         yield Finding("leader", OK, f"{lease.get('holderIdentity')} holds the Lease {namespace}/{name}")
+    else:
+        logs = f"kubectl -n {namespace} logs deployment/{deployment['metadata']['name']}"
+        advice = f"Look at the logs of the operator: {logs}"
+        yield Finding("leader", PROBLEM, f"nobody holds the Lease {namespace}/{name}", advice)
 
 
 def _nodes(cluster: Cluster, deployments: list[Object]) -> Iterator[Finding]:
@@ -166,50 +161,43 @@ def _nodes(cluster: Cluster, deployments: list[Object]) -> Iterator[Finding]:
     yield Finding("nodes", OK, f"{len(ready)} of {len(nodes)} are ready, with {gpus} GPUs ({_GPU})")
     images = [image for one in deployments for image in values_of(one, "--default-image")[:1]]
     for image in images:
-        there = [node for node in ready if image in str(node["status"].get("images"))]
-        if there:
-            yield Finding("image", OK, f"{image} is on {len(there)} of {len(ready)} nodes")
+        if there := sum(image in str(node["status"].get("images")) for node in ready):
+            yield Finding("image", OK, f"{image} is on {there} of {len(ready)} nodes")
         else:
             yield Finding("image", NOTE, f"{image} is on no node yet", "The first job pulls it")
     if deployments and not images:
-        yield Finding(
-            "image", NOTE, "the operator has no default image", "Write spec.image in each job, or give --image"
-        )
+        advice = "Write spec.image in each job, or give --image"
+        yield Finding("image", NOTE, "the operator has no default image", advice)
+
+
+def _is_ready(node: Object) -> bool:
+    conditions = node.get("status", {}).get("conditions") or ()
+    return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
 
 
 def _storage(cluster: Cluster) -> Iterator[Finding]:
-    classes = cluster.connection.call("GET", "/apis/storage.k8s.io/v1/storageclasses")["items"]
-    names = [one["metadata"]["name"] for one in classes]
     key = "storageclass.kubernetes.io/is-default-class"
-    default = [one["metadata"]["name"] for one in classes if one["metadata"].get("annotations", {}).get(key) == "true"]
-    if default:
-        yield Finding("storage", OK, f"StorageClass {default[0]} is the default")
+    classes = cluster.connection.call("GET", "/apis/storage.k8s.io/v1/storageclasses")["items"]
+    by_name = {one["metadata"]["name"]: one["metadata"].get("annotations", {}).get(key) for one in classes}
+    if default := next((name for name, is_default in by_name.items() if is_default == "true"), None):
+        yield Finding("storage", OK, f"StorageClass {default} is the default")
     else:
-        has = f"there are {', '.join(names)}" if names else "there is none"
-        yield Finding(
-            "storage", NOTE, f"no StorageClass is the default; {has}", "Name one in each claim, or use a bucket"
-        )
+        has = f"there are {', '.join(by_name)}" if by_name else "there is none"
+        advice = "Name one in each claim, or use a bucket"
+        yield Finding("storage", NOTE, f"no StorageClass is the default; {has}", advice)
 
 
 def _providers(cluster: Cluster) -> Iterator[Finding]:
-    groups = {
-        one["name"]: {version["version"] for version in one["versions"]}
-        for one in cluster.connection.call("GET", "/apis")["groups"]
-    }
+    served = cluster.connection.call("GET", "/apis")["groups"]
+    groups = {one["name"]: {version["version"] for version in one["versions"]} for one in served}
     found = [name for group, name in _PROVIDERS.items() if group in groups]
     if groups.get("scheduling.k8s.io", set()) - {"v1", "v1alpha1"}:
         found.append("gangs of Kubernetes")
     if found:
         yield Finding("queues and gangs", OK, ", ".join(found))
     else:
-        yield Finding(
-            "queues and gangs", NOTE, "neither Kueue nor a scheduler of gangs is there", "Jobs run without them"
-        )
-
-
-def _is_ready(node: Object) -> bool:
-    conditions = node.get("status", {}).get("conditions") or ()
-    return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
+        said = "neither Kueue nor a scheduler of gangs is there"
+        yield Finding("queues and gangs", NOTE, said, "Jobs run without them")
 
 
 def version_of_operator(cluster: Cluster) -> str:

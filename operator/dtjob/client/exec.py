@@ -57,10 +57,7 @@ def run_in_task(
         raise Refused(f"{job}: {what}; dtjob status {job} says why")
     name = str(running[0]["metadata"]["name"])
     streams = ["stdout", *(["stdin"] if stdin else []), "tty" if tty else "stderr"]
-    takers = {
-        STDOUT: partial(_write, sys.stdout.buffer.fileno()),
-        STDERR: partial(_write, sys.stderr.buffer.fileno()),
-    }
+    takers = {STDOUT: partial(_write, sys.stdout.buffer.fileno()), STDERR: partial(_write, sys.stderr.buffer.fileno())}
     protocols = (_CLOSING_PROTOCOL, PROTOCOL) if stdin and not tty else (PROTOCOL,)
     sending = partial(_sending, stdin=stdin, tty=tty)
     running_command = executed(

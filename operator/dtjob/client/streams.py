@@ -25,10 +25,7 @@ _END_OF_HEAD = b"\r\n\r\n"
 LARGEST_ANSWER = 4 * 1024 * 1024
 ANSWER_SECONDS = 5.0
 """From the beginning of a question at a port to the last byte of its answer."""
-_REFUSED = {
-    403: "you may not open one; the role edit of the namespace has the right",
-    404: "it is not there",
-}
+_REFUSED = {403: "you may not open one; the role edit of the namespace has the right", 404: "it is not there"}
 """A refused WebSocket shows its HTTP status alone."""
 _Sending = contextlib.AbstractAsyncContextManager[object]
 _Opened = contextlib.AbstractAsyncContextManager[aiohttp.ClientWebSocketResponse]

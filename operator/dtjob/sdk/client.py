@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs jobs from Python, here or in a cluster."""
 
+import inspect
 import json
 import tempfile
+import textwrap
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -17,7 +19,6 @@ from dtjob.manifests.script import Script
 from dtjob.manifests.submission import Submission
 from dtjob.manifests.submitted import made
 from dtjob.manifests.warnings import said_in_vain, warnings_of
-from dtjob.sdk.function import as_script
 from dtjob.sdk.local_job import LocalJob
 from dtjob.sdk.remote_job import RemoteJob
 from dtjob.sdk.started_job import StartedJob
@@ -177,3 +178,23 @@ def _kept(text: str, name: str) -> Path:
     file = Path(tempfile.mkdtemp(prefix="dtjob-")) / name
     file.write_text(text)
     return file
+
+
+def as_script(function: Callable[..., Any], arguments: Mapping[str, Any]) -> str:
+    """A script that calls the function with these arguments. Raises BadInput if it cannot stand alone."""
+    name = getattr(function, "__name__", "")
+    if not inspect.isfunction(function) or not name.isidentifier():
+        raise BadInput("train takes a function that is defined with def")
+    if function.__closure__:
+        names = ", ".join(function.__code__.co_freevars)
+        raise BadInput(f"{name}: uses {names} of the function around it; give them as arguments")
+    try:
+        source = textwrap.dedent(inspect.getsource(function))
+    except (OSError, TypeError):
+        raise BadInput(f"{name}: its source cannot be read; define it in a file or in a cell") from None
+    try:
+        text = json.dumps(dict(arguments))
+    except TypeError as error:
+        raise BadInput(f"{name}: arguments must be numbers, texts, lists and mappings: {error}") from None
+    call = f"{name}(**json.loads({text!r}))"
+    return f'import json\n\n{source}\n\nif __name__ == "__main__":\n    {call}\n'

@@ -14,8 +14,7 @@ from typing import Any
 from dtjob.api.phase import ENDED, Phase
 from dtjob.api.status.status import Status
 from dtjob.client.errors import JobFailed, NotFound, Refused, TimedOut
-from dtjob.client.verbs.fetch import copied
-from dtjob.client.verbs.sent import PROGRAM
+from dtjob.client.verbs.fetch import PROGRAM, copied
 from dtjob.client.verbs.steering import check_elastic, check_goes_on
 from dtjob.client.verbs.wait import DELETED, END, check_wanted, is_reached
 from dtjob.client.verbs.words import phase_of, summary

@@ -13,10 +13,10 @@ from dtjob.client.cluster import Cluster
 from dtjob.client.connection import Connection
 from dtjob.client.errors import ClientError
 from dtjob.client.patience import AGAIN
+from dtjob.client.verbs.follow import Tails
 from dtjob.client.verbs.logs import How, Line
 from dtjob.client.verbs.pods import in_order, selector, task_of
 from dtjob.client.verbs.reports import read_reports, shown_tasks
-from dtjob.client.verbs.tails import Tails
 from dtjob.local.terminal_line import plain, seen
 from dtjob.ui.hub import Hub, Key
 from dtjob.ui.source import LONGEST_LINE, MOST_LINES, View

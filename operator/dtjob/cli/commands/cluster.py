@@ -10,13 +10,7 @@ import typer
 
 from dtjob import __version__
 from dtjob.bad_input import BadInput
-from dtjob.cli.commands.default_options import (
-    DefaultGangProvider,
-    DefaultImage,
-    DefaultPod,
-    DefaultPodLabels,
-    defaults,
-)
+from dtjob.cli.commands.default_options import DefaultGangProvider, DefaultImage, DefaultPod, DefaultPodLabels, defaults
 from dtjob.cli.commands.options import Context, Kubeconfig, Namespace, connected
 
 
@@ -42,8 +36,7 @@ Namespaces = Annotated[
     typer.Option("--namespace", "-n", metavar="NAME", help="Namespace to watch; may be repeated. Default: all."),
 ]
 OwnKubeconfig = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="Kubeconfig. Default: the one that kubectl uses, or the pod's own."),
+    Path | None, typer.Option(metavar="FILE", help="Kubeconfig. Default: the one that kubectl uses, or the pod's own.")
 ]
 Liveness = Annotated[str | None, typer.Option(metavar="[HOST]:PORT", help="Address for /healthz. Default: none.")]
 Metrics = Annotated[

@@ -81,8 +81,7 @@ def convert(
     ],
     output: Annotated[ManifestOutput, typer.Option("--output", "-o", help="Form of the output.")] = ManifestOutput.YAML,
     program: Annotated[
-        bool,
-        typer.Option("--program", help="Run `python script.py` with dtjob's trainer, which saves and resumes."),
+        bool, typer.Option("--program", help="Run `python script.py` with dtjob's trainer, which saves and resumes.")
     ] = False,
 ) -> None:
     """Convert TFJobs to dtjobs.
@@ -105,8 +104,7 @@ def convert(
 def explain(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The manifest of a job.")],
     output: Annotated[
-        Output,
-        typer.Option("--output", "-o", help="Form of the output. yaml: the objects in full. json: everything."),
+        Output, typer.Option("--output", "-o", help="Form of the output. yaml: the objects in full. json: everything.")
     ] = Output.TEXT,
     default_image: DefaultImage = None,
     default_pod_label: DefaultPodLabels = None,
@@ -128,11 +126,7 @@ def explain(
     from dtjob.cli.explain import explanation as explaining
     from dtjob.manifests.job_file import read_job
 
-    render = {
-        Output.TEXT: explaining.as_text,
-        Output.YAML: explaining.as_yaml,
-        Output.JSON: explaining.as_json,
-    }
+    render = {Output.TEXT: explaining.as_text, Output.YAML: explaining.as_yaml, Output.JSON: explaining.as_json}
     given = defaults(default_image, default_pod_label, default_gang_provider, default_pod)
     job = read_job(file)
     if of_cluster:

@@ -56,11 +56,7 @@ def scale(
 
 
 def restart(
-    job: JobName,
-    task: Task = None,
-    namespace: Namespace = None,
-    kubeconfig: Kubeconfig = None,
-    context: Context = None,
+    job: JobName, task: Task = None, namespace: Namespace = None, kubeconfig: Kubeconfig = None, context: Context = None
 ) -> None:
     """Save a job and replace its pods, or the pod of one task.
 

@@ -272,7 +272,7 @@ def events(job: JobName, namespace: Namespace = None, kubeconfig: Kubeconfig = N
     Example: dtjob events digits
     """
     from dtjob.cli.watching.listing import event_table
-    from dtjob.client.verbs.events import events as events_of
+    from dtjob.client.verbs.pods import events as events_of
 
     found = events_of(connected(kubeconfig, context, namespace), job)
     if not found:

@@ -9,7 +9,7 @@ from typing import Any
 from dtjob.api.names import GROUP, KIND
 from dtjob.client.changes import batches
 from dtjob.client.cluster import Cluster
-from dtjob.client.verbs.events import time_of
+from dtjob.client.verbs.pods import time_of
 from dtjob.client.verbs.words import harmless, phase_of, since, step_text
 from dtjob.times import duration
 

@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pods of a job, by task and attempt."""
+"""The pods of a job, by task and attempt, and the Events about them."""
 
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dtjob.api.names import TRAINING_CONTAINER
+from dtjob.api.names import KIND, TRAINING_CONTAINER
 from dtjob.bad_input import BadInput
+from dtjob.client.cluster import Cluster
 from dtjob.objects import labels
 
 Object = Mapping[str, Any]
 TASK = re.compile(r"(chief|worker|ps|evaluator)(?:-(\d+))?")
+_OF_A_POD = re.compile(r"-(chief|worker|ps|evaluator)-\d+-\d+")
 ORDER = ("chief", "worker", "ps", "evaluator")
 
 
@@ -71,3 +73,24 @@ def _key(pod: Object) -> tuple[int, int, int]:
     found = labels.of(pod)
     role = found[labels.ROLE]
     return (ORDER.index(role) if role in ORDER else len(ORDER), int(found.get(labels.INDEX, 0)), attempt_of(pod))
+
+
+def events(cluster: Cluster, name: str) -> list[Object]:
+    """The Events about a job and its pods, the newest last. A cluster keeps them for an hour. Raises ClientError."""
+    uid = cluster.get(KIND, name)["metadata"]["uid"]
+
+    def is_about(event: Object) -> bool:
+        about = event.get("involvedObject") or {}
+        if about.get("uid") == uid:
+            return True
+        other = str(about.get("name", ""))
+        return about.get("kind") == "Pod" and other.startswith(name) and bool(_OF_A_POD.fullmatch(other[len(name) :]))
+
+    return sorted(filter(is_about, cluster.list("Event")), key=time_of)
+
+
+def time_of(event: Object) -> str:
+    """When it last happened."""
+    series = (event.get("series") or {}).get("lastObservedTime")
+    times = (series, event.get("lastTimestamp"), event.get("eventTime"), event["metadata"].get("creationTimestamp"))
+    return str(next((time for time in times if time), ""))

@@ -14,11 +14,7 @@ from dtjob.objects.defaults import NO_DEFAULTS
 from tests.unit.operator.builders import job
 from tests.unit.operator.queued import queued_job
 
-POLICY = {
-    "startDeadlineSeconds": 1800,
-    "activeDeadlineSeconds": 86400,
-    "ttlSecondsAfterFinished": 604800,
-}
+POLICY = {"startDeadlineSeconds": 1800, "activeDeadlineSeconds": 86400, "ttlSecondsAfterFinished": 604800}
 
 
 @pytest.mark.parametrize(
@@ -94,17 +90,11 @@ def test_the_explanation_has_the_bounds_of_elastic_workers(policy: dict[str, int
         ({}, ["each pod is bound by itself, anywhere"]),
         ({"gang": {}}, ["gang       Kubernetes: 3 of 3 pods are bound at once, or none"]),
         (
-            {
-                "gang": {"provider": "Volcano", "volcano": {"queue": "team-a"}},
-                "priorityClassName": "high",
-            },
+            {"gang": {"provider": "Volcano", "volcano": {"queue": "team-a"}}, "priorityClassName": "high"},
             ["gang       Volcano in queue team-a: 3 of 3 pods are bound at once, or none", "priority   high"],
         ),
         ({"topology": {"required": "rack"}}, ["topology   all pods that train on nodes of one rack"]),
-        (
-            {"topology": {"preferred": "rack"}},
-            ["topology   pods that train on nodes of one rack, where there is room"],
-        ),
+        ({"topology": {"preferred": "rack"}}, ["topology   pods that train on nodes of one rack, where there is room"]),
     ],
 )
 def test_each_field_of_a_gang_has_its_line(scheduling: dict[str, Any], lines: list[str]):

@@ -12,8 +12,8 @@ import pytest
 from dtjob.client.cluster import Cluster
 from dtjob.client.errors import Refused
 from dtjob.client.verbs import kept_logs
+from dtjob.client.verbs.fetch import PROGRAM
 from dtjob.client.verbs.kept_logs import logs_of_attempt
-from dtjob.client.verbs.sent import PROGRAM
 from tests.unit.operator.client.api_server import ApiServer
 from tests.unit.operator.client.verbs.jobs import JOBS, PODS, pod, stamped, stored
 

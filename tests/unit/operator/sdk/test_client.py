@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dtjob.bad_input import BadInput
-from dtjob.sdk.function import as_script
+from dtjob.sdk.client import as_script
 
 
 def train(epochs: int, name: str = "a"):

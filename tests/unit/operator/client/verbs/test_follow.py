@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from dtjob.client.cluster import Cluster
-from dtjob.client.verbs import tails as reading
+from dtjob.client.verbs import follow as reading
+from dtjob.client.verbs.follow import Tails
 from dtjob.client.verbs.logs import Line
-from dtjob.client.verbs.tails import Tails
 from tests.unit.operator.client.api_server import ApiServer, Fault
 from tests.unit.operator.client.verbs.jobs import PODS, pod, stamped
 

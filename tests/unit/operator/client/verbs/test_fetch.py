@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dtjob.client.verbs.fetch import WORDS, models
-from dtjob.client.verbs.sent import PROGRAM
+from dtjob.client.verbs.fetch import PROGRAM, WORDS, models
 
 
 @pytest.fixture
