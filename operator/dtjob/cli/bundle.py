@@ -3,7 +3,6 @@
 
 import asyncio
 import io
-import json
 import re
 import tarfile
 from collections.abc import Callable, Iterator
@@ -44,10 +43,10 @@ def collect(cluster: Cluster, name: str, file: Path, say: Callable[[str], None])
     with tarfile.open(file, "w:gz") as archive:
         say(f"{name}: collecting its objects, events, logs and metrics")
         for path, text in _files(cluster, job):
-            text = _LOGIN.sub(REMOVED, text.decode(errors="replace")).encode()
+            data = _LOGIN.sub(REMOVED, text).encode()
             entry = tarfile.TarInfo(f"{name}/{path}")
-            entry.size = len(text)
-            archive.addfile(entry, io.BytesIO(text))
+            entry.size = len(data)
+            archive.addfile(entry, io.BytesIO(data))
             names.append(path)
     return names
 
@@ -86,44 +85,43 @@ def _argument(word: Any, before: Any) -> str:
     return f"{option}={shown}" if equals else shown
 
 
-def _files(cluster: Cluster, job: dict[str, Any]) -> Iterator[tuple[str, bytes]]:
+def _files(cluster: Cluster, job: dict[str, Any]) -> Iterator[tuple[str, str]]:
     name = job["metadata"]["name"]
-    yield "version.txt", f"dtjob {__version__}\n".encode()
-    yield "status.txt", ("\n".join(status_lines(job)) + "\n").encode()
-    yield "job.yaml", written([without_secrets(job)]).encode()
-    yield _tried("events.txt", lambda: ("\n".join(event_table(events(cluster, name))) + "\n").encode())
+    yield "version.txt", f"dtjob {__version__}\n"
+    yield "status.txt", "\n".join(status_lines(job)) + "\n"
+    yield "job.yaml", written([without_secrets(job)])
+    yield _tried("events.txt", lambda: "\n".join(event_table(events(cluster, name))) + "\n")
     for kind in ("Pod", "Service", "ConfigMap", "PersistentVolumeClaim", "NetworkPolicy"):
         yield _tried(f"{kind.lower()}s.yaml", partial(_objects, cluster, kind, name))
     try:
         pods = in_order(cluster.list("Pod", selector(name)))
     except ClientError:
         return
-    port = status_port(job)
     for pod in pods:
         at = pod["metadata"]["name"]
         yield _tried(f"logs/{at}.log", partial(_log, cluster, at))
         for path in ("status", "metrics"):
-            yield _tried(f"{path}/{at}.txt", partial(_asked, cluster, at, port, path))
+            yield _tried(f"{path}/{at}.txt", partial(_asked, cluster, at, status_port(job), path))
 
 
-def _objects(cluster: Cluster, kind: str, job: str) -> bytes:
+def _objects(cluster: Cluster, kind: str, job: str) -> str:
     found = cluster.list(kind, selector(job))
-    return written([without_secrets({"kind": kind, **one}) for one in found]).encode()
+    return written([without_secrets({"kind": kind, **one}) for one in found])
 
 
-def _log(cluster: Cluster, pod: str) -> bytes:
-    return cluster.log(pod, container=TRAINING_CONTAINER, timestamps=True)
+def _log(cluster: Cluster, pod: str) -> str:
+    return cluster.log(pod, container=TRAINING_CONTAINER, timestamps=True).decode(errors="replace")
 
 
-def _asked(cluster: Cluster, pod: str, port: int, path: str) -> bytes:
+def _asked(cluster: Cluster, pod: str, port: int, path: str) -> str:
     from dtjob.client.streams import answer  # its import takes a while
 
-    return asyncio.run(answer(cluster, pod, port, f"/{path}"))
+    return asyncio.run(answer(cluster, pod, port, f"/{path}")).decode(errors="replace")
 
 
-def _tried(path: str, read: Callable[[], bytes]) -> tuple[str, bytes]:
+def _tried(path: str, read: Callable[[], str]) -> tuple[str, str]:
     """The file, or the reason why it is missing."""
     try:
         return path, read()
-    except (ClientError, json.JSONDecodeError) as error:
-        return f"{path}.error", f"{error}\n".encode()
+    except ClientError as error:
+        return f"{path}.error", f"{error}\n"

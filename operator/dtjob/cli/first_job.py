@@ -6,8 +6,6 @@ from pathlib import Path
 
 from dtjob.bad_input import BadInput
 
-SCRIPT = "train.py"
-MANIFEST = "job.yaml"
 _NAME = re.compile(r"[a-z](?:[a-z0-9-]{0,38}[a-z0-9])?")
 """Short enough for the host names of many tasks."""
 
@@ -24,14 +22,14 @@ model = keras.Sequential([keras.Input((16,)), keras.layers.Dense(32, activation=
 model.compile(optimizer="adam", loss="mse")
 model.fit(x, y, batch_size=64, epochs=5)
 '''
-_MANIFEST = """# dtjob run {manifest}                                     here
-# dtjob submit {script} --workers 2 --claim-size 1Gi     in a cluster
+_MANIFEST = """# dtjob run job.yaml                                     here
+# dtjob submit train.py --workers 2 --claim-size 1Gi     in a cluster
 apiVersion: training.dtjob.dev/v1beta1
 kind: DistributedTrainingJob
 metadata: {{name: {name}}}
 spec:
   strategy: MultiWorkerMirrored
-  program: {{entrypoint: {script}}}
+  program: {{entrypoint: train.py}}
   replicaSpecs:
     worker: {{replicas: 2}}
   checkpoint:
@@ -45,13 +43,13 @@ spec:
 
 def write(directory: Path, name: str) -> list[Path]:
     """Write both files. Returns their names. Raises BadInput if one is there, or the name is none."""
-    texts = {SCRIPT: _SCRIPT, MANIFEST: _MANIFEST.format(name=name, script=SCRIPT, manifest=MANIFEST)}
     if not _NAME.fullmatch(name):
         raise BadInput(f"--name: {name!r} is no name; write lower-case letters, digits and hyphens, such as first-1")
+    texts = {directory / "train.py": _SCRIPT, directory / "job.yaml": _MANIFEST.format(name=name)}
     for file in texts:
-        if (directory / file).exists():
-            raise BadInput(f"{directory / file}: is there already; choose another folder")
+        if file.exists():
+            raise BadInput(f"{file}: is there already; choose another folder")
     directory.mkdir(parents=True, exist_ok=True)
     for file, text in texts.items():
-        (directory / file).write_text(text)
-    return [directory / file for file in texts]
+        file.write_text(text)
+    return list(texts)

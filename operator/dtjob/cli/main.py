@@ -16,7 +16,8 @@ from dtjob.client.errors import TEMPORARY, BadName, ClientError, NoCluster, Refu
 
 GROUPS = {
     "This machine": {
-        **{name: f"{module}.{name}" for name, module in (("init", "manifests"), ("run", "running"))},
+        "init": "manifests.init",
+        "run": "running.run",
         **{name: f"manifests.{name}" for name in ("validate", "convert", "explain")},
     },
     "Jobs": {

@@ -4,7 +4,6 @@
 import asyncio
 import socket
 from collections.abc import Callable
-from typing import Any
 
 from dtjob.api.names import KIND
 from dtjob.bad_input import BadInput
@@ -15,30 +14,6 @@ from dtjob.client.verbs.helper_pod import directory_of, ended, running
 PORT = 6006
 LOOK_SECONDS = 5.0
 """How often it is looked whether TensorBoard still runs. It ends if the image lacks it, or after a day."""
-
-
-def command(directory: str) -> list[str]:
-    """What runs in the pod. It listens to the pod alone."""
-    return [
-        *("python3", "-m", "tensorboard.main", "--host=127.0.0.1", f"--port={PORT}"),
-        *(f"--logdir={_events(directory)}", "--reload_interval=10"),
-    ]
-
-
-def _events(directory: str) -> str:
-    """Where the events of a job are, below the directory or URI of its checkpoints."""
-    return f"{directory.rstrip('/')}/events"
-
-
-def _check_has_events(cluster: Cluster, stored: dict[str, Any], pod: str) -> None:
-    """Raise Refused if the job writes no events and its program has written none."""
-    from dtjob.client.verbs.fetch import in_pod, sizes
-
-    if stored["spec"].get("tensorBoard") is None and not sizes(in_pod(cluster, pod), _events(directory_of(stored))):
-        raise Refused(
-            f"{stored['metadata']['name']}: has written nothing for TensorBoard; to see a job there, set "
-            "`spec.tensorBoard: {}` before it starts"
-        )
 
 
 def show(
@@ -57,9 +32,24 @@ def show(
     stored = cluster.get(KIND, name)
     _check_is_free(port)
     begin()
-    with running(cluster, stored, command(directory_of(stored)), image) as pod:
-        _check_has_events(cluster, stored, pod)
+    events = f"{directory_of(stored).rstrip('/')}/events"
+    command = [
+        *("python3", "-m", "tensorboard.main", "--host=127.0.0.1", f"--port={PORT}"),  # of the pod alone
+        *(f"--logdir={events}", "--reload_interval=10"),
+    ]
+    with running(cluster, stored, command, image) as pod:
+        if stored["spec"].get("tensorBoard") is None:
+            _check_has_events(cluster, name, pod, events)
         asyncio.run(_forward(cluster, pod, port, lambda at: say(f"TensorBoard of {name}: http://127.0.0.1:{at}/")))
+
+
+def _check_has_events(cluster: Cluster, name: str, pod: str, events: str) -> None:
+    """Raise Refused if the program of a job that writes no events by itself has written none."""
+    from dtjob.client.verbs.fetch import in_pod, sizes
+
+    if not sizes(in_pod(cluster, pod), events):
+        how = "to see a job there, set `spec.tensorBoard: {}` before it starts"
+        raise Refused(f"{name}: has written nothing for TensorBoard; {how}")
 
 
 async def _forward(cluster: Cluster, pod: str, port: int, ready: Callable[[int], None]) -> None:

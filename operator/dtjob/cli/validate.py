@@ -9,6 +9,7 @@ from typing import Any
 
 from dtjob.api.job import KIND
 from dtjob.bad_input import BadInput
+from dtjob.crd.answers.field_errors import Problem
 from dtjob.crd.answers.hints import of_managed_by
 from dtjob.crd.answers.problems import to_job
 from dtjob.manifests.generated_name import hint, named
@@ -19,12 +20,12 @@ from dtjob.objects.defaults import NO_DEFAULTS, lacks_image
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is to be said of one job."""
+    """What is to be said of one job, or of a file that cannot be read."""
 
     where: str
     name: str = ""
-    problems: list[dict[str, str]] = field(default_factory=list)
-    """Field and message of each thing that an API server would refuse."""
+    problems: list[Problem] = field(default_factory=list)
+    """What an API server would refuse."""
     hints: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     """What the job may not be meant to do."""
@@ -34,20 +35,13 @@ class Verdict:
         """The sentence about a job that is right."""
         return "; ".join([f"{self.where}: {self.name} is valid", *self.hints])
 
-    @property
-    def wrong(self) -> list[str]:
-        """A sentence for each thing that is wrong."""
-        return [f"{self.where}: {': '.join(filter(None, (one['field'], one['message'])))}" for one in self.problems]
-
 
 def verdicts(files: Iterable[Path]) -> Iterator[Verdict]:
     """One for each job that is right; after the last, raises BadInput with all that is wrong in the others."""
     wrong: list[str] = []
     for one in _all(files):
-        if isinstance(one, BadInput):
-            wrong += one.lines
-        elif one.problems:
-            wrong += one.wrong
+        if one.problems:
+            wrong += (f"{one.where}: {problem}" if one.where else str(problem) for problem in one.problems)
         else:
             yield one
     if wrong:
@@ -56,17 +50,11 @@ def verdicts(files: Iterable[Path]) -> Iterator[Verdict]:
 
 def as_json(files: Iterable[Path]) -> tuple[str, bool]:
     """Every verdict as JSON, and whether all is right."""
-    found = [_of_lines(one.lines) if isinstance(one, BadInput) else one for one in _all(files)]
-    listed: list[dict[str, Any]] = [{"valid": not one.problems, **asdict(one)} for one in found]
+    listed: list[dict[str, Any]] = [{"valid": not one.problems, **asdict(one)} for one in _all(files)]
     return json.dumps(listed, indent=2) + "\n", all(one["valid"] for one in listed)
 
 
-def _of_lines(lines: tuple[str, ...]) -> Verdict:
-    """A verdict about a file that cannot be read."""
-    return Verdict("", problems=[{"field": "", "message": line} for line in lines])
-
-
-def _all(files: Iterable[Path]) -> Iterator[Verdict | BadInput]:
+def _all(files: Iterable[Path]) -> Iterator[Verdict]:
     for file in files:
         try:
             found = read_documents([file]) if file.is_dir() else read_file(file)
@@ -76,7 +64,7 @@ def _all(files: Iterable[Path]) -> Iterator[Verdict | BadInput]:
             if not jobs and len(found) > 1:
                 raise BadInput(f"{file}: holds {len(found)} documents, 0 of them a {KIND}; give a file with one")
         except BadInput as error:
-            yield error
+            yield Verdict("", problems=[Problem("", line) for line in error.lines])
         else:
             yield from (verdict(one.content, one.where) for one in jobs or found)
 
@@ -85,7 +73,7 @@ def verdict(manifest: Any, where: str) -> Verdict:
     """What is to be said of this manifest."""
     with_name, found = named(manifest)
     if found:
-        return Verdict(where, problems=[{"field": one.field, "message": one.message} for one in found])
+        return Verdict(where, problems=found)
     job = to_job(with_name)
     needs = "it leaves out spec.image, so the operator must have a default image"
     said = [needs] if lacks_image(job, NO_DEFAULTS) else []

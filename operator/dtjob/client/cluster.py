@@ -121,14 +121,9 @@ class Cluster:
             raise BadName(f"{name!r} is no name; write lower-case letters, digits, dots and hyphens")
         return f"{self.path(kind)}/{name}"
 
-    def log(self, pod: str, **query: Any) -> bytes:
-        """The log of the pod so far."""
-        return self.connection.raw("GET", f"{self.path_of('Pod', pod)}/log", query=query, seconds=0)
-
-    def copy_log(self, pod: str, sink: Callable[[bytes], object], **query: Any) -> None:
-        """Give the log of the pod so far to `sink`, piece by piece."""
-        path = f"{self.path_of('Pod', pod)}/log"
-        self.connection.raw("GET", path, query=query, seconds=0, sink=sink)
+    def log(self, pod: str, sink: Callable[[bytes], object] | None = None, **query: Any) -> bytes:
+        """The log of the pod so far, or nothing if `sink` takes its pieces."""
+        return self.connection.raw("GET", f"{self.path_of('Pod', pod)}/log", query=query, seconds=0, sink=sink)
 
 
 @contextlib.contextmanager

@@ -55,19 +55,9 @@ class Connection:
             with contextlib.suppress(OSError, AttributeError):  # one that is closed has no socket
                 link.sock.shutdown(socket.SHUT_RDWR)
 
-    def call(
-        self,
-        method: str,
-        path: str,
-        body: Any = None,
-        query: Query | None = None,
-        content: str = JSON,
-        *,
-        seconds: float | None = None,
-        until: float = math.inf,
-    ) -> Object:
-        """The JSON that the API server answers. `seconds`: as in `raw`."""
-        text = self.raw(method, path, body, query, content, seconds=seconds, until=until) or b"{}"
+    def call(self, method: str, path: str, body: Any = None, query: Query | None = None, **how: Any) -> Object:
+        """The JSON that the API server answers. `how`: as in `raw`."""
+        text = self.raw(method, path, body, query, **how) or b"{}"
         try:
             answer: Object = json.loads(text)
         except ValueError:
@@ -80,8 +70,8 @@ class Connection:
         path: str,
         body: Any = None,
         query: Query | None = None,
-        content: str = JSON,
         *,
+        content: str = JSON,
         seconds: float | None = None,
         until: float = math.inf,
         sink: Callable[[bytes], object] | None = None,

@@ -154,7 +154,7 @@ def logs(
         dtjob logs digits --attempt 0 --task worker-1
     """
     from dtjob.api.names import KIND
-    from dtjob.cli.watching import printer
+    from dtjob.cli.watching.printer import Printer, follow_job
     from dtjob.client.verbs.logs import How
     from dtjob.client.verbs.logs import logs as lines_of
     from dtjob.client.verbs.pods import in_order
@@ -174,8 +174,8 @@ def logs(
     cluster = connected(kubeconfig, context, namespace)
     cluster.get(KIND, job)
     if follow:
-        raise typer.Exit(printer.follow_job(cluster, job, task, how, timestamps=timestamps))
-    out, line = printer.standard_output(), None
+        raise typer.Exit(follow_job(cluster, job, task, how, timestamps=timestamps))
+    printer, line = Printer(), None
     if attempt is None:
         found = lines_of(cluster, job, task, how)
     else:
@@ -183,7 +183,7 @@ def logs(
 
         found = logs_of_attempt(cluster, job, attempt, task, tail)
     for line in found:
-        printer.print_line(out, line, timestamps=timestamps)
+        printer.logged(line, timestamps=timestamps)
     if line is None:
         _say_that_there_are_none(task or job, previous=previous)
 
@@ -212,19 +212,17 @@ def _local_run(job: str, work_dir: Path | None, cluster: object, what: str) -> P
 def _local_logs(run: Path, job: str, task: str | None, how: "How", *, follow: bool) -> int:
     """Print the logs of a local run. Returns the exit code: 1 if a run that is followed does not succeed."""
     from dtjob.api.phase import Phase
-    from dtjob.cli.watching.printer import standard_output
+    from dtjob.cli.watching.printer import Printer
     from dtjob.local import logs
     from dtjob.local.runs import phase_of
 
-    printer, text = standard_output(), None
+    printer, text = Printer(), None
     if follow:
-        read = logs.follow(run, job, task)
-    else:
-        read = logs.lines(run, job, task, previous=how.previous, attempt=how.attempt, tail=how.tail)
-    for one, text in read:
-        printer.line(one, text)
-    if follow:
+        for one in logs.follow(run, job, task):
+            printer.line(*one)
         return 0 if phase_of(run) == Phase.SUCCEEDED else 1
+    for of, text in logs.lines(run, job, task, previous=how.previous, attempt=how.attempt, tail=how.tail):
+        printer.line(of, text)
     if text is None:
         _say_that_there_are_none(task or job, previous=how.previous)
     return 0

@@ -14,7 +14,6 @@ from dtjob.local.terminal_line import plain, seen, task_head
 
 COLOURS = ("36", "32", "33", "35", "34", "96", "92", "93", "95", "94")
 READER_GONE = 1
-SUCCEEDED, FAILED = 0, 1
 
 
 def can_draw(out: TextIO) -> bool:
@@ -23,11 +22,11 @@ def can_draw(out: TextIO) -> bool:
 
 
 class Printer:
-    """Prints lines of several tasks, coloured on a terminal."""
+    """Prints lines of several tasks, by default to standard output, coloured on a terminal."""
 
-    def __init__(self, out: TextIO, coloured: bool | None = None) -> None:
-        self._out = out
-        self._coloured = can_draw(out) and not os.environ.get("NO_COLOR") if coloured is None else coloured
+    def __init__(self, out: TextIO | None = None, coloured: bool | None = None) -> None:
+        self._out = out or sys.stdout
+        self._coloured = can_draw(self._out) and not os.environ.get("NO_COLOR") if coloured is None else coloured
         self._colour: dict[str, str] = {}
 
     def line(self, task: str, text: str) -> None:
@@ -41,15 +40,9 @@ class Printer:
         except BrokenPipeError:  # `| head` has ended. An exception would be told, as standard output is flushed.
             os._exit(READER_GONE)
 
-
-def standard_output() -> Printer:
-    """A printer of standard output."""
-    return Printer(sys.stdout)
-
-
-def print_line(printer: Printer, line: Line, *, timestamps: bool) -> None:
-    """Print a line of a task, with its time or without."""
-    printer.line(line.task, f"{line.time} {line.text}" if timestamps else line.text)
+    def logged(self, line: Line, *, timestamps: bool) -> None:
+        """Print one line of a log, with its time or without."""
+        self.line(line.task, f"{line.time} {line.text}" if timestamps else line.text)
 
 
 def follow_job(
@@ -59,14 +52,14 @@ def follow_job(
 
     Returns 0 if it has succeeded and 1 if it has failed, was deleted, or waits for its user.
     """
-    printer, said, phase = standard_output(), "", ""
+    printer, said, phase = Printer(), "", ""
     for one in follow(cluster, name, task, how):
         if isinstance(one, Line):
-            print_line(printer, one, timestamps=timestamps)
+            printer.logged(one, timestamps=timestamps)
             continue
         phase = "" if one is None else phase_of(one)
         line = "it was deleted" if one is None else summary(one)
         if line != said:
             said = line
             print(f"{name}: {line}", file=sys.stderr)
-    return SUCCEEDED if phase == Phase.SUCCEEDED else FAILED
+    return 0 if phase == Phase.SUCCEEDED else 1

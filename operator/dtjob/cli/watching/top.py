@@ -18,7 +18,7 @@ from dtjob.client.errors import TEMPORARY, NotFound
 from dtjob.client.patience import Patience
 from dtjob.client.verbs.pods import in_order, newest, selector, task_of
 from dtjob.client.verbs.reports import CELLS, Reports, cells, read_reports, shown_tasks
-from dtjob.client.verbs.words import harmless, is_stuck, phase_of, status_lines, step_text, summary
+from dtjob.client.verbs.words import harmless, is_stuck, metrics_text, phase_of, status_lines, step_text, summary
 
 Object = Mapping[str, Any]
 LOOK_SECONDS = 2.0
@@ -54,12 +54,9 @@ def view(
 
 def line_of(job: Object) -> str:
     """The job in one line, without what changes with each step."""
-    step = step_text(job.get("status") or {})
-    metrics = ", ".join(
-        f"{one['name']} {one['value']}"
-        for one in ((job.get("status") or {}).get("progress") or {}).get("metrics") or ()
-    )
-    return ", ".join(filter(None, [summary(job), f"step {step}" if step else "", harmless(metrics)]))
+    status = job.get("status") or {}
+    step = f"step {found}" if (found := step_text(status)) else ""
+    return ", ".join(filter(None, [summary(job), step, harmless(metrics_text(status))]))
 
 
 def _plain(cluster: Cluster, name: str, out: TextIO) -> int:

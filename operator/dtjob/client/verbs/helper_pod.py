@@ -26,13 +26,13 @@ START_SECONDS = 300.0
 LONGEST_SECONDS = 24 * 3600
 """After which the pod ends, also if the command was killed."""
 _KEPT = (
-    *("securityContext", "imagePullSecrets", "nodeSelector", "tolerations", "serviceAccountName", "volumes"),
+    *("securityContext", "imagePullSecrets", "nodeSelector", "tolerations", "serviceAccountName"),
     *("automountServiceAccountToken", "enableServiceLinks", "runtimeClassName"),
 )
 _OF_THE_OPERATOR = ("securityContext", "imagePullSecrets", "nodeSelector", "tolerations")
 """Fields for which the operator has defaults (`jobs` in the values of the chart). Only a pod of the chief shows these,
 and the defaults of variables."""
-_OF_THE_CONTAINER = ("image", "imagePullPolicy", "securityContext", "envFrom", "env", "volumeMounts")
+_OF_THE_CONTAINER = ("imagePullPolicy", "securityContext", "envFrom")
 _OURS = (CLUSTER_VOLUME, SOURCE_VOLUME, SHARED_MEMORY_VOLUME)
 _RESOURCES = {"requests": {"cpu": "100m", "memory": "256Mi"}, "limits": {"memory": "2Gi"}}
 
@@ -43,38 +43,41 @@ def helper_pod(
     """The pod for a job as it is stored. `pods`: those of the job. Raises Refused if there is nothing to read."""
     job = typed(stored)
     _check_keeps(job)
-    task, node = topology.chief_task(job), _node(pods)
+    name, task = job.metadata.name, topology.chief_task(job)
     chief = pod(job, task, 0)["spec"]
     training = _training(chief)
     for one in in_order(pods, task.id)[-1:]:
-        chief |= {name: one["spec"][name] for name in _OF_THE_OPERATOR if name in one["spec"]}
+        chief |= {field: one["spec"][field] for field in _OF_THE_OPERATOR if field in one["spec"]}
         training["env"] = _training(one["spec"]).get("env")
-    container = {name: training[name] for name in _OF_THE_CONTAINER if name in training}
-    container["image"] = image or container.get("image") or stored.get("status", {}).get("image")
-    if not container["image"]:
-        raise Refused(f"{job.metadata.name}: its image is the operator's default, which is not known; give --image")
-    container["env"] = [
-        one for one in container.get("env") or [] if not one["name"].startswith(("DTJOB_", "TF_CONFIG"))
-    ]
-    container["volumeMounts"] = [one for one in container.get("volumeMounts") or [] if one["name"] not in _OURS]
-    spec = {name: chief[name] for name in _KEPT if name in chief}
-    spec["volumes"] = [one for one in spec.get("volumes") or [] if one["name"] not in _OURS]
-    owner = {"apiVersion": API_VERSION, "kind": KIND, "name": job.metadata.name, "uid": job.metadata.uid}
+    image = image or training.get("image") or stored.get("status", {}).get("image")
+    if not image:
+        raise Refused(f"{name}: its image is the operator's default, which is not known; give --image")
+    container = {
+        **{field: training[field] for field in _OF_THE_CONTAINER if field in training},
+        "name": CONTAINER,
+        "image": image,
+        "command": command,
+        "resources": _RESOURCES,
+        "env": [one for one in training.get("env") or () if not one["name"].startswith(("DTJOB_", "TF_CONFIG"))],
+        "volumeMounts": _without_ours(training.get("volumeMounts")),
+    }
+    owner = {"apiVersion": API_VERSION, "kind": KIND, "name": name, "uid": job.metadata.uid}
     return {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {
-            "name": f"{job.metadata.name}-helper-{secrets.token_hex(3)}",
-            "labels": {"app.kubernetes.io/name": "dtjob-helper", "app.kubernetes.io/instance": job.metadata.name},
+            "name": f"{name}-helper-{secrets.token_hex(3)}",
+            "labels": {"app.kubernetes.io/name": "dtjob-helper", "app.kubernetes.io/instance": name},
             "ownerReferences": [owner],
         },
         "spec": {
-            **spec,
-            **({"affinity": _on_node(node)} if node else {}),
+            **{field: chief[field] for field in _KEPT if field in chief},
+            **_beside(pods),
+            "volumes": _without_ours(chief.get("volumes")),
             "restartPolicy": "Never",
             "terminationGracePeriodSeconds": 0,
             "activeDeadlineSeconds": LONGEST_SECONDS,
-            "containers": [{**container, "name": CONTAINER, "command": command, "resources": _RESOURCES}],
+            "containers": [container],
         },
     }
 
@@ -161,14 +164,12 @@ def _wait_until_it_runs(cluster: Cluster, name: str) -> None:
 
 
 def _state(found: Mapping[str, Any]) -> str:
-    """The state of the helper's one container, or why it has no node."""
-    for one in (found.get("status") or {}).get("containerStatuses") or ():
-        renamed = {**found, "status": {"containerStatuses": [{**one, "name": "tensorflow"}]}}
-        return state_of(renamed)
-    for one in (found.get("status") or {}).get("conditions") or ():
+    """The state of the helper's container, or why the pod has no node."""
+    state = state_of(found, CONTAINER)
+    for one in (found.get("status") or {}).get("conditions") or () if state == "pending" else ():
         if one.get("type") == "PodScheduled" and one.get("status") == "False":
             return str(one.get("message") or "no node has room")
-    return "pending"
+    return state
 
 
 def _check_keeps(job: Job) -> None:
@@ -184,23 +185,18 @@ def _training(spec: Mapping[str, Any]) -> Object:
     return next(one for one in spec["containers"] if one["name"] == TRAINING_CONTAINER)
 
 
-def _node(pods: Sequence[Mapping[str, Any]]) -> str | None:
-    """The node of a pod that runs and mounts the checkpoints: a claim may be for one node only."""
+def _without_ours(volumes: Sequence[Object] | None) -> list[Object]:
+    """The volumes, or mounts of volumes, that the user has asked for."""
+    return [one for one in volumes or () if one["name"] not in _OURS]
+
+
+def _beside(pods: Sequence[Mapping[str, Any]]) -> Object:
+    """The affinity to the node of a pod that runs and mounts the checkpoints: a claim may be for one node only."""
     for one in in_order(pods):
-        volumes = [volume["name"] for volume in one["spec"].get("volumes") or ()]
-        if CHECKPOINT_VOLUME in volumes and container_state(one)[0] == "running" and labels.SERVING in _labels(one):
-            return str(one["spec"].get("nodeName") or "") or None
-    return None
-
-
-def _labels(found: Mapping[str, Any]) -> Mapping[str, str]:
-    return found["metadata"].get("labels") or {}
-
-
-def _on_node(node: str) -> Object:
-    field = {"key": "metadata.name", "operator": "In", "values": [node]}
-    return {
-        "nodeAffinity": {
-            "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchFields": [field]}]}
-        }
-    }
+        mounts = any(volume["name"] == CHECKPOINT_VOLUME for volume in one["spec"].get("volumes") or ())
+        node = one["spec"].get("nodeName")
+        if node and mounts and container_state(one)[0] == "running" and labels.SERVING in labels.of(one):
+            field = {"key": "metadata.name", "operator": "In", "values": [node]}
+            terms = {"nodeSelectorTerms": [{"matchFields": [field]}]}
+            return {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}}
+    return {}

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from dtjob.api.names import TRAINING_CONTAINER
 from dtjob.client.cluster import Cluster
-from dtjob.client.errors import NotFound, Refused, Unavailable
+from dtjob.client.errors import Refused, Unavailable
 from dtjob.client.verbs.pods import attempt_of, in_order, newest, selector, task_of
 
 Object = Mapping[str, Any]
@@ -75,40 +75,33 @@ def logs(cluster: Cluster, job: str, task: str | None = None, how: How = ALL) ->
     if how.attempt is not None:
         pods = [pod for pod in pods if attempt_of(pod) == how.attempt]
     with tempfile.TemporaryFile() as file:
-        parts: list[Iterator[tuple[str, int, Line]]] = []
+        parts: list[Iterator[Line]] = []
         for pod in pods:
             begin = file.tell()
-            if _copied(cluster, pod, how.query, file.write):
-                parts.append(_stamped(file.fileno(), begin, file.tell(), len(parts), name_of(pod)))
+            _copy(cluster, pod, how.query, file.write)
+            parts.append(_stamped(file.fileno(), begin, file.tell(), name_of(pod)))
         file.flush()
-        for _, _, line in heapq.merge(*parts):
-            yield line
+        yield from heapq.merge(*parts, key=lambda line: line.time)
 
 
-def _copied(cluster: Cluster, pod: Object, query: Mapping[str, Any], sink: Callable[[bytes], object]) -> bool:
-    """Whether the pod has a log, which `sink` has got."""
+def _copy(cluster: Cluster, pod: Object, query: Mapping[str, Any], sink: Callable[[bytes], object]) -> None:
+    """Give the log of the pod to `sink`, if it has one."""
     try:
-        cluster.copy_log(pod["metadata"]["name"], sink, **query)
-    except NotFound:
-        return False
+        cluster.log(pod["metadata"]["name"], sink, **query)
     except Unavailable as error:  # its node does not answer
         cluster.connection.outage.say(f"the log of {name_of(pod)} cannot be read: {error}")
-        return False
     except Refused as error:
-        if error.code == 400:  # its container has not started
-            return False
-        raise
-    return True
+        if error.code not in (400, 404):  # its container has not started, or the pod is gone
+            raise
 
 
-def _stamped(file: int, begin: int, end: int, at: int, task: str) -> Iterator[tuple[str, int, Line]]:
-    """Each line of a part of a file, with what it is merged by: its time and the number of the log. Times never go
-    back."""
+def _stamped(file: int, begin: int, end: int, task: str) -> Iterator[Line]:
+    """Each line of a part of a file. Times never go back."""
     last = ""
     for line in _lines(file, begin, end):  # a progress bar has \r in its line
         when, text = parted(line)
         last = max(last, when)
-        yield last, at, Line(task, last, text)
+        yield Line(task, last, text)
 
 
 def parted(line: bytes) -> tuple[str, str]:

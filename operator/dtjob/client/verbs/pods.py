@@ -47,20 +47,20 @@ def newest(pods: Sequence[Object]) -> list[Object]:
     return list({task_of(pod): pod for pod in pods}.values())
 
 
-def container_state(pod: Object) -> tuple[str, Mapping[str, Any]]:
-    """The state of the training container, `waiting`, `running` or `terminated`, and what is known of it."""
+def container_state(pod: Object, container: str = TRAINING_CONTAINER) -> tuple[str, Mapping[str, Any]]:
+    """The state of the container, `waiting`, `running` or `terminated`, and what is known of it."""
     for one in (pod.get("status") or {}).get("containerStatuses") or ():
-        if one.get("name") == TRAINING_CONTAINER:
+        if one.get("name") == container:
             for name, state in (one.get("state") or {}).items():
                 return name, state
     return "waiting", {}
 
 
-def state_of(pod: Object) -> str:
+def state_of(pod: Object, container: str = TRAINING_CONTAINER) -> str:
     """What the pod does, in a few words."""
     if pod["metadata"].get("deletionTimestamp"):
         return "ending"
-    name, state = container_state(pod)
+    name, state = container_state(pod, container)
     if name == "terminated":
         code = state.get("exitCode")
         return "finished" if code == 0 else f"failed ({code})"

@@ -54,6 +54,15 @@ def step_text(status: Object) -> str:
     return f"{progress['step']}/{total}" if total else str(progress["step"])
 
 
+def metrics_text(status: Object) -> str:
+    """The metrics of the last report: `loss 0.5, accuracy 0.9`."""
+    return _metrics((status.get("progress") or {}).get("metrics"))
+
+
+def _metrics(metrics: Any) -> str:
+    return ", ".join(f"{one['name']} {one['value']}" for one in metrics or ())
+
+
 def summary(job: Object) -> str:
     """One line: the phase and the reason, with the message."""
     status = job.get("status") or {}
@@ -115,7 +124,7 @@ def _facts(status: Object, spec: Object, job: Object, now: datetime) -> Iterator
     yield "strategy", str(spec.get("strategy", ""))
     yield "tasks", f"{ready} run or have finished" if ready else ""
     yield "step", _step(status)
-    yield "metrics", _metrics((status.get("progress") or {}).get("metrics"))
+    yield "metrics", metrics_text(status)
     yield "checkpoint", _checkpoint(job, now)
     yield "evaluation", _evaluation(status.get("evaluation") or {})
     yield "model", str((status.get("progress") or {}).get("model") or "")
@@ -143,10 +152,6 @@ def _step(status: Object) -> str:
         left = progress.get("estimatedRemainingSeconds")
         parts += [f"about {duration(left)} left"] if left is not None else []
     return ", ".join(parts)
-
-
-def _metrics(metrics: Any) -> str:
-    return ", ".join(f"{one['name']} {one['value']}" for one in metrics or ())
 
 
 def _checkpoint(job: Object, now: datetime) -> str:
