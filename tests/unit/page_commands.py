@@ -16,11 +16,7 @@ PAGES = [
     ROOT / "helm" / "dtjob" / "README.md",
 ]
 PROGRAMS = ("dtjob", "make", "helm", "kubectl", "python", "docker", "kind", "ctr", "kubeconform")
-COMMANDS, SESSION, NO_COMMANDS = (
-    "sh",
-    "console",
-    ("text", "yaml", "python", "json", "mermaid", "dockerfile", "diff"),
-)
+COMMANDS, SESSION, NO_COMMANDS = ("sh", "console", ("text", "yaml", "python", "json", "mermaid", "dockerfile", "diff"))
 """Languages of blocks: each line is a command; lines that begin with `$` are commands; no line is one."""
 PLAIN_SHELL = ("for", "done", "echo", "cat", "tail", "pip")
 """Words that may begin a part of a command line beside PROGRAMS."""

@@ -71,9 +71,7 @@ def test_each_name_of_the_code_is_on_its_page(name: str, heading: str, wanted: I
         ("reference/labels.md", "", {*KUEUE, labels.MANAGED_BY, *written_labels()}),
     ],
 )
-def test_the_tables_of_a_page_have_the_names_of_the_code_and_no_others(
-    name: str, heading: str, wanted: set[str]
-) -> None:
+def test_the_tables_of_a_page_have_the_names_of_the_code_and_no_others(name, heading, wanted):
     assert first_cells(section(name, heading)) == wanted
 
 

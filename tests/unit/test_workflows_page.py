@@ -29,10 +29,7 @@ from tests.unit.workflows_page import (
 ROOT = Path(__file__).parents[2]
 KATIB = expressions("Katib")
 (SCRIPT,) = [block for block in blocks(TUTORIAL) if is_whole(block)]
-PROGRAMS = {
-    PAGE: ("examples/digits.py", (ROOT / "examples" / "digits.py").read_text()),
-    TUTORIAL: ("train.py", SCRIPT),
-}
+PROGRAMS = {PAGE: ("examples/digits.py", (ROOT / "examples" / "digits.py").read_text()), TUTORIAL: ("train.py", SCRIPT)}
 """The entrypoint of the jobs of each page, and its text."""
 ARGO_NAMES = {"workflow.name": "nightly-1700000000"}
 Created = Callable[[Path], dict[str, Any]]

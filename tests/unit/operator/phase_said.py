@@ -5,13 +5,7 @@ from collections.abc import Iterable
 
 from dtjob.api.phase import ENDED, Phase
 from dtjob.api.status.condition import Condition
-from dtjob.plan.record.status import (
-    BLOCKED,
-    CONDITION_OF,
-    RUNNING,
-    SPEC_ACCEPTED,
-    PhaseStatus,
-)
+from dtjob.plan.record.status import BLOCKED, CONDITION_OF, RUNNING, SPEC_ACCEPTED, PhaseStatus
 
 
 def phase_said_by(conditions: Iterable[Condition]) -> PhaseStatus:

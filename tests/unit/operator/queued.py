@@ -106,7 +106,6 @@ class Story:
 
     def _patch(self, action: PatchWorkload) -> None:
         found = self.there.get((kueue.KIND, action.name)) or self._stored(kueue.KIND, action.name)
-        assert found is not None
         assert (found["metadata"]["uid"], found["metadata"]["resourceVersion"]) == (action.uid, action.version)
         self.there.pop((kueue.KIND, action.name), None)
         self.put(merged(found, action.body))
@@ -128,7 +127,6 @@ class Story:
     def say(self, *conditions: Manifest, of: Manifest | None = None, **status: Any) -> None:
         """Kueue writes into the Workload's status; `of`: into that one's."""
         workload = of or self.workload
-        assert workload is not None
         there = {one["type"]: one for one in (workload.get("status") or {}).get("conditions") or ()}
         there |= {one["type"]: one for one in conditions}
         self.put(merged(workload, {"status": {"conditions": list(there.values()), **status}}))
@@ -138,7 +136,6 @@ class Story:
     ) -> None:
         """Kueue admits the Workload; `of`: that one."""
         workload = of or self.workload
-        assert workload is not None
         sets = workload["spec"]["podSets"]
         assigned = [{"name": one["name"], "count": one["count"], "flavors": flavours or {}} for one in sets]
         said = [condition(type_, True, now=now) for type_ in ("QuotaReserved", "Admitted")]
@@ -165,7 +162,6 @@ class Story:
     def scale(self, workers: int, least: int | None = None, most: int | None = None) -> None:
         """The user asks for another number of workers, and for other bounds where given."""
         worker = self.job.spec.replica_specs.worker
-        assert worker is not None
         changed = worker.model_copy(update={"replicas": workers})
         policy = self.job.spec.elastic_policy
         given = {name: value for name, value in (("min_replicas", least), ("max_replicas", most)) if value is not None}

@@ -281,7 +281,6 @@ def test_pods_wait_for_a_claim_whose_name_another_object_has() -> None:
 def test_a_claim_that_was_retained_is_used_by_the_next_job_of_its_name(retention: str) -> None:
     """Also by one with retention Delete, which does not own it then: its files are those of an earlier job."""
     earlier = shared.claim(builders.claim_job("Retain"))
-    assert earlier is not None
     earlier["metadata"] |= {"uid": "earlier", "resourceVersion": "7"}
     made = with_claim(earlier, retention=retention)
     made.run(2)
@@ -293,7 +292,6 @@ def test_a_claim_that_was_retained_is_used_by_the_next_job_of_its_name(retention
 
 def test_a_claim_that_is_deleted_with_an_earlier_job_is_waited_for() -> None:
     earlier = shared.claim(builders.claim_job("Delete").model_copy(update={"metadata": builders.job(uid="b").metadata}))
-    assert earlier is not None
     made = with_claim({**earlier, "metadata": {**earlier["metadata"], "uid": "earlier", "resourceVersion": "7"}})
     made.run(20)
     assert made.pods == {}

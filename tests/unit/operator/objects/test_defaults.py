@@ -52,7 +52,6 @@ def test_the_job_wins_then_what_it_began_with_then_the_default() -> None:
 def test_a_jobs_later_pods_have_the_image_that_it_began_with() -> None:
     began = plan(job(), Children(), NOW, OLD)
     assert images(began) == ["trainer:1"] * 3
-    assert began.status is not None
     assert began.status["image"] == "trainer:1"
     running = builders.with_status(job(), began.status)
     children = stored(began)
@@ -61,7 +60,6 @@ def test_a_jobs_later_pods_have_the_image_that_it_began_with() -> None:
             one["status"] = builders.running()
     for upgraded in (NEW, NO_DEFAULTS):
         status = plan(running, children, at(1), upgraded).status
-        assert status is not None
         assert (status["phase"], status["image"]) == ("Running", "trainer:1")
         again = plan(builders.with_status(job(), status), children, at(1), upgraded)
         assert (again.actions, again.status) == ((), None)
@@ -78,7 +76,6 @@ def test_an_image_of_the_jobs_own_is_not_written_into_the_status() -> None:
 def test_a_job_without_any_image_waits_and_says_what_to_write() -> None:
     made = plan(job(), Children(), NOW)
     assert made.actions == ()
-    assert made.status is not None
     assert (made.status["phase"], made.status["reason"], made.status["ready"]) == ("Pending", "ImageMissing", "0/3")
     for words in ("spec.image", "jobs.image", "--default-image"):
         assert words in made.status["message"]
@@ -89,7 +86,6 @@ def test_a_job_without_any_image_waits_and_says_what_to_write() -> None:
     assert plan(waiting, Children(), at(60)) == Plan()
     healed = plan(waiting, Children(), at(90), NEW)
     assert images(healed) == ["trainer:2"] * 3
-    assert healed.status is not None
     assert (healed.status["reason"], healed.status["image"]) == ("WaitingForPods", "trainer:2")
     assert {one["status"] for one in healed.status["conditions"]} == {"False"}
 
@@ -97,7 +93,6 @@ def test_a_job_without_any_image_waits_and_says_what_to_write() -> None:
 def test_an_ended_job_needs_no_image() -> None:
     ended = {"phase": "Succeeded", "completionTime": "2026-11-21T10:00:00Z", "reason": "Completed", "conditions": []}
     status = plan(job(status=ended), Children(), at(1)).status
-    assert status is not None
     assert status["phase"] == "Succeeded"
 
 
@@ -270,7 +265,6 @@ def test_the_operators_security_context_stands_in_place_of_dtjobs_and_below_the_
 def test_a_gang_and_a_workload_have_the_priority_of_their_pods() -> None:
     one = builders.job(scheduling={"gang": {}})
     group = pod_group(one, DEFAULTS)
-    assert group is not None
     assert group["spec"]["priorityClassName"] == "batch"
     assert priority_class_of(one, DEFAULTS) == ("PriorityClass", "batch")
 

@@ -131,7 +131,6 @@ def test_a_template_may_name_the_scheduler_and_has_annotations():
     template = {"metadata": {"annotations": {"a": "b"}}, "spec": {"schedulerName": "mine"}}
     of_mine = gang_job("Volcano")
     worker = of_mine.spec.replica_specs.worker
-    assert worker is not None
     worker.template = worker.model_validate({"template": template}).template
     joined = member(of_mine)
     assert joined["spec"]["schedulerName"] == "mine"

@@ -72,7 +72,6 @@ def test_no_policy_where_none_is_wanted():
 @pytest.mark.parametrize(("retention", "owner"), [(None, None), ("Retain", None), ("Delete", builders.JOB_UID)])
 def test_a_claim_is_owned_by_the_job_only_if_it_is_deleted_with_it(retention: str | None, owner: str | None):
     made = shared.claim(builders.claim_job(retention))
-    assert made is not None
     assert (made["kind"], made["metadata"]["name"]) == ("PersistentVolumeClaim", "digits-checkpoints")
     assert labels.controller_uid(made) == owner
     assert labels.of(made)[labels.JOB_NAME] == "digits"

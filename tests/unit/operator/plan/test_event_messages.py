@@ -168,12 +168,7 @@ EVENTS: list[tuple[str, Events, str, str]] = [
     ),
     (
         "the checkpoint is on the node of the chief's pod",
-        lambda: told_of_failure(
-            "chief-0",
-            builders.out_of_memory(),
-            saved=True,
-            checkpoint=ON_A_NODE,
-        ),
+        lambda: told_of_failure("chief-0", builders.out_of_memory(), saved=True, checkpoint=ON_A_NODE),
         "Restarting",
         "chief-0 ran out of memory (OOMKilled); training restarts; the checkpoint at step 40 is on the node of the "
         "chief's earlier pod",
@@ -234,12 +229,7 @@ EVENTS: list[tuple[str, Events, str, str]] = [
         "evaluator-0 was not at work 60 min after training had ended (evaluator-0 waits: ErrImagePull: not found); "
         "what was saved last is not evaluated",
     ),
-    (
-        "training has succeeded",
-        lambda: told_of_last_evaluation(builders.running()),
-        "Succeeded",
-        "Training has ended",
-    ),
+    ("training has succeeded", lambda: told_of_last_evaluation(builders.running()), "Succeeded", "Training has ended"),
     (
         "a rule leaves a failed evaluator alone",
         lambda: told_of_evaluator(builders.ended(3, at(19)), LEAVE),
@@ -337,24 +327,14 @@ EVENTS: list[tuple[str, Events, str, str]] = [
         "Resized",
         "Training goes on with 2 workers at step 0, as the checkpoint at step 100 ends with the chief's pod",
     ),
-    (
-        "a user suspends a job",
-        told_of_suspension,
-        "Suspended",
-        "Job suspended",
-    ),
+    ("a user suspends a job", told_of_suspension, "Suspended", "Job suspended"),
     (
         "a suspended job goes on",
         lambda: told_of_resuming(CLAIM),
         "Resumed",
         "Job resumed; training goes on from the checkpoint at step 40 or a later one",
     ),
-    (
-        "a job that never had a pod goes on",
-        lambda: told_of_resuming(CLAIM, ran=False),
-        "Resumed",
-        "Job resumed",
-    ),
+    ("a job that never had a pod goes on", lambda: told_of_resuming(CLAIM, ran=False), "Resumed", "Job resumed"),
     (
         "it goes on without its checkpoint",
         lambda: told_of_resuming(EMPTY),

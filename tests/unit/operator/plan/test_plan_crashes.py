@@ -197,9 +197,7 @@ def told(story: Callable[[Scripted], None], job: Job, crash: tuple[int, bool] | 
 
 @pytest.mark.parametrize("kind", JOBS, ids=lambda kind: str(kind["strategy"]))
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
-def test_a_job_keeps_its_guarantees_at_whichever_call_the_operator_dies(
-    story: Callable[[Scripted], None], kind: dict[str, Any]
-) -> None:
+def test_a_job_keeps_its_guarantees_at_whichever_call_the_operator_dies(story, kind):
     """No rule is broken at any call, nothing is charged twice or forgotten, and the job comes to rest."""
     policy = {"maxRestartsWithoutProgress": 3, "backoff": {"initialSeconds": 0, "maxSeconds": 300}}
     job = labelled(elastic(builders.job(**kind, failurePolicy=policy, checkpoint=CLAIM)), QUEUE)

@@ -28,7 +28,6 @@ class Queued(Story):
 
     def sets(self) -> dict[str, int]:
         """What the Workload asks for."""
-        assert self.workload is not None
         return {one["name"]: one["count"] for one in self.workload["spec"]["podSets"]}
 
     def places(self, now: Any, *without: str) -> None:

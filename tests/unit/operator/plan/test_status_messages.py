@@ -215,12 +215,7 @@ STATUSES: list[tuple[str, Statuses, str, str]] = [
         "Signal",
         "worker-1 was killed (SIGKILL); the next start is at 2026-11-21T10:01:11Z (failurePolicy.backoff)",
     ),
-    (
-        "a new group begins",
-        resized,
-        "Resized",
-        "3 tasks of the new group do not run yet",
-    ),
+    ("a new group begins", resized, "Resized", "3 tasks of the new group do not run yet"),
     (
         "all but one task of a new group run",
         lambda: resized("chief-0-1", "worker-0-1"),
@@ -352,12 +347,7 @@ STATUSES: list[tuple[str, Statuses, str, str]] = [
         "DeadlineExceeded",
         "the job was active for longer than activeDeadlineSeconds (100)",
     ),
-    (
-        "the chief has finished",
-        succeeds,
-        "Completed",
-        "training has ended",
-    ),
+    ("the chief has finished", succeeds, "Completed", "training has ended"),
     (
         "the weights of the model are no numbers",
         lambda: succeeds('{"attempt": 0, "step": 9, "weights": "NaN"}'),
@@ -458,18 +448,8 @@ WORKERS: list[tuple[str, Statuses, str, str]] = [
         "NoRoom",
         "the group has 2 of 4 workers; room for more is looked for from 2026-11-21T10:15:00Z on",
     ),
-    (
-        "a group that has shrunk is suspended",
-        shrunk_and_suspended,
-        "NoRoom",
-        "the group has 2 of 4 workers",
-    ),
-    (
-        "a group that has shrunk ends well",
-        shrunk_and_succeeded,
-        "NoRoom",
-        "the group has 2 of 4 workers",
-    ),
+    ("a group that has shrunk is suspended", shrunk_and_suspended, "NoRoom", "the group has 2 of 4 workers"),
+    ("a group that has shrunk ends well", shrunk_and_succeeded, "NoRoom", "the group has 2 of 4 workers"),
 ]
 
 

@@ -34,10 +34,7 @@ class SimulatedKueue:
     """What Kueue's own controllers do to Workloads: it touches nothing else."""
 
     def __init__(
-        self,
-        cluster: _Cluster,
-        clock: Callable[[], datetime],
-        later: Callable[[float, Callable[[], None]], object],
+        self, cluster: _Cluster, clock: Callable[[], datetime], later: Callable[[float, Callable[[], None]], object]
     ) -> None:
         self._cluster, self._clock, self._later = cluster, clock, later
         self.open = True

@@ -142,9 +142,7 @@ def test_a_job_suspended_before_its_first_status_goes_on_with_new_pods(monkeypat
         made.close()
 
 
-def test_the_start_time_is_that_of_the_first_pod_however_late_the_first_status_is(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_start_time_is_that_of_the_first_pod_however_late_the_first_status_is(monkeypatch):
     busy(monkeypatch)
     made = World(builders.job(workers=1))
     try:

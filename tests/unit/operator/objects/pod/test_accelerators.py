@@ -106,13 +106,10 @@ IN_TEMPLATE = {"template": {"spec": {"containers": [{"name": "tensorflow", "reso
         ({"template": {"metadata": {}}}, {}, False),
     ],
 )
-def test_an_evaluator_without_gpus_leaves_those_of_the_chiefs_node_alone(
-    chief: dict[str, Any], evaluator: dict[str, Any], hidden: bool
-) -> None:
+def test_an_evaluator_without_gpus_leaves_those_of_the_chiefs_node_alone(chief, evaluator, hidden):
     volume = {"persistentVolumeClaim": {"claimName": "digits"}}
     job = builders.job(
-        replicaSpecs={"chief": chief, "worker": {}, "evaluator": evaluator},
-        checkpoint={"storage": {"volume": volume}},
+        replicaSpecs={"chief": chief, "worker": {}, "evaluator": evaluator}, checkpoint={"storage": {"volume": volume}}
     )
     (training,) = spec(job, "evaluator-0")["containers"]
     assert ({"name": "CUDA_VISIBLE_DEVICES", "value": "-1"} in training["env"]) == hidden

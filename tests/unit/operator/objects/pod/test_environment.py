@@ -106,7 +106,6 @@ def test_the_trainer_reads_all_checkpoint_settings_from_the_environment():
         "/checkpoints", 0, 100, 0, 5, "Sync", 90.0, 1000, best
     )
     keys = re.search(r"`DTJOB_CHECKPOINT` \| JSON: `\{(.*?)\}`", CONTRACT)
-    assert keys is not None
     assert list(json.loads(text)) == json.loads(f"[{keys[1]}]")
 
 

@@ -16,7 +16,6 @@ DIRECTORY = "/data/checkpoints"
 
 def found(volume: dict[str, Any], **job: Any) -> tuple[bool | None, str]:
     made = keeping(builders.job(checkpoint={"storage": {"volume": volume, "mountPath": DIRECTORY}}, **job), NO_DEFAULTS)
-    assert made is not None
     assert bool(made.message) == (made.kept is not True)
     return made.kept, made.reason
 
@@ -26,11 +25,7 @@ CLAIM = {"persistentVolumeClaim": {"claimName": "a"}}
 
 @pytest.mark.parametrize("source", VOLUME_SOURCES)
 def test_the_volume_source_decides_whether_checkpoints_are_kept(source: str):
-    odd = {
-        "emptyDir": (False, "EndsWithPod"),
-        "ephemeral": (False, "EndsWithPod"),
-        "hostPath": (None, "OnOneNode"),
-    }
+    odd = {"emptyDir": (False, "EndsWithPod"), "ephemeral": (False, "EndsWithPod"), "hostPath": (None, "OnOneNode")}
     wanted = odd.get(source, (True, "Volume"))
     assert found({source: {}}) == wanted
 
@@ -39,15 +34,12 @@ def test_a_bucket_and_a_directory_of_this_machine_keep_checkpoints():
     assert keeping(builders.job(), NO_DEFAULTS) is None
     bucket = keeping(builders.job(checkpoint={"storage": {"uri": "gs://bucket/a"}}), NO_DEFAULTS)
     local = keeping(builders.job(checkpoint={"storage": {"volume": {"emptyDir": {}}}}), LOCAL)
-    assert bucket is not None
     assert (bucket.kept, bucket.reason) == (True, "Bucket")
-    assert local is not None
     assert (local.kept, local.reason) == (True, "LocalDirectory")
 
 
 def test_the_message_says_what_is_lost_and_what_to_write():
     kept = keeping(builders.job(checkpoint={"storage": {"volume": {"emptyDir": {}}}}), NO_DEFAULTS)
-    assert kept is not None
     assert kept.message == (
         "checkpoint.storage.volume is an emptyDir volume, and ends with the chief's pod: when that is lost, "
         "training begins again at step 0; use checkpoint.storage.volumeClaimTemplate, or a "
@@ -62,7 +54,6 @@ def test_the_message_warns_of_an_evaluator_that_would_see_no_checkpoint(volume: 
     for evaluator in (False, True):
         asked = replicas | ({"evaluator": {}} if evaluator else {})
         kept = keeping(builders.job(checkpoint=checkpoint, replicaSpecs=asked), NO_DEFAULTS)
-        assert kept is not None
         assert ("the evaluator, in a pod of its own, sees none" in kept.message) is (evaluator and volume is not CLAIM)
 
 

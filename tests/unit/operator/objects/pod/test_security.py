@@ -45,9 +45,7 @@ def test_a_null_leaves_the_key_to_the_cluster():
         ({"drop": None, "add": ["CHOWN"]}, {"add": ["CHOWN"]}),
     ],
 )
-def test_capabilities_that_a_template_adds_are_kept_beside_the_dropped_ones(
-    user: dict[str, Any], wanted: dict[str, Any]
-):
+def test_capabilities_that_a_template_adds_are_kept_beside_the_dropped_ones(user, wanted):
     assert with_security({"name": "a", "securityContext": {"capabilities": user}})["securityContext"] == {
         "allowPrivilegeEscalation": False,
         "capabilities": wanted,

@@ -47,10 +47,7 @@ TEAM = {"key": "team", "operator": "Equal", "value": "vision", "effect": "NoSche
 def test_an_evaluator_may_go_to_the_node_that_the_chief_is_kept_on(mount: str) -> None:
     """It has to, where the volume is mounted there alone."""
     patient = {"key": NOT_READY, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 600}
-    chief = {
-        "resources": {"limits": {"nvidia.com/gpu": 1}},
-        "template": {"spec": {"tolerations": [TEAM, patient]}},
-    }
+    chief = {"resources": {"limits": {"nvidia.com/gpu": 1}}, "template": {"spec": {"tolerations": [TEAM, patient]}}}
     volume = {"persistentVolumeClaim": {"claimName": "digits"}}
     job = builders.job(
         replicaSpecs={"chief": chief, "worker": {}, "evaluator": {"template": {"spec": {"tolerations": [TEAM]}}}},
@@ -67,7 +64,4 @@ def test_a_template_keeps_its_own_tolerations() -> None:
     own = {"key": UNREACHABLE, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5}
     job = builders.job(replicaSpecs={"chief": {}, "worker": {"template": {"spec": {"tolerations": [own]}}}})
     assert pod(job, builders.task("worker-0"), 0)["spec"]["tolerations"] == [own, ours(NOT_READY)]
-    assert job.spec.replica_specs.worker is not None
-    assert job.spec.replica_specs.worker.template is not None
-    assert job.spec.replica_specs.worker.template.spec is not None
     assert job.spec.replica_specs.worker.template.spec.tolerations == [own]

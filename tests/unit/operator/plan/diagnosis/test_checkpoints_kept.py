@@ -21,7 +21,6 @@ def saving(volume: dict[str, Any], strategy: str = "MultiWorkerMirrored") -> Job
 
 
 def condition(made: Plan) -> dict[str, Any] | None:
-    assert made.status is not None
     return next((one for one in made.status["conditions"] if one["type"] == "CheckpointsKept"), None)
 
 
@@ -31,19 +30,12 @@ def warnings(made: Plan) -> list[str]:
 
 @pytest.mark.parametrize(
     ("volume", "status", "reason"),
-    [
-        (CLAIM, "True", "Volume"),
-        (EMPTY, "False", "EndsWithPod"),
-        (HOST, "Unknown", "OnOneNode"),
-    ],
+    [(CLAIM, "True", "Volume"), (EMPTY, "False", "EndsWithPod"), (HOST, "Unknown", "OnOneNode")],
 )
-def test_the_condition_is_set_from_the_start_and_its_warning_is_sent_once(
-    volume: dict[str, Any], status: str, reason: str
-):
+def test_the_condition_is_set_from_the_start_and_its_warning_is_sent_once(volume, status, reason):
     job = saving(volume)
     first = plan(job, Children(), NOW)
     said = condition(first)
-    assert said is not None
     assert (said["status"], said["reason"], said["observedGeneration"]) == (status, reason, 1)
     assert warnings(first) == ([] if status == "True" else [said["message"]])
     again = plan(builders.with_status(job, first.status or {}), Children(), builders.at(60))
@@ -82,7 +74,6 @@ def after_a_failure(job: Job, *tasks: str) -> Plan:
 def test_a_restart_promises_no_step_that_nothing_holds(volume: dict[str, Any], task: str, left: dict[str, int] | None):
     made = after_a_failure(saving(volume), task)
     assert "Restarting" in [one.reason for one in made.events]
-    assert made.status is not None
     assert made.status.get("checkpoint") == left
 
 

@@ -41,31 +41,13 @@ def test_a_new_job_that_finds_a_checkpoint_says_so():
 @pytest.mark.parametrize(
     ("again", "wanted", "checkpoint"),
     [
-        (
-            {"restoredStep": 40, "checkpoint": {"step": 40}},
-            "Normal Resumed",
-            40,
-        ),
-        (
-            {"restoredStep": 40, "checkpoint": {"step": 60}},
-            "Normal Resumed",
-            60,
-        ),
-        (
-            {"restoredStep": 20, "checkpoint": {"step": 20}},
-            "Warning Resumed",
-            20,
-        ),
-        (
-            {"restoredStep": 0},
-            "Warning StartedOver",
-            None,
-        ),
+        ({"restoredStep": 40, "checkpoint": {"step": 40}}, "Normal Resumed", 40),
+        ({"restoredStep": 40, "checkpoint": {"step": 60}}, "Normal Resumed", 60),
+        ({"restoredStep": 20, "checkpoint": {"step": 20}}, "Warning Resumed", 20),
+        ({"restoredStep": 0}, "Warning StartedOver", None),
     ],
 )
-def test_a_restored_step_has_one_event_and_is_the_newest_checkpoint(
-    again: dict[str, Any], wanted: str, checkpoint: int | None
-):
+def test_a_restored_step_has_one_event_and_is_the_newest_checkpoint(again, wanted, checkpoint):
     job, _ = look(SAVING, SAVED)
     report = {"attempt": 0, "incarnation": 1, "step": again["restoredStep"], **again}
     job, made = look(job, report, 1)  # sooner than progress alone is written

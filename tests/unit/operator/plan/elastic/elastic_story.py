@@ -43,7 +43,6 @@ class Story:
         old = self.job.spec
         worker = old.replica_specs.worker
         assert worker is not None
-        assert old.elastic_policy is not None
         spec.setdefault("elastic_policy", old.elastic_policy.model_copy(update=bounds))
         replicas = old.replica_specs.model_copy(update={"worker": worker.model_copy(update=size)})
         self.job = self.job.model_copy(update={"spec": old.model_copy(update={"replica_specs": replicas, **spec})})

@@ -25,7 +25,6 @@ def test_all_training_tasks_save_together_before_new_pods_are_created(strategy: 
     made = plan_answered(story.job, story.children, at(10))
     assert all(isinstance(one, Delete) for one in made.actions)  # none loses its Service, as they save together
     assert sorted(one.name for one in made.actions if isinstance(one, Delete)) == builders.names(story.pods)
-    assert made.status is not None
     assert (made.status["phase"], made.status["reason"]) == ("Restarting", "Resizing")
     saving = [builders.deleting(one) for one in story.pods]
     others = [one for one in story.children.objects if one["kind"] != "Pod"]
@@ -62,12 +61,10 @@ def test_a_pod_that_could_not_be_made_blocks_a_group_that_ends_no_longer() -> No
     story.run()
     refused = replace(story.children, objects=(), problems={"Pod/digits-worker-1-1": "exceeded quota: small"})
     made = plan_answered(story.job, refused, at(5))
-    assert made.status is not None
     assert made.status["reason"] == "CannotCreate"
     story.job = builders.with_status(story.job, made.status)
     story.change(replicas=2)
     made = plan_answered(story.job, story.children, at(10))
-    assert made.status is not None
     assert (made.status["phase"], made.status["reason"]) == ("Restarting", "Resizing")
     (blocked,) = (one for one in made.status["conditions"] if one["type"] == "Blocked")
     assert (blocked["status"], blocked["reason"]) == ("False", "Resizing")
@@ -137,7 +134,6 @@ def test_a_count_that_is_raised_while_the_group_shrinks_for_want_of_room_is_trie
     story.settle(NOW)
     story.places(now=NOW, without=("worker-2-0", "worker-3-0"))
     made = plan_answered(story.job, story.children, at(300))
-    assert made.status is not None
     assert made.status["workers"]["resizing"]["to"] == 2
     story.job = builders.with_status(story.job, made.status)
     story.change(replicas=5)
@@ -224,7 +220,6 @@ def test_a_deadline_holds_while_the_group_ends() -> None:
     assert made.status is not None
     saving = tuple(builders.deleting(one, at(50)) for one in story.pods)
     last = plan_answered(builders.with_status(story.job, made.status), Children(saving), at(101))
-    assert last.status is not None
     assert (last.status["phase"], last.status["reason"]) == ("Failed", "DeadlineExceeded")
 
 

@@ -109,7 +109,6 @@ def test_the_memory_limit_of_the_pod_is_named(status: dict[str, Any], container:
     limited = {"name": container, "resources": {"limits": {"memory": "2Gi"}}}
     pod["spec"] |= {"containers": [{"name": "tensorflow"}], "initContainers": [limited]}
     found = failure_of(TaskView.of(builders.task("worker-1"), 0, (kept(pod),), NOW), NOW)
-    assert found is not None
     assert found.sentence() == sentence
 
 
@@ -125,7 +124,6 @@ def test_the_memory_limit_of_the_pod_is_named(status: dict[str, Any], container:
 def test_a_stall_is_what_its_supervisor_calls_so(status: dict[str, Any], cause: Cause, sentence: str):
     pod = builders.pod(JOB, "worker-1", status)
     found = failure_of(TaskView.of(builders.task("worker-1"), 0, (pod,), NOW, supervised=True), NOW)
-    assert found is not None
     assert (found.cause, found.sentence()) == (cause, sentence)
 
 
@@ -204,9 +202,7 @@ UNKNOWN = builders.ended(137, reason="ContainerStatusUnknown")
         ({"roles": ["worker"]}, builders.evicted(), "any failure of role worker"),
     ],
 )  # fmt: skip
-def test_each_criterion_of_a_rule_matches_its_own_evidence(
-    criterion: dict[str, Any], status: dict[str, Any], matched: str
-):
+def test_each_criterion_of_a_rule_matches_its_own_evidence(criterion, status, matched):
     pod = builders.pod(builders.job(), "worker-0", status)
     rule = FailureRule.model_validate({"action": "FailJob", **criterion})
     assert match(rule, evidence_of(pod), builders.task("worker-0").role) == matched

@@ -143,9 +143,7 @@ def ends(status: dict[str, Any]) -> Any:
         (lambda pod: pod, 76, Cause.DISRUPTION, "was lost with its node"),
     ],
 )
-def test_a_cause_that_a_replaced_pod_shows_later_explains_the_incident(
-    old: Any, seconds: float, cause: Cause, reason: str
-):
+def test_a_cause_that_a_replaced_pod_shows_later_explains_the_incident(old, seconds, cause, reason):
     found = later(old, seconds)
     assert isinstance(found, Restart)
     assert (found.first.task.id, found.first.cause, found.first.message) == ("worker-1", cause, reason)
@@ -261,9 +259,7 @@ def test_a_parameter_servers_current_pod_explains_its_chiefs_error_too():
         (True, 76, builders.running(), 5, True),
     ],
 )
-def test_the_end_waits_until_a_silent_peers_node_would_have_been_noticed(
-    program: bool, code: int, others: dict[str, Any], seconds: float, waits: bool
-):
+def test_the_end_waits_until_a_silent_peers_node_would_have_been_noticed(program, code, others, seconds, waits):
     job, pods = of("MultiWorkerMirrored", program)
     for task in ("worker-0", "worker-1"):
         pods[task]["status"] = deepcopy(others)
@@ -315,10 +311,7 @@ def test_the_end_waits_until_the_pod_has_ended_with_its_container(status: dict[s
 
 @pytest.mark.parametrize(
     ("strategy", "lost", "again"),
-    [
-        ("MultiWorkerMirrored", "worker-1", "worker-1"),
-        ("ParameterServer", "ps-1", "worker-1"),
-    ],
+    [("MultiWorkerMirrored", "worker-1", "worker-1"), ("ParameterServer", "ps-1", "worker-1")],
 )
 def test_a_later_failure_of_the_lost_ones_successor_hides_nothing(strategy: str, lost: str, again: str):
     """The status has it for the first failure while the job waits, before it ends, for what its nodes may tell."""

@@ -68,9 +68,7 @@ def replaced(decision: TrainingDecision | EvaluatorDecision) -> list[str]:
         ("MultiWorkerMirrored", False, ["evaluator-0"], []),
     ],
 )
-def test_the_strategy_decides_which_tasks_are_replaced_after_a_failure(
-    strategy: str, program: bool, failed: list[str], expected: list[str]
-):
+def test_the_strategy_decides_which_tasks_are_replaced_after_a_failure(strategy, program, failed, expected):
     job = builders.job(strategy, program=program, ps=strategy == "ParameterServer", evaluator=True)
     pods = builders.all_pods(job)
     for one in failed:
@@ -352,9 +350,7 @@ SIDECAR_RUNS = {"phase": "Running"}
         ("All", "chief-0", builders.running(), []),
     ],
 )
-def test_an_evaluator_that_holds_the_chiefs_volume_follows_it(
-    mount: str, lost: str, status: dict[str, Any] | None, expected: list[str]
-):
+def test_an_evaluator_that_holds_the_chiefs_volume_follows_it(mount, lost, status, expected):
     volume = {"persistentVolumeClaim": {"claimName": "digits"}}
     checkpoint = {"storage": {"volume": volume, "mountOn": mount}}
     job = builders.job(evaluator=True, checkpoint=checkpoint, status=builders.at_attempts({"evaluator-0": 1}))
@@ -441,7 +437,6 @@ def test_fail_job_applies_to_a_cause_that_shows_late():
     job = builders.with_status(job, made.status)
     pods["worker-1"]["status"] = builders.out_of_memory(at(19))
     made = builders.plan_answered(job, Children(tuple(pods.values())), at(21))
-    assert made.status is not None
     assert (made.status["reason"], made.status["lastFailure"]["cause"]) == ("PodFailurePolicy", "OOMKilled")
 
 
@@ -454,9 +449,7 @@ def test_fail_job_applies_to_the_evaluator_if_a_rule_names_it():
 
 @pytest.mark.parametrize("rule", [{"onReasons": ["OOMKilled"]}, {"roles": ["worker"]}])
 @pytest.mark.parametrize(("since", "fails"), [(at(20), False), (NOW, True)])
-def test_fail_job_does_not_apply_to_a_pod_that_saved_for_a_suspension(
-    rule: dict[str, object], since: datetime, fails: bool
-):
+def test_fail_job_does_not_apply_to_a_pod_that_saved_for_a_suspension(rule, since, fails):
     """The chief lost its peers in vain (76) and was replaced; then the job was suspended, and went on at 20 s."""
     first = {"task": "chief-0", "pod": "digits-chief-0-0", "cause": "Error", "exitCode": 76}
     incident = Incident(
@@ -468,5 +461,4 @@ def test_fail_job_does_not_apply_to_a_pod_that_saved_for_a_suspension(
     pods = builders.all_pods(job).values()
     old = builders.deleting(builders.pod(job, "worker-1", builders.out_of_memory(at(12))), at(10))
     made = builders.plan_answered(job, Children((*pods, old)), at(21))
-    assert made.status is not None
     assert made.status["phase"] == ("Failed" if fails else "Running")

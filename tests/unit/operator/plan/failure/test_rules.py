@@ -61,10 +61,7 @@ def test_a_pod_that_cannot_start_is_no_failure_for_rules_without_reasons():
     assert (
         after.status["internal"]["attempts"]["exceptions"],
         after.status["internal"]["incident"].get("charged", 0),
-    ) == (
-        {"worker-1": 1},
-        1,
-    )
+    ) == ({"worker-1": 1}, 1)
 
 
 @pytest.mark.parametrize("spent", [0, 2])
@@ -125,7 +122,6 @@ def test_a_charge_follows_the_cause_that_shows_late(early: str, late: str, charg
     pods = builders.all_pods(job)
     pods["worker-1"]["status"] = {**builders.ended(137, at(19)), "phase": "Running"}
     made = builders.plan_answered(job, Children(tuple(pods.values())), at(20))
-    assert made.status is not None
     assert made.status["internal"]["incident"].get("charged", 0) == (early == "Restart")
     job = builders.with_status(job, made.status)
     pods["worker-1"]["status"] = builders.out_of_memory(at(19))
@@ -150,7 +146,6 @@ def test_a_late_cause_that_is_charged_can_be_one_too_many():
     pods["worker-1"]["status"] = builders.out_of_memory(at(19))
     job = builders.with_status(job, made.status or {})
     made = builders.plan_answered(job, Children(tuple(pods.values())), at(21))
-    assert made.status is not None
     assert made.status["reason"] == "MaxRestartsExceeded"
 
 

@@ -68,9 +68,7 @@ def test_an_evaluator_at_work_has_all_the_time_it_needs(clean: str):
         (False, builders.running(), 0),
     ],
 )
-def test_an_evaluator_that_may_not_end_by_itself_is_deleted_after_a_while(
-    program: bool, status: dict[str, Any], attempt: int
-):
+def test_an_evaluator_that_may_not_end_by_itself_is_deleted_after_a_while(program, status, attempt):
     job = builders.job(
         "Mirrored", evaluator=True, program=program, status=builders.at_attempts({"evaluator-0": attempt})
     )
@@ -147,9 +145,7 @@ JOB = [("DistributedTrainingJob", "digits", JOB_UID)]
         (TTL, Phase.FAILED, -3600, ([], at(60))),  # a clock that is behind
     ],
 )
-def test_a_job_is_deleted_when_its_time_is_over(
-    ttl: dict[str, int] | None, phase: Phase, seconds: float, expected: Any
-):
+def test_a_job_is_deleted_when_its_time_is_over(ttl, phase, seconds, expected):
     assert found(ttl, phase, seconds) == expected
 
 

@@ -57,9 +57,7 @@ def test_training_does_not_wait_for_an_evaluator():
         ("MultiWorkerMirrored", ("worker-0",), RAN, Phase.RESTARTING),
     ],
 )
-def test_the_strategy_decides_without_which_tasks_a_job_still_runs(
-    strategy: str, without: tuple[str, ...], status: dict[str, Any], phase: Phase
-):
+def test_the_strategy_decides_without_which_tasks_a_job_still_runs(strategy, without, status, phase):
     assert stand(strategy, without=without, **status).phase is phase
 
 

@@ -36,9 +36,7 @@ def test_the_success_of_a_job_is_that_of_its_chief_task(chief: bool, finished: s
         ("ParameterServer", False, ("worker-0", "worker-1"), True),  # parameter servers never end
     ],
 )
-def test_all_workers_must_have_ended_where_the_job_says_so(
-    strategy: str, chief: bool, finished: tuple[str, ...], success: bool
-):
+def test_all_workers_must_have_ended_where_the_job_says_so(strategy, chief, finished, success):
     ps = strategy == "ParameterServer"
     job = builders.job(strategy, chief=chief, ps=int(ps), program=not ps, evaluator=True, successPolicy="AllWorkers")
     pods = builders.all_pods(job)
@@ -65,7 +63,6 @@ def test_weights_that_are_not_finite_are_reported_when_a_job_succeeds(weights: s
         job, "chief-0", builders.ended(0, message=f'{{"attempt": 0, "step": 9, "weights": "{weights}"}}')
     )
     made = plan(job, Children((chief,)), at(9))
-    assert made.status is not None
     assert made.status["phase"] == "Succeeded"
     assert weights in made.status["message"]
     assert [(one.type, one.reason) for one in made.events if one.type == "Warning"] == [("Warning", "WeightsNotFinite")]
@@ -75,7 +72,6 @@ def test_weights_that_are_not_finite_are_reported_when_a_job_succeeds(weights: s
 def test_nothing_is_said_of_weights_that_are_numbers(report: str):
     job = builders.job("Default")
     made = plan(job, Children((builders.pod(job, "chief-0", builders.ended(0, message=report)),)), at(9))
-    assert made.status is not None
     assert (made.status["reason"], "weights" in made.status["message"]) == ("Completed", False)
     assert not [one for one in made.events if one.reason == "WeightsNotFinite"]
 
@@ -89,7 +85,6 @@ def ends_with(report: dict[str, Any]) -> tuple[str, list[str]]:
     job = builders.job("Default", checkpoint={"storage": storage})
     chief = builders.pod(job, "chief-0", builders.ended(0, message=json.dumps(report)))
     made = plan(job, Children((chief,)), at(5))
-    assert made.status is not None
     return made.status["message"], [one.reason for one in made.events if one.type == "Warning"]
 
 
@@ -100,9 +95,7 @@ def test_a_rerun_with_nothing_left_to_train_says_what_it_found_and_what_to_chang
 
 
 @pytest.mark.parametrize(
-    "more",
-    [{"stepped": True}, {"restoredStep": 0}, {"restoredStep": 600}, {"attempt": 1}, {"incarnation": 1}],
-    ids=str,
+    "more", [{"stepped": True}, {"restoredStep": 0}, {"restoredStep": 600}, {"attempt": 1}, {"incarnation": 1}], ids=str
 )
 def test_a_job_that_has_trained_itself_is_no_such_rerun(more: dict[str, Any]):
     message, warnings = ends_with({**FOUND, **more})

@@ -92,7 +92,6 @@ def test_all_pods_go_at_once_and_keep_their_service_while_they_save(strategy: st
     made = plan_answered(story.job, story.children, at(60))
     assert all(isinstance(one, Delete) for one in made.actions)
     assert sorted(one.name for one in made.actions if isinstance(one, Delete)) == builders.names(story.pods)
-    assert made.status is not None
     assert made.status["reason"] == "JobSuspended"
     leaving = Children(tuple(builders.deleting(one) if one in story.pods else one for one in story.children.objects))
     assert plan_answered(builders.with_status(story.job, made.status), leaving, at(61)).actions == ()
@@ -136,7 +135,6 @@ def test_no_end_of_a_suspended_jobs_pods_is_a_failure(state: dict[str, Any]) -> 
     job = builders.job(suspend=True, failurePolicy={"maxRestartsWithoutProgress": 0})
     pods = builders.all_pods(job, state)
     made = plan_answered(job, Children(tuple(pods.values())), at(1))
-    assert made.status is not None
     assert (made.status["phase"], made.status["restarts"]) == ("Suspended", {"total": 0})
     assert "lastFailure" not in made.status
     assert len(made.actions) == 3
@@ -159,12 +157,10 @@ def test_a_run_that_has_ended_well_meanwhile_has_succeeded() -> None:
     pods = builders.all_pods(job)
     pods["chief-0"]["status"] = builders.ended(0)
     made = plan_answered(job, Children(tuple(pods.values())), at(1))
-    assert made.status is not None
     assert made.status["phase"] == "Succeeded"
     assert not [one for one in made.actions if isinstance(one, Create)]
     again = job.model_copy(update={"spec": job.spec.model_copy(update={"suspend": False})})
     resumed = plan_answered(again, Children(tuple(pods.values())), at(1)).status
-    assert resumed is not None
     assert resumed["phase"] == "Succeeded"
 
 
@@ -174,15 +170,11 @@ def test_an_ended_job_is_not_suspended(phase: str) -> None:
     assert not is_suspended(builders.situation(builders.job(suspend=True, status=status)))
 
 
-@pytest.mark.parametrize(
-    ("checkpoint", "left"),
-    [(CLAIM, {"step": 40}), (EMPTY, None)],
-)
+@pytest.mark.parametrize(("checkpoint", "left"), [(CLAIM, {"step": 40}), (EMPTY, None)])
 def test_a_resumed_job_has_the_checkpoint_that_is_left(checkpoint: dict[str, Any], left: dict[str, int] | None) -> None:
     status = {"checkpoint": {"step": 40}, "active": {"seconds": 5}, "conditions": [SUSPENDED]}
     made = plan_answered(builders.job(checkpoint=checkpoint, status=status), Children(), at(1))
     assert "Resumed" in [one.reason for one in made.events]
-    assert made.status is not None
     assert made.status.get("checkpoint") == left
 
 
@@ -221,15 +213,12 @@ def test_the_active_time_of_a_job_without_one_counts_from_its_start() -> None:
     job = builders.job(suspend=True, status={"startTime": "2026-11-21T10:00:00Z", "phase": "Running"})
     found = builders.draft(job, now=at(90))
     suspend(found)
-    assert found.status.active is not None
     assert found.status.active.seconds == 90
 
 
 @pytest.mark.parametrize("checkpoint", [CLAIM, None])
 @pytest.mark.parametrize("state", [builders.ended(143), None])
-def test_an_evaluator_that_a_suspension_ended_is_created_again_and_not_counted(
-    checkpoint: dict[str, Any] | None, state: dict[str, Any] | None
-) -> None:
+def test_an_evaluator_that_a_suspension_ended_is_created_again_and_not_counted(checkpoint, state):
     """Training has ended well while the job was suspended, and then the job goes on."""
     status = {"phase": "Suspended", "active": {"seconds": 5}, "conditions": [SUSPENDED]}
     job = builders.job(
@@ -239,7 +228,6 @@ def test_an_evaluator_that_a_suspension_ended_is_created_again_and_not_counted(
     if state:
         pods.append(builders.pod(job, "evaluator-0", state))
     made = plan_answered(job, Children(tuple(pods)), at(1))
-    assert made.status is not None
     assert (made.status["phase"], made.status["restarts"]) == ("Succeeded", {"total": 0})
     assert made.status["internal"]["attempts"]["exceptions"] == {"evaluator-0": 1}
     assert not [one for one in made.actions if isinstance(one, Create)]

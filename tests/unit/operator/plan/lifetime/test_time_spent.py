@@ -44,7 +44,6 @@ def after(*looks: tuple[float, Seen], begins: Goodput = BEGAN) -> Goodput:
 
 def parts(goodput: Goodput) -> dict[str, float]:
     said = goodput.written_to(Status()).goodput
-    assert said is not None
     return {part.value: seconds for part, seconds in by_part(said.seconds).items()}
 
 
@@ -71,9 +70,7 @@ def test_the_time_since_the_last_report_is_unknown_until_it_is_reported() -> Non
     looks=st.lists(st.tuples(st.integers(1, 300), st.integers(0, 300)), min_size=1, max_size=6),
     first=st.sampled_from([Doing.STARTING, Doing.RESTARTING]),
 )
-def test_all_that_a_supervisor_trained_is_counted_at_its_end_however_old_its_reports_were(
-    began: int, looks: list[tuple[int, int]], first: Doing
-) -> None:
+def test_all_that_a_supervisor_trained_is_counted_at_its_end_however_old_its_reports_were(began, looks, first):
     """In hundredths of a second: when training began, and for each look the time since the last and the report's
     age."""
     now, last, reported = began, began, []
@@ -137,9 +134,7 @@ def test_a_restart_in_place_that_no_pod_shows_counts_as_restarting() -> None:
 def test_a_new_pod_of_the_chief_takes_steps_back_by_their_share() -> None:
     before = after((100, seen(Doing.TRAINING, spent(100, 400))), (100, seen(Doing.WAITING_FOR_PODS)))
     back = after(
-        (110, seen(Doing.RESTARTING)),
-        (120, seen(Doing.TRAINING, spent(2, 8, begins=300, attempt=1))),
-        begins=before,
+        (110, seen(Doing.RESTARTING)), (120, seen(Doing.TRAINING, spent(2, 8, begins=300, attempt=1))), begins=before
     )
     assert parts(back) == {"kept": 75 + 2, "redone": 25, "waitingForPods": 10, "restarting": 8}
     assert (back.kept_steps, back.redone_steps) == (308, 100)
@@ -438,7 +433,6 @@ def test_goodput_without_the_time_of_its_last_count_is_counted_from_now() -> Non
     written = COUNTED.written_to(Status())
     forgotten = written.but(internal=Status().internal)
     found = Goodput.of(forgotten, at(500))
-    assert found is not None
     assert (found.until, found.seconds, found.kept_steps) == (at(500), COUNTED.seconds, 90)
 
 

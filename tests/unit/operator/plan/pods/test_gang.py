@@ -74,7 +74,6 @@ def test_a_pod_group_is_created_with_the_first_pods_which_are_its_members():
     assert members == {"digits-chief-0-0", "digits-worker-0-0", "digits-worker-1-0", "digits-ps-0-0"}
     (evaluator,) = pods_made_after_others(gang_job()).values()
     assert "schedulingGroup" not in evaluator["spec"]
-    assert made.status is not None
     assert made.status["gang"] == {"provider": "Kubernetes", "minAvailable": 4}
 
 
@@ -196,9 +195,7 @@ def test_a_gang_does_not_wait_for_what_has_finished():
         ("Coscheduling", {"labels": {gangs.COSCHEDULING_GROUP: "mine"}}, f"labels[{gangs.COSCHEDULING_GROUP}]=mine"),
     ],
 )
-def test_a_group_in_the_users_template_is_replaced_and_an_event_says_so(
-    provider: str, metadata: dict[str, Any], field: str
-):
+def test_a_group_in_the_users_template_is_replaced_and_an_event_says_so(provider, metadata, field):
     replicas = {"chief": {}, "worker": {"replicas": 2, "template": {"metadata": metadata}}, "ps": {"replicas": 1}}
     asked = gang_job(provider, replicaSpecs=replicas)
     made = plan(asked, Children(), NOW)

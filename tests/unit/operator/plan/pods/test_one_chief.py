@@ -68,12 +68,10 @@ def test_other_kinds_are_not_waited_for():
 def test_the_status_names_the_pod_and_says_when_its_node_is_lost():
     old = builders.deleting(old_chief(builders.running()), grace=30)
     made = plan(JOB, Children((old,)), at(1))
-    assert made.status is not None
     assert (made.status["phase"], made.status["reason"]) == ("Pending", "WaitingForPods")
     assert "pod digits-chief-0-1 on node node-1 has not ended" in made.status["message"]
     assert made.look_again_at == at(45)  # nothing else will wake the plan
     late = plan(JOB, Children((old,)), at(45))
-    assert late.status is not None
     assert "on node node-1, which does not answer" in late.status["message"]
 
 
@@ -145,7 +143,6 @@ def test_an_unlisted_pod_is_looked_up_before_its_job_is_suspended():
         "digits-worker-1-0",
     ]
     gone = plan(job, builders.not_there(seen, "digits-worker-1-0"), at(1))
-    assert gone.status is not None
     assert gone.status["phase"] == "Suspended"
     suspended = builders.with_status(job, gone.status)
     assert builders.asked(suspended, Children(), at(2)) == ()
@@ -177,9 +174,7 @@ def test_a_finished_task_is_not_asked_for():
         (9, (), (), tuple(f"digits-chief-0-{n}" for n in (8, 7, 6, 5, 4))),
     ],
 )
-def test_earlier_pods_of_the_chief_are_looked_up_before_a_new_one_is_created(
-    attempt: int, seen: tuple[int, ...], gone: tuple[str, ...], asked: tuple[str, ...]
-):
+def test_earlier_pods_of_the_chief_are_looked_up_before_a_new_one_is_created(attempt, seen, gone, asked):
     job = builders.job(status=builders.remembered({"chief-0": attempt}, allCreated=False))
     pods = builders.all_pods(job)
     del pods["chief-0"]
@@ -190,12 +185,7 @@ def test_earlier_pods_of_the_chief_are_looked_up_before_a_new_one_is_created(
 
 
 @pytest.mark.parametrize(
-    "attempts",
-    [
-        {"chief-0": 1},
-        {"worker-0": 1},
-    ],
-    ids=["its predecessor still saves", "it is there"],
+    "attempts", [{"chief-0": 1}, {"worker-0": 1}], ids=["its predecessor still saves", "it is there"]
 )
 def test_no_earlier_chief_is_looked_up_while_no_chief_is_to_be_created(attempts: dict[str, int]):
     job = builders.job(status=builders.remembered(attempts, allCreated=False))

@@ -24,7 +24,6 @@ def a_class(value: int, kind: str = "WorkloadPriorityClass") -> dict[str, object
 
 
 def spec_of(story: Story) -> dict[str, object]:
-    assert story.workload is not None
     spec: dict[str, object] = story.workload["spec"]
     return {name: spec.get(name) for name in ("priorityClassRef", "priority")}
 
@@ -52,7 +51,6 @@ def test_the_priority_class_may_be_changed_at_any_time() -> None:
     story.settle()
     story.label(**{**QUEUE, kueue.PRIORITY_CLASS: "low"})
     story.settle()
-    assert story.workload is not None
     assert story.workload["spec"]["priorityClassRef"]["name"] == "low"
     story.admit()
     story.run()
@@ -92,14 +90,12 @@ def queued(topology: str | None = "racks", how: str = "required", **spec: Any) -
 
 
 def requests(story: Story) -> dict[str, Manifest | None]:
-    assert story.workload is not None
     return {one["name"]: one.get("topologyRequest") for one in story.workload["spec"]["podSets"]}
 
 
 def place(story: Story) -> None:
     """Kueue admits the job, and gives each pod a place."""
     story.admit(at(10), {"cpu": "spot"})
-    assert story.workload is not None
     admission = story.workload["status"]["admission"]
     levels = {"levels": [RACK]}
     assigned = [{**one, "topologyAssignment": levels} for one in admission["podSetAssignments"]]
@@ -176,7 +172,6 @@ def running(**spec: Any) -> Story:
 def hide(story: Story, workload: Manifest | None = None, **metadata: Any) -> Manifest:
     """Its label is taken away, and with it the watch loses it; `metadata` changes too. The Workload as it is."""
     found = copy.deepcopy(workload or story.workload)
-    assert found is not None
     found["metadata"] |= metadata
     found["metadata"]["labels"] = {labels.JOB_UID: builders.JOB_UID}
     found["metadata"]["resourceVersion"] = str(int(found["metadata"]["resourceVersion"]) + 1)

@@ -87,7 +87,6 @@ def test_the_placement_of_pods_is_in_the_status_before_they_are_created() -> Non
     story.settle()
     story.admit(flavours={"cpu": "spot"})
     made = story.look()
-    assert made.status is not None
     assert made.status["queue"]["podSets"]["worker"]["nodeSelector"] == {"pool": "spot"}
     del story.there["ResourceFlavor", "spot"]  # what is written counts from now on
     story.run()
@@ -134,7 +133,6 @@ def test_an_evicted_job_saves_and_stops_before_its_quota_is_given_back() -> None
         story.children, objects=tuple(one for one in story.children.objects if one["kind"] != "Pod")
     )
     assert kinds(story.look(at(115))) == ["write Workload"]
-    assert story.workload is not None
     assert "admission" not in story.workload["status"]
     assert story.workload["status"]["accumulatedPastExecutionTimeSeconds"] == 115
     assert (story.said("QuotaReserved"), story.said("Admitted")) == (("False", "Pending"), ("False", "NoReservation"))
@@ -169,7 +167,6 @@ def test_a_workload_evicted_for_another_reason_has_the_condition_requeued_false(
 
 def test_a_deactivated_job_says_how_it_goes_on() -> None:
     story = running()
-    assert story.workload is not None
     story.put({**story.workload, "spec": {**story.workload["spec"], "active": False}})
     story.evict("Deactivated", "The workload is deactivated")
     story.settle(at(100))
@@ -186,7 +183,6 @@ def test_a_job_that_has_succeeded_says_so_when_its_last_pod_has_ended() -> None:
     story.settle(at(100))
     assert story.stands[0] == "Succeeded"
     assert story.said("Finished") is None  # its workers may end by themselves
-    assert story.workload is not None
     assert story.workload["status"]["reclaimablePods"] == [{"name": "chief", "count": 1}]
     story.settle(at(200))
     assert story.said("Finished") == ("True", "Succeeded")
@@ -211,7 +207,6 @@ def test_a_suspended_job_gives_its_place_up_and_queues_again() -> None:
     story.label(**OTHER)  # it may be changed meanwhile
     story.suspend(False)
     story.settle(at(200))
-    assert story.workload is not None
     assert story.workload["spec"]["queueName"] == "team-b"
     assert story.stands == ("Suspended", "Queued")
 
@@ -227,7 +222,6 @@ def test_a_waiting_job_may_change_its_queue_and_leave_it() -> None:
     story.settle()
     story.label(**OTHER)
     story.settle()
-    assert story.workload is not None
     assert story.workload["spec"]["queueName"] == "team-b"
     story.label()
     story.settle()
@@ -322,7 +316,6 @@ def test_a_prebuilt_workload_is_adopted() -> None:
     theirs = {"apiVersion": kueue.API_VERSION, "kind": kueue.KIND, "metadata": metadata, "spec": spec}
     story.there[kueue.KIND, "theirs"] = theirs
     story.settle(at(10))
-    assert story.workload is not None
     assert story.workload["metadata"]["ownerReferences"][0]["uid"] == builders.JOB_UID
     story.admit(at(20))
     story.run(at(21))
@@ -368,7 +361,6 @@ def test_a_node_selector_of_kueue_that_contradicts_the_template_fails_the_worklo
 def test_a_job_that_changes_while_it_waits_keeps_its_place() -> None:
     story = Story()
     story.settle()
-    assert story.workload is not None
     before = story.workload["metadata"]["uid"]
     more = builders.job(workers=5)
     story.job = story.job.model_copy(update={"spec": more.spec})

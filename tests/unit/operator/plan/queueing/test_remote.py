@@ -88,10 +88,7 @@ def test_the_other_cluster_takes_up_the_workload_that_an_annotation_names() -> N
 
 def test_a_workload_that_multikueue_copied_is_not_dtjobs_own_in_the_other_cluster() -> None:
     """MultiKueue copies a Workload with its annotations."""
-    specs: Any = {
-        "replicaSpecs": {"chief": {}, "worker": {"replicas": 2}},
-        "elasticPolicy": {"minReplicas": 1},
-    }
+    specs: Any = {"replicaSpecs": {"chief": {}, "worker": {"replicas": 2}}, "elasticPolicy": {"minReplicas": 1}}
     here = sent(**specs)
     here.look()
     assert here.workload is not None

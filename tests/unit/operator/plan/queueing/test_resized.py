@@ -10,10 +10,7 @@ from tests.unit.operator import builders
 from tests.unit.operator.builders import at
 from tests.unit.operator.queued import CLAIM, QUEUE, Story, condition
 
-ELASTIC: Manifest = {
-    "replicaSpecs": {"chief": {}, "worker": {"replicas": 2}},
-    "elasticPolicy": {"minReplicas": 1},
-}
+ELASTIC: Manifest = {"replicaSpecs": {"chief": {}, "worker": {"replicas": 2}}, "elasticPolicy": {"minReplicas": 1}}
 REPLACED = condition("Finished", True, "WorkloadSliceReplaced", "Replaced to accommodate a workload")
 
 

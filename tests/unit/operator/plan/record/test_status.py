@@ -142,9 +142,7 @@ def test_a_new_attempt_is_not_created_yet():
         ({"Ours": 1, "Error": 1}, Cause.ERROR, None, 3, {"Ours": 1, "Error": 2}),
     ],
 )
-def test_a_restart_is_counted_once_under_the_cause_known_last(
-    causes: dict[str, int], cause: Cause, instead_of: Cause | None, total: int, expected: dict[str, int]
-):
+def test_a_restart_is_counted_once_under_the_cause_known_last(causes, cause, instead_of, total, expected):
     before = Status(restarts=Restarts(total=sum(causes.values()), causes=causes, evaluator=4))
     after = count_restart(before, cause, instead_of=instead_of)
     assert after.restarts == Restarts(total=total, causes=expected, evaluator=4)
@@ -241,5 +239,4 @@ def test_a_condition_that_held_says_why_it_does_no_more_and_then_stays_as_it_is(
     suspended = in_phase((), LIFE[4], NOW)
     resumed = with_condition(suspended, "Suspended", False, "JobResumed", "Job resumed", at(1))
     said = condition(in_phase(resumed, LIFE[1], at(2)), "Suspended")
-    assert said is not None
     assert (said.reason, said.message, said.last_transition_time) == ("JobResumed", "Job resumed", at(1))

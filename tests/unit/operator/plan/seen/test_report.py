@@ -79,9 +79,7 @@ def test_texts_and_names_are_bounded() -> None:
         ({"step": float("inf"), "loss": float("nan"), "stepped": False}, {"stepped": False}),
     ],
 )
-def test_parts_of_a_report_that_an_api_server_would_refuse_are_removed(
-    report: dict[str, Any], kept: dict[str, Any]
-) -> None:
+def test_parts_of_a_report_that_an_api_server_would_refuse_are_removed(report, kept):
     assert read_report(report) == kept
 
 

@@ -77,7 +77,6 @@ def test_a_job_whose_memory_is_lost_goes_on_with_the_pods_that_it_has():
     created = [one.name for one in made.actions if isinstance(one, Create) and one.kind == "Pod"]
     assert created == ["digits-worker-2-2"]
     assert [one.name for one in made.actions if isinstance(one, Delete)] == ["digits-worker-0-1"]
-    assert made.status is not None
     assert made.status["internal"]["attempts"] == {
         "exceptions": {"chief-0": 0, "worker-0": 2, "worker-1": 1},
         "others": 2,
@@ -120,13 +119,11 @@ ELASTIC = builders.job(replicaSpecs={"chief": {}, "worker": {"replicas": 5}}, el
 
 def test_a_changed_count_is_news() -> None:
     found = workers_of(ELASTIC, Workers(desired=4, replicas=2, adjusted_time=NOW))
-    assert found is not None
     assert (found.desired, found.replicas, found.adjusted_time) == (5, 2, None)
 
 
 def test_every_job_with_workers_says_how_many_so_that_scale_never_says_none() -> None:
     found = workers_of(builders.job(workers=3), None)
-    assert found is not None
     assert (found.desired, found.replicas, bool(found.selector)) == (3, 3, True)
     assert workers_of(builders.job("Default"), None) is None
 
@@ -134,7 +131,6 @@ def test_every_job_with_workers_says_how_many_so_that_scale_never_says_none() ->
 def test_a_job_that_is_not_elastic_has_as_many_as_its_spec_says() -> None:
     """The spec of a suspended job may change."""
     found = workers_of(builders.job(workers=5), Workers(desired=2, replicas=2))
-    assert found is not None
     assert (found.desired, found.replicas) == (5, 5)
 
 
