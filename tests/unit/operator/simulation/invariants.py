@@ -217,7 +217,8 @@ class Rules:
             _check_goes_on(old, replaced - well, now)
 
     def check_event(self, job: Manifest, event: Event) -> None:
-        """An event promises no checkpoint that is not held any more."""
+        """An event promises no checkpoint that is not held any more, and its reason is on a page."""
+        documented.check_event(event)
         if (promise := PROMISE.search(event.message)) is None or Must.PROMISES_ARE_KEPT not in self.must:
             return
         stored = self._objects.get((KIND, job["metadata"]["name"]))
@@ -257,6 +258,7 @@ def check_conditions(status: dict[str, Any]) -> None:
     assert read.to_json() == status, "what is written is read otherwise"
     assert phase_said_by(read.conditions) == (read.phase, read.reason, read.message), f"{status} contradicts itself"
     assert {one.type for one in read.conditions} >= set(ALWAYS_THERE)
+    documented.check_status(status)
 
 
 def _check_free(old: dict[str, Any], new: dict[str, Any], bumped: dict[str, int]) -> None:
