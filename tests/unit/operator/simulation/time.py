@@ -2,7 +2,10 @@
 """An event loop whose time passes only when nothing is left to do: hours of waiting in milliseconds, alike each run."""
 
 import asyncio
+import functools
 import selectors
+from collections.abc import Callable, Coroutine
+from contextlib import closing
 from typing import Any
 
 
@@ -27,3 +30,14 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
 
     def time(self) -> float:
         return self._jumping.now
+
+
+def simulated(story: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+    """Have a test that is a coroutine run in simulated time."""
+
+    @functools.wraps(story)
+    def play(*arguments: Any, **fixtures: Any) -> None:
+        with closing(SimulatedLoop()) as loop:
+            loop.run_until_complete(story(*arguments, **fixtures))
+
+    return play

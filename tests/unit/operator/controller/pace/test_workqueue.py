@@ -2,20 +2,12 @@
 """The work queue, in simulated time."""
 
 import asyncio
-from collections.abc import Coroutine, Iterator
 from typing import Any
 
 import pytest
 
 from dtjob.controller.pace.workqueue import FIRST_IN_A_ROW, RETRY, WorkQueue
-from tests.unit.operator.simulation.time import SimulatedLoop
-
-
-@pytest.fixture
-def loop() -> Iterator[SimulatedLoop]:
-    loop = SimulatedLoop()
-    yield loop
-    loop.close()
+from tests.unit.operator.simulation.time import simulated
 
 
 async def taken(queue: WorkQueue[str], seconds: float = 1) -> list[str]:
@@ -33,209 +25,173 @@ async def taken(queue: WorkQueue[str], seconds: float = 1) -> list[str]:
     return keys
 
 
-def play(loop: SimulatedLoop, story: Coroutine[Any, Any, None]) -> None:
-    loop.run_until_complete(story)
+@simulated
+async def test_a_key_is_queued_once():
+    queue = WorkQueue[str]()
+    for key in "aabab":
+        queue.add(key)
+    assert len(queue) == 2
+    assert await taken(queue) == ["a", "b"]
 
 
-def test_a_key_is_queued_once(loop: SimulatedLoop):
-    async def story() -> None:
-        queue = WorkQueue[str]()
-        for key in "aabab":
-            queue.add(key)
-        assert len(queue) == 2
-        assert await taken(queue) == ["a", "b"]
-
-    play(loop, story())
-
-
-def test_keys_with_priority_go_first_and_the_others_still_get_turns(loop: SimulatedLoop):
-    async def story() -> None:
-        queue = WorkQueue[str](str.isupper)
-        for key in ("a", "b", *(f"N{number}" for number in range(2 * FIRST_IN_A_ROW + 1))):
-            queue.add(key)
-        assert len(queue) == queue.at_hand == 2 * FIRST_IN_A_ROW + 3
-        order = await taken(queue)
-        assert [order.index(key) for key in "ab"] == [FIRST_IN_A_ROW, 2 * FIRST_IN_A_ROW + 1]
-        assert [key for key in order if key.isupper()] == [f"N{number}" for number in range(2 * FIRST_IN_A_ROW + 1)]
-
-    play(loop, story())
+@simulated
+async def test_keys_with_priority_go_first_and_the_others_still_get_turns():
+    queue = WorkQueue[str](str.isupper)
+    for key in ("a", "b", *(f"N{number}" for number in range(2 * FIRST_IN_A_ROW + 1))):
+        queue.add(key)
+    assert len(queue) == queue.at_hand == 2 * FIRST_IN_A_ROW + 3
+    order = await taken(queue)
+    assert [order.index(key) for key in "ab"] == [FIRST_IN_A_ROW, 2 * FIRST_IN_A_ROW + 1]
+    assert [key for key in order if key.isupper()] == [f"N{number}" for number in range(2 * FIRST_IN_A_ROW + 1)]
 
 
-def test_a_key_that_waits_may_come_to_go_first(loop: SimulatedLoop):
+@simulated
+async def test_a_key_that_waits_may_come_to_go_first():
     """A job's pod fails while it is due for something else."""
-
-    async def story() -> None:
-        hurt: set[str] = set()
-        queue = WorkQueue[str](hurt.__contains__)
-        for key in "abc":
-            queue.add(key)
-        hurt.add("c")
-        for _ in range(2):
-            queue.add("c")
-        assert len(queue) == 3
-        assert await taken(queue) == ["c", "a", "b"]
-
-    play(loop, story())
+    hurt: set[str] = set()
+    queue = WorkQueue[str](hurt.__contains__)
+    for key in "abc":
+        queue.add(key)
+    hurt.add("c")
+    for _ in range(2):
+        queue.add("c")
+    assert len(queue) == 3
+    assert await taken(queue) == ["c", "a", "b"]
 
 
-def test_the_priority_of_a_key_is_read_when_it_is_due(loop: SimulatedLoop):
-    async def story() -> None:
-        hurt = {"z"}
-        queue = WorkQueue[str](hurt.__contains__)
-        for key in "abz":
-            queue.add(key)
-        assert await queue.get() == "z"
-        hurt.clear()
-        queue.add("z")  # while a worker has it
-        queue.done("z")
-        assert await taken(queue) == ["a", "b", "z"]
-
-    play(loop, story())
+@simulated
+async def test_the_priority_of_a_key_is_read_when_it_is_due():
+    hurt = {"z"}
+    queue = WorkQueue[str](hurt.__contains__)
+    for key in "abz":
+        queue.add(key)
+    assert await queue.get() == "z"
+    hurt.clear()
+    queue.add("z")  # while a worker has it
+    queue.done("z")
+    assert await taken(queue) == ["a", "b", "z"]
 
 
-def test_a_key_is_never_with_two_workers(loop: SimulatedLoop):
+@simulated
+async def test_a_key_is_never_with_two_workers():
     """Else every pod would be created several times."""
-
-    async def story() -> None:
-        queue = WorkQueue[str]()
-        queue.add("a")
-        assert await queue.get() == "a"
-        queue.add("a")
-        assert await taken(queue) == []
-        queue.done("a")
-        assert await taken(queue) == ["a"]
-
-    play(loop, story())
+    queue = WorkQueue[str]()
+    queue.add("a")
+    assert await queue.get() == "a"
+    queue.add("a")
+    assert await taken(queue) == []
+    queue.done("a")
+    assert await taken(queue) == ["a"]
 
 
-def test_a_key_that_is_due_wakes_one_worker_and_not_all(loop: SimulatedLoop, monkeypatch: pytest.MonkeyPatch):
+@simulated
+async def test_a_key_that_is_due_wakes_one_worker_and_not_all(monkeypatch: pytest.MonkeyPatch):
     """Twenty wait for most of the time."""
+    queue, steps, loop = WorkQueue[str](), 0, asyncio.get_running_loop()
+    call_soon = loop.call_soon
 
-    async def story() -> int:
-        queue, steps, call_soon = WorkQueue[str](), 0, loop.call_soon
+    def counted(*arguments: Any, **options: Any) -> Any:
+        nonlocal steps
+        steps += 1
+        return call_soon(*arguments, **options)
 
-        def counted(*arguments: Any, **options: Any) -> Any:
-            nonlocal steps
-            steps += 1
-            return call_soon(*arguments, **options)
-
-        workers = [asyncio.ensure_future(queue.get()) for _ in range(20)]
-        await asyncio.sleep(1)
-        monkeypatch.setattr(loop, "call_soon", counted)
-        queue.add("a")
-        await asyncio.wait(workers, return_when=asyncio.FIRST_COMPLETED)
-        made = steps
-        monkeypatch.undo()
-        for worker in workers:
-            worker.cancel()
-        await asyncio.gather(*workers, return_exceptions=True)
-        return made
-
-    assert loop.run_until_complete(story()) < 20
+    workers = [asyncio.ensure_future(queue.get()) for _ in range(20)]
+    await asyncio.sleep(1)
+    monkeypatch.setattr(loop, "call_soon", counted)
+    queue.add("a")
+    await asyncio.wait(workers, return_when=asyncio.FIRST_COMPLETED)
+    assert steps < 20
+    for worker in workers:
+        worker.cancel()
 
 
-def test_a_later_time_wakes_a_waiting_worker(loop: SimulatedLoop):
-    async def story() -> None:
-        queue = WorkQueue[str]()
-        waiting = asyncio.ensure_future(queue.get())
-        await asyncio.sleep(1)
-        queue.add_after("a", 600)
-        await asyncio.sleep(599)
-        assert not waiting.done()
-        await asyncio.sleep(1.1)
-        assert waiting.result() == "a"
-
-    play(loop, story())
+@simulated
+async def test_a_later_time_wakes_a_waiting_worker():
+    queue = WorkQueue[str]()
+    waiting = asyncio.ensure_future(queue.get())
+    await asyncio.sleep(1)
+    queue.add_after("a", 600)
+    await asyncio.sleep(599)
+    assert not waiting.done()
+    await asyncio.sleep(1.1)
+    assert waiting.result() == "a"
 
 
-def test_a_key_has_one_later_time_the_earliest(loop: SimulatedLoop):
-    async def story() -> None:
-        queue = WorkQueue[str]()
-        for seconds in (30, 10, 20, 10.5):
-            queue.add_after("a", seconds)
-        assert await taken(queue, 9) == []
-        assert await taken(queue, 60) == ["a"]
-        queue.add_after("a", 5)
-        assert await taken(queue, 6) == ["a"]
-
-    play(loop, story())
+@simulated
+async def test_a_key_has_one_later_time_the_earliest():
+    queue = WorkQueue[str]()
+    for seconds in (30, 10, 20, 10.5):
+        queue.add_after("a", seconds)
+    assert await taken(queue, 9) == []
+    assert await taken(queue, 60) == ["a"]
+    queue.add_after("a", 5)
+    assert await taken(queue, 6) == ["a"]
 
 
-def test_retries_wait_longer_each_time_until_one_does_well(loop: SimulatedLoop):
-    async def story() -> None:
-        queue = WorkQueue[str]()
-        waits = [queue.retry("a") for _ in range(12)]
-        assert waits == sorted(waits)
-        assert waits[0] == pytest.approx(0.1)
-        assert waits[-1] == RETRY.longest
-        queue.forget("a")
-        assert queue.retry("a") == pytest.approx(0.1)
-
-    play(loop, story())
+@simulated
+async def test_retries_wait_longer_each_time_until_one_does_well():
+    queue = WorkQueue[str]()
+    waits = [queue.retry("a") for _ in range(12)]
+    assert waits == sorted(waits)
+    assert waits[0] == pytest.approx(0.1)
+    assert waits[-1] == RETRY.longest
+    queue.forget("a")
+    assert queue.retry("a") == pytest.approx(0.1)
 
 
-def test_a_retry_waits_for_the_given_time_up_to_a_limit(loop: SimulatedLoop):
-    async def story() -> None:
-        queue = WorkQueue[str]()
-        assert queue.retry("a", 2) == 2
-        assert queue.retry("a", 1e9) == RETRY.longest
-        began = loop.time()
-        assert await queue.get() == "a"
-        assert loop.time() - began == pytest.approx(2)
-
-    play(loop, story())
+@simulated
+async def test_a_retry_waits_for_the_given_time_up_to_a_limit():
+    queue = WorkQueue[str]()
+    assert queue.retry("a", 2) == 2
+    assert queue.retry("a", 1e9) == RETRY.longest
+    began = asyncio.get_running_loop().time()
+    assert await queue.get() == "a"
+    assert asyncio.get_running_loop().time() - began == pytest.approx(2)
 
 
 @pytest.mark.parametrize("turns", range(4))
-def test_a_cancelled_worker_ends_though_a_key_comes_at_the_same_moment(loop: SimulatedLoop, turns: int):
+@simulated
+async def test_a_cancelled_worker_ends_though_a_key_comes_at_the_same_moment(turns: int):
     """Python 3.11's asyncio.wait_for swallows such a cancellation; the operator would never end."""
+    queue = WorkQueue[str]()
 
-    async def story() -> None:
-        queue = WorkQueue[str]()
+    async def work() -> None:
+        while True:
+            queue.done(await queue.get())
 
-        async def work() -> None:
-            while True:
-                queue.done(await queue.get())
-
-        queue.add_after("b", 1000)
-        worker = asyncio.ensure_future(work())
-        await asyncio.sleep(1)
-        queue.add("a")
-        for _ in range(turns):
-            await asyncio.sleep(0)
-        worker.cancel()
-        await asyncio.wait([worker], timeout=5)
-        assert worker.cancelled()
-
-    play(loop, story())
+    queue.add_after("b", 1000)
+    worker = asyncio.ensure_future(work())
+    await asyncio.sleep(1)
+    queue.add("a")
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    worker.cancel()
+    await asyncio.wait([worker], timeout=5)
+    assert worker.cancelled()
 
 
-def test_a_key_added_in_a_burst_is_due_at_once_and_once_more_after_it(loop: SimulatedLoop):
-    async def story() -> None:
-        queue = WorkQueue[str]()
+@simulated
+async def test_a_key_added_in_a_burst_is_due_at_once_and_once_more_after_it():
+    queue = WorkQueue[str]()
+    queue.add_gathered("a", 0.5)
+    assert await taken(queue, 0.01) == ["a"]
+    for _ in range(40):
         queue.add_gathered("a", 0.5)
-        assert await taken(queue, 0.01) == ["a"]
-        for _ in range(40):
-            queue.add_gathered("a", 0.5)
-            assert await taken(queue, 0.01) == []
-        queue.add_gathered("b", 0.5)  # another's
-        assert await taken(queue, 0.01) == ["b"]
-        assert await taken(queue, 1) == ["a"]
-
-    play(loop, story())
+        assert await taken(queue, 0.01) == []
+    queue.add_gathered("b", 0.5)  # another's
+    assert await taken(queue, 0.01) == ["b"]
+    assert await taken(queue, 1) == ["a"]
 
 
-def test_a_gathered_key_with_a_settling_time_is_due_once_after_that_time(loop: SimulatedLoop):
-    async def story() -> None:
-        queue = WorkQueue[str]()
-        queue.add("b")
-        assert await taken(queue, 0.01) == ["b"]
-        for _ in range(5):
-            queue.add_gathered("a", 0.5, settle=0.1)
-            assert await taken(queue, 0.01) == []
-        assert await taken(queue, 0.06) == ["a"]  # 0.1 s after the first
-
-    play(loop, story())
+@simulated
+async def test_a_gathered_key_with_a_settling_time_is_due_once_after_that_time():
+    queue = WorkQueue[str]()
+    queue.add("b")
+    assert await taken(queue, 0.01) == ["b"]
+    for _ in range(5):
+        queue.add_gathered("a", 0.5, settle=0.1)
+        assert await taken(queue, 0.01) == []
+    assert await taken(queue, 0.06) == ["a"]  # 0.1 s after the first
 
 
 def test_a_key_added_before_an_event_loop_runs_is_due_at_once():
@@ -244,26 +200,22 @@ def test_a_key_added_before_an_event_loop_runs_is_due_at_once():
     assert len(queue) == 1
 
 
-def test_the_time_is_counted_from_when_the_work_ended(loop: SimulatedLoop):
-    async def story() -> None:
-        queue = WorkQueue[str]()
-        queue.add("a")
-        assert await queue.get() == "a"
-        await asyncio.sleep(3)
-        queue.done("a")
-        queue.add_gathered("a", 0.5)
-        assert await taken(queue, 0.4) == []
-        assert await taken(queue, 0.2) == ["a"]
-
-    play(loop, story())
+@simulated
+async def test_the_time_is_counted_from_when_the_work_ended():
+    queue = WorkQueue[str]()
+    queue.add("a")
+    assert await queue.get() == "a"
+    await asyncio.sleep(3)
+    queue.done("a")
+    queue.add_gathered("a", 0.5)
+    assert await taken(queue, 0.4) == []
+    assert await taken(queue, 0.2) == ["a"]
 
 
-def test_nothing_is_remembered_of_keys_that_were_looked_at_long_ago(loop: SimulatedLoop):
-    async def story() -> None:
-        queue = WorkQueue[str]()
-        for number in range(100):
-            queue.add(f"{number}")
-            assert await taken(queue, 1) == [f"{number}"]
-        assert len(queue._looked_at) <= 2
-
-    play(loop, story())
+@simulated
+async def test_nothing_is_remembered_of_keys_that_were_looked_at_long_ago():
+    queue = WorkQueue[str]()
+    for number in range(100):
+        queue.add(f"{number}")
+        assert await taken(queue, 1) == [f"{number}"]
+    assert len(queue._looked_at) <= 2

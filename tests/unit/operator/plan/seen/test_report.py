@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dtjob.crd.definition import status_schema
 from dtjob.plan.plan import plan
 from dtjob.plan.seen.children import Children
 from dtjob.plan.seen.report import LONGEST_TEXT, MOST_ENTRIES, read_report
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW
+from tests.unit.operator.simulation.api_schema import refusal
 
 GOOD = {
     "task": "chief-0", "jobUid": "u", "step": 120, "totalSteps": 460, "epoch": 5, "loss": 0.31, "etaSeconds": 8.3,
@@ -100,31 +100,11 @@ _NAMES = (
     "checkpoint",
     "evaluation",
 )
-_SCHEMA = status_schema()["properties"]
 _REPORTS = st.dictionaries(st.sampled_from((*_NAMES, "resume", "model")), _VALUES)
-
-
-def fits(value: Any, schema: dict[str, Any]) -> bool:
-    """Whether the API server would take the value by this schema."""
-    match schema["type"]:
-        case "object":
-            described = schema.get("properties", {})
-            return isinstance(value, dict) and all(
-                fits(one, described[n]) for n, one in value.items() if n in described
-            )
-        case "integer":
-            bits = 32 if schema["format"] == "int32" else 64
-            return isinstance(value, int) and -(2 ** (bits - 1)) <= value < 2 ** (bits - 1)
-        case "number":
-            return isinstance(value, (int, float)) and not isinstance(value, bool)
-    return isinstance(value, str)
 
 
 @given(_REPORTS, _REPORTS)
 def test_no_report_makes_a_status_that_is_refused(chief: dict[str, Any], evaluator: dict[str, Any]) -> None:
     status = plan(builders.job(evaluator=True), Children((), {"chief-0": chief, "evaluator-0": evaluator}), NOW).status
     assert status is not None
-    text = json.dumps(status, allow_nan=False)
-    assert len(text) < 200_000
-    for name in ("progress", "checkpoint", "evaluation"):
-        assert fits(status.get(name, {}), _SCHEMA[name]), status[name]
+    assert refusal(status) is None
