@@ -89,8 +89,7 @@ def test_every_block_is_taken(name: str) -> None:
 def test_a_block_does_what_the_page_says(name: str, task: str, status: dict[str, Any], outcome: str) -> None:
     """A group of which one pod comes to this status, under the operator's own store, queue and plan."""
     job = builders.job("ParameterServer", workers=2, ps=1, evaluator=True, failurePolicy=BLOCKS[name])
-    world = World(job)
-    try:
+    with World(job) as world:
         world.run(1)
         for pod in world.pods:
             world.cluster.change("Pod", pod, lambda one: one.update(status=builders.running()))
@@ -102,8 +101,6 @@ def test_a_block_does_what_the_page_says(name: str, task: str, status: dict[str,
         if outcome == ENDS and name != "tfjob-never-but-disrupted" and name != "jobset-restart-uncounted":
             assert world.job.status["reason"] == "PodFailurePolicy"
             assert "failurePolicy.rules[" in world.job.status["message"]
-    finally:
-        world.close()
 
 
 @pytest.mark.parametrize(("name", "signals"), [("crashes-in-new-pods", 0), ("tfjob-always", 0), ("job-fail", 6)])

@@ -35,10 +35,7 @@ def test_a_dtjob_is_taken_and_makes_the_pods_of_the_job_before_it(name: str) -> 
     assert problems(manifest) == []
     whole = to_job(manifest)
     whole.metadata.uid, whole.metadata.resource_version, whole.metadata.generation = builders.JOB_UID, "1", 1
-    world = World(whole)
-    try:
+    with World(whole) as world:
         world.run(1)
         assert set(world.pods) == {f"{name}-{task}-0" for task in tasks}
-    finally:
-        world.close()
     assert len(tasks) == pods

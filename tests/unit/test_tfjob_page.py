@@ -49,16 +49,13 @@ def test_a_dtjob_is_taken_and_makes_its_tasks(name: str) -> None:
     manifest, tasks = DTJOBS[name]
     assert manifest["metadata"]["name"] == name
     assert problems(manifest) == []
-    world = World(as_stored(name))
-    try:
+    with World(as_stored(name)) as world:
         world.run(1)
         assert set(world.pods) == {f"{name}-{task}-0" for task in tasks}
         for one in world.pods:
             world.cluster.change("Pod", one, lambda pod: pod.update(status=builders.running()))
         world.run(1)
         assert world.job.status["phase"] == "Running"
-    finally:
-        world.close()
 
 
 @pytest.mark.parametrize(
@@ -72,8 +69,7 @@ def test_a_dtjob_is_taken_and_makes_its_tasks(name: str) -> None:
     ],
 )
 def test_a_dtjob_ends_when_those_have_ended_who_decide(name: str, ends: list[str], phase: str) -> None:
-    world = World(as_stored(name))
-    try:
+    with World(as_stored(name)) as world:
         world.run(1)
         for one in world.pods:
             world.cluster.change("Pod", one, lambda pod: pod.update(status=builders.running()))
@@ -83,8 +79,6 @@ def test_a_dtjob_ends_when_those_have_ended_who_decide(name: str, ends: list[str
             world.cluster.change("Pod", f"{name}-{task}-0", lambda pod, ended=ended: pod.update(status=ended))
         world.run(5)
         assert world.job.status["phase"] == phase
-    finally:
-        world.close()
 
 
 def test_the_dtjob_asks_for_what_the_tfjob_asks_for() -> None:

@@ -2,8 +2,6 @@
 """Creating pods where the cluster refuses: how often it is asked, what is said, and what comes when it does no more."""
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -43,13 +41,8 @@ class Quota:
         return await self._create(manifest)
 
 
-@contextmanager
-def world(workers: int, **job: object) -> Iterator[World]:
-    made = World(builders.job(workers=workers, **job))  # type: ignore[arg-type]
-    try:
-        yield made
-    finally:
-        made.close()
+def world(workers: int, **job: Any) -> World:
+    return World(builders.job(workers=workers, **job))
 
 
 def many_events(made: World, count: int) -> None:
@@ -264,17 +257,16 @@ def with_claim(*there: Manifest, retention: str = "Retain", **spec: Any) -> Worl
 
 
 def test_pods_wait_for_a_claim_whose_name_another_object_has() -> None:
-    made = with_claim(stranger("PersistentVolumeClaim", "digits-checkpoints"))
-    made.run(40)
-    assert made.pods == {}
-    assert made.job.status["message"] == (
-        "PersistentVolumeClaim/digits-checkpoints: PersistentVolumeClaim digits-checkpoints exists and is not this "
-        "job's; mount it with checkpoint.storage.volume or rename the job"
-    )
-    made.cluster.remove("PersistentVolumeClaim", "digits-checkpoints")
-    made.run(40)
-    assert len(made.pods) == 3
-    made.close()
+    with with_claim(stranger("PersistentVolumeClaim", "digits-checkpoints")) as made:
+        made.run(40)
+        assert made.pods == {}
+        assert made.job.status["message"] == (
+            "PersistentVolumeClaim/digits-checkpoints: PersistentVolumeClaim digits-checkpoints exists and is not this "
+            "job's; mount it with checkpoint.storage.volume or rename the job"
+        )
+        made.cluster.remove("PersistentVolumeClaim", "digits-checkpoints")
+        made.run(40)
+        assert len(made.pods) == 3
 
 
 @pytest.mark.parametrize("retention", ["Retain", "Delete"])
@@ -282,20 +274,18 @@ def test_a_claim_that_was_retained_is_used_by_the_next_job_of_its_name(retention
     """Also by one with retention Delete, which does not own it then: its files are those of an earlier job."""
     earlier = shared.claim(builders.claim_job("Retain"))
     earlier["metadata"] |= {"uid": "earlier", "resourceVersion": "7"}
-    made = with_claim(earlier, retention=retention)
-    made.run(2)
-    assert len(made.pods) == 3
-    (claim,) = made.cluster.of_kind("PersistentVolumeClaim")
-    assert (claim["metadata"]["uid"], labels.controller_uid(claim)) == ("earlier", None)
-    made.close()
+    with with_claim(earlier, retention=retention) as made:
+        made.run(2)
+        assert len(made.pods) == 3
+        (claim,) = made.cluster.of_kind("PersistentVolumeClaim")
+        assert (claim["metadata"]["uid"], labels.controller_uid(claim)) == ("earlier", None)
 
 
 def test_a_claim_that_is_deleted_with_an_earlier_job_is_waited_for() -> None:
     earlier = shared.claim(builders.claim_job("Delete").model_copy(update={"metadata": builders.job(uid="b").metadata}))
-    made = with_claim({**earlier, "metadata": {**earlier["metadata"], "uid": "earlier", "resourceVersion": "7"}})
-    made.run(20)
-    assert made.pods == {}
-    made.cluster.remove("PersistentVolumeClaim", "digits-checkpoints")
-    made.run(2)
-    assert len(made.pods) == 3
-    made.close()
+    with with_claim({**earlier, "metadata": {**earlier["metadata"], "uid": "earlier", "resourceVersion": "7"}}) as made:
+        made.run(20)
+        assert made.pods == {}
+        made.cluster.remove("PersistentVolumeClaim", "digits-checkpoints")
+        made.run(2)
+        assert len(made.pods) == 3

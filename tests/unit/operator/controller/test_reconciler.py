@@ -2,7 +2,6 @@
 """The reconciler over the simulated cluster: order, refusals, conflicts and crashes at every single call."""
 
 from collections.abc import Sequence
-from contextlib import closing
 
 import pytest
 
@@ -21,8 +20,8 @@ from tests.unit.operator.simulation import operator
 from tests.unit.operator.simulation.operator import World, job_manifest
 
 
-def world(job: Job) -> closing[World]:
-    return closing(World(job))
+def world(job: Job) -> World:
+    return World(job)
 
 
 def all_run(made: World) -> None:

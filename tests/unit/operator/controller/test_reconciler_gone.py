@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A job that was deleted, of which no watch has told: nothing is made for it, whatever of its objects is missing."""
 
-from contextlib import closing
-
 import pytest
 
 from dtjob.api.job import KIND
@@ -35,7 +33,7 @@ def delete_unheard(made: World, *, again: bool) -> None:
 
 @pytest.mark.parametrize("kind", ["Service", "ConfigMap", "NetworkPolicy", "Pod"])
 def test_nothing_is_made_for_a_job_that_has_gone_unheard(kind: str, again: bool) -> None:
-    with closing(World(builders.job())) as made:
+    with World(builders.job()) as made:
         made.run(3)
         delete_unheard(made, again=again)
         for one in copied(made.cluster.of_kind(kind)):
@@ -50,7 +48,7 @@ def test_nothing_is_made_for_a_job_that_has_gone_unheard(kind: str, again: bool)
 
 def test_a_job_for_which_nothing_is_made_is_not_confirmed() -> None:
     """It would cost a call at each of its changes."""
-    with closing(World(builders.job())) as made:
+    with World(builders.job()) as made:
         made.cluster.quota = 0
         made.run(50)
         writes = made.cluster.calls.count("write status")

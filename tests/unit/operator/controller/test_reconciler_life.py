@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the reconciler does by itself about a job in which nothing happens, and about one that is not its own."""
 
-from contextlib import closing
 from typing import Any
 
 import pytest
@@ -19,8 +18,8 @@ LATE = 1.0
 """Seconds after which what is due has been done."""
 
 
-def world(*arguments: Any, **job: Any) -> closing[World]:
-    return closing(World(builders.job(*arguments, **job)))
+def world(*arguments: Any, **job: Any) -> World:
+    return World(builders.job(*arguments, **job))
 
 
 def all_run(made: World) -> None:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The reconciler with a job in a queue over the simulated cluster: crashes at every single call of such a life."""
 
-from contextlib import closing
 from typing import Any
 
 import pytest
@@ -67,18 +66,18 @@ class QueuedWorld(World):
         self.run(5)
 
 
-def world() -> closing[QueuedWorld]:
-    return closing(QueuedWorld(builders.job(checkpoint=CLAIM)))
+def world() -> QueuedWorld:
+    return QueuedWorld(builders.job(checkpoint=CLAIM))
 
 
-def training() -> closing[QueuedWorld]:
+def training() -> QueuedWorld:
     """One that was admitted and runs."""
     made = QueuedWorld(builders.job(checkpoint=CLAIM))
     made.cluster.objects["ResourceFlavor", "spot"] = copied(SPOT)
     made.run(5)
     made.admit()
     made.run_all()
-    return closing(made)
+    return made
 
 
 def trains(made: QueuedWorld) -> bool:
@@ -116,8 +115,7 @@ def test_a_kueue_that_does_not_answer_holds_no_pod_up() -> None:
 
 def test_a_queue_label_added_before_a_running_jobs_first_status_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(WorkQueue, "at_hand", MUCH + 1)  # so that its first status waits
-    made = UnlabelledWorld(builders.job(workers=1))
-    try:
+    with UnlabelledWorld(builders.job(workers=1)) as made:
         made.run(0.3)
         assert not made.job.status
         made.cluster.change(KIND, "digits", lambda one: one["metadata"].update(labels=dict(QUEUE)))
@@ -126,8 +124,6 @@ def test_a_queue_label_added_before_a_running_jobs_first_status_is_ignored(monke
         assert not [name for name, pod in made.pods.items() if "deletionTimestamp" in pod["metadata"]]
         assert made.job.status["phase"] == "Pending"
         assert not made.cluster.of_kind(kueue.KIND)
-    finally:
-        made.close()
 
 
 @pytest.mark.parametrize("restarted", [False, True])

@@ -8,7 +8,6 @@ said it would. CI runs the same histories each time; `make simulate` looks for n
 
 import logging
 import os
-from contextlib import closing
 from copy import deepcopy
 from datetime import timedelta
 from typing import Any
@@ -128,7 +127,7 @@ def test_any_life_of_a_job_keeps_the_guarantees(ending: Ending) -> None:
 
 
 def test_a_plan_that_breaks_a_rule_is_found_where_nothing_is_logged(monkeypatch: pytest.MonkeyPatch) -> None:
-    with closing(World(builders.job(), must=EVERYTHING)) as world:
+    with World(builders.job(), must=EVERYTHING) as world:
 
         def broken(*_: Any) -> None:
             raise AssertionError("somebody was started anew")

@@ -151,6 +151,12 @@ class World:
         if manifest["kind"] == KIND or labelled:
             take_in(self.store, self.queue, type_, copied(manifest))
 
+    def __enter__(self) -> "World":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def close(self) -> None:
         self.loop.run_until_complete(self._stop())
         self.loop.close()

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """How often: less for what is big and many."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
@@ -36,22 +34,13 @@ class Looks(Observer):
         self.count += 1
 
 
-@contextmanager
-def world(workers: int, looks: Looks) -> Iterator[World]:
-    made = World(builders.job(workers=workers), looks)
-    try:
-        yield made
-    finally:
-        made.close()
-
-
 def run(made: World, name: str, **status: Any) -> None:
     made.cluster.change("Pod", name, lambda one: one.update(status={**builders.running(), **status}))
 
 
 def test_a_burst_of_pod_events_makes_a_few_plans() -> None:
     looks = Looks()
-    with world(400, looks) as made:
+    with World(builders.job(workers=400), looks) as made:
         made.run(5)
         before = looks.count
         for name in made.pods:
@@ -64,7 +53,7 @@ def test_a_burst_of_pod_events_makes_a_few_plans() -> None:
 
 def test_a_single_failure_is_reacted_to_at_once() -> None:
     looks = Looks()
-    with world(100, looks) as made:
+    with World(builders.job(workers=100), looks) as made:
         made.run(5)
         for name in made.pods:
             run(made, name)
@@ -76,7 +65,7 @@ def test_a_single_failure_is_reacted_to_at_once() -> None:
 
 def test_progress_of_many_jobs_is_written_less_often() -> None:
     looks = Looks()
-    with world(2, looks) as made:
+    with World(builders.job(workers=2), looks) as made:
         made.run(2)
         for name in made.pods:
             run(made, name)

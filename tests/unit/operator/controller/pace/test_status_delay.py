@@ -96,8 +96,7 @@ def test_jobs_wait_each_for_itself() -> None:
 
 
 def test_a_small_job_is_written_three_times_from_its_beginning_to_its_end() -> None:
-    made = World(builders.job(workers=3))
-    try:
+    with World(builders.job(workers=3)) as made:
         made.run(0.3)
         for state in (builders.running(), builders.ended(0, made.now())):
             for name in sorted(made.pods):
@@ -107,8 +106,6 @@ def test_a_small_job_is_written_three_times_from_its_beginning_to_its_end() -> N
         assert made.job.status["phase"] == "Succeeded"
         assert made.job.status["replicaStatuses"]["worker"]["succeeded"] == 3
         assert made.cluster.calls.count("write status") == 3
-    finally:
-        made.close()
 
 
 def busy(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,8 +119,7 @@ def set_suspend(made: World, suspend: bool) -> None:
 
 def test_a_job_suspended_before_its_first_status_goes_on_with_new_pods(monkeypatch: pytest.MonkeyPatch) -> None:
     busy(monkeypatch)
-    made = World(builders.job(workers=1))
-    try:
+    with World(builders.job(workers=1)) as made:
         made.run(0.3)
         assert not made.job.status
         assert len(made.pods) == 2
@@ -138,16 +134,11 @@ def test_a_job_suspended_before_its_first_status_goes_on_with_new_pods(monkeypat
         made.run(2)
         assert sorted(made.pods) == ["digits-chief-0-1", "digits-worker-0-1"]
         assert made.job.status["restarts"]["total"] == 0
-    finally:
-        made.close()
 
 
 def test_the_start_time_is_that_of_the_first_pod_however_late_the_first_status_is(monkeypatch):
     busy(monkeypatch)
-    made = World(builders.job(workers=1))
-    try:
+    with World(builders.job(workers=1)) as made:
         made.run(0.3)
         made.run(LONGEST_FIRST_SECONDS + 1)
         assert made.job.status["startTime"] == times.rfc3339(NOW)
-    finally:
-        made.close()

@@ -138,12 +138,9 @@ def test_the_restarts_that_the_reconciler_decides_are_counted_by_cause() -> None
 
 def test_reconciles_are_counted_by_their_result() -> None:
     metrics = Metrics()
-    world = World(builders.job(), metrics)
-    try:
+    with World(builders.job(), metrics) as world:
         world.cluster.fail_next = ClusterError("timeout")
         world.run(1)
-    finally:
-        world.close()
     samples = read(metrics)
     assert samples['dtjob_reconciles_total{result="failed_call"}'] == 1
     assert samples['dtjob_reconciles_total{result="success"}'] >= 1
