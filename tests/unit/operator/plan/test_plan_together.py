@@ -98,20 +98,6 @@ def elastic_runs(**spec: Any) -> elastic_story.Story:
     return story
 
 
-def test_a_suspended_or_ended_job_is_not_being_resized() -> None:
-    for how in ("suspend", "deadline"):
-        story = elastic_runs(activeDeadlineSeconds=100)
-        story.change(replicas=2)
-        made = builders.plan_answered(story.job, story.children, at(10))
-        story.job = builders.with_status(story.job, made.status or {})
-        assert story.workers["resizing"]["to"] == 2
-        if how == "suspend":
-            story.change(suspend=True)
-        story.settle(at(200 if how == "deadline" else 11))
-        assert story.job.status["phase"] == ("Failed" if how == "deadline" else "Suspended")
-        assert "resizing" not in story.workers
-
-
 def test_a_wait_for_room_ends_with_a_suspension() -> None:
     story = elastic_story.Story()
     story.settle(NOW)

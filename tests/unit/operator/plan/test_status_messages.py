@@ -72,9 +72,11 @@ def after_the_end_of(task: str, status: dict[str, Any], *, twice: bool = False, 
     return history.look(at(61))
 
 
-def again_and_again(status: dict[str, Any], **policy: Any) -> dict[str, Any]:
-    """The status of a job whose worker 1 ends like this after each start, until the job fails."""
+def again_and_again(status: dict[str, Any], *, saved: bool = False, **policy: Any) -> dict[str, Any]:
+    """The status of a job whose worker 1 ends like this after each start, until the job fails. `saved`: at step 50."""
     history = History(builders.job(failurePolicy={"backoff": {"initialSeconds": 0, "maxSeconds": 0}, **policy}))
+    history.reports = {"chief-0": {"attempt": 0, "step": 50, "checkpoint": {"step": 50}}} if saved else {}
+    history.look(at(1))
     for number in range(20):
         history.ends("worker-1", status)
         if history.look(at(100 * number))["phase"] == "Failed":
@@ -189,6 +191,10 @@ STATUSES: list[tuple[str, Statuses, str, str]] = [
      'worker-1 was evicted: Usage of EmptyDir volume "scratch" exceeds the limit "1Gi"; failurePolicy.maxRestartsWithoutProgress (2) is used up'),
     ("no restart is allowed", lambda: again_and_again(builders.ended(1), maxRestartsWithoutProgress=0), "MaxRestartsExceeded",
      "worker-1 failed (exit code 1); failurePolicy.maxRestartsWithoutProgress is 0, so training was not restarted"),
+    ("the budget is used up after a checkpoint", lambda: again_and_again(builders.ended(1), saved=True, maxRestartsWithoutProgress=1), "MaxRestartsExceeded",
+     "worker-1 failed (exit code 1); failurePolicy.maxRestartsWithoutProgress (1) is used up, with no checkpoint newer than step 50"),
+    ("no restart of the whole life is allowed", lambda: again_and_again(builders.ended(1), maxRestarts=0), "MaxRestartsExceeded",
+     "worker-1 failed (exit code 1); failurePolicy.maxRestarts is 0, so training was not restarted"),
     ("the budget of the whole life is used up", lambda: again_and_again(builders.ended(1), maxRestarts=1), "MaxRestartsExceeded",
      "worker-1 failed (exit code 1); failurePolicy.maxRestarts (1) is used up"),
     ("disruptions come again and again", lambda: again_and_again(builders.rejected("UnexpectedAdmissionError"), maxDisruptionsWithoutProgress=3), "MaxDisruptionsExceeded",

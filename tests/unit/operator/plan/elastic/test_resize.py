@@ -11,9 +11,7 @@ from dtjob.plan.actions import Create, Delete
 from dtjob.plan.seen.children import Children
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at, plan_answered
-from tests.unit.operator.plan.elastic.elastic_story import CLAIM, Story, config_map, told
-
-REPORT = {"attempt": 0, "incarnation": 0, "step": 120, "checkpoint": {"step": 100, "time": "2026-11-21T10:00:02Z"}}
+from tests.unit.operator.plan.elastic.elastic_story import CLAIM, Story, config_map
 
 
 @pytest.mark.parametrize("strategy", ["MultiWorkerMirrored", "ParameterServer"])
@@ -143,23 +141,6 @@ def test_a_count_that_is_raised_while_the_group_shrinks_for_want_of_room_is_trie
         2,
         *(f"digits-worker-{index}-placeholder" for index in (2, 3, 4)),
     ]
-
-
-def test_the_resized_event_names_the_checkpoint_where_training_goes_on() -> None:
-    story = Story()
-    story.children = replace(story.children, reports={"chief-0": REPORT})
-    story.run()
-    story.change(replicas=2)
-    story.settle(at(10))
-    assert len(told(story, "Resized")) == 1
-    assert (story.job.status["phase"], story.job.status["reason"]) == ("Restarting", "Resized")
-    lost = Story(checkpoint={"storage": {"volume": {"emptyDir": {}}}})
-    lost.children = replace(lost.children, reports={"chief-0": REPORT})
-    lost.run()
-    lost.change(replicas=2)
-    lost.settle(at(10))
-    assert len(told(lost, "Resized")) == 1
-    assert "checkpoint" not in lost.job.status
 
 
 @pytest.mark.parametrize("mount", ["Chief", "All"])

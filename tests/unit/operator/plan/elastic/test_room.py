@@ -40,33 +40,6 @@ def test_a_larger_number_of_workers_applies_when_there_is_room_and_training_goes
     assert len(told(story, "Resizing")) == 1
 
 
-def test_the_message_has_the_schedulers_reason_for_the_first_missing_worker() -> None:
-    story = Story()
-    story.run()
-    story.change(replicas=6)
-    story.settle(at(10))
-    assert story.workers["reason"] == "NoRoom"
-    story.places(now=at(20), without=("worker-4-placeholder", "worker-5-placeholder"))
-    assert "digits-worker-4-placeholder waits: Unschedulable" in story.workers["message"]
-    problem = {"Pod/digits-worker-5-placeholder": QUOTA}
-    story.children = replace(story.children, problems=problem)
-    story.places("worker-4-placeholder", now=at(30))
-    assert told(story, "Resizing") == ["Workers 4 -> 5: there is room for 1 more of 6"]
-
-
-def test_a_suspended_or_ended_job_looks_for_no_room() -> None:
-    story = Story().shrunk()
-    assert "room for more" in story.workers["message"]
-    story.change(suspend=True)
-    story.settle(at(400))
-    assert (story.job.status["phase"], "room for more" in story.workers["message"]) == ("Suspended", False)
-    story = Story().shrunk()
-    for name in story.tasks:
-        story.becomes(name, builders.ended(0, at(400)))
-    story.settle(at(400))
-    assert (story.job.status["phase"], "room for more" in story.workers["message"]) == ("Succeeded", False)
-
-
 def test_a_group_grows_by_all_workers_with_room_once_every_placeholder_is_decided() -> None:
     story = Story()
     story.run()

@@ -9,7 +9,7 @@ from dtjob.api.spec.failure_policy import Backoff
 from dtjob.api.spec.failure_rules import RuleAction
 from dtjob.api.status.attempts import Attempts
 from dtjob.api.status.condition import Condition
-from dtjob.api.status.internal import Errors, Incident
+from dtjob.api.status.internal import Incident
 from dtjob.api.status.progress import Restored, SavedCheckpoint
 from dtjob.api.status.status import Status
 from dtjob.plan.failure import budget
@@ -19,9 +19,7 @@ from dtjob.plan.failure.budget import (
     belongs,
     counts,
     is_over,
-    long_run,
     note_end,
-    only_the_end_differs,
     restarts_in_a_row,
     shows_its_cause,
     wait_before,
@@ -69,10 +67,6 @@ def after(
 
 
 FIRST = next_incident(None, Cause.ERROR, -1, NOBODY, BACKOFF, NOW, None)
-
-
-def test_the_first_incident_does_not_wait():
-    assert (FIRST.charged, FIRST.in_a_row, FIRST.not_before) == (1, 1, NOW)
 
 
 @pytest.mark.parametrize(("in_a_row", "seconds"), [(0, 0), (1, 0), (2, 10), (3, 20), (6, 160), (7, 300), (10**6, 300)])
@@ -137,10 +131,6 @@ def test_only_time_in_which_training_ran_ends_a_row(running_since: datetime | No
     assert (later.in_a_row, later.charged) == (2 if goes_on else 1, 2)
 
 
-def test_a_long_run_is_twice_the_longest_wait_and_ten_minutes_at_least():
-    assert [long_run(Backoff(max_seconds=seconds)).total_seconds() for seconds in (0, 300, 3600)] == [600, 600, 7200]
-
-
 def test_incidents_that_are_not_charged_have_their_own_count():
     second = next_incident(FIRST, Cause.DISRUPTION, -1, NOBODY, BACKOFF, at(60), None)
     third = next_incident(second, Cause.DELETED, -1, NOBODY, BACKOFF, at(120), None)
@@ -200,14 +190,6 @@ def test_the_first_moment_at_which_all_run_again_decides():
     assert end_of(later, at(46)) == at(50)
 
 
-def test_a_status_in_which_only_an_incidents_end_is_new_is_recognised():
-    written = after(FIRST, runs=at(10))
-    noted = note_end(written, at(12))
-    assert only_the_end_differs(noted, written)
-    assert not only_the_end_differs(noted.but(ready="1/3"), written)
-    assert not only_the_end_differs(noted, Status())
-
-
 AGAIN = next_incident(FIRST, Cause.ERROR, -1, Attempts(exceptions={"worker-0": 2}), BACKOFF, NOW, None)
 
 
@@ -234,23 +216,6 @@ def test_an_incident_lasts_until_training_has_resumed():
 def test_the_cause_of_an_incident_shows_only_soon_after_it_and_before_its_end(now, ends_at, expected):
     incident = AGAIN.but(ends_at=None if ends_at is None else at(ends_at))
     assert shows_its_cause(incident, at(now)) == expected
-
-
-@pytest.mark.parametrize(
-    "incident",
-    [
-        FIRST,
-        AGAIN,
-        next_incident(AGAIN, Cause.ERROR, -1, Attempts(), BACKOFF, at(60.7), None),
-        next_incident(AGAIN, Cause.DISRUPTION, -1, Attempts(exceptions={"chief-0": 2}, others=1), BACKOFF, NOW, None),
-        next_incident(None, Cause.STORAGE_LIMIT_EXCEEDED, -1, Attempts(), BACKOFF, NOW, None),
-        FIRST.but(cause="NodeMelted"),
-        FIRST.but(ends_at=at(40)),
-        FIRST.but(errors=Errors(began=NOW, count=3, attempts=Attempts(exceptions={"worker-0": 1}))),
-    ],
-)
-def test_an_incident_is_the_same_after_a_write_and_a_read(incident: Incident):
-    assert Incident.model_validate(incident.to_json()) == incident
 
 
 def test_a_cause_that_this_version_does_not_know_stays():

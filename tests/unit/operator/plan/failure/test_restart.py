@@ -249,32 +249,6 @@ def test_the_job_fails_once_its_budget_is_used_up_without_a_newer_checkpoint(spe
     assert isinstance(decide(job, pods, at(100), previous, step=51), Restart)
 
 
-@pytest.mark.parametrize(
-    ("budget", "step", "words"),
-    [
-        (0, -1, "failurePolicy.maxRestartsWithoutProgress is 0, so training was not restarted"),
-        (3, 50, "failurePolicy.maxRestartsWithoutProgress (3) is used up, with no checkpoint newer than step 50"),
-        (3, -1, "failurePolicy.maxRestartsWithoutProgress (3) is used up"),
-    ],
-)
-def test_giving_up_says_why(budget: int, step: int, words: str):
-    job = builders.job(failurePolicy={"maxRestartsWithoutProgress": budget})
-    pods = builders.all_pods(job)
-    pods["worker-0"]["status"] = builders.out_of_memory(at(100))
-    previous = Incident(
-        started_at=NOW,
-        cause=Cause.ERROR,
-        not_before=NOW,
-        ends_at=at(40),
-        charged=budget,
-        in_a_row=1,
-        checkpoint_step=step,
-    )
-    decision = decide(job, pods, at(100), previous, step)
-    assert isinstance(decision, GiveUp)
-    assert decision.why == f"worker-0 ran out of memory (OOMKilled); {words}"
-
-
 @pytest.mark.parametrize("before", [0, 4, 5])
 def test_max_restarts_limits_counted_restarts_of_the_whole_life(before: int):
     """A newer checkpoint does not reset them."""
@@ -298,15 +272,6 @@ def test_max_restarts_limits_counted_restarts_of_the_whole_life(before: int):
     else:
         assert isinstance(decision, GiveUp)
         assert decision.why == "worker-0 ran out of memory (OOMKilled); failurePolicy.maxRestarts (5) is used up"
-
-
-def test_max_restarts_of_0_allows_no_restart():
-    job = builders.job(failurePolicy={"maxRestarts": 0})
-    pods = builders.all_pods(job)
-    pods["worker-0"]["status"] = builders.out_of_memory(at(100))
-    decision = decide(job, pods, at(100))
-    assert isinstance(decision, GiveUp)
-    assert decision.why.endswith("failurePolicy.maxRestarts is 0, so training was not restarted")
 
 
 def test_max_restarts_does_not_count_disruptions():

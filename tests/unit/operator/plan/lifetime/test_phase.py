@@ -104,10 +104,6 @@ def message_of(report: dict[str, Any]) -> str:
     return str(found["message"])
 
 
-def test_a_checkpoint_directory_in_use_is_said() -> None:
-    assert message_of({"state": "starting", "message": IN_USE}) == f"chief-0 says: {IN_USE}"
-
-
 @pytest.mark.parametrize("report", [{"state": "starting"}, {"state": "training", "step": 1, "message": "other"}])
 def test_a_job_that_waits_for_nothing_has_no_message(report: dict[str, Any]) -> None:
     assert message_of(report) == ""
