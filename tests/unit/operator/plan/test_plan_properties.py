@@ -27,7 +27,7 @@ from dtjob.plan.seen.children import ended as has_ended
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
 from tests.unit.operator.simulation.guarantees import EVERYTHING
-from tests.unit.operator.simulation.life.endings import Ending
+from tests.unit.operator.simulation.life.endings import ENDINGS, Ending
 from tests.unit.operator.simulation.life.machine import Life
 from tests.unit.operator.simulation.life.pods import disruptions
 from tests.unit.operator.simulation.life.stage import jobs
@@ -106,7 +106,7 @@ DEEP = int(os.environ.get("DTJOB_SIMULATED_LIVES", "0"))
 """Lives to look through, each run others, of more steps; 0: few, and the same each time."""
 
 SETTINGS = settings(
-    max_examples=DEEP // len(Ending) or 1,
+    max_examples=DEEP // len(ENDINGS) or 1,
     stateful_step_count=40 if DEEP else 20,
     deadline=None,
     derandomize=not DEEP,
@@ -115,7 +115,7 @@ SETTINGS = settings(
 )
 
 
-@pytest.mark.parametrize("ending", Ending, ids=[one.name.lower() for one in Ending])
+@pytest.mark.parametrize("ending", ENDINGS, ids=lambda ending: ending.name)
 def test_any_life_of_a_job_keeps_the_guarantees(ending: Ending) -> None:
     """No rule is broken at any call, and everything converges."""
 

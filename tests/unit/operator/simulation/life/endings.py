@@ -2,7 +2,7 @@
 """How every life must end: what was broken is repaired, and then each job runs or has ended, and asks for no more."""
 
 from collections.abc import Callable
-from enum import StrEnum
+from dataclasses import dataclass, field
 from typing import Any
 
 from dtjob.api.job import KIND, Job
@@ -27,65 +27,19 @@ WATCHED = {"Service", "NetworkPolicy"}
 """The shared objects that are made again at once."""
 
 
-class Ending(StrEnum):
-    """What becomes of the jobs at last."""
+@dataclass(frozen=True)
+class Ending:
+    """What becomes of the jobs at last: what is done to each by its name, and the jobs to which that can happen."""
 
-    RUNS_ON = "runs on"
-    SUCCEEDS_WITHOUT_EVALUATOR = "succeeds while the evaluator is evicted"
-    SUCCEEDS_BEFORE_EVALUATOR = "succeeds while the evaluator waits for its image"
-    FINISHES_WHILE_DRAINED = "its chief finishes while its node is drained"
-    FINISHED_IS_COLLECTED = "a worker has finished, and its pod is collected"
-    TELLS_TOO_MUCH = "its chief reports a confusion matrix and is preempted"
-    LOSES_ITS_CHECKPOINT = "its chief is preempted after it has saved where nothing outlives it"
-    FAILS_IN_INIT = "its chief's init container runs out of memory"
-    IS_PREEMPTED = "its chief is preempted every minute"
-    PEERS_OF_DRAINED = "its peers die with a pod that is drained"
-    PEERS_OF_LOST = "its peers die with a pod whose node is lost"
-    LOSES_A_LABEL = "its chief's pod loses a label"
-    BUDGET_IS_LOWERED = "its budget is lowered below what is charged, and its chief preempted"
-    EXCEEDS_ITS_LIMIT = "its chief exceeds its own limit at every start"
-    IS_SUSPENDED = "it is suspended, and goes on"
-    IS_EVICTED = "its queue evicts it, and admits it again"
-    ITS_WORKLOAD_LOSES_A_LABEL = "its Workload loses a label"
-    IS_CUT_OFF = "it is active for longer than its deadline"
-    IS_SCALED = "its workers are scaled"
-    FAILS_ALIKE = "its program fails twice alike before its first step"
-    FAILS_AFTER_A_STEP = "its program has done a step, and then fails alike before each first one"
-    FAILS_FOR_GOOD = "its program fails in a way that no restart repairs, after another failure"
-    IS_REFUSED_ALMOST_ALL = "its chief is preempted while all that may fail alone is refused"
-    LOSES_SURVIVORS = "its ps fails, and its workers fail one by one until it is back"
-    FAILS_BY_A_WRONG_CLOCK = "its chief is preempted while a clock is ahead, which is then set back"
-    FAILS_BY_RULE = "its chief ends with a code over which a rule ends the job"
-    IS_NEVER_COUNTED = "its chief ends over and over with a code that a rule does not count"
-
-
-SUITED: dict[Ending, dict[str, Any]] = {
-    Ending.SUCCEEDS_WITHOUT_EVALUATOR: {"evaluator": True, "program": True},
-    Ending.SUCCEEDS_BEFORE_EVALUATOR: {"evaluator": True, "program": True},
-    Ending.FINISHED_IS_COLLECTED: {"strategy": "MultiWorkerMirrored", "program": False},
-    Ending.FINISHES_WHILE_DRAINED: {"program": True},
-    Ending.TELLS_TOO_MUCH: {"program": True},
-    Ending.IS_EVICTED: {"queued": True},
-    Ending.ITS_WORKLOAD_LOSES_A_LABEL: {"queued": True},
-    Ending.IS_SCALED: {"strategy": "MultiWorkerMirrored", "elastic": True},
-    Ending.FAILS_ALIKE: {"program": True},
-    Ending.FAILS_AFTER_A_STEP: {"program": True},
-    Ending.FAILS_FOR_GOOD: {"program": True},
-    Ending.IS_REFUSED_ALMOST_ALL: {"queued": True, "elastic": True, "strategy": "MultiWorkerMirrored"},
-    Ending.LOSES_SURVIVORS: {"strategy": "ParameterServer", "program": False},
-    Ending.LOSES_ITS_CHECKPOINT: {"program": True, "volume": {"emptyDir": {}}},
-    Ending.FAILS_BY_RULE: {"rules": [FAIL_2]},
-    Ending.IS_NEVER_COUNTED: {"rules": [UNCOUNTED_127]},
-    Ending.PEERS_OF_DRAINED: {"strategy": "MultiWorkerMirrored", "program": False},
-    Ending.PEERS_OF_LOST: {"strategy": "MultiWorkerMirrored", "program": False},
-}
-"""The jobs that such an end can come to."""
+    name: str
+    act: Callable[[Any, str], None]
+    suited: dict[str, Any] = field(default_factory=dict)
 
 
 class Endings(Deadlines, Programs):
     """Everything converges."""
 
-    ending = Ending.RUNS_ON
+    ending = Ending("runs on", lambda life, name: None)
     last_job: Job
     """It is as such an end needs it, and comes last."""
 
@@ -116,7 +70,7 @@ class Endings(Deadlines, Programs):
         """What was chosen happens to each job that goes on."""
         for name in self.names:
             if self.goes_on(name):
-                self.end(name)
+                self.ending.act(self, name)
         self.repair()
         self.settle()
 
@@ -176,44 +130,6 @@ class Endings(Deadlines, Programs):
         # A ConfigMap that was deleted is made again once a pod needs it.
         complete = wanted - may_be_gone <= there <= wanted and {one["kind"] for one in shared} >= WATCHED
         return complete and job.status.get("phase") == "Running"
-
-    def end(self, name: str) -> None:
-        """What was chosen happens to this job, which runs."""
-        must, act = self.ends()[self.ending]
-        if must is None or self.holds(must):
-            act(name)
-
-    def ends(self) -> dict[Ending, tuple[Must | None, Callable[[str], None]]]:
-        """What is done to a job, and the guarantee that it is about."""
-        return {
-            Ending.RUNS_ON: (None, lambda name: None),
-            Ending.SUCCEEDS_WITHOUT_EVALUATOR: (None, self.succeed),
-            Ending.SUCCEEDS_BEFORE_EVALUATOR: (None, self.succeed),
-            Ending.FINISHES_WHILE_DRAINED: (Must.FINISHED_STAYS_FINISHED, self.finish_while_drained),
-            Ending.FINISHED_IS_COLLECTED: (Must.FINISHED_STAYS_FINISHED, self.collect_a_finished_worker),
-            Ending.TELLS_TOO_MUCH: (Must.STATUS_IS_TAKEN, lambda name: self.tell(name, HOSTILE[0])),
-            Ending.LOSES_ITS_CHECKPOINT: (Must.PROMISES_ARE_KEPT, lambda name: self.tell(name, {})),
-            Ending.FAILS_IN_INIT: (Must.CAUSES_ARE_TRUE, self.fail_chief_in_init),
-            Ending.IS_PREEMPTED: (None, self.preempt_again_and_again),
-            Ending.PEERS_OF_DRAINED: (Must.DISRUPTIONS_ARE_FREE, lambda name: self.strike(name, "drained")),
-            Ending.PEERS_OF_LOST: (Must.DISRUPTIONS_ARE_FREE, lambda name: self.strike(name, "lost")),
-            Ending.LOSES_A_LABEL: (Must.ONE_WRITER_WITHOUT_LABELS, self.strip),
-            Ending.BUDGET_IS_LOWERED: (Must.DISRUPTIONS_FAIL_NO_JOB, self.lower_budget),
-            Ending.IS_SUSPENDED: (Must.SUSPENSION_IS_FREE, self.be_suspended),
-            Ending.IS_EVICTED: (Must.QUOTA_IS_KEPT, self.evict_and_admit),
-            Ending.ITS_WORKLOAD_LOSES_A_LABEL: (Must.QUOTA_IS_KEPT, self.strip_workload),
-            Ending.IS_CUT_OFF: (Must.DEADLINES_ARE_KEPT, self.outlive_its_deadline),
-            Ending.IS_SCALED: (Must.RESIZES_ARE_FREE, self.be_scaled),
-            Ending.EXCEEDS_ITS_LIMIT: (Must.OWN_LIMITS_ARE_CHARGED, self.exceed_the_limit_again_and_again),
-            Ending.FAILS_ALIKE: (Must.PROGRAMS_FAIL_FAST, self.fail_alike),
-            Ending.FAILS_AFTER_A_STEP: (Must.PROGRAMS_FAIL_FAST, self.fail_after_a_step),
-            Ending.FAILS_FOR_GOOD: (Must.PROGRAMS_FAIL_FAST, self.fail_for_good),
-            Ending.IS_REFUSED_ALMOST_ALL: (Must.REFUSALS_STAY_ALONE, self.be_replaced_under_refusals),
-            Ending.LOSES_SURVIVORS: (Must.SURVIVORS_ARE_FREE, self.lose_survivors),
-            Ending.FAILS_BY_A_WRONG_CLOCK: (Must.CLOCK_MAY_BE_SET_BACK, self.fail_by_a_wrong_clock),
-            Ending.FAILS_BY_RULE: (Must.RULES_DECIDE, self.fail_by_rule),
-            Ending.IS_NEVER_COUNTED: (Must.RULES_DECIDE, self.fail_uncounted),
-        }
 
     def be_replaced_under_refusals(self, name: str) -> None:
         """It has something to repair, and its workers something to ask their queue for."""
@@ -313,14 +229,13 @@ class Endings(Deadlines, Programs):
             self.finish(chief)
             self.world.run(1)
 
-    def succeed(self, name: str) -> None:
-        """The chief finishes; its evaluator may just then have no running pod."""
+    def succeed(self, name: str, evicted: bool) -> None:
+        """The chief finishes; its evaluator is evicted just then, or still waits for its image."""
         evaluator = f"{name}-evaluator-0-{attempt_of(self.status(name), 'evaluator-0')}"
-        away = evaluator in self.answering() and self.holds(Must.LAST_CHECKPOINT_IS_EVALUATED)
-        if away and self.ending is Ending.SUCCEEDS_WITHOUT_EVALUATOR:
-            self.set_status(evaluator, builders.disrupted("EvictionByEvictionAPI", self.world.node_time()))
-        elif away and self.ending is Ending.SUCCEEDS_BEFORE_EVALUATOR:
-            self.set_status(evaluator, builders.waiting("ContainerCreating"))
+        away = evaluator in self.answering()
+        gone = builders.disrupted("EvictionByEvictionAPI", self.world.node_time())
+        if away:
+            self.set_status(evaluator, gone if evicted else builders.waiting("ContainerCreating"))
         if chief := self.chief_of(name):
             supervised = self.facts(chief).supervised
             self.finish(chief)
@@ -376,3 +291,37 @@ class Endings(Deadlines, Programs):
     def versions(self) -> list[str]:
         """Of every job: it moves with each write of its status."""
         return [one["metadata"]["resourceVersion"] for one in self.world.cluster.of_kind(KIND)]
+
+
+MIRRORED, SERVERS = {"strategy": "MultiWorkerMirrored"}, {"strategy": "ParameterServer"}
+PROGRAM, OTHER_IMAGE, QUEUED, ELASTIC = {"program": True}, {"program": False}, {"queued": True}, {"elastic": True}
+EVALUATED = {**PROGRAM, "evaluator": True}
+ENDINGS = (
+    Endings.ending,
+    Ending("succeeds while the evaluator is evicted", lambda life, name: life.succeed(name, True), EVALUATED),
+    Ending("succeeds while the evaluator waits for its image", lambda life, name: life.succeed(name, False), EVALUATED),
+    Ending("its chief finishes while its node is drained", Endings.finish_while_drained, PROGRAM),
+    Ending("a finished worker's pod is collected", Endings.collect_a_finished_worker, {**MIRRORED, **OTHER_IMAGE}),
+    Ending("its chief reports a confusion matrix", lambda life, name: life.tell(name, HOSTILE[0]), PROGRAM),
+    Ending("its checkpoint is lost", lambda life, name: life.tell(name, {}), {**PROGRAM, "volume": {"emptyDir": {}}}),
+    Ending("its chief's init container runs out of memory", Endings.fail_chief_in_init),
+    Ending("its chief is preempted every minute", Endings.preempt_again_and_again),
+    Ending("its peers die with a drained pod", lambda life, name: life.strike(name, "drained"), MIRRORED | OTHER_IMAGE),
+    Ending("its peers die with a lost pod", lambda life, name: life.strike(name, "lost"), MIRRORED | OTHER_IMAGE),
+    Ending("its chief's pod loses a label", Endings.strip),
+    Ending("its budget is lowered below what is charged, and its chief preempted", Endings.lower_budget),
+    Ending("its chief exceeds its own limit at every start", Endings.exceed_the_limit_again_and_again),
+    Ending("it is suspended, and goes on", Endings.be_suspended),
+    Ending("its queue evicts it, and admits it again", Endings.evict_and_admit, QUEUED),
+    Ending("its Workload loses a label", Endings.strip_workload, QUEUED),
+    Ending("it is active for longer than its deadline", Endings.outlive_its_deadline),
+    Ending("its workers are scaled", Endings.be_scaled, MIRRORED | ELASTIC),
+    Ending("its program fails twice alike before its first step", Endings.fail_alike, PROGRAM),
+    Ending("its program has done a step, and then fails alike", Endings.fail_after_a_step, PROGRAM),
+    Ending("its program fails for good, after another failure", Endings.fail_for_good, PROGRAM),
+    Ending("all that may fail alone is refused", Endings.be_replaced_under_refusals, MIRRORED | QUEUED | ELASTIC),
+    Ending("its ps fails, and its workers one by one", Endings.lose_survivors, SERVERS | OTHER_IMAGE),
+    Ending("its chief is preempted by a clock that is ahead", Endings.fail_by_a_wrong_clock),
+    Ending("its chief ends with a code over which a rule ends it", Endings.fail_by_rule, {"rules": [FAIL_2]}),
+    Ending("its chief ends with a code that a rule does not count", Endings.fail_uncounted, {"rules": [UNCOUNTED_127]}),
+)

@@ -9,7 +9,7 @@ from hypothesis.stateful import initialize
 from dtjob.api.job import Job
 from tests.unit.operator.simulation.guarantees import Must
 from tests.unit.operator.simulation.life.accidents import Accidents
-from tests.unit.operator.simulation.life.endings import SUITED, Endings
+from tests.unit.operator.simulation.life.endings import Endings
 from tests.unit.operator.simulation.life.stage import jobs
 from tests.unit.operator.simulation.operator import World
 
@@ -28,7 +28,7 @@ class Life(Endings, Accidents):
         self.world = World(job, must=self.must)
         if self.holds(Must.CLOCKS_MAY_DIFFER):
             self.world.skew = timedelta(seconds=skew)
-        self.last_job = data.draw(jobs(uid="last-job", **{"rules": [], **SUITED.get(self.ending, {})}))
+        self.last_job = data.draw(jobs(uid="last-job", **{"rules": [], **self.ending.suited}))
         if runs:
             self.world.run(1)
             self.all_run()
