@@ -17,7 +17,6 @@ from dtjob.objects import kueue
 from dtjob.objects.manifest import Manifest
 from tests.unit.operator import builders
 from tests.unit.operator.queued import CLAIM, QUEUE, labelled
-from tests.unit.operator.simulation.guarantees import EVERYTHING
 from tests.unit.operator.simulation.life.machine import Life
 from tests.unit.operator.simulation.life.stage import elastic
 from tests.unit.operator.simulation.operator import World
@@ -28,11 +27,9 @@ EVERY = 1 if os.environ.get("DTJOB_SIMULATED_LIVES", "0") != "0" else 48
 class Scripted(Life):
     """A life of one job that runs, to be told step by step."""
 
-    must = EVERYTHING
-
     def begin(self, job: Job) -> None:
         """It runs."""
-        self.world = World(job, must=self.must)
+        self.world = World(job, strict=True)
         for _ in range(2):
             self.world.run(1)
             self.all_run()

@@ -26,7 +26,6 @@ from dtjob.plan.seen.children import Children
 from dtjob.plan.seen.children import ended as has_ended
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
-from tests.unit.operator.simulation.guarantees import EVERYTHING
 from tests.unit.operator.simulation.life.endings import ENDINGS, Ending
 from tests.unit.operator.simulation.life.machine import Life
 from tests.unit.operator.simulation.life.pods import disruptions
@@ -120,14 +119,14 @@ def test_any_life_of_a_job_keeps_the_guarantees(ending: Ending) -> None:
     """No rule is broken at any call, and everything converges."""
 
     class Asked(Life):
-        must = EVERYTHING
+        pass
 
     Asked.ending = ending
     run_state_machine_as_test(Asked, settings=SETTINGS)
 
 
 def test_a_plan_that_breaks_a_rule_is_found_where_nothing_is_logged(monkeypatch: pytest.MonkeyPatch) -> None:
-    with World(builders.job(), must=EVERYTHING) as world:
+    with World(builders.job(), strict=True) as world:
 
         def broken(*_: Any) -> None:
             raise AssertionError("somebody was started anew")

@@ -23,7 +23,6 @@ from dtjob.plan.seen.children import ended, facts_of
 from tests.unit.operator import builders
 from tests.unit.operator.simulation.api_schema import refusal
 from tests.unit.operator.simulation.facts import Facts
-from tests.unit.operator.simulation.guarantees import Must
 from tests.unit.operator.simulation.invariants import Rules
 from tests.unit.operator.simulation.lifetimes import Lifetimes
 from tests.unit.operator.simulation.plain import copied, merge
@@ -54,7 +53,7 @@ class SimulatedCluster:
         watcher: Callable[[str, Manifest], None],
         others: Callable[[str, Manifest], None],
         later: Later,
-        must: frozenset[Must],
+        strict: bool,
     ) -> None:
         """`watcher` is told what the operator's watch shows, `others` of every change."""
         self.clock, self._watcher, self._others, self._later = clock, watcher, others, later
@@ -81,8 +80,8 @@ class SimulatedCluster:
         self.lifetimes = Lifetimes()
         self._shown: dict[str, Manifest] = {}
         """Children as the watch showed them last, by uid."""
-        self.rules = Rules(self.objects, self.facts, must)
-        self.plan_rules = PlanRules(self.facts, must)
+        self.rules = Rules(self.objects, self.facts, strict)
+        self.plan_rules = PlanRules(self.facts, strict)
         self.quota_rules = QuotaRules(self.objects, self.facts, self.lost)
         self._versions = itertools.count(100)
         self._uids = itertools.count(1)

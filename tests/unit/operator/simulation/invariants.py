@@ -24,7 +24,6 @@ from dtjob.plan.seen.children import ended, facts_of
 from tests.unit.operator.phase_said import phase_said_by
 from tests.unit.operator.simulation.accounting import Accounts
 from tests.unit.operator.simulation.facts import Facts, attempt_of, is_suspended, sized_job, told_to_end
-from tests.unit.operator.simulation.guarantees import Must
 from tests.unit.operator.simulation.story import check_story
 from tests.unit.operator.simulation.time_spent import check_time_spent
 
@@ -42,8 +41,8 @@ REFUSED_AT_MOST, IN_SECONDS = 3, 10
 class Rules:
     """Raises AssertionError at the call that breaks a rule. Also counts, for tests that compare with what they did."""
 
-    def __init__(self, objects: Objects, facts: Mapping[str, Facts], must: frozenset[Must]) -> None:
-        self._objects, self._facts, self.must = objects, facts, must
+    def __init__(self, objects: Objects, facts: Mapping[str, Facts], strict: bool) -> None:
+        self._objects, self._facts, self.strict = objects, facts, strict
         self.accounts = Accounts()
         self.restarts_written = 0
         self.restarts_untold = 0
@@ -135,11 +134,10 @@ class Rules:
                 continue
             name, hidden = one["metadata"]["name"], _uid(one) in self.tampered
             if facts.job_uid == made.job_uid:
-                asked_for = not hidden or Must.ONE_WRITER_WITHOUT_LABELS in self.must
-                assert not asked_for, f"the chief task has two pods that have not ended, {name} is there"
+                overlooked = hidden and not self.strict
+                assert overlooked, f"the chief task has two pods that have not ended, {name} is there"
             elif facts.claim is not None and facts.claim == made.claim and not hidden:
-                asked_for = Must.ONE_WRITER_OF_TWO_JOBS in self.must
-                assert not asked_for, f"{name} of the job before still writes to {made.claim}"
+                assert not self.strict, f"{name} of the job before still writes to {made.claim}"
 
     def check_touch(self, stored: Manifest) -> None:
         """Only what the job owns, and of a job that goes on only what has a successor; an ended job itself, where it
@@ -185,7 +183,8 @@ class Rules:
         replaced = {task for task, step in bumped.items() if step and task != "evaluator-0"}
         self._check_counts(old, new, replaced, self._ended_well(job, old), now)
         self._check_evaluator(model, old, new, bumped)
-        self.accounts.check(sized_job(model, old), old, new, self.must, self._pods(model.metadata.uid))
+        pods = self._pods(model.metadata.uid)
+        self.accounts.check(sized_job(model, old), old, new, pods, self.strict)
 
     def _ended_well(self, job: Manifest, status: dict[str, Any]) -> set[str]:
         pods = self._pods(job["metadata"]["uid"])
@@ -219,7 +218,7 @@ class Rules:
     def check_event(self, job: Manifest, event: Event) -> None:
         """An event promises no checkpoint that is not held any more, and its reason is on a page."""
         documented.check_event(event)
-        if (promise := PROMISE.search(event.message)) is None or Must.PROMISES_ARE_KEPT not in self.must:
+        if (promise := PROMISE.search(event.message)) is None or not self.strict:
             return
         stored = self._objects.get((KIND, job["metadata"]["name"]))
         if stored is None or stored["metadata"]["uid"] != job["metadata"]["uid"]:
@@ -234,7 +233,7 @@ class Rules:
         """A create was refused: it is not to be repeated at once, and again."""
         recent = [one for one in self._refused[what] if now - one < timedelta(seconds=IN_SECONDS)]
         self._refused[what] = [*recent, now]
-        if Must.CALLS_ARE_BOUNDED in self.must:
+        if self.strict:
             assert len(recent) < REFUSED_AT_MOST, f"{what} is refused for the {len(recent) + 1}th time in a short while"
 
     def operator_restarted(self) -> None:

@@ -28,7 +28,6 @@ from tests.unit.operator.builders import NOW
 from tests.unit.operator.simulation.cluster import SELECTED_KINDS, Crash, SimulatedCluster
 from tests.unit.operator.simulation.counted import CountedRestarts
 from tests.unit.operator.simulation.facts import sized_job
-from tests.unit.operator.simulation.guarantees import Must
 from tests.unit.operator.simulation.plain import copied
 from tests.unit.operator.simulation.plans import plan_arguments
 from tests.unit.operator.simulation.queue import SimulatedKueue
@@ -51,11 +50,11 @@ class _Bugs(logging.Handler):
 class World:
     """A cluster with one job to begin with, and an operator that may crash and come back."""
 
-    def __init__(self, job: Job, observer: Observer | None = None, must: frozenset[Must] = frozenset()) -> None:
+    def __init__(self, job: Job, observer: Observer | None = None, strict: bool = False) -> None:
         self.counted = CountedRestarts()
         self._observer = observer or self.counted
         self.loop = SimulatedLoop()
-        self.cluster = SimulatedCluster(self.now, self._on_event, self._on_change, self.loop.call_later, must)
+        self.cluster = SimulatedCluster(self.now, self._on_event, self._on_change, self.loop.call_later, strict)
         self._planning = patch.object(reconciler, "plan", self._plan)
         self._planning.start()
         self.key: JobKey = (job.metadata.namespace, job.metadata.name)

@@ -11,7 +11,6 @@ from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Plan
 from dtjob.plan.seen.children import Children, created_at, ended, ended_at
 from tests.unit.operator.simulation.facts import Facts, attempt_of, has_finished, is_suspended, sized_job, told_to_end
-from tests.unit.operator.simulation.guarantees import Must
 from tests.unit.operator.simulation.ruling import check_rules
 
 Finished = dict[str, tuple[int, int]]
@@ -21,8 +20,8 @@ Finished = dict[str, tuple[int, int]]
 class PlanRules:
     """Remembers which tasks the operator has seen finish, and written a status after: it must not forget them."""
 
-    def __init__(self, facts: Mapping[str, Facts], must: frozenset[Must]) -> None:
-        self._facts, self._must = facts, must
+    def __init__(self, facts: Mapping[str, Facts], strict: bool) -> None:
+        self._facts, self._strict = facts, strict
         self.finished: dict[str, Finished] = {}
         """What is known for good, by job uid."""
         self._seen: dict[str, Finished] = {}
@@ -32,7 +31,7 @@ class PlanRules:
         job, uid, chief = sized_job(job), job.metadata.uid, topology.chief_task(job).id
         before, after = job.status, made.status or job.status
         known = {**self.finished.get(uid, {}), **self._finished_in(children, job, chief)}
-        if Must.FINISHED_STAYS_FINISHED in self._must and before.get("phase") not in ENDED:
+        if self._strict and before.get("phase") not in ENDED:
             ids = [task.id for task in topology.tasks(job)]
             decide = {chief} | {one for one in ids if job.spec.success_policy == "AllWorkers" and "worker" in one}
             assert decide - known.keys() or after.get("phase") in ENDED, "who decides has finished, and the job goes on"
@@ -44,7 +43,7 @@ class PlanRules:
             for id_ in replaced & known.keys():
                 moved = attempt_of(before, chief) > known[id_][1]
                 assert others or moved, f"{id_} had finished and is started anew"
-        if Must.RULES_DECIDE in self._must:
+        if self._strict:
             check_rules(job, children, before, after)
         self._seen[uid] = {id_: one for id_, one in known.items() if one[0] == attempt_of(after, id_)}
         if made.status is None:

@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
 from dtjob.controller.cluster import ClusterError, Refused
-from tests.unit.operator.simulation.guarantees import Must
 from tests.unit.operator.simulation.life.stage import MAY_FAIL_ALONE, Stage
 
 
@@ -29,7 +28,6 @@ class Accidents(Stage):
     def a_call_fails(self, refused: bool) -> None:
         self.world.cluster.fail_next = Refused("a webhook says no") if refused else ClusterError("timeout")
 
-    @precondition(lambda self: self.holds(Must.REFUSALS_STAY_ALONE))
     @rule(call=st.sampled_from(MAY_FAIL_ALONE), down=st.booleans())
     def calls_are_refused(self, call: str, down: bool) -> None:
         """By an admission policy, or since a webhook is down."""

@@ -9,7 +9,6 @@ from hypothesis.stateful import precondition, rule
 from dtjob.api.job import KIND
 from dtjob.api.phase import ENDED
 from dtjob.objects.manifest import Manifest
-from tests.unit.operator.simulation.guarantees import Must
 from tests.unit.operator.simulation.life.sizes import Sizes
 
 DEADLINES: tuple[dict[str, Any], ...] = (
@@ -26,7 +25,7 @@ FIELDS = frozenset(name for one in DEADLINES for name in one)
 class Deadlines(Sizes):
     """Deadlines and times to live are changed at any moment."""
 
-    @precondition(lambda self: self.names and self.holds(Must.DEADLINES_ARE_KEPT))
+    @precondition(lambda self: self.names)
     @rule(data=st.data(), deadlines=st.sampled_from(DEADLINES))
     def deadlines_are_set(self, data: st.DataObject, deadlines: dict[str, Any]) -> None:
         """Those that are over by now end it at once."""

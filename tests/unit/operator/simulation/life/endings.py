@@ -15,7 +15,6 @@ from dtjob.plan.record.status import EVALUATION_GIVEN_UP, holds
 from dtjob.plan.seen.children import ended as has_ended
 from tests.unit.operator import builders
 from tests.unit.operator.simulation.facts import attempt_of, has_finished, told_to_end
-from tests.unit.operator.simulation.guarantees import Must
 from tests.unit.operator.simulation.life.deadlines import Deadlines
 from tests.unit.operator.simulation.life.people import SHARED
 from tests.unit.operator.simulation.life.programs import Programs
@@ -57,9 +56,8 @@ class Endings(Deadlines, Programs):
     def check_rest(self) -> None:
         """Nothing happens any more, and nothing is asked for."""
         cluster = self.world.cluster
-        if self.holds(Must.METRIC_IS_STATUS):
-            told = cluster.rules.restarts_written - cluster.rules.restarts_untold
-            assert self.world.counted.total == told, f"the metric counts {self.world.counted.total} restarts of {told}"
+        told = cluster.rules.restarts_written - cluster.rules.restarts_untold
+        assert self.world.counted.total == told, f"the metric counts {self.world.counted.total} restarts of {told}"
         self.world.run(200)
         calls, versions = len(cluster.calls), self.versions()
         self.world.run(3600)
@@ -273,11 +271,10 @@ class Endings(Deadlines, Programs):
 
     def check_charges(self) -> None:
         """Now all evidence is there."""
-        if self.holds(Must.DISRUPTIONS_ARE_FREE):
-            accounts = self.world.cluster.rules.accounts
-            for name in self.names:
-                if self.uid(name) not in accounts.unseen:
-                    accounts.check_charges(self.uid(name), self.status(name))
+        accounts = self.world.cluster.rules.accounts
+        for name in self.names:
+            if self.uid(name) not in accounts.unseen:
+                accounts.check_charges(self.uid(name), self.status(name))
 
     def check_evaluators_are_beside_their_chiefs(self) -> None:
         """What one asks the scheduler for is a pod that is there, else it would be Pending for ever."""

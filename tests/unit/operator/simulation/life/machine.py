@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize
 
 from dtjob.api.job import Job
-from tests.unit.operator.simulation.guarantees import Must
 from tests.unit.operator.simulation.life.accidents import Accidents
 from tests.unit.operator.simulation.life.endings import Endings
 from tests.unit.operator.simulation.life.stage import jobs
@@ -18,16 +17,15 @@ CLOCKS_AHEAD = (0.0, 0.0, 0.0, 1.5, -1.5, 20.0, -20.0, 400.0, -400.0)
 
 
 class Life(Endings, Accidents):
-    """The life of some jobs, under the guarantees `must`, and their `ending`."""
+    """The life of some jobs, and their `ending`."""
 
     @initialize(
         data=st.data(), job=jobs() | jobs(elastic=True), runs=st.integers(0, 3), skew=st.sampled_from(CLOCKS_AHEAD)
     )
     def begins(self, data: st.DataObject, job: Job, runs: int, skew: float) -> None:
         """Most histories begin with a job that runs: that is where the most can go wrong."""
-        self.world = World(job, must=self.must)
-        if self.holds(Must.CLOCKS_MAY_DIFFER):
-            self.world.skew = timedelta(seconds=skew)
+        self.world = World(job, strict=True)
+        self.world.skew = timedelta(seconds=skew)
         self.last_job = data.draw(jobs(uid="last-job", **{"rules": [], **self.ending.suited}))
         if runs:
             self.world.run(1)

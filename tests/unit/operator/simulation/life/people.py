@@ -11,7 +11,6 @@ from dtjob.api.status.status import Status
 from dtjob.objects import labels, topology
 from dtjob.objects.manifest import Manifest
 from tests.unit.operator import builders
-from tests.unit.operator.simulation.guarantees import Must
 from tests.unit.operator.simulation.life.pods import Pods
 from tests.unit.operator.simulation.life.stage import NAMES, jobs
 
@@ -57,7 +56,7 @@ class People(Pods):
         self.all_run()
         self.world.run(1)
 
-    @precondition(lambda self: self.names and self.holds(Must.ONE_WRITER_OF_TWO_JOBS))
+    @precondition(lambda self: self.names)
     @rule(data=st.data(), same=st.booleans(), collected=st.sampled_from((True, True, False)), moved=st.booleans())
     def is_deleted_and_applied_again(self, data: st.DataObject, same: bool, collected: bool, moved: bool) -> None:
         """Its objects are collected soon, and its pods have their grace period. Its chief may have moved before."""
@@ -97,7 +96,7 @@ class People(Pods):
 
     # Edits
 
-    @precondition(lambda self: self.pods() and self.holds(Must.ONE_WRITER_WITHOUT_LABELS))
+    @precondition(lambda self: self.pods())
     @rule(data=st.data(), label=st.sampled_from(FOUND_BY))
     def label_is_taken_away(self, data: st.DataObject, label: str) -> None:
         self.take_label(data.draw(st.sampled_from(self.pods())), label)
@@ -118,7 +117,7 @@ class People(Pods):
             if taken := self.stripped.pop(one["metadata"]["uid"], None):
                 self.world.cluster.change(kind, name, lambda one, taken=taken: one["metadata"]["labels"].update(taken))
 
-    @precondition(lambda self: self.names and self.holds(Must.DISRUPTIONS_FAIL_NO_JOB))
+    @precondition(lambda self: self.names)
     @rule(data=st.data(), restarts=st.integers(0, 4))
     def max_restarts_is_changed(self, data: st.DataObject, restarts: int) -> None:
         self.set_max_restarts(data.draw(st.sampled_from(self.names)), restarts)
@@ -139,7 +138,7 @@ class People(Pods):
         name = data.draw(st.sampled_from(self.names))
         self.world.cluster.change(KIND, name, lambda one: one["metadata"].update(annotations={"touched": "yes"}))
 
-    @precondition(lambda self: self.restarted() and self.holds(Must.PLANS_ANYTHING))
+    @precondition(lambda self: self.restarted())
     @rule(data=st.data())
     def newer_operator_was_here(self, data: st.DataObject) -> None:
         """It knew causes, phases and fields that this one does not, and was rolled back."""
@@ -165,7 +164,6 @@ class People(Pods):
 
     # Quotas, and names that are taken
 
-    @precondition(lambda self: self.holds(Must.CALLS_ARE_BOUNDED))
     @rule(pods=st.integers(0, 3), deleted=st.booleans())
     def quota_is_set(self, pods: int, deleted: bool) -> None:
         """It lets what is there be; an administrator may have made room for it."""

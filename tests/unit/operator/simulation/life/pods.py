@@ -12,7 +12,6 @@ from dtjob.plan.seen.children import ended as has_ended
 from dtjob.plan.seen.children import facts_of
 from tests.unit.operator import builders
 from tests.unit.operator.simulation.facts import attempt_of
-from tests.unit.operator.simulation.guarantees import Must
 from tests.unit.operator.simulation.life.stage import Stage
 
 own_failures = st.one_of(
@@ -81,7 +80,7 @@ class Pods(Stage):
         self.blame(name, "OOMKilled" if "reason" in more else "Signal" if "signal" in more else "Error")
         self.set_status(name, status)
 
-    @precondition(lambda self: self.answering() and self.holds(Must.CAUSES_ARE_TRUE))
+    @precondition(lambda self: self.answering())
     @rule(data=st.data())
     def init_container_runs_out_of_memory(self, data: st.DataObject) -> None:
         self.fail_in_init(data.draw(st.sampled_from(self.answering())))
@@ -97,7 +96,7 @@ class Pods(Stage):
         self.blame(name, "OOMKilled")
         self.set_status(name, status)
 
-    @precondition(lambda self: self.answering() and self.holds(Must.OWN_LIMITS_ARE_CHARGED))
+    @precondition(lambda self: self.answering())
     @rule(data=st.data(), message=own_limits)
     def exceeds_its_own_limit(self, data: st.DataObject, message: str) -> None:
         name = data.draw(st.sampled_from(self.answering()))
@@ -231,7 +230,7 @@ class Pods(Stage):
                 found += [name] if multi and current else []
         return found
 
-    @precondition(lambda self: self.holds(Must.DISRUPTIONS_ARE_FREE) and len(self.grouped()) > 1)
+    @precondition(lambda self: len(self.grouped()) > 1)
     @rule(
         data=st.data(),
         what=st.sampled_from(("drained", "deleted", "lost")),
@@ -261,7 +260,7 @@ class Pods(Stage):
                 found += [pod] if mine and current and "running" in str(self.world.pods[pod].get("status")) else []
         return found
 
-    @precondition(lambda self: self.holds(Must.SURVIVORS_ARE_FREE) and self.survivors())
+    @precondition(lambda self: self.survivors())
     @rule(data=st.data(), later=st.sampled_from((1.0, 45.0)))
     def survivor_fails_in_a_backoff(self, data: st.DataObject, later: float) -> None:
         self.fail_as_survivor(data.draw(st.sampled_from(self.survivors())))

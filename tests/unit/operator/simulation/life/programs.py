@@ -8,7 +8,6 @@ from dtjob.api.phase import ENDED
 from dtjob.objects import topology
 from tests.unit.operator import builders
 from tests.unit.operator.simulation.facts import attempt_of
-from tests.unit.operator.simulation.guarantees import Must
 from tests.unit.operator.simulation.life.budgets import Budgets
 from tests.unit.operator.simulation.life.supervisors import Supervisors
 
@@ -23,7 +22,7 @@ class Programs(Budgets, Supervisors):
         facts = {name: self.facts(name) for name in self.answering()}
         return [name for name, one in facts.items() if one.supervised and one.task != "evaluator-0"]
 
-    @precondition(lambda self: self.supervised() and self.holds(Must.PROGRAMS_FAIL_FAST))
+    @precondition(lambda self: self.supervised())
     @rule(
         data=st.data(),
         code=st.sampled_from((1, 1, 3, 76)),
@@ -35,7 +34,7 @@ class Programs(Budgets, Supervisors):
         name = data.draw(st.sampled_from(self.supervised()))
         self.let_fail(name, code, exception, stepped=stepped, kind=kind)
 
-    @precondition(lambda self: self.supervised() and self.holds(Must.CAUSES_ARE_TRUE))
+    @precondition(lambda self: self.supervised())
     @rule(data=st.data(), other=st.booleans())
     def training_stalls(self, data: st.DataObject, other: bool) -> None:
         """A supervisor ends its container over that, and may name another task, whose own is silent."""
@@ -45,7 +44,7 @@ class Programs(Budgets, Supervisors):
         self.blame(name, "Stalled")
         self.set_status(name, builders.stalled(self.facts(behind).task, when=self.world.node_time()))
 
-    @precondition(lambda self: self.supervised() and self.holds(Must.CAUSES_ARE_TRUE))
+    @precondition(lambda self: self.supervised())
     @rule(data=st.data(), lost=st.booleans())
     def falls_silent(self, data: st.DataObject, lost: bool) -> None:
         """A task's supervisor is heard no more, and the chief's says so; it may never tell that to this operator. That

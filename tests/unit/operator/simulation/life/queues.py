@@ -7,7 +7,6 @@ from hypothesis.stateful import precondition, rule
 from dtjob.api.job import KIND
 from dtjob.objects import kueue, labels
 from dtjob.objects.manifest import Manifest
-from tests.unit.operator.simulation.guarantees import Must
 from tests.unit.operator.simulation.life.suspensions import Suspensions
 from tests.unit.operator.simulation.queue import owner_of
 
@@ -17,7 +16,6 @@ EVICTIONS = ("Preempted", "PodsReadyTimeout", "NodeFailures", "ClusterQueueStopp
 class Queues(Suspensions):
     """What Kueue and its administrators do."""
 
-    @precondition(lambda self: self.holds(Must.QUOTA_IS_KEPT))
     @rule(there_is=st.booleans())
     def quota_for_all(self, there_is: bool) -> None:
         """Whether what comes is admitted by itself."""
@@ -54,7 +52,7 @@ class Queues(Suspensions):
         """kubectl delete workload."""
         self.world.cluster.remove(kueue.KIND, data.draw(st.sampled_from(self.world.kueue.names())))
 
-    @precondition(lambda self: self.places() and self.holds(Must.QUOTA_IS_KEPT))
+    @precondition(lambda self: self.places())
     @rule(data=st.data(), passes=st.sampled_from((0.015, 1.0, 60.0)))
     def workload_loses_its_label(self, data: st.DataObject, passes: float) -> None:
         self.take_workloads_label(data.draw(st.sampled_from(self.places())))
@@ -72,7 +70,7 @@ class Queues(Suspensions):
         entries = (self.status(name).get("queue") or {} for name in self.names)
         return [name for entry in entries if (name := entry.get("workload")) in self.world.kueue.names()]
 
-    @precondition(lambda self: self.names and self.holds(Must.QUOTA_IS_KEPT))
+    @precondition(lambda self: self.names)
     @rule(data=st.data(), queue=st.sampled_from(("team-a", "team-b", None)))
     def is_moved_to_another_queue(self, data: st.DataObject, queue: str | None) -> None:
         """kubectl label dtjob NAME, at any moment."""

@@ -8,14 +8,13 @@ from dtjob.api.job import KIND
 from dtjob.api.status.status import Status
 from dtjob.objects.manifest import Manifest
 from tests.unit.operator import builders
-from tests.unit.operator.simulation.guarantees import Must
 from tests.unit.operator.simulation.life.queues import Queues
 
 
 class Sizes(Queues):
     """`kubectl scale`, and what the scheduler does."""
 
-    @precondition(lambda self: self.elastic() and self.holds(Must.RESIZES_ARE_FREE))
+    @precondition(lambda self: self.elastic())
     @rule(data=st.data(), count=st.integers(1, 4), waits=st.sampled_from((0.015, 1.0, 60.0)))
     def is_scaled(self, data: st.DataObject, count: int, waits: float) -> None:
         """Its group may still be saving when it is scaled again."""
@@ -31,7 +30,7 @@ class Sizes(Queues):
 
         self.world.cluster.change(KIND, name, change)
 
-    @precondition(lambda self: self.waiting() and self.holds(Must.RESIZES_ARE_FREE))
+    @precondition(lambda self: self.waiting())
     @rule(data=st.data(), waits=st.sampled_from((1.0, 310.0)))
     def finds_no_node(self, data: st.DataObject, waits: float) -> None:
         self.set_status(data.draw(st.sampled_from(self.waiting())), builders.unschedulable())

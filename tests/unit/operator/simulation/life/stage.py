@@ -18,7 +18,6 @@ from dtjob.plan.seen.children import ended
 from tests.unit.operator import builders
 from tests.unit.operator.queued import QUEUE, labelled
 from tests.unit.operator.simulation.facts import Facts, told_to_end
-from tests.unit.operator.simulation.guarantees import Must
 from tests.unit.operator.simulation.operator import World
 from tests.unit.operator.simulation.ruling import RULES
 
@@ -85,14 +84,9 @@ def elastic(job: Job) -> Job:
 
 
 class Stage(RuleBasedStateMachine):
-    """The world and how it is looked at. `must` says which guarantees are asked for."""
+    """The world and how it is looked at."""
 
-    must: frozenset[Must] = frozenset()
     world: World
-
-    def holds(self, one: Must) -> bool:
-        """Whether this guarantee is asked for, so that what would break it may happen."""
-        return one in self.must
 
     @property
     def names(self) -> list[str]:

@@ -4,12 +4,11 @@
 from typing import Any
 
 from hypothesis import strategies as st
-from hypothesis.stateful import precondition, rule
+from hypothesis.stateful import rule
 
 from dtjob import times
 from dtjob.kube.endpoints.reports import supervisors_to_ask
 from dtjob.plan.seen.report import read_report
-from tests.unit.operator.simulation.guarantees import Must
 from tests.unit.operator.simulation.life.stage import Stage
 
 NAN, INFINITE = float("nan"), float("inf")
@@ -102,7 +101,6 @@ class Supervisors(Stage):
     def training_diverges(self, more: dict[str, Any]) -> None:
         self.ask("", more, 1, False)
 
-    @precondition(lambda self: self.holds(Must.STATUS_IS_TAKEN))
     @rule(more=st.sampled_from(HOSTILE), task=st.sampled_from(("", "evaluator")))
     def images_tell_anything(self, more: dict[str, Any], task: str) -> None:
         self.ask(task, more, 1, False)

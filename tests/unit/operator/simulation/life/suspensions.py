@@ -7,14 +7,13 @@ from hypothesis.stateful import precondition, rule
 from dtjob.api.job import KIND
 from dtjob.objects import labels
 from dtjob.objects.manifest import Manifest
-from tests.unit.operator.simulation.guarantees import Must
 from tests.unit.operator.simulation.life.people import People
 
 
 class Suspensions(People):
     """`spec.suspend` is changed at any moment."""
 
-    @precondition(lambda self: self.names and self.holds(Must.SUSPENSION_IS_FREE))
+    @precondition(lambda self: self.names)
     @rule(data=st.data(), flips=st.integers(1, 3))
     def is_suspended_or_goes_on(self, data: st.DataObject, flips: int) -> None:
         """Or both at once, of which the operator may see the last only."""
@@ -22,7 +21,7 @@ class Suspensions(People):
         for _ in range(flips):
             self.set_suspend(name, not self.world.job_named(name).spec.suspend)
 
-    @precondition(lambda self: self.names and self.holds(Must.SUSPENSION_IS_FREE))
+    @precondition(lambda self: self.names)
     @rule(data=st.data(), saves=st.sampled_from((0.015, 1.0, 60.0)), stays=st.sampled_from((0.015, 1.0, 60.0)))
     def is_suspended_for_a_while(self, data: st.DataObject, saves: float, stays: float) -> None:
         """Its pods may still save when it goes on."""
