@@ -2,7 +2,6 @@
 """plan: what each situation asks for. What holds in every situation is in test_plan_properties.py."""
 
 import json
-from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -64,15 +63,6 @@ def test_a_running_job_asks_for_nothing():
     job, pods, others = running_job(builders.job(evaluator=True))
     made = plan_with(job, pods, others)
     assert (made.actions, made.status, made.look_again_at) == ((), None, None)
-
-
-def test_inputs_are_left_alone():
-    job, pods, others = running_job(builders.job())
-    pods["worker-0"]["status"] = builders.out_of_memory()
-    children = Children((*pods.values(), *others))
-    before = deepcopy((job, children))
-    plan(job, children, at(1))
-    assert (job, children) == before
 
 
 def test_a_replaced_pod_whose_sidecar_still_runs_loses_its_host_name():

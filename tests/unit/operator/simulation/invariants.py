@@ -21,6 +21,7 @@ from dtjob.objects.topology import chief_task, evaluator_follows_chief
 from dtjob.plan.actions import Event
 from dtjob.plan.record.status import ALWAYS_THERE, running_since
 from dtjob.plan.seen.children import ended, facts_of
+from tests.unit.operator import documented
 from tests.unit.operator.phase_said import phase_said_by
 from tests.unit.operator.simulation.accounting import Accounts
 from tests.unit.operator.simulation.facts import Facts, attempt_of, is_suspended, sized_job, told_to_end

@@ -122,15 +122,6 @@ def test_a_row_of_restarts_goes_on_until_the_job_has_run_long_after_its_wait(bac
     assert found == waits
 
 
-@pytest.mark.parametrize(
-    ("running_since", "goes_on"),
-    [(NOW, False), (None, True), (NOW + timedelta(seconds=1), True), (NOW - 10 * LONG_RUN, False)],
-)
-def test_only_time_in_which_training_ran_ends_a_row(running_since: datetime | None, goes_on: bool):
-    later = next_incident(FIRST, Cause.ERROR, -1, NOBODY, BACKOFF, NOW + LONG_RUN, running_since)
-    assert (later.in_a_row, later.charged) == (2 if goes_on else 1, 2)
-
-
 def test_incidents_that_are_not_charged_have_their_own_count():
     second = next_incident(FIRST, Cause.DISRUPTION, -1, NOBODY, BACKOFF, at(60), None)
     third = next_incident(second, Cause.DELETED, -1, NOBODY, BACKOFF, at(120), None)
@@ -216,12 +207,6 @@ def test_an_incident_lasts_until_training_has_resumed():
 def test_the_cause_of_an_incident_shows_only_soon_after_it_and_before_its_end(now, ends_at, expected):
     incident = AGAIN.but(ends_at=None if ends_at is None else at(ends_at))
     assert shows_its_cause(incident, at(now)) == expected
-
-
-def test_a_cause_that_this_version_does_not_know_stays():
-    other = FIRST.but(cause="NodeMelted")
-    assert not counts(other)
-    assert with_another_failure(other, failure(Cause.DISRUPTION)) is other  # it knew better
 
 
 def test_a_rule_says_what_counts():

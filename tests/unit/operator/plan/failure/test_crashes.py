@@ -74,8 +74,3 @@ def test_a_crash_count_that_is_no_count_is_ignored(crashes: Any):
     job, told = look(builders.job(), {**says(1), "crashes": crashes})
     assert told == []
     assert job.status["restarts"] == {"total": 0}
-
-
-def test_a_report_with_only_the_count_of_crashes_is_enough():
-    _, told = look(builders.job(), {**says(1), "crashes": {"count": 1}})
-    assert told == ["Warning"]

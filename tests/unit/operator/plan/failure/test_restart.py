@@ -188,20 +188,6 @@ def test_a_nodes_clock_that_is_ahead_does_not_delay_the_restart():
     assert len(replaced(decide(job, pods, NOW))) == 3
 
 
-def test_failures_of_one_incident_are_charged_once():
-    job = builders.job(workers=3)
-    pods = builders.all_pods(job)
-    pods["worker-0"]["status"] = builders.out_of_memory()
-    first = decide(job, pods, at(1))
-    assert isinstance(first, Restart)
-    job = builders.with_status(job, builders.at_attempts({"worker-0": 1}))
-    pods["worker-0"] = builders.pod(job, "worker-0", builders.running(), attempt=1, created=at(1))
-    pods["worker-2"]["status"] = builders.ended(76, at(20))
-    second = decide(job, pods, at(20), first.incident)
-    assert isinstance(second, Restart)
-    assert (replaced(second), second.incident, second.counted_as) == (["worker-2"], first.incident, Cause.OOM_KILLED)
-
-
 def test_a_new_pods_failure_is_charged_though_an_old_one_fails_with_it():
     """Else a pod that fails at each start would be free for as long as its peers fail too."""
     job = builders.job(workers=3, status=builders.at_attempts({"worker-0": 1}))

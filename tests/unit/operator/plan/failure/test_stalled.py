@@ -255,11 +255,3 @@ def test_a_rule_matches_a_stall_by_its_reason():
     assert "failurePolicy.rules[0] (FailJob) matches reason Stalled" in after.status["message"]
     after, _ = planned(ruled(ON_STALLS, policy=policy), {"worker-1": builders.failed(77, stepped=True)})
     assert after.status["restarts"]["causes"] == {"Error": 1}, "a program's own exit code"
-
-
-def test_nothing_is_decided_by_a_status_that_cannot_be_read():
-    """A job whose supervisors nobody hears is left alone for as long as its pods run."""
-    job = builders.with_status(mirrored(), {"allCreated": True})
-    made = builders.plan_answered(job, Children(tuple(builders.all_pods(job).values())), at(10**7))
-    assert not any(isinstance(action, Create) and action.manifest["kind"] == "Pod" for action in made.actions)
-    assert (made.status or {}).get("restarts", {}).get("total", 0) == 0

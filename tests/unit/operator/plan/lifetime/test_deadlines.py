@@ -11,7 +11,6 @@ from dtjob.plan.failure.decisions import GiveUp
 from dtjob.plan.lifetime.ending import (
     DEADLINE_EXCEEDED,
     START_DEADLINE_EXCEEDED,
-    deadlines,
     overdue,
 )
 from dtjob.plan.plan import plan
@@ -111,22 +110,6 @@ def test_a_job_that_waits_for_an_image_is_cut_off_too():
     late = plan(builders.with_status(job, first.status or {}), Children(), at(30)).status
     assert (late["phase"], late["reason"]) == ("Failed", START_DEADLINE_EXCEEDED)
     assert MISSING_IMAGE_MESSAGE in late["message"]
-
-
-@pytest.mark.parametrize(
-    ("policy", "active", "ends"),
-    [
-        ({}, RAN, (None, None)),
-        (ACTIVE, RAN, (at(100), None)),
-        (ACTIVE, {**RAN, "seconds": 60}, (at(40), None)),
-        ({**ACTIVE, **START}, SINCE, (at(100), at(30))),
-        (START, RAN, (None, None)),
-        (ACTIVE, {"seconds": 5}, (None, None)),
-    ],
-)
-def test_deadlines_count_from_when_the_job_became_active(policy: dict[str, Any], active: dict[str, Any], ends: Any):
-    job = builders.job(**policy, status={"active": active})
-    assert deadlines(builders.situation(job)) == ends
 
 
 @pytest.mark.parametrize(

@@ -31,13 +31,6 @@ def in_words(situation: Situation) -> list[str]:
     return [f"{words[type(action)]} {action.name}" for action in converge(situation)]
 
 
-def test_shared_objects_come_before_the_pods_that_need_them():
-    job = builders.job(workers=1)
-    service, config_map, policy = [one["metadata"]["name"] for one in shared_objects(job)]
-    names = [service, policy, config_map, "digits-chief-0-0", "digits-worker-0-0"]
-    assert in_words(builders.situation(job)) == [f"create {name}" for name in names]
-
-
 def test_the_evaluator_is_made_when_every_task_that_trains_has_its_pod():
     """A quota of three pods would else give it the place of a worker, and the job would never start."""
     job = builders.job(evaluator=True)
@@ -47,11 +40,6 @@ def test_the_evaluator_is_made_when_every_task_that_trains_has_its_pod():
     assert calls(job, *pods.values()) == ["create digits-worker-1-0"]
     last["status"] = builders.unschedulable()
     assert calls(job, *pods.values(), last) == ["create digits-evaluator-0-0"]
-
-
-def test_no_calls_are_made_if_all_pods_exist():
-    job = builders.job(evaluator=True)
-    assert calls(job, *builders.all_pods(job).values()) == []
 
 
 def test_an_earlier_attempt_goes_out_of_service_and_away():

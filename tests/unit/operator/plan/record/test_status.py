@@ -7,9 +7,7 @@ from datetime import datetime
 import pytest
 
 from dtjob.api.phase import Phase
-from dtjob.api.status.attempts import Attempts
 from dtjob.api.status.condition import Condition, Conditions
-from dtjob.api.status.internal import Internal
 from dtjob.api.status.restarts import Restarts
 from dtjob.api.status.status import Status
 from dtjob.plan.record.failure import Cause
@@ -18,10 +16,8 @@ from dtjob.plan.record.status import (
     RUNNING,
     SPEC_ACCEPTED,
     PhaseStatus,
-    bump_attempts,
     condition,
     count_restart,
-    holds,
     refuse_spec,
     running_since,
     say_accepted,
@@ -29,9 +25,7 @@ from dtjob.plan.record.status import (
     set_phase,
     stopped_running,
 )
-from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
-from tests.unit.operator.phase_said import phase_said_by
 
 
 def with_condition(
@@ -121,15 +115,6 @@ def test_a_condition_that_is_no_phase_leaves_the_phase_alone():
     assert (blocked.phase, blocked.reason) == (Phase.RUNNING, "AllTasksRunning")
 
 
-def test_a_new_attempt_is_not_created_yet():
-    status = Status(internal=Internal(attempts=Attempts(exceptions={"worker-0": 1}), all_created=True))
-    tasks = [builders.task("worker-0"), builders.task("chief-0")]
-    bumped = bump_attempts(status, tasks, tasks)
-    assert bumped.internal.attempts == Attempts(exceptions={"worker-0": 2, "chief-0": 1})
-    assert bumped.internal.all_created is False
-    assert status.internal.attempts == Attempts(exceptions={"worker-0": 1})
-
-
 @pytest.mark.parametrize(
     ("causes", "cause", "instead_of", "total", "expected"),
     [
@@ -149,34 +134,12 @@ def test_a_restart_is_counted_once_under_the_cause_known_last(causes, cause, ins
     assert before.restarts.causes == causes
 
 
-def test_a_condition_that_never_held_is_left_out():
-    assert with_condition([], BLOCKED, False, "Created", "", NOW) == ()
-
-
 def test_the_transition_time_moves_with_the_status_only():
     once = with_condition([], RUNNING, True, "AllTasksRunning", "", NOW)
     again = with_condition(once, RUNNING, True, "AllTasksRunning", "worker-0 waits", at(5))
     assert (again[0].message, again[0].last_transition_time) == ("worker-0 waits", NOW)
     over = with_condition(again, RUNNING, False, "Error", "", at(9))
     assert (over[0].status, over[0].last_transition_time) == ("False", at(9))
-
-
-def test_a_condition_without_news_is_unchanged():
-    once = with_condition([], RUNNING, True, "AllTasksRunning", "", NOW, 1)
-    assert with_condition(once, RUNNING, True, "AllTasksRunning", "", at(5), 1) == once
-
-
-def test_a_changed_condition_keeps_its_place_and_the_old_list_is_unchanged():
-    both = with_condition(with_condition([], RUNNING, True, "a", "", NOW), BLOCKED, True, "b", "", NOW)
-    changed = with_condition(both, RUNNING, False, "c", "", at(1))
-    assert [one.type for one in changed] == [RUNNING, BLOCKED]
-    assert both[0].holds
-
-
-def test_a_condition_says_of_which_generation_it_speaks():
-    once = with_condition([], RUNNING, True, "AllTasksRunning", "", NOW, 1)
-    again = with_condition(once, RUNNING, True, "AllTasksRunning", "", at(5), 2)
-    assert (again[0].observed_generation, again[0].last_transition_time) == (2, NOW)
 
 
 def test_a_condition_that_is_not_known_is_unknown_and_may_be_set_from_the_start():
@@ -199,13 +162,6 @@ def test_the_condition_running_gives_the_times_since_when_training_runs_or_stopp
     assert found == [at(20), at(9), None]
 
 
-def test_a_condition_that_became_false_does_not_hold():
-    held = with_condition([], BLOCKED, True, "CannotCreate", "quota", NOW)
-    assert holds(held, BLOCKED)
-    assert not holds(held, RUNNING)
-    assert not holds(with_condition(held, BLOCKED, False, "Created", "", at(1)), BLOCKED)
-
-
 LIFE = (
     PhaseStatus(Phase.PENDING, "WaitingForPods", "chief-0 waits"),
     PhaseStatus(Phase.RUNNING, "AllTasksRunning", ""),
@@ -214,25 +170,6 @@ LIFE = (
     PhaseStatus(Phase.SUSPENDED, "JobSuspended", "spec.suspend is true"),
     PhaseStatus(Phase.PENDING, "WaitingForPods", ""),
 )
-
-
-@pytest.mark.parametrize(
-    "end", [PhaseStatus(Phase.SUCCEEDED, "Completed", "training has ended"), PhaseStatus(Phase.FAILED, "No", "")]
-)
-def test_the_phase_and_its_reason_follow_from_the_conditions(end: PhaseStatus):
-    conditions = in_phase((), LIFE[0], NOW)
-    for number, said in enumerate((*LIFE, end)):
-        conditions = in_phase(conditions, said, at(number), 1)
-        assert phase_said_by(conditions) == said
-    assert sum(one.holds for one in conditions) == 1
-
-
-def test_a_condition_that_blocks_a_job_gives_the_reason_of_its_phase():
-    waits = in_phase((), LIFE[0], NOW)
-    blocked = with_condition(waits, BLOCKED, True, "CannotCreate", "quota", NOW)
-    assert phase_said_by(blocked) == (Phase.PENDING, "CannotCreate", "quota")
-    refused = with_condition(blocked, SPEC_ACCEPTED, False, "InvalidSpec", "spec.strategy", NOW, always=True)
-    assert phase_said_by(refused) == (Phase.PENDING, "InvalidSpec", "spec.strategy")
 
 
 def test_a_condition_that_held_says_why_it_does_no_more_and_then_stays_as_it_is():

@@ -20,13 +20,6 @@ STATES = (
 )
 
 
-def test_facts_of_an_observed_pod_are_read_once():
-    pod = ObservedPod(builders.pod(JOB, "worker-1", builders.running(), attempt=3))
-    facts = facts_of(pod)
-    assert (facts.controller, facts.task_id, facts.attempt, facts.runs) == (JOB.metadata.uid, "worker-1", 3, True)
-    assert facts_of(pod) is facts
-
-
 def test_a_copy_is_a_plain_manifest_of_which_nothing_is_kept():
     pod = ObservedPod(builders.pod(JOB, "chief-0", builders.running()))
     facts_of(pod)

@@ -1,25 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The situation: observed once, and seen again only where a new attempt changes what is seen."""
 
-from dtjob.api.job import Job
-from dtjob.api.status.workers import Resizing, Workers
-from dtjob.objects import topology
+from dtjob.api.status.workers import Workers
 from dtjob.objects.shared import shared_objects
 from dtjob.plan.actions import Create, Delete
 from dtjob.plan.plan import plan
-from dtjob.plan.record.status import bump_attempts
-from dtjob.plan.seen.children import Children, PodState
-from dtjob.plan.seen.situation import Situation, sized, workers_of
+from dtjob.plan.seen.children import Children
+from dtjob.plan.seen.situation import Situation, workers_of
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
-
-
-def test_the_states_of_a_situation_are_those_at_its_time():
-    job = builders.job()
-    lost = builders.deleting(builders.pod(job, "worker-0", builders.running()), NOW, grace=30)
-    states = [[view.state for view in builders.situation(job, lost, now=now).views] for now in (at(44), at(45))]
-    missing = PodState.MISSING
-    assert states == [[missing, PodState.RUNNING, missing], [missing, PodState.LOST, missing]]
 
 
 def test_the_status_has_what_was_reported_and_the_written_one_has_not():
@@ -28,41 +17,6 @@ def test_the_status_has_what_was_reported_and_the_written_one_has_not():
     assert (seen.written.checkpoint_step, seen.status.checkpoint_step) == (10, 20)
     assert (seen.written.observed_generation, seen.status.observed_generation) == (0, 1)
     assert seen.reports["chief-0"]["step"] == 30
-
-
-def test_a_finished_tasks_last_words_are_reports():
-    job = builders.job()
-    pod = builders.pod(job, "chief-0", builders.ended(0, message='{"step": 46}'))
-    seen = Situation.of(job, Children((pod,), {"chief-0": {"step": 45}}), NOW)
-    assert seen.reports == {"chief-0": {"step": 46}}
-    assert seen.status.step == 46
-
-
-def test_a_status_with_a_new_attempt_shows_its_task_at_that():
-    job = builders.job()
-    pods = builders.all_pods(job)
-    pods["worker-0"]["status"] = builders.out_of_memory()
-    before = builders.situation(job, *pods.values())
-    after = before.with_status(bump_attempts(before.status, [builders.task("worker-0")], []))
-    chief, first, second = after.views
-    assert (first.attempt, first.pod, first.state) == (1, None, PodState.MISSING)
-    assert first.pods == (pods["worker-0"],)
-    assert (chief, second) == (before.views[0], before.views[2])
-    assert before.views[1].state is PodState.FAILED
-
-
-def test_a_status_with_the_same_attempts_keeps_the_views_of_the_situation():
-    before = builders.situation(builders.job())
-    after = before.with_status(before.status.but(reason="Blocked"))
-    assert after.views is before.views
-    assert (after.status.reason, after.written) == ("Blocked", before.written)
-
-
-def test_the_chief_task_and_the_training_tasks_of_a_job():
-    with_chief = builders.situation(builders.job(evaluator=True, workers=1))
-    assert with_chief.chief.task.id == "chief-0"
-    assert [view.task.id for view in with_chief.training] == ["chief-0", "worker-0"]
-    assert builders.situation(builders.job(chief=False)).chief.task.id == "worker-0"
 
 
 def test_a_job_whose_memory_is_lost_goes_on_with_the_pods_that_it_has():
@@ -114,14 +68,6 @@ def test_a_job_that_has_ended_makes_nothing_where_its_memory_is_lost():
     assert [one for one in plan(lost, Children(), at(60)).actions if isinstance(one, Create)] == []
 
 
-ELASTIC = builders.job(replicaSpecs={"chief": {}, "worker": {"replicas": 5}}, elasticPolicy={"minReplicas": 1})
-
-
-def test_a_changed_count_is_news() -> None:
-    found = workers_of(ELASTIC, Workers(desired=4, replicas=2, adjusted_time=NOW))
-    assert (found.desired, found.replicas, found.adjusted_time) == (5, 2, None)
-
-
 def test_every_job_with_workers_says_how_many_so_that_scale_never_says_none() -> None:
     found = workers_of(builders.job(workers=3), None)
     assert (found.desired, found.replicas, bool(found.selector)) == (3, 3, True)
@@ -132,22 +78,3 @@ def test_a_job_that_is_not_elastic_has_as_many_as_its_spec_says() -> None:
     """The spec of a suspended job may change."""
     found = workers_of(builders.job(workers=5), Workers(desired=2, replicas=2))
     assert (found.desired, found.replicas) == (5, 5)
-
-
-def test_only_elastic_jobs_and_jobs_being_resized_change_their_workers() -> None:
-    def changes(job: Job, resizing: Resizing | None = None) -> bool:
-        return builders.situation(job, workers=Workers(desired=2, replicas=2, resizing=resizing)).changing is not None
-
-    assert changes(ELASTIC)
-    assert not changes(builders.job())
-    assert changes(builders.job(), Resizing(to=3, reason="Room", message=""))
-    assert not changes(builders.job("Default"))
-
-
-def test_the_job_has_the_tasks_of_its_group() -> None:
-    job = builders.job(workers=5, evaluator=True)
-    made = sized(job, Workers(desired=5, replicas=2))
-    assert [task.id for task in topology.tasks(made)] == ["chief-0", "worker-0", "worker-1", "evaluator-0"]
-    assert topology.cluster_hash(made) == topology.cluster_hash(builders.job(workers=2, evaluator=True))
-    assert len(topology.tasks(job)) == 7
-    assert sized(job, None) is job
