@@ -12,11 +12,11 @@ from dtjob.controller.stored_fields import kept
 from dtjob.objects import kueue
 from dtjob.objects.defaults import NO_DEFAULTS
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.actions import Create, Delete, Event, PatchWorkload, Plan
+from dtjob.plan.actions import Create, Delete, PatchWorkload, Plan
 from dtjob.plan.plan import plan
 from dtjob.plan.seen.children import Children, Unread
 from dtjob.plan.seen.workload import Kueue
-from tests.unit.operator import builders
+from tests.unit.operator import builders, story
 from tests.unit.operator.builders import NOW
 
 QUEUE = {kueue.QUEUE: "team-a"}
@@ -57,44 +57,16 @@ def condition(type_: str, holds: bool, reason: str = "ByTest", message: str = ""
     return {**said, "lastTransitionTime": times.rfc3339(now)}
 
 
-class Story:
+class Story(story.Story):
     """See the module. `there`: other objects of the cluster, by kind and name."""
 
     def __init__(self, labels: dict[str, str] | None = None, kueue: Kueue = Kueue.THERE, **spec: Any) -> None:
-        self.job = queued_job(labels, **spec)
+        super().__init__(queued_job(labels, **spec))
         self.children = Children(kueue=kueue)
         self.there: dict[tuple[str, str], Manifest] = {("ResourceFlavor", "spot"): SPOT}
-        self.events: list[Event] = []
         self.version = 10_000
 
-    # What the operator does
-
-    def look(self, now: datetime = NOW) -> Plan:
-        """One plan, carried out."""
-        made = self._answered(now)
-        self.job = builders.with_status(self.job, made.status or self.job.status)
-        others = [one for one in made.actions if not isinstance(one, PatchWorkload)]
-        before = self.children
-        self.children = builders.carried_out(before, replace(made, actions=tuple(others)), now)
-        self.children = replace(self.children, kueue=before.kueue)
-        for action in made.actions:
-            if isinstance(action, PatchWorkload):
-                self._patch(action)
-        self.events += made.events
-        return made
-
-    def settle(self, now: datetime = NOW) -> None:
-        """Plans until nothing is left to do."""
-        for _ in range(12):
-            if self.look(now) == Plan() or self._idle(now):
-                return
-        raise AssertionError("the plans do not come to an end")
-
-    def _idle(self, now: datetime) -> bool:
-        made = self._answered(now)
-        return not made.actions and made.status is None
-
-    def _answered(self, now: datetime) -> Plan:
+    def plan(self, now: datetime) -> Plan:
         children = self.children
         while True:
             try:
@@ -103,6 +75,15 @@ class Story:
                 asked = {key: self.there.get(key) or self._stored(*key) for key in unread.objects if key[0] != "Pod"}
                 gone = {key: None for key in unread.objects if key[0] == "Pod"}
                 children = replace(children, read={**children.read, **asked, **gone})
+
+    def carry_out(self, made: Plan, now: datetime) -> None:
+        others = tuple(one for one in made.actions if not isinstance(one, PatchWorkload))
+        kueue = self.children.kueue
+        super().carry_out(replace(made, actions=others), now)
+        self.children = replace(self.children, kueue=kueue)
+        for action in made.actions:
+            if isinstance(action, PatchWorkload):
+                self._patch(action)
 
     def _patch(self, action: PatchWorkload) -> None:
         found = self.there.get((kueue.KIND, action.name)) or self._stored(kueue.KIND, action.name)
@@ -146,32 +127,21 @@ class Story:
         """Kueue wants the quota back."""
         self.say(condition("Evicted", True, reason, message))
 
-    def run(self, now: datetime = NOW) -> None:
-        """All pods run, and the operator sees it."""
-        self.settle(now)
-        for one in self.pods:
-            one["status"] = builders.running()
-            one["spec"]["nodeName"] = "node-1"
-        self.children = replace(self.children, objects=tuple(dict(one) for one in self.children.objects))
-        self.settle(now)
-
     def suspend(self, value: bool) -> None:
         """The user sets spec.suspend."""
-        self.job = self.job.model_copy(update={"spec": self.job.spec.model_copy(update={"suspend": value})})
+        self.change(suspend=value)
 
-    def scale(self, workers: int, least: int | None = None, most: int | None = None) -> None:
-        """The user asks for another number of workers, and for other bounds where given."""
-        worker = self.job.spec.replica_specs.worker
-        changed = worker.model_copy(update={"replicas": workers})
-        policy = self.job.spec.elastic_policy
-        given = {name: value for name, value in (("min_replicas", least), ("max_replicas", most)) if value is not None}
-        policy = policy and policy.model_copy(update=given)
-        replicas = self.job.spec.replica_specs.model_copy(update={"worker": changed})
+    def scale(self, workers: int, least: int | None = None) -> None:
+        """The user asks for another number of workers, and for another minimum where given."""
+        spec = self.job.spec
+        policy = (
+            spec.elastic_policy if least is None else spec.elastic_policy.model_copy(update={"min_replicas": least})
+        )
+        worker = spec.replica_specs.worker.model_copy(update={"replicas": workers})
+        self.change(elastic_policy=policy, replica_specs=spec.replica_specs.model_copy(update={"worker": worker}))
+        metadata = self.job.metadata
         self.job = self.job.model_copy(
-            update={
-                "spec": self.job.spec.model_copy(update={"replica_specs": replicas, "elastic_policy": policy}),
-                "metadata": self.job.metadata.model_copy(update={"generation": self.job.metadata.generation + 1}),
-            }
+            update={"metadata": metadata.model_copy(update={"generation": metadata.generation + 1})}
         )
 
     def label(self, **labels: str) -> None:
@@ -191,25 +161,10 @@ class Story:
         found = (one for one in self.children.objects if one["kind"] == kueue.KIND)
         return {next(s["count"] for s in one["spec"]["podSets"] if s["name"] == "worker"): one for one in found}
 
-    @property
-    def pods(self) -> list[Manifest]:
-        """The job's pods."""
-        return [one for one in self.children.objects if one["kind"] == "Pod"]
-
     def said(self, type_: str) -> tuple[str, str] | None:
         """Status and reason of one of the Workload's conditions."""
         found = (self.workload or {}).get("status", {}).get("conditions") or ()
         return next(((one["status"], one["reason"]) for one in found if one["type"] == type_), None)
-
-    def own(self, type_: str) -> tuple[str, str] | None:
-        """Status and reason of one of the job's conditions."""
-        found = self.job.status.get("conditions") or ()
-        return next(((one["status"], one["reason"]) for one in found if one["type"] == type_), None)
-
-    @property
-    def stands(self) -> tuple[str, str]:
-        """The job's phase and reason."""
-        return self.job.status["phase"], self.job.status["reason"]
 
 
 def kinds(made: Plan) -> list[str]:

@@ -2,7 +2,6 @@
 """Elastic workers of a job in a queue, in a gang, or suspended: each of these goes by what the others do."""
 
 from copy import deepcopy
-from dataclasses import replace
 from typing import Any
 
 from dtjob.objects import gangs, labels
@@ -30,18 +29,6 @@ class Queued(Story):
         """What the Workload asks for."""
         return {one["name"]: one["count"] for one in self.workload["spec"]["podSets"]}
 
-    def places(self, now: Any, *without: str) -> None:
-        """The scheduler finds a node for all pods but these."""
-        objects = deepcopy(list(self.children.objects))
-        for one in objects:
-            if one["kind"] == "Pod" and one["metadata"]["name"].removeprefix("digits-") in without:
-                one["status"] = builders.unschedulable()
-            elif one["kind"] == "Pod":
-                one["status"] = builders.running()
-                one["spec"]["nodeName"] = "node-1"
-        self.children = replace(self.children, objects=tuple(objects))
-        self.settle(now)
-
     @property
     def numbers(self) -> tuple[int, int]:
         """Workers that are there, and placeholders."""
@@ -55,7 +42,7 @@ def shrunk() -> Queued:
     story.settle()
     story.admit(flavours={"cpu": "spot"})
     story.settle()
-    story.places(NOW, "worker-2-0", "worker-3-0")
+    story.places(now=NOW, without=("worker-2-0", "worker-3-0"))
     story.settle(at(300))
     story.run(at(301))
     return story
@@ -70,7 +57,7 @@ def test_a_group_that_shrank_for_lack_of_room_keeps_its_admission() -> None:
     assert len(places) == 2
     assert all(one["spec"]["nodeSelector"]["pool"] == "spot" for one in places)
     assert all({"key": "spot", "operator": "Exists"} in one["spec"]["tolerations"] for one in places)
-    story.places(at(1001))
+    story.places(now=at(1001))
     story.run(at(1002))
     assert (story.numbers, story.stands[0], story.sets()["worker"]) == ((4, 0), "Running", 4)
 

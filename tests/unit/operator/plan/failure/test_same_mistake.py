@@ -3,30 +3,33 @@
 
 import json
 from copy import deepcopy
-from datetime import datetime
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from dtjob import times
 from dtjob.api.job import Job
 from dtjob.api.status.status import Status
 from dtjob.plan.failure.same_mistake import REASON
 from dtjob.plan.seen.children import Children
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
+from tests.unit.operator.story import Story
 
 MISSING = "ModuleNotFoundError: No module named 'foo'"
 KILLED_WITH_ITS_CONTAINER = {"message": json.dumps({"task": "chief-0", "attempt": 0, "stepped": False})}
 OOM = builders.ended(137, reason="OOMKilled", **KILLED_WITH_ITS_CONTAINER)
 
 
-class Run:
+class Run(Story):
     """One job, whose pods fail one after the other; the status is carried on."""
 
     def __init__(self, job: Job, **children: Any) -> None:
-        self.job, self.now, self.events = job, NOW, list[str]()
+        super().__init__(job)
+        self.seconds = 0
         self.children = Children(tuple(builders.all_pods(job).values()), **children)
-        self._plan()
+        self.look(NOW)
 
     @property
     def status(self) -> dict[str, Any]:
@@ -35,44 +38,30 @@ class Run:
     def fails(self, task: str = "chief-0", status: dict[str, Any] | None = None, **reports: Any) -> dict[str, Any]:
         """The task's current pod ends with this status; all that was replaced runs. Returns the job's status."""
         attempt = Status.read(self.status).internal.attempts.of(task)
-        self._let(f"digits-{task}-{attempt}", status or builders.failed(exception=MISSING), **reports)
+        self._let(f"{task}-{attempt}", status or builders.failed(exception=MISSING), **reports)
         return self.status
 
     def suspended_for_a_while(self) -> None:
         """spec.suspend is true, and false again; then all that was made anew runs."""
         for suspend in (True, False):
-            self.job = self.job.model_copy(update={"spec": self.job.spec.model_copy(update={"suspend": suspend})})
+            self.change(suspend=suspend)
             self._let("none", {})
 
     def _let(self, name: str, status: dict[str, Any], **reports: Any) -> None:
-        self.now = at((self.now - NOW).total_seconds() + 400)
-        objects = deepcopy(self.children.objects)
-        for one in objects:
-            if one["kind"] == "Pod" and one["metadata"]["name"] == name:
-                one["status"] = deepcopy(status)
-                for container in one["status"].get("containerStatuses") or ():
-                    if "finishedAt" in (container["state"].get("terminated") or {}):
-                        container["state"]["terminated"]["finishedAt"] = _text(self.now)
-        self.children = Children(objects, {**self.children.reports, **reports})
+        self.seconds += 400
+        status = deepcopy(status)
+        for container in status.get("containerStatuses") or ():
+            if "finishedAt" in (container["state"].get("terminated") or {}):
+                container["state"]["terminated"]["finishedAt"] = times.rfc3339(at(self.seconds))
+        self.becomes(name, status)
+        self.children = replace(self.children, reports={**self.children.reports, **reports})
         for _ in range(4):
-            self._plan()
-            self.now = at((self.now - NOW).total_seconds() + 5)
-        for one in self.children.objects:
-            if one["kind"] == "Pod" and not one.get("status"):
-                one["status"] = builders.running()
-                one["spec"]["nodeName"] = "node-1"
-        self._plan()
-
-    def _plan(self) -> None:
-        made = builders.plan_answered(self.job, self.children, self.now)
-        if made.status is not None:
-            self.job = builders.with_status(self.job, made.status)
-        self.events += [event.message for event in made.events]
-        self.children = builders.carried_out(self.children, made, self.now)
-
-
-def _text(moment: datetime) -> str:
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+            self.look(at(self.seconds))
+            self.seconds += 5
+        for one in self.tasks:
+            if not next(pod for pod in self.pods if pod["metadata"]["name"] == f"digits-{one}").get("status"):
+                self.becomes(one, builders.running())
+        self.look(at(self.seconds))
 
 
 def of(strategy: str, *, restarts: int = 10, **more: Any) -> Run:
@@ -94,7 +83,7 @@ def test_a_program_that_fails_twice_alike_fails_the_job():
     assert first["exception"] == {"type": "ModuleNotFoundError", "message": "No module named 'foo'"}
     assert first["message"] == f"failed: {MISSING} (exit code 1)"
     assert status["restarts"] == {"total": 1, "causes": {"Error": 1}}
-    assert run.events[-1] == status["message"]
+    assert run.events[-1].message == status["message"]
 
 
 @pytest.mark.parametrize(
@@ -343,7 +332,7 @@ def test_an_evaluator_with_a_permanent_error_is_given_up_and_the_job_goes_on():
     run.fails("evaluator-0", status=REFUSED)
     assert run.status["phase"] != "Failed"
     assert "evaluator" not in run.status["restarts"]
-    assert any("a restart does not help, and nothing evaluates what is saved" in event for event in run.events)
+    assert any("a restart does not help, and nothing evaluates what is saved" in event.message for event in run.events)
 
 
 def test_an_image_of_the_users_own_may_print_what_it_likes():

@@ -1,18 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Suspension: what goes, what stays, and what a job goes on with."""
 
-from datetime import datetime
 from typing import Any
 
 import pytest
 
 from dtjob.api.status.internal import Incident
-from dtjob.objects.manifest import Manifest
-from dtjob.plan.actions import Create, Delete, Event, Plan
+from dtjob.plan.actions import Create, Delete, Plan
 from dtjob.plan.lifetime.suspension import go_on, is_suspended, suspend
 from dtjob.plan.seen.children import Children
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at, plan_answered
+from tests.unit.operator.story import Story
 
 CLAIM = {"storage": {"volume": {"persistentVolumeClaim": {"claimName": "digits"}}}}
 SUSPENDED = builders.condition("Suspended")
@@ -23,46 +22,12 @@ def conditions(status: dict[str, Any]) -> dict[str, tuple[str, str]]:
     return {one["type"]: (one["status"], one["reason"]) for one in status["conditions"]}
 
 
-class Story:
-    """A job and its pods; each `look` is one plan, carried out."""
-
-    def __init__(self, **spec: Any) -> None:
-        self.spec = spec
-        self.job = builders.job(**spec)
-        self.children = Children()
-        self.events: list[Event] = []
-
-    def flip(self, suspend: bool) -> None:
-        self.job = self.job.model_copy(update={"spec": self.job.spec.model_copy(update={"suspend": suspend})})
-
-    def look(self, now: datetime) -> Plan:
-        made = plan_answered(self.job, self.children, now)
-        self.job = builders.with_status(self.job, made.status or self.job.status)
-        self.children = builders.carried_out(self.children, made, now)
-        self.events += made.events
-        return made
-
-    def settle(self, now: datetime) -> None:
-        for _ in range(4):
-            self.look(now)
-
-    @property
-    def pods(self) -> list[Manifest]:
-        return [one for one in self.children.objects if one["kind"] == "Pod"]
-
-    def run(self, now: datetime) -> None:
-        """All pods run, and the operator sees it."""
-        self.settle(now)
-        for one in self.pods:
-            one["status"] = builders.running()
-            one["spec"]["nodeName"] = "node-1"
-        self.children = Children(tuple(self.children.objects), self.children.reports)
-        self.settle(now)
-        assert self.job.status["phase"] == "Running"
+def story_of(**spec: Any) -> Story:
+    return Story(builders.job(**spec))
 
 
 def test_a_job_that_is_created_suspended_makes_nothing() -> None:
-    story = Story(suspend=True)
+    story = story_of(suspend=True)
     made = story.look(NOW)
     assert made.actions == ()
     assert (story.job.status["phase"], story.job.status["reason"]) == ("Suspended", "JobSuspended")
@@ -73,9 +38,9 @@ def test_a_job_that_is_created_suspended_makes_nothing() -> None:
 
 
 def test_a_job_that_was_created_suspended_resumes_with_its_first_attempt() -> None:
-    story = Story(suspend=True)
+    story = story_of(suspend=True)
     story.settle(NOW)
-    story.flip(False)
+    story.change(suspend=False)
     story.run(at(60))
     assert builders.names(story.pods) == ["digits-chief-0-0", "digits-worker-0-0", "digits-worker-1-0"]
     assert story.job.status["startTime"] == "2026-11-21T10:01:00Z"
@@ -86,9 +51,9 @@ def test_a_job_that_was_created_suspended_resumes_with_its_first_attempt() -> No
 @pytest.mark.parametrize("strategy", ["Default", "MultiWorkerMirrored", "ParameterServer"])
 @pytest.mark.parametrize("program", [True, False])
 def test_all_pods_go_at_once_and_keep_their_service_while_they_save(strategy: str, program: bool) -> None:
-    story = Story(strategy=strategy, program=program, ps=strategy == "ParameterServer", evaluator=True)
+    story = story_of(strategy=strategy, program=program, ps=strategy == "ParameterServer", evaluator=True)
     story.run(NOW)
-    story.flip(True)
+    story.change(suspend=True)
     made = plan_answered(story.job, story.children, at(60))
     assert all(isinstance(one, Delete) for one in made.actions)
     assert sorted(one.name for one in made.actions if isinstance(one, Delete)) == builders.names(story.pods)
@@ -104,11 +69,11 @@ def test_all_pods_go_at_once_and_keep_their_service_while_they_save(strategy: st
 def test_a_resumed_job_has_new_attempts_and_counts_no_restart() -> None:
     incident = Incident(started_at=at(-900), cause="Error", not_before=at(-900), charged=3, in_a_row=2)
     counts = {"total": 3, "causes": {"Error": 3}}
-    story = Story(evaluator=True, status={**builders.remembered(incident=incident), "restarts": counts})
+    story = story_of(evaluator=True, status={**builders.remembered(incident=incident), "restarts": counts})
     story.run(NOW)
-    story.flip(True)
+    story.change(suspend=True)
     story.settle(at(60))
-    story.flip(False)
+    story.change(suspend=False)
     story.run(at(600))
     assert builders.names(story.pods) == [
         f"digits-{id_}-1" for id_ in ("chief-0", "evaluator-0", "worker-0", "worker-1")
@@ -142,11 +107,11 @@ def test_no_end_of_a_suspended_jobs_pods_is_a_failure(state: dict[str, Any]) -> 
 
 def test_a_suspension_that_was_not_observed_leaves_running_pods_alone() -> None:
     """The operator was away when the job was suspended, and when it went on."""
-    story = Story()
+    story = story_of()
     story.run(NOW)
     before = [one["metadata"]["uid"] for one in story.pods]
-    story.flip(True)
-    story.flip(False)
+    story.change(suspend=True)
+    story.change(suspend=False)
     assert story.look(at(60)) == Plan()
     assert [one["metadata"]["uid"] for one in story.pods] == before
 
