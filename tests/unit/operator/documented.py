@@ -17,7 +17,7 @@ def check_status(status: dict[str, Any]) -> None:
     """Raises AssertionError where the status has a phase, a condition or a reason that is on no page."""
     reasons = {**REASONS_OF_PHASES[Phase(status["phase"])], **REASONS_OF_PHASES[None]}
     assert status["reason"] in reasons, f"tools/reference/conditions.py lacks {status['phase']}: {status['reason']}"
-    for one in status["conditions"]:
+    for one in status.get("conditions", ()):
         known = OF_PHASES | CONDITIONS[one["type"]].reasons.keys()
         names_an_error = (one["type"], one["status"]) == ("StatusReachable", "False")
         free = names_an_error or one["type"] in OF_OTHERS
