@@ -134,7 +134,7 @@ async def _operate(cluster: client.Kube, options: Options, pulse: Pulse, metrics
 
     loops: dict[str, Callable[[], Awaitable[None]]] = {
         "reconciler": lambda: reconciler.run(options.concurrency),
-        "resync": lambda: _resync_forever(seldom_children(resync_once), options.resync_seconds),
+        "resync": lambda: _resync_forever(resync_once, options.resync_seconds),
         "reports": reports.poll_forever,
         "Workloads": workloads.watch_forever,
         "PodGroups": pod_groups.watch_forever,
@@ -195,33 +195,24 @@ async def _kueue_aside(resync_workloads: Callable[[], Awaitable[object]]) -> Non
         logger.warning("Workloads are not listed: %s", error)
 
 
-async def _resync_forever(resync_once: Callable[[], Awaitable[None]], every_seconds: float) -> None:
-    """Resync every `every_seconds`. After a failure, try again sooner, and wait longer after each further failure."""
+async def _resync_forever(resync_once: Callable[[bool], Awaitable[None]], every_seconds: float) -> None:
+    """Resync jobs every `every_seconds`, and each CHILDREN_SECONDS all that belongs to them too. Everything was listed
+    just now. After a failure, try again sooner, and wait longer after each further failure."""
     again, failures, wait = Backoff(min(RESYNC_AGAIN_SECONDS, every_seconds), every_seconds), 0, every_seconds
+    clock = asyncio.get_running_loop().time
+    listed = clock()
     while True:
         await asyncio.sleep(wait)
+        now = clock()
+        children = now - listed >= CHILDREN_SECONDS
         try:
-            await resync_once()
+            await resync_once(children)
         except ClusterError as error:
             failures += 1
             wait = max(again.after(failures), error.retry_after)
             logger.warning("resync failed: %s; trying again in %.0f s", error, wait)
         else:
-            failures, wait = 0, every_seconds
-
-
-def seldom_children(resync_once: Callable[[bool], Awaitable[None]]) -> Callable[[], Awaitable[None]]:
-    """A resync of jobs, and each CHILDREN_SECONDS of all that belongs to them too. Everything was listed just now."""
-    clock = asyncio.get_running_loop().time
-    listed = clock()
-
-    async def resync() -> None:
-        nonlocal listed
-        now, children = clock(), clock() - listed >= CHILDREN_SECONDS
-        await resync_once(children)
-        listed = now if children else listed
-
-    return resync
+            failures, wait, listed = 0, every_seconds, now if children else listed
 
 
 def collect_garbage_seldom() -> None:

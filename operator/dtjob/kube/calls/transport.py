@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Self, TypeVar
 
 import aiohttp
+from multidict import CIMultiDict
 from yarl import URL
 
 from dtjob.client.errors import ClientError
@@ -42,7 +43,7 @@ class Transport:
         self._timeout = aiohttp.ClientTimeout(total=timeout_seconds, sock_connect=connect_seconds)
         known = {"server_hostname": access.server_name, "proxy": access.proxy}
         self._options: dict[str, Any] = {name: value for name, value in known.items() if value}
-        self._authorization: str | None = None
+        self._who: list[tuple[str, str]] = []
         self._read_at = -math.inf
 
     async def __aenter__(self) -> Self:
@@ -75,16 +76,16 @@ class Transport:
         timeout = aiohttp.ClientTimeout(total=seconds, sock_connect=silent, sock_read=silent)
         return await self._answered("GET", path, headers, timeout=timeout)
 
-    async def authorized(self, headers: Mapping[str, str]) -> dict[str, str]:
-        """These headers with the credential that holds now. Raises ClusterError if there is none to call with.
+    async def authorized(self, headers: Mapping[str, str]) -> CIMultiDict[str]:
+        """These headers with those that say who asks. Raises ClusterError if there is no credential to call with.
 
         A file is read, or a plugin is asked, in a thread, and not at each call.
         """
         now = time.monotonic()
         if now - self._read_at > TOKEN_SECONDS:
-            self._authorization = await _without_holding(self.access.authorization)
+            self._who = await _without_holding(self.access.headers)
             self._read_at = now
-        return {**headers, "Authorization": self._authorization} if self._authorization else dict(headers)
+        return CIMultiDict([*headers.items(), *self._who])
 
     def session(self, headers: Mapping[str, str]) -> aiohttp.ClientSession:
         """Connections for a client that knows only URLs: they reach the API server as these do, and send `headers`."""

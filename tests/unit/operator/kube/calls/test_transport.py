@@ -5,7 +5,7 @@ import asyncio
 import json
 import ssl
 from asyncio import sslproto
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Any
 
@@ -18,63 +18,57 @@ from dtjob.controller.cluster import ClusterError
 from dtjob.kube.calls.transport import READ_BYTES, Transport, hold_little_for_each_connection
 from tests.unit.operator.kube.answering import access_to
 
-Asked = list[tuple[str, str, dict[str, str], bytes]]
+NOWHERE = "http://api.example.com.invalid"
+"""A name that resolves nowhere: only a proxy can answer."""
+
+
+async def _ok(_: web.Request) -> web.StreamResponse:
+    return web.json_response({"a": 1}, status=201)
 
 
 @asynccontextmanager
-async def server(asked: Asked, prefix: str = "") -> AsyncIterator[Transport]:
-    """A transport to a server that notes what it is asked, and answers 201 with `{"a": 1}`."""
+async def server(
+    asked: list[web.Request], answer: Callable[[web.Request], Awaitable[web.StreamResponse]] = _ok
+) -> AsyncIterator[str]:
+    """The URL of a server that notes what it is asked."""
 
-    async def answer(request: web.Request) -> web.Response:
-        asked.append((request.method, request.raw_path, dict(request.headers), await request.read()))
-        return web.Response(status=201, body=b'{"a": 1}')
+    async def noted(request: web.Request) -> web.StreamResponse:
+        await request.read()
+        asked.append(request)
+        return await answer(request)
 
     runner = web.AppRunner(app := web.Application())
-    app.add_routes([web.route("*", "/{path:.*}", answer)])
+    app.add_routes([web.route("*", "/{path:.*}", noted)])
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
-    async with Transport(access_to(f"http://127.0.0.1:{runner.addresses[0][1]}{prefix}"), 5) as transport:
-        yield transport
-    await runner.cleanup()
+    try:
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+    finally:
+        await runner.cleanup()
 
 
 @pytest.mark.parametrize("body", [{"b": ["ü", 1.5, None]}, {"b": "\ud800", "c": 2**70}])
-async def test_a_body_is_json_and_an_answer_its_status_and_text(body: dict[str, Any]) -> None:
-    asked: Asked = []
-    async with server(asked) as transport:
-        headers = {"Content-Type": "application/json", "User-Agent": "dtjob/1"}
-        assert (await transport.request("POST", "/api/v1/pods?c=d", headers, body))[:2] == (201, b'{"a": 1}')
-    ((method, path, sent, text),) = asked
-    assert (method, path, json.loads(text)) == ("POST", "/api/v1/pods?c=d", body)
-    assert (sent["Content-Type"], sent["User-Agent"]) == ("application/json", "dtjob/1")
-
-
-async def test_a_path_stays_as_it_was_quoted_and_follows_the_servers_own() -> None:
-    asked: Asked = []
+async def test_a_call_is_sent_as_it_was_quoted_below_the_servers_own_path(body: dict[str, Any]) -> None:
+    asked: list[web.Request] = []
     path = "/api/v1/pods?continue=a%2Bb%2Fc%3D%3D&labelSelector=dtjob.dev%2Fjob"
-    async with server(asked, "/k8s/clusters/c-1") as transport:
-        await transport.request("GET", path, {})
-    ((method, found, _, text),) = asked
-    assert (method, found, text) == ("GET", f"/k8s/clusters/c-1{path}", b"")
+    async with server(asked) as url, Transport(access_to(f"{url}/k8s/clusters/c-1"), 5) as transport:
+        status, text, _ = await transport.request("POST", path, {"User-Agent": "dtjob/1"}, body)
+    (sent,) = asked
+    assert (status, json.loads(text)) == (201, {"a": 1})
+    assert (sent.method, sent.raw_path) == ("POST", f"/k8s/clusters/c-1{path}")
+    assert (sent.headers["User-Agent"], json.loads(await sent.read())) == ("dtjob/1", body)
 
 
 @pytest.mark.parametrize(
     ("host", "excepted", "asked_proxy"),
-    [
-        ("http://api.example.com.invalid", "", True),
-        ("http://api.example.com.invalid", "10.96.0.0/12, fd00::/8", True),
-        ("http://127.0.0.1:1", "127.0.0.1", False),
-        ("http://127.0.0.1:1", ".svc,127.0.0.0/8", False),
-        ("http://127.0.0.1:1", "10.96.0.0/12,fd00::/8", True),
-    ],
+    [(NOWHERE, "10.96.0.0/12, fd00::/8", True), ("http://127.0.0.1:1", ".svc,127.0.0.0/8", False)],
 )
 async def test_the_environments_proxy_is_used_but_for_what_it_excepts(
     monkeypatch: pytest.MonkeyPatch, host: str, excepted: str, asked_proxy: bool
 ) -> None:
-    """The name resolves nowhere, and nobody listens at the address: only the proxy can answer."""
-    asked: Asked = []
+    asked: list[web.Request] = []
     async with server(asked) as proxy:
-        monkeypatch.setenv("http_proxy", proxy.access.server)
+        monkeypatch.setenv("http_proxy", proxy)
         monkeypatch.setenv("no_proxy", excepted)
         async with Transport(access_to(host), 5) as transport:
             with suppress(aiohttp.ClientError):
@@ -100,76 +94,63 @@ async def test_a_tls_connection_has_a_small_read_buffer(monkeypatch: pytest.Monk
 async def test_a_hundred_watches_hold_up_no_call() -> None:
     over = asyncio.Event()
 
-    async def watch(request: web.Request) -> web.StreamResponse:
-        answer = web.StreamResponse()
-        await answer.prepare(request)
-        await answer.write(b"\n")
+    async def answer(request: web.Request) -> web.StreamResponse:
+        if request.path == "/call":
+            return await _ok(request)
+        stream = web.StreamResponse()
+        await stream.prepare(request)
         await over.wait()
-        return answer
+        return stream
 
-    async def call(_: web.Request) -> web.Response:
-        return web.Response(body=b"{}")
-
-    runner = web.AppRunner(app := web.Application())
-    app.add_routes([web.get("/watch", watch), web.get("/call", call)])
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    server = access_to(f"http://127.0.0.1:{runner.addresses[0][1]}")
-    try:
-        async with Transport(server, 5) as transport, AsyncExitStack() as stack:
-            async with asyncio.timeout(10):
-                for _ in range(120):
-                    await stack.enter_async_context(await transport.open("/watch", {}, 330, 90))
-                assert (await transport.request("GET", "/call", {}))[:2] == (200, b"{}")
-            over.set()
-    finally:
-        over.set()
-        await runner.cleanup()
+    async with server([], answer) as url, Transport(access_to(url), 5) as transport, AsyncExitStack() as stack:
+        stack.callback(over.set)
+        async with asyncio.timeout(10):
+            for _ in range(120):
+                await stack.enter_async_context(await transport.open("/watch", {}, 330, 90))
+            assert (await transport.request("GET", "/call", {}))[0] == 201
 
 
 async def test_the_session_of_another_client_uses_the_same_proxy() -> None:
-    """The name resolves nowhere: only the proxy can answer."""
-    hosts: list[str] = []
+    asked: list[web.Request] = []
+    async with server(asked) as proxy:
+        transport = Transport(access_to(NOWHERE, own_proxy=proxy), 5)
+        async with transport.session({"User-Agent": "dtjob/1"}) as session, session.get(f"{NOWHERE}/apis") as found:
+            assert await found.json() == {"a": 1}
+    assert [one.host for one in asked] == ["api.example.com.invalid"]
 
-    async def answer(request: web.Request) -> web.Response:
-        hosts.append(request.host)
-        return web.json_response({})
 
-    runner = web.AppRunner(app := web.Application())
-    app.add_routes([web.get("/{path:.*}", answer)])
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    server = "http://api.example.com.invalid"
-    transport = Transport(access_to(server, own_proxy=f"http://127.0.0.1:{runner.addresses[0][1]}"), 5)
-    async with transport.session({"User-Agent": "dtjob/1"}) as session, session.get(f"{server}/apis") as found:
-        assert await found.json() == {}
-    await runner.cleanup()
-    assert hosts == ["api.example.com.invalid"]
+async def test_calls_are_made_for_the_user_whom_the_kubeconfig_impersonates() -> None:
+    """Also those of kopf."""
+    asked: list[web.Request] = []
+    who = (("Impersonate-User", "jane"), ("Impersonate-Group", "one"), ("Impersonate-Group", "two"))
+    async with server(asked) as url, Transport(access_to(url, impersonated=who), 5) as transport:
+        await transport.request("GET", "/a", {"Accept": "x"})
+        async with transport.session(await transport.authorized({})) as session, session.get(f"{url}/b"):
+            pass
+    for sent in asked:
+        assert sent.headers["Impersonate-User"] == "jane"
+        assert sent.headers.getall("Impersonate-Group") == ["one", "two"]
+    assert len(asked) == 2
 
 
 async def test_a_token_that_is_refused_is_renewed_once() -> None:
-    tokens, asked = ["Bearer old", "Bearer new"], list[str | None]()
+    tokens, asked = ["Bearer old", "Bearer new"], list[web.Request]()
 
     async def answer(request: web.Request) -> web.Response:
-        asked.append(request.headers.get("Authorization"))
-        return web.Response(status=200 if asked[-1] == "Bearer new" else 401, body=b"{}")
+        return web.Response(status=200 if request.headers["Authorization"] == "Bearer new" else 401)
 
     def renewed(refused: str | None) -> bool:
         return tokens.pop(0) == refused
 
-    runner = web.AppRunner(app := web.Application())
-    app.add_routes([web.get("/{path:.*}", answer)])
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    server = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    async with Transport(access_to(server, lambda: tokens[0], renewed=renewed), 5) as transport:
-        assert (await transport.request("GET", "/a", {}))[0] == 200
-        async with await transport.open("/b", {}, 30, 30) as watch:
-            assert watch.status == 200
-    async with Transport(access_to(server, lambda: "Bearer old"), 5) as transport:
-        assert (await transport.request("GET", "/c", {}))[0] == 401
-    await runner.cleanup()
-    assert asked == ["Bearer old", "Bearer new", "Bearer new", "Bearer old"]
+    async with server(asked, answer) as url:
+        async with Transport(access_to(url, lambda: tokens[0], renewed=renewed), 5) as transport:
+            assert (await transport.request("GET", "/a", {}))[0] == 200
+            async with await transport.open("/b", {}, 30, 30) as watch:
+                assert watch.status == 200
+        async with Transport(access_to(url, lambda: "Bearer old"), 5) as transport:
+            assert (await transport.request("GET", "/c", {}))[0] == 401
+    sent = [one.headers["Authorization"] for one in asked]
+    assert sent == ["Bearer old", "Bearer new", "Bearer new", "Bearer old"]
 
 
 async def test_a_call_without_a_token_is_an_error_of_the_cluster() -> None:
