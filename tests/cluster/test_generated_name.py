@@ -4,7 +4,7 @@
 import pytest
 
 from dtjob.crd.answers.problems import problems
-from dtjob.manifests.generated_name import with_a_name
+from dtjob.manifests.job_file import with_a_name
 from tests.refusals.manifests import Manifest, job
 from tools.cluster.rest import Api, ApiError
 

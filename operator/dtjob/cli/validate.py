@@ -12,7 +12,7 @@ from dtjob.bad_input import BadInput
 from dtjob.crd.answers.field_errors import Problem
 from dtjob.crd.answers.hints import of_managed_by
 from dtjob.crd.answers.problems import to_job
-from dtjob.manifests.generated_name import hint, named
+from dtjob.manifests.job_file import hint, named
 from dtjob.manifests.stream import read_documents, read_file
 from dtjob.manifests.warnings import warnings_of
 from dtjob.objects.defaults import NO_DEFAULTS, lacks_image

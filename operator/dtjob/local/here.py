@@ -3,9 +3,9 @@
 
 import sys
 
-from dtjob.api.counted import counted
 from dtjob.api.job import API_VERSION, KIND, CleanPodPolicy, Job
 from dtjob.api.status.activity import Activity
+from dtjob.api.words import counted
 from dtjob.objects import kueue
 from dtjob.objects.defaults import Defaults
 from dtjob.objects.manifest import Manifest

@@ -4,10 +4,11 @@
 from pathlib import Path
 from typing import Any
 
-from dtjob.api.job import KIND, Job
+from dtjob.api.job import KIND, Job, Metadata
 from dtjob.bad_input import BadInput
-from dtjob.crd.answers.problems import to_job
-from dtjob.manifests.generated_name import named
+from dtjob.crd.answers.field_errors import Problem
+from dtjob.crd.answers.problems import problems, to_job
+from dtjob.crd.rule import Value
 from dtjob.manifests.stream import parsed, read_file, text_of
 
 LARGEST_BYTES = 1536 * 1024
@@ -52,3 +53,36 @@ def read_only_job(path: Path) -> Any:
     if others := len(found) - 1:
         raise BadInput(f"{path}: has {others} objects of other kinds; apply the file with kubectl apply -f {path}")
     return jobs[0]
+
+
+_ENDING = "xxxxx"
+"""An API server appends five characters (k8s.io/apiserver's storage/names)."""
+
+
+def with_a_name(manifest: Value) -> Value:
+    """This manifest with a name as long as the API server's, if that chooses it; else the manifest itself."""
+    metadata = manifest.get("metadata") if isinstance(manifest, dict) else None
+    if not isinstance(metadata, dict) or metadata.get("name"):
+        return manifest
+    begin = metadata.get("generateName")
+    if not begin or not isinstance(begin, str):
+        return manifest
+    return {**manifest, "metadata": {**metadata, "name": begin + _ENDING}}
+
+
+def named(manifest: Value) -> tuple[Value, list[Problem]]:
+    """`with_a_name` of this manifest, and what is wrong with it, said of the fields that the file has."""
+    whole = with_a_name(manifest)
+    found = problems(whole)
+    if whole is not manifest:
+        begin = "metadata.generateName"
+        found = [Problem(begin, one.message) if one.field == "metadata.name" else one for one in found]
+    return whole, found
+
+
+def hint(metadata: Metadata) -> str:
+    """Which command takes a job that was given its name here; nothing of another."""
+    begin = (metadata.model_extra or {}).get("generateName")
+    if not begin or metadata.name != begin + _ENDING:
+        return ""
+    return "kubectl create takes it, as kubectl apply wants metadata.name"

@@ -5,13 +5,19 @@ import base64
 import gzip
 import io
 import tarfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dtjob.bad_input import BadInput
-from dtjob.manifests.ignored import FILE, files_of
+from pathspec import GitIgnoreSpec
 
+from dtjob.bad_input import BadInput
+
+FILE = ".dtjobignore"
+"""Has the form of .gitignore."""
+ALWAYS = (".git/", ".dtjob/", "__pycache__/", "*.pyc", ".venv/", ".mypy_cache/", ".pytest_cache/", ".ruff_cache/", FILE)
+"""Patterns that hold without a file. A later line that begins with ! brings a file back."""
 LARGEST_BYTES = 900 * 1024
 """Of all files, compressed. An API server takes 1 MiB for a ConfigMap."""
 ARCHIVE = "source.tar.gz"
@@ -89,6 +95,24 @@ def _of_folder(script: Path, source: Path, requirements: Path | None) -> Package
     if len(archive) > LARGEST_BYTES:
         raise BadInput(_too_large(source, len(archive)))
     return Package(entrypoint, wanted, {}, archive)
+
+
+def files_of(directory: Path) -> Iterator[Path]:
+    """The files of a folder that travel, relative to it, in the order of their names."""
+    file = directory / FILE
+    lines = file.read_text("utf-8").splitlines() if file.is_file() else []
+    return _below(directory, directory, GitIgnoreSpec.from_lines([*ALWAYS, *lines]))
+
+
+def _below(root: Path, folder: Path, ignored: GitIgnoreSpec) -> Iterator[Path]:
+    for entry in sorted(folder.iterdir()):
+        path, is_folder = entry.relative_to(root), entry.is_dir()
+        if ignored.match_file(f"{path.as_posix()}/" if is_folder else path.as_posix()):
+            continue
+        if is_folder:
+            yield from _below(root, entry, ignored)
+        elif entry.is_file():
+            yield path
 
 
 def _inside(file: Path, folder: Path) -> str | None:

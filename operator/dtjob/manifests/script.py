@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Python script on the command line, in place of a manifest. Imports nothing that takes time."""
+"""What the command line says of a Python script, in place of a manifest. Imports nothing that takes time."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +37,20 @@ class Script:
     def kept_at(self) -> Path | None:
         """The directory of this machine that keeps the checkpoints. None: the run's."""
         return None if self.checkpoint is None or "://" in self.checkpoint else Path(self.checkpoint).absolute()
+
+
+@dataclass(frozen=True)
+class Submission:
+    """What the command line says of a script for a cluster."""
+
+    script: Script
+    source: Path | None = None
+    requirements: Path | None = None
+    image: str | None = None
+    claim: str | None = None
+    queue: str | None = None
+    namespace: str | None = None
+    claim_size: str | None = None
 
 
 def is_script(file: Path) -> bool:

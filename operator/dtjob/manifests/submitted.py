@@ -9,9 +9,9 @@ from dtjob.api.quantity import is_quantity
 from dtjob.bad_input import BadInput
 from dtjob.crd.answers.problems import problems
 from dtjob.manifests.package import Package, package
+from dtjob.manifests.script import Submission
 from dtjob.manifests.script_job import manifest
 from dtjob.manifests.script_settings import said_of, with_settings
-from dtjob.manifests.submission import Submission
 
 TEMPORARY = (
     "checkpoints end with the pod of the chief: a new pod begins at step 0, and nothing can be fetched. Give "

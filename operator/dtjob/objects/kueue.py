@@ -11,12 +11,12 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from dtjob.api.counted import counted
 from dtjob.api.job import GROUP as JOB_GROUP
 from dtjob.api.job import KIND as JOB_KIND
 from dtjob.api.job import Job
 from dtjob.api.spec.pod_template import TRAINING_CONTAINER
 from dtjob.api.spec.replica_specs import Role
+from dtjob.api.words import counted
 from dtjob.objects import labels, quantities, shared, topology
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
 from dtjob.objects.defaults import priority_class_of as default_priority

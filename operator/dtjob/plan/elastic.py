@@ -14,7 +14,6 @@ from functools import partial
 from typing import NamedTuple
 
 from dtjob import times
-from dtjob.api.counted import counted
 from dtjob.api.phase import ENDED, Phase
 from dtjob.api.spec.elastic_policy import ElasticPolicy
 from dtjob.api.spec.replica_specs import Role
@@ -22,6 +21,7 @@ from dtjob.api.status.attempts import Attempts
 from dtjob.api.status.block import LONGEST_MESSAGE, cut, whole
 from dtjob.api.status.status import Status
 from dtjob.api.status.workers import Resizing, Workers
+from dtjob.api.words import counted
 from dtjob.objects import gangs, topology
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.placeholder import ROLE as PLACEHOLDER

@@ -15,8 +15,7 @@ from dtjob.bad_input import BadInput
 from dtjob.client.cluster import Cluster, connect
 from dtjob.client.verbs.submit import create, of_namespace, submit
 from dtjob.crd.answers.problems import problems
-from dtjob.manifests.script import Script
-from dtjob.manifests.submission import Submission
+from dtjob.manifests.script import Script, Submission
 from dtjob.manifests.submitted import made
 from dtjob.manifests.warnings import said_in_vain, warnings_of
 from dtjob.sdk.local_job import LocalJob

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from dtjob.api.counted import counted
+from dtjob.api.words import counted
 from dtjob.bad_input import BadInput
 from dtjob.cli.commands.options import Context, JobName, Kubeconfig, Namespace, Task, connected
 

@@ -11,7 +11,7 @@ import typer
 from dtjob.bad_input import BadInput
 from dtjob.cli.commands import options
 from dtjob.cli.commands.manifests import ManifestOutput
-from dtjob.manifests.submission import Submission
+from dtjob.manifests.script import Submission
 
 if TYPE_CHECKING:
     from dtjob.client.cluster import Cluster

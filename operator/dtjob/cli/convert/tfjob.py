@@ -22,7 +22,7 @@ from dtjob.cli.convert.roles import (
 from dtjob.cli.convert.scheduling import scheduling
 from dtjob.cli.convert.template import drop_our_ports, drop_tf_config, port_of, sets_tf_config, warn_of_hosts
 from dtjob.crd.answers.problems import problems
-from dtjob.manifests.generated_name import with_a_name
+from dtjob.manifests.job_file import with_a_name
 
 TFJOB_VERSION = "kubeflow.org/v1"
 _NOT_SERVED = "is a version that no operator serves any more"

@@ -5,9 +5,9 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from dtjob.api.counted import counted
 from dtjob.api.job import Job
 from dtjob.api.spec.replica_specs import Role
+from dtjob.api.words import counted
 from dtjob.cli.explain.lines import checkpoints, life, placement
 from dtjob.cli.explain.rules import as_lines as failure_lines
 from dtjob.cli.explain.rules import rules_that_hold

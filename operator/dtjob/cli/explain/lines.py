@@ -4,10 +4,10 @@
 import json
 from collections.abc import Iterator
 
-from dtjob.api.counted import counted
 from dtjob.api.job import Job
 from dtjob.api.spec.checkpoint import BestMode, Checkpoint
 from dtjob.api.spec.volume_claim import Retention
+from dtjob.api.words import counted
 from dtjob.objects import gangs, kueue, shared, topology
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
 from dtjob.objects.pod.storage import keeping, mounting_problem

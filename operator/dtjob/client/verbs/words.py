@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from dtjob.api.counted import counted
 from dtjob.api.names import CLAIM_SUFFIX
+from dtjob.api.words import counted
 from dtjob.times import duration
 
 Object = Mapping[str, Any]

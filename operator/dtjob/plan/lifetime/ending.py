@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from dtjob.api.counted import counted
 from dtjob.api.job import KIND, CleanPodPolicy, Job, SuccessPolicy
 from dtjob.api.phase import Phase
 from dtjob.api.spec.failure_rules import RuleAction
@@ -17,6 +16,7 @@ from dtjob.api.spec.replica_specs import Role
 from dtjob.api.spec.strategy import Strategy
 from dtjob.api.status.internal import ProcessStart
 from dtjob.api.status.status import Status
+from dtjob.api.words import counted
 from dtjob.objects import topology
 from dtjob.plan.actions import Delete
 from dtjob.plan.diagnosis.checkpoints import start_of

@@ -312,7 +312,8 @@ def replica_statuses(views: Iterable[TaskView]) -> dict[str, ReplicaStatus]:
 
 
 LOST_AFTER = timedelta(seconds=15)
-"""A pod that is still there this long after its grace period ended is on a node that is gone."""
+"""A pod that is still there this long after its grace period ended is on a node that is gone. The operator's clock may
+be this much ahead of the API server's: no pod counts as lost within its grace period."""
 
 POD_ENDED = ("Failed", "Succeeded")
 """A pod's own phases when all of its containers have ended."""

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Any
 
 from dtjob import times
-from dtjob.api.counted import counted
+from dtjob.api.words import counted
 from dtjob.objects import kueue
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Delete, PatchWorkload

@@ -8,8 +8,7 @@ import pytest
 import yaml
 
 from dtjob.bad_input import BadInput
-from dtjob.manifests.script import Script
-from dtjob.manifests.submission import Submission
+from dtjob.manifests.script import Script, Submission
 from dtjob.manifests.submitted import made
 
 

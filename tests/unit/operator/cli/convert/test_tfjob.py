@@ -13,7 +13,7 @@ from dtjob.api.job import Job
 from dtjob.cli.convert.reading import CannotConvert
 from dtjob.cli.convert.tfjob import convert
 from dtjob.crd.answers.problems import problems, to_job
-from dtjob.manifests.generated_name import with_a_name
+from dtjob.manifests.job_file import with_a_name
 from dtjob.objects import labels, topology
 from dtjob.objects.pod.pod import pod
 from tests.unit.operator.cli.convert.tfjobs import FILES, converted, lines, of_file, replica, tfjob
