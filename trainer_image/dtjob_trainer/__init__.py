@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dtjob_trainer.loops.fit import fit as fit
     from dtjob_trainer.loops.predict import predict as predict
     from dtjob_trainer.loops.train import train as train
-    from dtjob_trainer.placement.over_all_rows import over_all_rows as over_all_rows
+    from dtjob_trainer.placement.tracker import over_all_rows as over_all_rows
 
 __all__ = ["DataContext", "evaluate", "fit", "is_chief", "over_all_rows", "predict", "save", "strategy", "train"]
 
@@ -26,7 +26,7 @@ _HOMES = {
     "DataContext": "dtjob_trainer.data.function",
     "evaluate": "dtjob_trainer.loops.evaluate",
     "fit": "dtjob_trainer.loops.fit",
-    "over_all_rows": "dtjob_trainer.placement.over_all_rows",
+    "over_all_rows": "dtjob_trainer.placement.tracker",
     "predict": "dtjob_trainer.loops.predict",
     "save": "dtjob_trainer.checkpoint.model_file",
     "train": "dtjob_trainer.loops.train",

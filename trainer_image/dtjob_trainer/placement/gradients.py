@@ -50,14 +50,11 @@ def _as_they_must_be(tracker: Tracker, outputs: Sequence[Placement | None], grad
         for output, gradient in zip(outputs, gradients, strict=False)
     ]
     if any(kinds.kind(_values(each)) is Kind.PARTIAL for each in given):
-        pairs = zip(given, outputs, strict=True)
-        given = [_counted_once(tracker, each) if output is None else each for each, output in pairs]
+        for place, (each, output) in enumerate(zip(given, outputs, strict=True)):
+            plain = isinstance(each, tf.Tensor) and each.dtype.is_floating and kinds.of(each) is None
+            if output is None and plain:
+                given[place] = tracker.first_only(each)
     return given
-
-
-def _counted_once(tracker: Tracker, gradient: Any) -> Any:
-    plain = isinstance(gradient, tf.Tensor) and gradient.dtype.is_floating and kinds.of(gradient) is None
-    return tracker.first_only(gradient) if plain else gradient
 
 
 def _stamped(gradient: Any, place: Placement | None, partial: bool, untouchable: set[int]) -> Any:

@@ -6,6 +6,9 @@ from typing import Any
 
 import tensorflow as tf
 
+from dtjob_trainer.placement import kinds
+from dtjob_trainer.placement.kinds import PARTIAL, ROWS
+
 _WHOLE = (tf.bool, tf.uint8, tf.int8, tf.int16, tf.uint16, tf.int32, tf.uint32)
 _SUMMED_AS = dict.fromkeys(_WHOLE, tf.float64) | {tf.float16: tf.float32, tf.bfloat16: tf.float32}
 """What is reduced instead of what not every strategy reduces: int32 is not between GPUs of several tasks, int64 not on
@@ -13,7 +16,6 @@ TPUs, and float64 holds all of these exactly."""
 
 Adjoint = Callable[[Any], Any]
 """Makes a gradient the same on all replicas."""
-Placed = Callable[[Any, bool], Any]
 
 
 def sums(parts: Sequence[Any]) -> list[Any]:
@@ -23,17 +25,17 @@ def sums(parts: Sequence[Any]) -> list[Any]:
     return [tf.cast(total, part.dtype) for total, part in zip(totals, parts, strict=True)]
 
 
-def first_only(value: Any, placed: Callable[[Any], Any]) -> Any:
-    """`value` on the first replica, and zeros on all others, so that the sum over the replicas is `value`.
+def first_only(value: Any) -> Any:
+    """A partial tensor: `value` on the first replica, and zeros on all others. So the sum over the replicas is `value`.
 
-    - placed: marks the gradient by `value` as partial: all of it flows through the first replica.
+    All of the gradient by `value` flows through the first replica.
     """
 
     @tf.custom_gradient  # type: ignore[untyped-decorator]
     def once(part: Any) -> Any:
-        return _of_first(part), lambda gradient: placed(_of_first(gradient))
+        return _of_first(part), lambda gradient: kinds.put(_of_first(gradient), PARTIAL)
 
-    return once(value) if value.dtype.is_floating else _of_first(value)
+    return kinds.put(once(value) if value.dtype.is_floating else _of_first(value), PARTIAL)
 
 
 def _of_first(value: Any) -> Any:
@@ -51,12 +53,13 @@ def same(values: Sequence[Any], adjoint: Adjoint) -> list[Any]:
     return list(summed(*values))
 
 
-def rows(value: Any, before: Any, mine: Any, after: Any, adjoint: Adjoint, placed: Placed) -> Any:
+def rows(value: Any, before: Any, mine: Any, after: Any, adjoint: Adjoint) -> Any:
     """The rows of all replicas in the place of this one's: [n, ...] → [N, ...].
 
     - before, mine, after: numbers of rows (int32) of the replicas before this one, of this one (fewer than `value` has
       if that is a padding row), and of those after it.
-    - placed: marks a gradient by this replica's rows as rows, and one by all rows as partial.
+
+    A gradient by this replica's rows is rows, and one by all rows is partial.
     """
     there = tf.shape(value)[0]
 
@@ -66,12 +69,12 @@ def rows(value: Any, before: Any, mine: Any, after: Any, adjoint: Adjoint, place
     @tf.custom_gradient  # type: ignore[untyped-decorator]
     def own(gradient: Any) -> Any:
         found = _padded(gradient[before : before + mine], 0, there - mine)
-        return found, lambda gradient: placed(whole(gradient), False)
+        return found, lambda gradient: kinds.put(whole(gradient), PARTIAL)
 
     @tf.custom_gradient  # type: ignore[untyped-decorator]
     def joined(part: Any) -> Any:
         every = tf.ensure_shape(sums([whole(part)])[0], [None, *part.shape[1:]])
-        return every, lambda gradient: placed(own(adjoint(gradient)), True)
+        return every, lambda gradient: kinds.put(own(adjoint(gradient)), ROWS)
 
     return joined(_as_wide_everywhere(value))
 

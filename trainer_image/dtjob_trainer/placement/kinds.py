@@ -82,10 +82,9 @@ def kind(tensor: Any) -> Kind | None:
     return None if found is None else found.kind
 
 
-def is_open(tensor: Any, dimension: int = 0) -> bool:
-    """Whether the size of this dimension of `tensor` is not known."""
-    shape = tensor.shape
-    return shape.rank is not None and shape.rank > dimension and shape[dimension] is None
+def is_open(tensor: Any) -> bool:
+    """Whether the size of the first dimension of `tensor` is not known."""
+    return bool(tensor.shape.rank) and tensor.shape[0] is None
 
 
 def any_open(tensor: Any) -> bool:

@@ -23,12 +23,18 @@ def by_rows(base: type, package: str) -> AbstractContextManager[None]:
     return hooks.during(hook, partial(_by_rows, package), on=base)
 
 
-def _by_rows(package: str, own: Callable[..., Any]) -> Callable[..., Any]:
+def _by_rows(package: str, own: Callable[..., Any]) -> Any:
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         found = tracker.current()
         if found is None or found.mode is not Mode.STEP or not _is_by_rows(self, package):
             return own(self, *args, **kwargs)
-        args, kwargs = tf.nest.map_structure(lambda each: _given(found, each), (args, kwargs))
+
+        def given(value: Any) -> Any:
+            """What is no row: one device's."""
+            other = isinstance(value, tf.Tensor) and kinds.kind(value) in (Kind.PARTIAL, Kind.LATER, Kind.SIZE)
+            return found.same(value) if other else value
+
+        args, kwargs = tf.nest.map_structure(given, (args, kwargs))
         parts = (kinds.of(each) for each in tf.nest.flatten((args, kwargs), expand_composites=True))
         rows = next((place for place in parts if place is not None and place.kind is Kind.ROWS), None)
         with found.within(Mode.LAYER):
@@ -38,18 +44,10 @@ def _by_rows(package: str, own: Callable[..., Any]) -> Callable[..., Any]:
                 kinds.put(output, rows)
         return outputs
 
-    artifact: Callable[..., Any] = left_unconverted(call)
-    return artifact
+    return left_unconverted(call)
 
 
 def _is_by_rows(layer: Any, package: str) -> bool:
     module = type(layer).__module__
     inside = module.startswith(f"{package}.") and not any(part in module for part in _BY_RULES)
     return inside and getattr(layer, "activity_regularizer", None) is None
-
-
-def _given(found: tracker.Tracker, value: Any) -> Any:
-    """What a layer is given of what is no row: one device's."""
-    if isinstance(value, tf.Tensor) and kinds.kind(value) in (Kind.PARTIAL, Kind.LATER, Kind.SIZE):
-        return found.same(value)
-    return value

@@ -2,7 +2,6 @@
 """Numbers of rows, and what operations make of them. As a shape, a size is that of this replica's rows; as a number,
 that of all rows."""
 
-from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -50,13 +49,15 @@ def of_sizes(tracker: "Tracker", make: Make, op_type: str, inputs: list[Any], at
     first = kinds.of(inputs[sizes[0]])
     assert first is not None
     of_rows = [i for i, each in enumerate(inputs) if kinds.kind(each) is Kind.ROWS]
-    makes = op_type in rules.SHAPES and sizes == [rules.SHAPES[op_type]] and _begins_with_size(inputs[sizes[0]])
+    is_shape = op_type in rules.SHAPES and sizes == [rules.SHAPES[op_type]]
+    shape = graphs.shape_in(inputs[sizes[0]]) if is_shape else tf.TensorShape(None)
+    makes = bool(shape.rank) and shape[0] is None
     widens = op_type == "Tile" and sizes == [1] and bool(inputs[0].shape.rank) and inputs[0].shape[0] == 1
     if (makes or widens) and (not of_rows or (op_type == "BroadcastTo" and of_rows == [0])):
         return kinds.put_all(make(inputs), Placement(Kind.ROWS, first.blocks, first.units))
     if op_type in rules.SIZED and of_rows:
         outputs = axes.decide(axes.Call(op_type, inputs, attrs))
-        if outputs is not axes.NO_RULE:
+        if outputs is not None:
             return kinds.put_all(make(inputs), outputs)
     if op_type == "Range" and sizes == [1] and first.blocks == 1 and first.units == 1:
         return _positions(tracker, make, inputs)
@@ -78,7 +79,8 @@ def _arithmetic(
     tracker: "Tracker", make: Make, op_type: str, inputs: list[Any], totals: list[Any], sizes: list[int]
 ) -> Any:
     """A number that is made of sizes: a whole one stays a size, beside one device's; any other is one device's."""
-    if op_type == "StridedSlice" and sizes == [0] and _chooses_later(inputs):
+    begin = tf.get_static_value(inputs[1]) if op_type == "StridedSlice" and sizes == [0] else None
+    if begin is not None and (int(begin[0]) > 0 or int(begin[0]) < -1):  # which leaves the first entry out
         return make(inputs)
     if op_type == "Unpack":
         made = make(inputs)
@@ -103,16 +105,3 @@ def _arithmetic(
                 units, blocks = place.units * int(factor), place.blocks
         kinds.put(output, Placement(Kind.SIZE, blocks, units, total))
     return made
-
-
-def _begins_with_size(tensor: Any) -> bool:
-    """Whether a shape has its number of rows in the first place alone."""
-    place = kinds.of(tensor)
-    shape = graphs.shape_in(tensor)
-    return bool(place is not None and shape.rank and shape[0] is None)
-
-
-def _chooses_later(inputs: Sequence[Any]) -> bool:
-    """Whether a slice of a shape leaves the first entry out."""
-    begin = tf.get_static_value(inputs[1])
-    return begin is not None and (int(begin[0]) > 0 or int(begin[0]) < -1)

@@ -213,7 +213,7 @@ def _recording(own: Function) -> Function:
     return record
 
 
-def _together(own: Function) -> Function:
+def _together(own: Function) -> Any:
     @functools.wraps(own)
     def gradient(self: Any, *args: Any, **kwargs: Any) -> Any:
         found, current = own(self, *args, **kwargs), tracker.current()
@@ -221,11 +221,10 @@ def _together(own: Function) -> Function:
             current.together(tf.nest.flatten(found))
         return found
 
-    artifact: Function = left_unconverted(gradient)
-    return artifact
+    return left_unconverted(gradient)
 
 
-def _watching(own: Function) -> Function:
+def _watching(own: Function) -> Any:
     @functools.wraps(own)
     def watch(self: Any, tensor: Any) -> Any:
         current = tracker.current()
@@ -234,5 +233,4 @@ def _watching(own: Function) -> Function:
                 current.forget(each)
         return own(self, tensor)
 
-    artifact: Function = left_unconverted(watch)
-    return artifact
+    return left_unconverted(watch)

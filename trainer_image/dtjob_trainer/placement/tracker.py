@@ -17,6 +17,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from dtjob_trainer.errors import TrainerError
 from dtjob_trainer.frameworks import graphs
 from dtjob_trainer.placement import axes, joined, kinds, rules, sizes
 from dtjob_trainer.placement.kinds import OWN, PARTIAL, ROWS, Kind, Make, Mode, Placement
@@ -58,7 +59,8 @@ class Tracker:
     def same(self, tensor: Any) -> Any:
         """What one device has in place of `tensor`: the same on all replicas."""
         if isinstance(tensor, tf.IndexedSlices):
-            return self._same_slices(tensor)
+            is_same = kinds.of(tensor.values) is None and kinds.of(tensor.indices) is None
+            return tensor if is_same else self.same(dense(self, tensor))
         place = kinds.of(tensor)
         return tensor if place is None else self._one_device(tensor, place)
 
@@ -80,7 +82,7 @@ class Tracker:
 
     def first_only(self, tensor: Any) -> Any:
         """A partial tensor whose sum is `tensor`, which is the same on all replicas."""
-        return self.once("first", tensor, lambda: kinds.put(joined.first_only(tensor, _as_partial), PARTIAL))
+        return self.once("first", tensor, lambda: joined.first_only(tensor))
 
     def together(self, gradients: Sequence[Any]) -> None:
         """Have the partial ones of `gradients` summed by one exchange, as soon as one of them must be."""
@@ -119,15 +121,10 @@ class Tracker:
         with self.within(Mode.STEP):
             return self.same(gradient) if kinds.kind(gradient) is Kind.PARTIAL else gradient
 
-    def _same_slices(self, slices: Any) -> Any:
-        if kinds.of(slices.values) is None and kinds.of(slices.indices) is None:
-            return slices
-        return self.same(dense(self, slices))
-
     def _mean(self, tensor: Any) -> Any:
         """Of what each replica has for itself."""
         if not tensor.dtype.is_floating:
-            return joined.sums([joined.first_only(tensor, _as_partial)])[0]
+            return joined.sums([joined.first_only(tensor)])[0]
         return joined.same([kinds.put(self.shard.mean(tensor), PARTIAL)], self.adjoint)[0]
 
     def _joined(self, tensor: Any, place: Placement) -> Any:
@@ -139,7 +136,7 @@ class Tracker:
             part = kinds.put(joined.apart(tensor, blocks), ROWS)
             units = None if units is None else units / blocks
         before, mine, after = self.around(part, units)
-        whole = joined.rows(part, before, mine, after, self.adjoint, _as_part)
+        whole = joined.rows(part, before, mine, after, self.adjoint)
         whole = whole if blocks == 1 else joined.together(whole, blocks)
         mask = graphs.mask_of(tensor)
         if mask is not None:
@@ -216,7 +213,7 @@ class Tracker:
         if op_type in rules.OF_SIZES:
             return sizes.of_rows(self, make, op_type, inputs)
         outputs = axes.decide(axes.Call(op_type, inputs, attrs))
-        if outputs is axes.NO_RULE:
+        if outputs is None:
             return make([self.same(each) for each in inputs])
         return kinds.put_all(make(self._counted(op_type, inputs) if outputs is PARTIAL else inputs), outputs)
 
@@ -260,6 +257,29 @@ def current() -> Tracker | None:
     return _current.get()
 
 
+def over_all_rows(function: Callable[..., Any], *tensors: Any) -> Any:
+    """What `function` gives for `tensors` of all replicas' rows together; every replica computes the same.
+
+    - function: of as many tensors as there are `tensors`. The operations in it are made as they are.
+    - tensors: this replica's rows, [n, …]; `function` gets [N, …]. A tensor without rows is given as on one device.
+
+    Gradients flow to the rows of each replica. Use it in a step, loss or metric for what has to see all rows and is
+    made of operations that `dt.fit` cannot know, such as those of a library of your own. Where one replica has all
+    rows this is `function(*tensors)`. Raises TrainerError in a scaled step and in a step function of `dt.train`.
+    """
+    found = current()
+    if found is not None:
+        whole = tf.nest.map_structure(found.same, tensors)
+        with found.within(Mode.OFF):
+            return function(*whole)
+    if tf.distribute.get_strategy().num_replicas_in_sync == 1:
+        return function(*tensors)
+    raise TrainerError(
+        "dt.over_all_rows: this step puts replicas together by itself, so that their rows are not known; call it in a "
+        "step, loss or metric that dt.fit trains with"
+    )
+
+
 def opened(shard: Shard, parts: Any) -> Any:
     """The tensors of a batch with an open number of rows, but for those that are whole: TensorFlow may know a share."""
     flags = iter(shard.whole)
@@ -290,14 +310,6 @@ def off() -> Iterator[None]:
     tracker = current()
     with contextlib.nullcontext() if tracker is None else tracker.within(Mode.OFF):
         yield
-
-
-def _as_partial(tensor: Any) -> Any:
-    return kinds.put(tensor, PARTIAL)
-
-
-def _as_part(tensor: Any, of_rows: bool) -> Any:
-    return kinds.put(tensor, ROWS if of_rows else PARTIAL)
 
 
 def _is_same(tensor: Any) -> bool:

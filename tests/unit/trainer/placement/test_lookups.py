@@ -10,33 +10,51 @@ import tensorflow as tf
 from dtjob_trainer.placement.lookups import Lookup, batch_of_step, kind_of
 from dtjob_trainer.placement.shard import setting
 
-IDS = tf.TensorSpec([None, 6], tf.int32)
-OPEN = tf.TensorSpec([None, None], tf.int32)
-DISTANCES = [0, 1, 1, 0]
-VARIABLE = tf.Variable(DISTANCES)
-
-OF_ROWS: list[Callable[[Any], Any]] = [
-    lambda ids: tf.reshape(ids, [-1]),
-    lambda ids: tf.where(ids < 0, ids + 9, ids),
-    lambda ids: tf.range(tf.shape(ids)[0]),
-    lambda ids: tf.reshape(tf.zeros_like(ids) + tf.range(6), [-1]),
-    lambda ids: tf.boolean_mask(ids, ids > 0),
-    lambda ids: tf.reduce_max(ids, 0),
-]
-FOR_ALL_ROWS: list[Callable[[Any], Any]] = [
-    lambda ids: tf.range(6),
-    lambda ids: tf.constant(DISTANCES),
-    lambda ids: tf.range(tf.shape(ids)[1]),
-    lambda ids: tf.reshape(tf.range(6), [1, 6]),
-]
-DIFFERENT: list[Callable[[Any], Any]] = [
-    lambda ids: tf.unique(tf.reshape(ids, [-1]))[0],
-    lambda ids: tf.unique(tf.reshape(ids, [-1]))[0] + 1,
-]
-
-
+IDS, OPEN = tf.TensorSpec([None, 6], tf.int32), tf.TensorSpec([None, None], tf.int32)
+WORDS = tf.TensorSpec([None, 2], tf.string)
 FIXED = tf.TensorSpec([4, 6], tf.int32)
 """As in a custom loop, where each step has equally many rows."""
+RAGGED, SPARSE = tf.RaggedTensorSpec([None, None], tf.int64), tf.SparseTensorSpec([None, 6], tf.int64)
+DISTANCES = [0, 1, 1, 0]
+VARIABLE = tf.Variable(DISTANCES)
+TABLE = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(tf.range(9), tf.range(9)), 0)
+
+SAME: list[tuple[Callable[[Any], Any], Lookup]] = [
+    (lambda ids: tf.reshape(ids, [-1]), Lookup.OF_ROWS),
+    (lambda ids: tf.where(ids < 0, ids + 9, ids), Lookup.OF_ROWS),
+    (lambda ids: tf.boolean_mask(ids, ids > 0), Lookup.OF_ROWS),
+    (lambda ids: tf.reduce_max(ids, 0), Lookup.OF_ROWS),
+    (lambda ids: tf.reshape(ids, [-1]) + VARIABLE[0], Lookup.OF_ROWS),
+    (lambda ids: tf.reshape(TABLE.lookup(ids), [-1]), Lookup.OF_ROWS),
+    (lambda ids: tf.range(6), Lookup.FOR_ALL_ROWS),
+    (lambda ids: tf.constant(DISTANCES), Lookup.FOR_ALL_ROWS),
+    (lambda ids: tf.range(tf.shape(ids)[1]), Lookup.FOR_ALL_ROWS),
+    (lambda ids: tf.reshape(tf.range(6), [1, 6]), Lookup.FOR_ALL_ROWS),
+    (lambda ids: tf.unique(tf.reshape(ids, [-1]))[0], Lookup.DIFFERENT),
+    (lambda ids: tf.unique(tf.reshape(ids, [-1]))[0] + 1, Lookup.DIFFERENT),
+    (lambda ids: tf.function(lambda: tf.range(6) + VARIABLE[0])(), Lookup.UNKNOWN),
+    (lambda ids: tf.random.uniform([6], 0, 9, tf.int32), Lookup.UNKNOWN),
+]
+"""Whether the number of rows is open or fixed."""
+BY_SPEC: list[tuple[Any, Callable[[Any], Any], Lookup]] = [
+    (IDS, lambda ids: tf.range(tf.shape(ids)[0]), Lookup.OF_ROWS),
+    (IDS, lambda ids: tf.reshape(tf.zeros_like(ids) + tf.range(6), [-1]), Lookup.OF_ROWS),
+    (IDS, lambda ids: tf.convert_to_tensor(VARIABLE), Lookup.FOR_ALL_ROWS),
+    # of an open length, which may be another one on each replica
+    (OPEN, lambda ids: tf.range(tf.shape(ids)[1]), Lookup.DIFFERENT),
+    (RAGGED, lambda ids: ids.flat_values, Lookup.OF_ROWS),
+    (RAGGED, lambda ids: tf.range(6), Lookup.FOR_ALL_ROWS),
+    (SPARSE, lambda ids: ids.values, Lookup.OF_ROWS),
+    (SPARSE, lambda ids: tf.range(6), Lookup.FOR_ALL_ROWS),
+    (WORDS, lambda words: tf.reshape(tf.strings.length(words), [-1]), Lookup.OF_ROWS),
+    (tf.TensorSpec([1, 6], tf.int32), lambda ids: ids[:, 0], Lookup.OF_ROWS),
+    # which may repeat for each of four rows
+    (FIXED, lambda ids: tf.reshape(tf.zeros_like(ids) + tf.range(6), [-1]), Lookup.UNKNOWN),
+    (FIXED, lambda ids: tf.tile(tf.range(6), [4]), Lookup.UNKNOWN),
+    (FIXED, lambda ids: tf.repeat(tf.range(6), 4), Lookup.UNKNOWN),
+    (FIXED, lambda ids: tf.zeros([8], tf.int32), Lookup.UNKNOWN),
+    (FIXED, lambda ids: tf.convert_to_tensor(VARIABLE), Lookup.UNKNOWN),
+]
 
 
 def found(look_up: Callable[[Any], Any], spec: Any, *, known: bool = True) -> Lookup:
@@ -52,86 +70,20 @@ def found(look_up: Callable[[Any], Any], spec: Any, *, known: bool = True) -> Lo
     return kinds[0]
 
 
-@pytest.mark.parametrize("look_up", OF_ROWS)
-def test_look_ups_that_depend_on_each_row_are_found(look_up: Callable[[Any], Any]) -> None:
-    assert found(look_up, IDS) is Lookup.OF_ROWS
-
-
 @pytest.mark.parametrize("spec", [IDS, FIXED], ids=["open", "fixed"])
-@pytest.mark.parametrize("look_up", FOR_ALL_ROWS)
-def test_look_ups_that_are_the_same_for_all_rows_are_found(look_up: Callable[[Any], Any], spec: Any) -> None:
-    assert found(look_up, spec) is Lookup.FOR_ALL_ROWS
+@pytest.mark.parametrize(("look_up", "kind"), SAME)
+def test_the_operations_before_a_look_up_tell_what_it_depends_on(
+    spec: Any, look_up: Callable[[Any], Any], kind: Lookup
+) -> None:
+    assert found(look_up, spec) is kind
 
 
-@pytest.mark.parametrize("spec", [IDS, FIXED], ids=["open", "fixed"])
-@pytest.mark.parametrize("look_up", DIFFERENT)
-def test_look_ups_without_repetitions_are_found(look_up: Callable[[Any], Any], spec: Any) -> None:
-    assert found(look_up, spec) is Lookup.DIFFERENT
-
-
-def test_places_of_an_open_length_may_be_of_unlike_numbers_on_replicas() -> None:
-    assert found(lambda ids: tf.range(tf.shape(ids)[1]), OPEN) is Lookup.DIFFERENT
+@pytest.mark.parametrize(("spec", "look_up", "kind"), BY_SPEC)
+def test_the_shape_of_rows_tells_whether_a_look_up_repeats(
+    spec: Any, look_up: Callable[[Any], Any], kind: Lookup
+) -> None:
+    assert found(look_up, spec) is kind
 
 
 def test_a_batch_that_is_not_known_is_taken_for_rows() -> None:
     assert found(lambda ids: tf.range(6), IDS, known=False) is Lookup.OF_ROWS
-
-
-@pytest.mark.parametrize(
-    "spec", [tf.RaggedTensorSpec([None, None], tf.int64), tf.SparseTensorSpec([None, 6], tf.int64)]
-)
-def test_ragged_and_sparse_rows_have_their_own(spec: Any) -> None:
-    values = (lambda ids: ids.flat_values) if isinstance(spec, tf.RaggedTensorSpec) else (lambda ids: ids.values)
-    assert found(values, spec) is Lookup.OF_ROWS
-    assert found(lambda ids: tf.range(6), spec) is Lookup.FOR_ALL_ROWS
-
-
-def test_words_may_be_rows() -> None:
-    spec = tf.TensorSpec([None, 2], tf.string)
-    assert found(lambda words: tf.reshape(tf.strings.length(words), [-1]), spec) is Lookup.OF_ROWS
-
-
-@pytest.mark.parametrize("look_up", [*OF_ROWS[:2], *OF_ROWS[4:]])
-def test_look_ups_of_a_fixed_number_of_rows_depend_on_each_row(look_up: Callable[[Any], Any]) -> None:
-    assert found(look_up, FIXED) is Lookup.OF_ROWS
-
-
-@pytest.mark.parametrize(
-    "look_up",
-    [
-        lambda ids: tf.reshape(tf.zeros_like(ids) + tf.range(6), [-1]),
-        lambda ids: tf.tile(tf.range(6), [4]),
-        lambda ids: tf.repeat(tf.range(6), 4),
-        lambda ids: tf.zeros([8], tf.int32),
-        lambda ids: tf.convert_to_tensor(VARIABLE),
-    ],
-)
-def test_look_ups_that_may_repeat_for_a_fixed_number_of_rows_are_unknown(look_up: Callable[[Any], Any]) -> None:
-    assert found(look_up, FIXED) is Lookup.UNKNOWN
-
-
-def test_a_single_row_of_a_step_has_its_own() -> None:
-    assert found(lambda ids: ids[:, 0], tf.TensorSpec([1, 6], tf.int32)) is Lookup.OF_ROWS
-
-
-TABLE = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(tf.range(9), tf.range(9)), 0)
-
-
-def test_a_variable_says_nothing_of_rows() -> None:
-    assert found(lambda ids: tf.convert_to_tensor(VARIABLE), IDS) is Lookup.FOR_ALL_ROWS
-
-
-@pytest.mark.parametrize("spec", [IDS, FIXED])
-@pytest.mark.parametrize(
-    ("look_up", "kind"),
-    [
-        (lambda ids: tf.reshape(ids, [-1]) + VARIABLE[0], Lookup.OF_ROWS),
-        (lambda ids: tf.reshape(TABLE.lookup(ids), [-1]), Lookup.OF_ROWS),
-        (lambda ids: tf.function(lambda: tf.range(6) + VARIABLE[0])(), Lookup.UNKNOWN),
-        (lambda ids: tf.random.uniform([6], 0, 9, tf.int32), Lookup.UNKNOWN),
-    ],
-)
-def test_look_ups_through_operations_with_a_state_are_found_or_unknown(
-    spec: Any, look_up: Callable[[Any], Any], kind: Lookup
-) -> None:
-    assert found(look_up, spec) is kind
