@@ -113,7 +113,7 @@ class Engine(ABC):
 
     def read_metrics(self) -> dict[str, Any]:
         """Loss and metrics since the last reset, over all tasks. Collective."""
-        return self.trained.read_metrics(self.group, often=bool(self.watched))
+        return self.trained.read_metrics(self.group, often=bool(self.watched))[0]
 
     def logs(self) -> dict[str, Any]:
         """What callbacks are told after a step: metrics so far, or what a `train_step` of its own gave. Collective."""
@@ -154,7 +154,7 @@ class Engine(ABC):
 
     def _custom_logs(self, phase: Phase, step: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         """The model's metrics, and what a step of its own gave, over all tasks. Collective."""
-        return self.trained.read_returned(phase, self._result(step), self.group, often=bool(self.watched))
+        return self.trained.read_metrics(self.group, phase, self._result(step), often=bool(self.watched))
 
 
 def logs_of(metrics: Mapping[str, Any], last: Mapping[str, Any]) -> dict[str, Any]:

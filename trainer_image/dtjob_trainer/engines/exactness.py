@@ -57,7 +57,7 @@ def of_custom_step(concrete: Any, source: Source, known: Trackables, traits: Tra
     if not source.exact:
         found.append(source.inexact)
     found += of_operations(concrete.graph, "step_fn", "a SeedGenerator in variables")
-    forgotten = known.not_among(concrete.variables)
+    forgotten = known.state().not_among(concrete.variables)
     if forgotten:
         found.append(f"step_fn uses {', '.join(forgotten)}, not in variables: lost in a restart")
     return found

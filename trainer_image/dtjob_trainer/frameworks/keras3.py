@@ -258,6 +258,11 @@ def is_overwritten(optimizer: Any, variable: Any) -> bool:
     return bool(optimizer._overwrite_variable_with_gradient(variable))
 
 
+def is_compiled(model: Any) -> bool:
+    """Whether a model was compiled."""
+    return bool(model.compiled)
+
+
 compiled_loss = attribute("_compile_loss", "see which losses a model was compiled with")
 """The loss that a model was compiled with, as one object; None if there is none."""
 

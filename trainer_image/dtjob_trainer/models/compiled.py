@@ -3,7 +3,7 @@
 
 import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, Literal
 
@@ -13,16 +13,18 @@ import tensorflow as tf
 from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.errors import FitError, StateError
 from dtjob_trainer.frameworks import keras3
-from dtjob_trainer.models import optimizers, pieces
-from dtjob_trainer.models.kept_variables import State
+from dtjob_trainer.models import optimizers
+from dtjob_trainer.models.kept_variables import State, as_keras3, is_local, named
 from dtjob_trainer.models.metric_states import Results
-from dtjob_trainer.models.values import Values
+from dtjob_trainer.models.values import Values, assign
 from dtjob_trainer.placement import tracing, tracker
 from dtjob_trainer.placement.shard import Shard, setting, traced
 from dtjob_trainer.steps import inlined, metric_updates, padding, returned, scaling
 from dtjob_trainer.steps.returned import Returned
 from dtjob_trainer.strategies.collective import Group
 
+OPTIMIZER = "optimizer-{}"
+"""How names of optimizers' variables begin; the compiled one is the first."""
 _GRADIENTS = {
     True: "added up as they are, as of a step that is written for several replicas",
     False: "those of one device, as of a step that is written for one",
@@ -38,12 +40,12 @@ class TrainedModel(ABC):
     """The package's public module."""
     private: Any
     """What `frameworks/` has of the package."""
+    kinds: tuple[type, ...]
+    """The classes of the package's optimizers."""
 
     def __init__(self, model: Any, traits: Traits, scaled_step: bool | None = None) -> None:
         """`traits`: what the strategy is like under which the model is trained. `scaled_step`: as `fit` takes it."""
-        self.model = model
-        self._traits = traits
-        self.scaled_step = scaled_step
+        self.model, self._traits, self.scaled_step = model, traits, scaled_step
         self.returned = {"train": Returned(), "evaluate": Returned()}
         """What custom steps return, by kind."""
         self._updates = metric_updates.Updates(self.package, shared=traits.shared_variables)
@@ -80,9 +82,9 @@ class TrainedModel(ABC):
         return True
 
     @property
-    @abstractmethod
     def optimizers(self) -> list[Any]:
         """Every optimizer of the model: the compiled one and those that a subclass keeps as attributes."""
+        return optimizers.of_model(self.model, self.kinds)
 
     @property
     def callbacks(self) -> Any:
@@ -90,9 +92,12 @@ class TrainedModel(ABC):
         return self.api.callbacks
 
     @property
-    @abstractmethod
     def steps_per_call(self) -> int:
         """How many steps the model was compiled to run in one call (`steps_per_execution`)."""
+        asked = self.model.steps_per_execution
+        if isinstance(asked, tf.Variable):  # tf_keras's
+            return int(asked.numpy())
+        return asked if isinstance(asked, int) else 1
 
     def remarks(self) -> Iterator[str]:
         """In what the model, which is not built yet, is trained otherwise than by its package's own fit, and why."""
@@ -102,17 +107,12 @@ class TrainedModel(ABC):
                 "metrics in operations of Keras or TensorFlow"
             )
 
-    @property
-    @abstractmethod
-    def is_compiled(self) -> bool:
-        """Whether the program has called `compile`."""
-
     def check(self) -> None:
         """Raise FitError for a model that cannot be trained as it is.
 
         Several replicas or workers would need parts of the states of recurrent layers.
         """
-        if not self.is_compiled:
+        if not self.private.is_compiled(self.model):
             raise FitError("model is not compiled; call model.compile(optimizer, loss, metrics=…) before fit()")
         if self.model.optimizer is None and not self.custom_train_step:
             raise FitError("model was compiled without an optimizer; name one in model.compile()")
@@ -122,6 +122,16 @@ class TrainedModel(ABC):
                 f"model: layer {name} is stateful: its states belong to the rows of one whole batch, which several "
                 "replicas or workers cut up; train it under Default or OneDevice, or without stateful=True"
             )
+        self._check_optimizers()
+
+    def _check_optimizers(self) -> None:
+        for why in (why for each in self.optimizers for why in self._limits(each, self._traits)):
+            raise FitError(f"optimizer: {why}")
+
+    @staticmethod
+    @abstractmethod
+    def _limits(optimizer: Any, traits: Traits) -> Iterator[str]:
+        """What of `optimizer` cannot be right under a strategy with these traits, and what to write instead."""
 
     def recurrent_states(self) -> list[Any]:
         """The variables that hold the states of stateful layers: each goes on in its row of the batch before.
@@ -139,8 +149,7 @@ class TrainedModel(ABC):
         Variables that came to be while a step is traced would be in no checkpoint (and fail under Mirrored).
         """
 
-    @abstractmethod
-    def build_further(self, x: Any, y: Any, sample_weight: Any) -> None:
+    def build_further(self, x: Any, y: Any, sample_weight: Any) -> None:  # noqa: B027
         """Make what `build` leaves over of a model that is to be trained: variables that its `train_step` would make.
 
         Raises FitError for what no checkpoint could have.
@@ -230,9 +239,9 @@ class TrainedModel(ABC):
     def _train(self, shard: Shard, x: Any, y: Any, sample_weight: Any) -> Any:
         """`train_replica` of a model without its own `train_step`."""
 
-    @abstractmethod
     def _call(self, x: Any, training: bool) -> Any:
         """The outputs for inputs `x`."""
+        return self.model(x, training=training)
 
     @abstractmethod
     def _loss(self, x: Any, y: Any, y_pred: Any, sample_weight: Any, *, training: bool) -> Any:
@@ -242,34 +251,28 @@ class TrainedModel(ABC):
     def _counted(self, shard: Shard, x: Any, y: Any, y_pred: Any, sample_weight: Any, loss: Any) -> Any:
         """Count the rows of this replica and their loss in the metrics; this replica's part (float32) of the loss."""
 
-    def read_metrics(self, group: Group, *, often: bool = False) -> dict[str, Any]:
-        """Loss and metrics out of every replica's state; the same floats (or lists) in every task. Collective.
-
-        - often: whether callbacks see each step, so that it pays to trace what is read. No bit depends on it.
-        """
-        with self._states(group, often):
-            return self._results()
-
-    def read_returned(
-        self, kind: Literal["train", "evaluate"], parts: Mapping[str, Any], group: Group, *, often: bool = False
+    def read_metrics(
+        self,
+        group: Group,
+        kind: Literal["train", "evaluate"] | None = None,
+        parts: Mapping[str, Any] | None = None,
+        *,
+        often: bool = False,
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """What `read_metrics` gives, and what the last custom step of this `kind` returned. Collective.
+        """Loss and metrics out of every replica's state, and what the last custom step of this `kind` returned.
 
         - parts: this task's parts of what the step returned, by name.
+        - often: whether callbacks see each step, so that it pays to trace what is read. No bit depends on it.
+
+        Numbers are the same floats (or lists) in every task. Collective.
         """
-        sums = self.returned[kind].gathered(parts, group)
-        with self._states(group, often):
-            return self._results(), self.returned[kind].logs(sums)
-
-    def _states(self, group: Group, often: bool) -> AbstractContextManager[Any]:
-        """While this lasts, the metrics' results are those of all replicas' states. Collective."""
-        if often and self._traits.compiles:  # one replica
-            return self._read.known(self._metrics())
-        return self._states_of_all(group, often)
-
-    def _results(self) -> dict[str, Any]:
-        """The metrics as they are now. One may have several results, in a dict of its own, which Keras takes apart."""
-        return {name: number(value) for name, value in returned.flat(self.model.get_metrics_result()).items()}
+        sums = {} if kind is None else self.returned[kind].gathered(parts or {}, group)
+        of_one = often and self._traits.compiles
+        with self._read.known(self._metrics()) if of_one else self._states_of_all(group, often):
+            # a metric may have several results, in a dict of its own, which Keras takes apart
+            found = returned.flat(self.model.get_metrics_result()).items()
+            last = {} if kind is None else self.returned[kind].logs(sums)
+            return {name: number(value) for name, value in found}, last
 
     def in_order(self, logs: Mapping[str, Any]) -> Any:
         """What `Model.evaluate` returns of these logs: a number, or a list in the order of the model's metrics."""
@@ -290,9 +293,44 @@ class TrainedModel(ABC):
     def of_global_batch(self) -> AbstractContextManager[Any]:
         """While this lasts, losses of the package act on the global batch, and optimizers where it is one step's."""
 
-    @abstractmethod
+    @contextlib.contextmanager
+    def _of_all_replicas(self, counting: metric_updates.Counting | None) -> Iterator[None]:
+        """While this lasts, metrics and variables count for all replicas, and results that a step returns are known.
+
+        - counting: what is around the updates of metrics where one replica is in sync.
+        """
+        with contextlib.ExitStack() as stack:
+            if self._in_parts:
+                stack.enter_context(self._updates.during(self._metrics(), counting))
+            if self.custom_train_step or self.custom_test_step:
+                stack.enter_context(returned.noting_results(self._metrics()))
+            yield
+
     def state(self, group: Group) -> State:
         """All that training changes of the built model."""
+        shared, local = self._weights()
+        averaged = [v for v in local.values() if tf.as_dtype(v.dtype).is_floating]
+        for place, optimizer in enumerate(self.optimizers):
+            shared |= named(OPTIMIZER.format(place), self._variables_of(optimizer))
+        shared |= named("counter", self._counters())
+        local |= named("seed", self._seeds()) | named("recurrent", self.recurrent_states())
+        return State(group, shared, local | named("metric", self._counts()), averaged)
+
+    def _counts(self) -> list[Any]:
+        """The variables of the model's metrics."""
+        return [v for metric in self.model.metrics for v in metric.variables]
+
+    @abstractmethod
+    def _variables_of(self, optimizer: Any) -> Iterable[Any]:
+        """The variables of an optimizer."""
+
+    @abstractmethod
+    def _seeds(self) -> list[Any]:
+        """The variables that hold the states of random numbers, but for those among the model's."""
+
+    def _counters(self) -> list[Any]:
+        """The variables that count the model's steps beside its optimizer."""
+        return []
 
     def averages(self) -> Mapping[str, str]:
         """By the name of a weight in a checkpoint, that of its average that the optimizer keeps; of a built model."""
@@ -303,20 +341,18 @@ class TrainedModel(ABC):
 
         - instead: by the name of a weight, the name of what it gets in its place.
         """
-        weights = {instead.get(name, name): variable for name, variable in self._all_weights().items()}
+        shared, local = self._weights()
+        weights = {instead.get(name, name): variable for name, variable in (shared | local).items()}
         for name, variable in weights.items():
             if values.forms.get(name, (None,))[0] != tuple(variable.shape):
                 raise StateError(f"the checkpoint is of another model: variable {name} does not fit")
-        pieces.assign(values, {name: variable.value for name, variable in weights.items()})
+        assign(values, {name: variable.value for name, variable in weights.items()})
 
-    def _all_weights(self) -> Mapping[str, Any]:
-        """The model's variables by the names that they have in a checkpoint."""
-        shared, local = self._weights()
-        return shared | local
-
-    @abstractmethod
     def _weights(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """The model's variables that replicas share, and those that each has for itself, both by name."""
+        counts = {id(v) for v in self._counts()}  # which tf_keras has among them
+        found = [as_keras3(v) for v in self.model.variables if id(v) not in counts]
+        return named("model", [v for v in found if not is_local(v)]), named("local", [v for v in found if is_local(v)])
 
     def scale_learning_rate(self, factor: int) -> None:
         """Multiply the learning rate, or all of a schedule's. Raises ValueError for a schedule of the user's own."""
@@ -324,7 +360,7 @@ class TrainedModel(ABC):
 
     def scale_schedules(self, factor: float) -> None:
         """Multiply the rates of a schedule, which no checkpoint has; a rate that is one number stays."""
-        optimizers.scale_schedules(self.model.optimizer, factor)
+        optimizers.scale_learning_rate(self.model.optimizer, factor, schedules_alone=True)
 
 
 def number(value: Any) -> Any:

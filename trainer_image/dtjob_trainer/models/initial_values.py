@@ -46,19 +46,26 @@ class _Made:
 class InitialValues:
     """The initial values of the variables that were made under a strategy since the last comparison."""
 
-    def __init__(self, group: Group) -> None:
-        self._group = group
+    def __init__(self) -> None:
+        self._group: Any = None
+        """The tasks that train together; None for one task alone, which compares nothing."""
         self._made: list[_Made] = []
         self._digests: list[tuple[int, int]] = []
         """Those of the variable that is being made."""
         self._held = self._in_step = False
 
-    def watch(self) -> None:
-        """From now on, take the initial values of the group's strategy. One whose parts have other names than
-        TensorFlow 2.21's goes on as it did."""
-        strategy, extended = self._group.strategy, self._group.strategy.extended
+    def watch(self, strategy: Any, task: Task) -> None:
+        """From now on, compare the initial values of `strategy` in one exchange, if `task` trains with others under it.
+
+        A strategy whose parts have other names than TensorFlow 2.21's goes on as it did.
+        """
+        group = Group(strategy, task)
+        if group.tasks == 1:
+            return
+        self._group = group
         if hooks.missing(tensorflow.VARIABLE_MADE) or hooks.missing(tensorflow.INITIAL_VALUE):
             return
+        extended = strategy.extended
         hooks.put(tensorflow.VARIABLE_MADE, lambda create: partial(self._create, create), on=extended)
         hooks.put(tensorflow.INITIAL_VALUE, lambda initial: partial(self._initial_value, initial), on=extended)
         # as it leaves TensorFlow's own alone, AutoGraph is not to convert this
@@ -77,27 +84,29 @@ class InitialValues:
         finally:
             self._held = False
 
-    @property
-    def are_new(self) -> bool:
-        """Whether variables were made since the last comparison: in all tasks, or in none."""
-        return bool(self._made)
-
     def begin(self, call: int) -> None:
         """Compare initial values at the begin of a stage, also if this task has made no variables. Collective.
 
         `call`: how many calls of `fit` and `train` there were. Returns once all tasks are there: one may take steps of
-        its own before. Raises StateError, in all tasks alike, where one is in another call.
+        its own before. Raises StateError, in all tasks alike, where one has made other variables, or is in another
+        call.
         """
-        while not self._exchange(call + 1).all():
+        while self._group is not None and not self._exchange(call + 1).all():
             continue
 
-    def agree(self, restored: State | None = None) -> None:
+    def agree_on_new(self) -> None:
+        """Have variables begin alike if any were made since the last comparison. Collective."""
+        if self._made:
+            self._exchange(0)
+
+    def agree(self, restored: State | None) -> None:
         """Give variables made since the last comparison the chief's values, where one began apart. Collective.
 
         `restored`: what has got the values of a checkpoint. Raises StateError, in all tasks alike, where one has made
         other variables.
         """
-        self._exchange(0, restored)
+        if self._group is not None:
+            self._exchange(0, restored)
 
     def _exchange(self, begins: int, restored: State | None = None) -> npt.NDArray[np.float64]:
         """Compare, and return what each task `begins`: the number of a call of the program and 1, or 0 for none."""
@@ -140,7 +149,7 @@ class InitialValues:
         chiefs = group.broadcast(sent, digests.nbytes).view(np.int64)
         other, gone = group.sum(np.stack([digests != chiefs, gone]).astype(np.int64))
         apart = [variables[number] for number in np.flatnonzero((other > 0) & (gone == 0))]
-        plain = named("initial", [Plain(variable) for variable in apart])
+        plain = named("initial", apart)
         if group.index == 0:
             arrays = {name: copies_of(group.strategy, variable)[0].numpy() for name, variable in plain.items()}
             arrays["replicas"] = np.zeros((group.replicas, 0), np.uint8)
@@ -151,9 +160,9 @@ class InitialValues:
         """A step of the program's own, whose variables must be alike before it; those that it makes, as it does so."""
         if self._held or self._in_step:
             return run(*args, **kwargs)
-        if self.are_new:
+        if self._made:
             with tf.init_scope():  # the step may be being traced
-                self.agree()
+                self.agree_on_new()
         self._in_step = True
         try:
             return run(*args, **kwargs)
@@ -200,39 +209,6 @@ def digests_of(value: npt.NDArray[Any]) -> tuple[int, int]:
     return zlib.crc32(f"{value.shape} {value.dtype}".encode()), zlib.crc32(content.data)
 
 
-_watched: InitialValues | None = None
-
-
-def watch(strategy: Any, task: Task) -> None:
-    """Compare initial values in one exchange, if `task` trains together with others under `strategy`."""
-    global _watched
-    group = Group(strategy, task)
-    if group.tasks > 1:
-        _watched = InitialValues(group)
-        _watched.watch()
-
-
-def held() -> contextlib.AbstractContextManager[None]:
-    """While this lasts, steps are traced of which none is run."""
-    return contextlib.nullcontext() if _watched is None else _watched.held()
-
-
-def begin(call: int) -> None:
-    """Have variables begin alike at the begin of a call of the program, in the `call` that all tasks are in.
-
-    Collective. Raises StateError, in all tasks alike, where one has made other variables, or is in another call.
-    """
-    if _watched is not None:
-        _watched.begin(call)
-
-
-def agree_on_new() -> None:
-    """Have variables begin alike where some were made since the last comparison. Collective."""
-    if _watched is not None and _watched.are_new:
-        _watched.agree()
-
-
-def agree(restored: State | None) -> None:
-    """Have variables begin alike, but those that have been `restored`. Collective."""
-    if _watched is not None:
-        _watched.agree(restored)
+_of_process = InitialValues()
+watch, held, begin = _of_process.watch, _of_process.held, _of_process.begin
+agree, agree_on_new = _of_process.agree, _of_process.agree_on_new

@@ -6,15 +6,16 @@ replica changes by itself (batch normalisation's moving statistics, seeds, metri
 resumed run would differ from the undisturbed one otherwise.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import keras
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
 from dtjob_trainer.errors import StateError
-from dtjob_trainer.models import pieces
+from dtjob_trainer.models import values as pieces
 from dtjob_trainer.models.values import Array, Form, Values, bytes_of, form_of, in_groups
 from dtjob_trainer.strategies.collective import Group
 from dtjob_trainer.strategies.sharded_variables import is_sharded, shards_of
@@ -112,8 +113,9 @@ class State:
         return {id(copy.handle) for v in (self._shared | self._local).values() for copy in self._copies(v)}
 
     def not_among(self, used: Sequence[Any]) -> list[str]:
-        """Names of those `tf.Variable`s of `used` (a traced function's) that are not kept here."""
-        return names_not_among(self._group.strategy, used, self.handles())
+        """Names of those `tf.Variable`s of `used` (a traced function's; also distributed ones) that are not kept."""
+        handles, local = self.handles(), self._group.strategy.experimental_local_results
+        return sorted({copy.name for each in used for copy in local(each) if id(copy.handle) not in handles})
 
     def leave_out_untouched(self) -> None:
         """From now on, have a moving statistic that still is what it is now count for nothing in its mean: the task of
@@ -217,12 +219,6 @@ def copies_of(strategy: Any, variable: Any) -> tuple[Any, ...]:
     return copies
 
 
-def names_not_among(strategy: Any, used: Sequence[Any], handles: Collection[int]) -> list[str]:
-    """Names of those `tf.Variable`s of `used`, also distributed ones, whose handles' ids are not among `handles`."""
-    copies = [copy for variable in used for copy in strategy.experimental_local_results(variable)]
-    return sorted({copy.name for copy in copies if id(copy.handle) not in handles})
-
-
 def _read(copy: Any) -> Any:
     """Its value in the host's memory: on a GPU, what is being saved would stand there twice once training writes."""
     if is_sharded(copy):
@@ -253,14 +249,21 @@ def sum_of(copies: tuple[Any, ...], shape: Any = ()) -> npt.NDArray[np.float64]:
     return total
 
 
-def named(group: str, variables: list[Any]) -> dict[str, Any]:
-    """Keras 3's variables (or Plain ones) by names that are the same in every process of a program."""
-    return {f"{group}/{number:04d}/{v.path}": v for number, v in enumerate(variables)}
+def as_keras3(variable: Any) -> Any:
+    """A variable of Keras 3 or TensorFlow, with the attributes of a Keras 3 variable."""
+    return variable if isinstance(variable, keras.Variable | Plain) else Plain(variable)
+
+
+def named(group: str, variables: Iterable[Any]) -> dict[str, Any]:
+    """Variables of Keras 3 or TensorFlow by names that are the same in every process of a program."""
+    return {f"{group}/{number:04d}/{v.path}": v for number, v in enumerate(map(as_keras3, variables))}
 
 
 def is_local(variable: Any) -> bool:
     """Whether each replica changes this variable by itself: made untrainable (not frozen later) and not aggregated, or
     a metric's."""
+    if isinstance(variable, Plain):
+        return variable.local
     if variable.synchronization == "on_read":
         return True
     value = variable.value.variables[0] if is_sharded(variable) else variable.value

@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiled Keras 3 models in the training loop."""
+"""Compiled Keras 3 models in the training loop.
+
+Keras builds an optimizer when it is first applied, which is too late to be saved, and fails under Mirrored.
+"""
 
 import contextlib
+import threading
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import keras
@@ -11,19 +15,24 @@ import tensorflow as tf
 
 from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.errors import FitError
-from dtjob_trainer.frameworks import keras3
+from dtjob_trainer.frameworks import hooks, keras3
 from dtjob_trainer.frameworks.keras3 import global_generator, one_generator
-from dtjob_trainer.models import keras3_build, metric_states, optimizers
-from dtjob_trainer.models.compiled import TrainedModel
-from dtjob_trainer.models.kept_variables import State, added_to, is_local, named
+from dtjob_trainer.models import metric_states, optimizers
+from dtjob_trainer.models.compiled import OPTIMIZER, TrainedModel
+from dtjob_trainer.models.kept_variables import added_to, named
 from dtjob_trainer.placement import kinds, tracker
-from dtjob_trainer.placement.shard import Shard
-from dtjob_trainer.steps import losses, optimizer_steps, returned
+from dtjob_trainer.placement.shard import Shard, building, setting
+from dtjob_trainer.steps import inlined, losses, optimizer_steps
 from dtjob_trainer.strategies import sharded_variables
 from dtjob_trainer.strategies.collective import Group
 
-OPTIMIZER = "optimizer-{}"
-"""How names of optimizers' variables begin; the compiled one is the first."""
+_HOMES = tuple(
+    dict.fromkeys(
+        next(base for base in kind.__mro__ if "apply" in vars(base))
+        for kind in (keras.optimizers.Optimizer, keras.optimizers.LossScaleOptimizer, keras.optimizers.MultiOptimizer)
+    )
+)
+"""The classes of Keras that have an `apply` of their own."""
 
 
 def trained_model(model: Any, traits: Traits, scaled_step: bool | None = None) -> TrainedModel:
@@ -43,7 +52,8 @@ def trained_model(model: Any, traits: Traits, scaled_step: bool | None = None) -
 class KerasModel(TrainedModel):
     """A compiled Keras 3 model."""
 
-    package, api, private = "keras", keras, keras3
+    package, api, private, kinds = "keras", keras, keras3, (keras.optimizers.Optimizer,)
+    _limits = staticmethod(optimizers.limits)
 
     def __init__(self, model: Any, traits: Traits, scaled_step: bool | None = None) -> None:
         """Raises FitError for what is no Keras 3 model."""
@@ -54,27 +64,6 @@ class KerasModel(TrainedModel):
         self._generator: Any = None
         """Keras's own generator for random numbers that are asked for without a seed; made by `build`."""
 
-    @property
-    def optimizers(self) -> list[Any]:
-        """Every optimizer of the model."""
-        return optimizers.of_model(self.model)
-
-    @property
-    def steps_per_call(self) -> int:
-        """How many steps the model was compiled to run in one call (`steps_per_execution`)."""
-        asked = self.model.steps_per_execution
-        return asked if isinstance(asked, int) else 1
-
-    @property
-    def is_compiled(self) -> bool:
-        """Whether the program has called `compile`."""
-        return bool(self.model.compiled)
-
-    def check(self) -> None:
-        """Raise FitError for a model that cannot be trained as it is."""
-        super().check()
-        self._check_optimizers()
-
     def remarks(self) -> Iterator[str]:
         """In what the model, which is not built yet, is trained otherwise than by Keras's own fit, and why."""
         yield from super().remarks()
@@ -82,23 +71,75 @@ class KerasModel(TrainedModel):
             yield from optimizers.remarks(each)
 
     def build(self, x: Any, y: Any, sample_weight: Any) -> None:
-        """Make every variable of model, metrics and optimizer, from the specs of a batch."""
-        keras3_build.build(self.model, (x, y, sample_weight), self._traits, custom=self.custom_train_step)
+        """Make every variable of model, metrics and optimizer, from the specs of a batch.
+
+        A `train_step` of the model's own may call layers alone, or call the model with all of a batch.
+        """
+        custom, need_no_call = self.custom_train_step, self.custom_train_step and not self._unbuilt()
+        if custom and type(self.model).call is keras.Model.call:  # which Keras calls nowhere
+            self._check_built()
+        else:
+            try:
+                _build_by_call(self.model, x, y, sample_weight, custom=custom)
+            except Exception:
+                if not need_no_call:
+                    raise
+                self._check_built()
         self._generator = global_generator()
         self._check_optimizers()  # once more, as a MultiOptimizer may have made its own only now
 
     def build_further(self, x: Any, y: Any, sample_weight: Any) -> None:
-        """Build the optimizers that a `train_step` of the model's own applies."""
-        if self.custom_train_step:
-            sharded_variables.check_custom_step(self.model)
-            with one_generator(self._generator), self._of_all_replicas():
-                specs = (x, y, sample_weight)
-                keras3_build.build_optimizers(self.model, self.optimizers, self._custom_step, specs, self._traits)
-            self._check_optimizers()
+        """Build the optimizers that a `train_step` of the model's own applies, for the variables that they are given.
 
-    def _custom_step(self, *data: Any) -> Any:
-        """The model's own `train_step` of one replica's rows, which are all of the batch."""
-        return self.model.train_step(self.pack(*data))
+        One replica's step of all rows is traced, and never run. Raises FitError if it applies an optimizer that is not
+        among the model's.
+        """
+        if not self.custom_train_step:
+            return
+        model, strategy = self.model, tf.distribute.get_strategy()
+        sharded_variables.check_custom_step(model)
+        if self._traits.asynchronous:
+            tf.distribute.coordinator.ClusterCoordinator(strategy)  # run() asks for it; there is one for a strategy
+
+        def replica(*data: Any) -> Any:
+            with inlined.functions():
+                model.train_step(self.pack(*data))
+            return tf.constant(0)
+
+        function = tf.function(lambda *data: strategy.run(replica, args=data), autograph=False)
+        with one_generator(self._generator), self._of_all_replicas(self._counting):
+            with _recording() as applied:
+                function.get_concrete_function(x, y, sample_weight)
+            for optimizer, variables in applied.values():
+                if not any(optimizer is each for each in self.optimizers):
+                    raise FitError(
+                        f"train_step applies the optimizer {optimizer.name}, which no checkpoint would have; keep it "
+                        "in an attribute of the model itself"
+                    )
+                if not optimizer.built:
+                    own = optimizer is model.optimizer
+                    optimizer.build(model.trainable_variables if own else list(variables.values()))
+        self._check_optimizers()
+
+    def _unbuilt(self) -> list[str]:
+        """The names of layers that are not built yet."""
+        return [layer.name for layer in keras3.layers_of(self.model, itself=False) if not layer.built]
+
+    def _check_built(self) -> None:
+        """Raise FitError for a model that cannot be called on `x`, and whose layers or metrics are not built."""
+        what = f"model: {type(self.model).__name__} has no call(), so that nobody can build "
+        if names := self._unbuilt():
+            raise FitError(f"{what}{', '.join(names)}; begin it with keras.Input, or call it on one batch before fit()")
+        metrics = keras3.compiled_metrics(self.model)
+        if not self._traits.distributed or metrics is None or metrics.built:
+            return
+        given = keras.tree.flatten(keras3.given_metrics(metrics))
+        # a model may have others of its own, and reset and report those alone
+        if any(each is not None for each in given) and any(each is metrics for each in self.model.metrics):
+            raise FitError(
+                f"{what}the metrics of compile(); keep metrics in attributes of the model, and update them in "
+                "train_step"
+            )
 
     def _train(self, shard: Shard, x: Any, y: Any, sample_weight: Any) -> Any:
         model = self.model
@@ -117,7 +158,7 @@ class KerasModel(TrainedModel):
     @contextlib.contextmanager
     def _states_of_all(self, group: Group, often: bool) -> Iterator[None]:
         variables = [v for metric in self._metrics() for v in metric.variables]
-        variables = list({id(v): v for v in [*self.model.metrics_variables, *variables]}.values())
+        variables = list({id(v): v for v in [*self._counts(), *variables]}.values())
         mapping = metric_states.of_keras3(variables, group, self._read if often else None)
         with contextlib.ExitStack() as stack:
             if often:
@@ -140,30 +181,15 @@ class KerasModel(TrainedModel):
             keras3.losses_apart(self.model, tracker.current),
             optimizer_steps.of_all_replicas(self.optimizers, self._traits),
             one_generator(self._generator),
-            self._of_all_replicas(),
+            self._of_all_replicas(self._counting if self.custom_train_step or self.custom_test_step else None),
         ):
             yield
 
-    @contextlib.contextmanager
-    def _of_all_replicas(self) -> Iterator[None]:
-        """While this lasts, metrics and variables count for all replicas, and results that a step returns are known."""
-        with contextlib.ExitStack() as stack:
-            if self._in_parts:
-                own = self._counting if self.custom_train_step or self.custom_test_step else None
-                stack.enter_context(self._updates.during(self._metrics(), own))
-            if self.custom_train_step or self.custom_test_step:
-                stack.enter_context(returned.noting_results(self._metrics()))
-            yield
+    def _variables_of(self, optimizer: Any) -> Iterable[Any]:
+        return list(optimizer.variables)
 
-    def state(self, group: Group) -> State:
-        """All variables of the built model."""
-        shared, local = self._weights()
-        averaged = [v for v in local.values() if tf.as_dtype(v.dtype).is_floating]
-        for place, optimizer in enumerate(self.optimizers):
-            shared |= named(OPTIMIZER.format(place), optimizer.variables)
-        local |= named("seed", [self._generator.state]) | named("metric", self.model.metrics_variables)
-        local |= named("recurrent", self.recurrent_states())
-        return State(group, shared, local, averaged)
+    def _seeds(self) -> list[Any]:
+        return [self._generator.state]
 
     def averages(self) -> Mapping[str, str]:
         """By the name of a weight in a checkpoint, that of its average that the optimizer keeps; of a built model."""
@@ -174,16 +200,6 @@ class KerasModel(TrainedModel):
         kept = {id(v): name for name, v in named(OPTIMIZER.format(0), optimizer.variables).items()}
         pairs = [pair for inner in optimizer_steps.innermost(optimizer) for pair in optimizer_steps.averages_of(inner)]
         return {weights[id(v)]: kept[id(average)] for v, average in pairs}
-
-    def _weights(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The model's variables that replicas share, and those that each has for itself, both by name."""
-        found = self.model.variables
-        return named("model", [v for v in found if not is_local(v)]), named("local", [v for v in found if is_local(v)])
-
-    def _check_optimizers(self) -> None:
-        for each in self.optimizers:
-            for why in optimizers.limits(each, self._traits):
-                raise FitError(f"optimizer: {why}")
 
     @contextlib.contextmanager
     def _counting(self, shard: Shard, variables: Sequence[Any]) -> Iterator[None]:
@@ -234,3 +250,80 @@ class KerasModel(TrainedModel):
             else:
                 self.check_reported(self.model.compute_metrics(x, y, y_pred, sample_weight=sample_weight))
         return tf.cast(loss, tf.float32)
+
+
+def _build_by_call(model: Any, x: Any, y: Any, sample_weight: Any, *, custom: bool) -> None:
+    if custom and y is None:  # losses and metrics are built of shapes: take the outputs
+        symbols = keras.tree.map_structure(lambda part: keras.KerasTensor(part.shape, part.dtype.name), x)
+        y = model(symbols)
+    with losses.averages_of_one_device(), setting(building, True):
+        _build_of_composites(model, x, y, sample_weight)
+        keras3.build_of_specs(model, x, y, sample_weight)
+
+
+def _build_of_composites(model: Any, *parts: Any) -> None:
+    """Build model, metrics and losses where some of x, y and weights, given by their specs, are ragged or sparse.
+
+    Keras's own way takes all of them for dense, and leaves alone what is built already.
+    """
+    if not any(isinstance(spec, (tf.RaggedTensorSpec, tf.SparseTensorSpec)) for spec in keras.tree.flatten(parts)):
+        return
+    y_pred = _outputs(model, parts[0])
+    x, y, sample_weight = keras.tree.map_structure(_symbol, parts)
+    arguments = {"x": x, "y": y, "y_pred": y_pred, "sample_weight": sample_weight}
+    metrics, loss = keras3.compiled_metrics(model), keras3.compiled_loss(model)
+    if metrics is not None and not metrics.built:
+        keras3.output_spec(model.compute_metrics, **arguments)
+    if loss is not None and not loss.built:
+        keras3.output_spec(keras3.loss_function(model), training=False, **arguments)
+
+
+def _outputs(model: Any, specs: Any) -> Any:
+    """Keras's symbolic tensors of what `model` gives for inputs of these `specs`."""
+
+    def call(*others: Any) -> Any:
+        """Keras would give ragged tensors as dense ones, which lack their methods."""
+        left, make = iter(others), tf.compat.v1.ragged.placeholder
+
+        def given(spec: Any) -> Any:
+            ragged = _is_ragged(spec)
+            return make(spec.dtype, spec.ragged_rank, spec.shape[spec.ragged_rank + 1 :]) if ragged else next(left)
+
+        return model(keras.tree.map_structure(given, specs), training=False)
+
+    return keras3.output_spec(call, *(_symbol(spec) for spec in keras.tree.flatten(specs) if not _is_ragged(spec)))
+
+
+def _is_ragged(spec: Any) -> bool:
+    return isinstance(spec, tf.RaggedTensorSpec)
+
+
+def _symbol(spec: Any) -> Any:
+    """The symbolic tensor of Keras for a `tf.TypeSpec`. A symbolic tensor, and None, come back unchanged."""
+    if spec is None or isinstance(spec, keras.KerasTensor):
+        return spec
+    dtype = spec.dtype.name
+    if _is_ragged(spec):
+        ranks = {"ragged_rank": spec.ragged_rank, "row_splits_dtype": spec.row_splits_dtype}
+        return keras.KerasTensor(spec.shape, dtype, ragged=True, **ranks)
+    return keras.KerasTensor(spec.shape, dtype, sparse=isinstance(spec, tf.SparseTensorSpec))
+
+
+@contextlib.contextmanager
+def _recording() -> Iterator[dict[int, tuple[Any, dict[int, Any]]]]:
+    """While this lasts, Keras's optimizers note what they are applied to, each variable once, and do nothing.
+
+    By id: the optimizer, and its variables by theirs.
+    """
+    applied: dict[int, tuple[Any, dict[int, Any]]] = {}
+    lock = threading.Lock()  # each replica is traced in a thread of its own
+
+    def note(self: Any, grads: Any, trainable_variables: Any = None) -> None:
+        with lock:
+            _, known = applied.setdefault(id(self), (self, {}))
+            known.update({id(v): v for v in trainable_variables or ()})
+
+    with contextlib.ExitStack() as stack:
+        for home in _HOMES:
+            stack.enter_context(hooks.during(keras3.APPLY, lambda _: note, on=home))
+        yield applied

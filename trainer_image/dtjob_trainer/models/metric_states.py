@@ -3,6 +3,7 @@
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import keras
@@ -47,21 +48,19 @@ class Results:
         """
         if self._function is None:
             self._metrics = [m for m in metrics if packages.is_of(type(m), f"{self._package}.")]
-            self._function = self._read_by(states)
+
+            def read(*values: Any) -> list[Any]:
+                instead = [(variable, value) for (variable, _), value in zip(states, values, strict=True)]
+                with keras.StatelessScope(instead) if instead else contextlib.nullcontext():
+                    return [metric.result() for metric in self._metrics]
+
+            self._function = _traced(read, *(tf.TensorSpec(value.shape, value.dtype) for _, value in states))
         with tensorflow.graphs_as_traced():
             results = self._function(*(value for _, value in states))
         with contextlib.ExitStack() as stack:
             for metric, result in zip(self._metrics, results, strict=True):
-                stack.enter_context(hooks.during(keras3.METRIC_RESULT, _giving(result), on=metric))
+                stack.enter_context(hooks.during(keras3.METRIC_RESULT, partial(_giving, result), on=metric))
             yield
-
-    def _read_by(self, states: Sequence[tuple[Any, Any]]) -> Callable[..., Any]:
-        def read(*values: Any) -> list[Any]:
-            instead = [(variable, value) for (variable, _), value in zip(states, values, strict=True)]
-            with keras.StatelessScope(instead) if instead else contextlib.nullcontext():
-                return [metric.result() for metric in self._metrics]
-
-        return _traced(read, *(tf.TensorSpec(value.shape, value.dtype) for _, value in states))
 
 
 def of_keras3(variables: Sequence[Any], group: Group, often: Results | None) -> list[tuple[Any, Any]]:
@@ -129,8 +128,8 @@ def reset(model: Any) -> None:
         model.reset_metrics()
 
 
-def _giving(result: Any) -> hooks.Wrap:
-    return lambda _: lambda: result
+def _giving(result: Any, _: Any) -> Callable[[], Any]:
+    return lambda: result
 
 
 def _traced(function: Callable[..., Any], *signature: Any) -> Callable[..., Any]:

@@ -21,7 +21,8 @@ def limits(optimizer: Any, traits: Traits) -> Iterator[str]:
     A MultiOptimizer that is given a function knows its inner optimizers only once it is built.
     """
     inner = innermost(optimizer)
-    overrides = any(map(overrides_apply, (optimizer, *inner)))
+    homes = [packages.home(type(each), "apply") for each in (optimizer, *inner)]
+    overrides = any(home is not None and not packages.is_of(home, "keras.") for home in homes)
     for each in (optimizer, *(each for each in inner if each is not optimizer)):
         if traits.asynchronous and getattr(each, "gradient_accumulation_steps", None):
             yield (
@@ -43,16 +44,11 @@ def remarks(optimizer: Any) -> Iterator[str]:
         )
 
 
-def of_model(model: Any) -> list[Any]:
-    """Every optimizer of `model`: the compiled one and those that a subclass keeps as attributes.
+def of_model(model: Any, kinds: tuple[type, ...] = (keras.optimizers.Optimizer,)) -> list[Any]:
+    """The optimizers of these `kinds` that `model` was compiled with or has as attributes, or in lists and dicts.
 
     In an order that is the same in every process of a program.
     """
-    return kept_by(model, (keras.optimizers.Optimizer,))
-
-
-def kept_by(model: Any, kinds: tuple[type, ...]) -> list[Any]:
-    """The optimizers of these `kinds` that `model` was compiled with or has as attributes, or in lists and dicts."""
     unique: list[Any] = []
     for value in [getattr(model, "optimizer", None), *_leaves(list(vars(model).values()))]:
         if isinstance(value, kinds) and not any(value is other for other in unique):
@@ -71,45 +67,23 @@ def _leaves(structure: Any) -> Iterator[Any]:
         yield structure
 
 
-def overrides_apply(optimizer: Any) -> bool:
-    """Whether the class of `optimizer` brings an `apply` that Keras does not know."""
-    home = packages.home(type(optimizer), "apply")
-    return home is not None and not packages.is_of(home, "keras.")
-
-
-def scale_learning_rate(optimizer: Any, factor: int) -> None:
+def scale_learning_rate(optimizer: Any, factor: float, *, schedules_alone: bool = False) -> None:
     """Multiply the learning rate of `optimizer` (of those inside it), or every rate of its schedule, by `factor`.
+
+    - schedules_alone: leave a rate that is one number, which checkpoints have, as it is.
 
     Raises ValueError for a schedule or function that is not Keras's own: its rates have no name.
     """
     for inner in innermost(optimizer):
-        _scale_own_rate(inner, factor)
+        rate = inner._learning_rate if hasattr(inner, "_learning_rate") else tf_keras.legacy_rate(inner)
+        if not isinstance(rate, keras.Variable | tf.Variable):  # tf_keras's numbers are TensorFlow's variables
+            inner.learning_rate = _scaled(rate, factor)
+        elif not schedules_alone:
+            inner.learning_rate = float(rate.numpy()) * factor
 
 
-def scale_schedules(optimizer: Any, factor: float) -> None:
-    """Multiply every rate of a schedule of `optimizer` (of those inside it) by `factor`; no checkpoint has these, as it
-    has a rate that is one number."""
-    for inner in innermost(optimizer):
-        if not _is_number(_rate_of(inner)):
-            _scale_own_rate(inner, factor)
-
-
-def _is_number(rate: Any) -> bool:
-    return isinstance(rate, keras.Variable | tf.Variable)  # tf_keras's are TensorFlow's own
-
-
-def _rate_of(optimizer: Any) -> Any:
-    """The variable that has the learning rate, or the schedule."""
-    if hasattr(optimizer, "_learning_rate"):
-        return optimizer._learning_rate
-    return tf_keras.legacy_rate(optimizer)  # of tf_keras's legacy optimizers
-
-
-def _scale_own_rate(optimizer: Any, factor: float) -> None:
-    rate = _rate_of(optimizer)
-    if _is_number(rate):
-        optimizer.learning_rate = float(rate.numpy()) * factor
-        return
+def _scaled(rate: Any, factor: float) -> Any:
+    """A schedule with all of its rates multiplied."""
     if not packages.is_of(type(rate)):
         raise ValueError(
             f"scale_lr cannot scale {type(rate).__name__}, which is not one of Keras's schedules; multiply its rates "
@@ -120,4 +94,4 @@ def _scale_own_rate(optimizer: Any, factor: float) -> None:
         value = settings.get(name)
         if value is not None:
             settings[name] = [each * factor for each in value] if isinstance(value, list | tuple) else value * factor
-    optimizer.learning_rate = type(rate).from_config(settings)
+    return type(rate).from_config(settings)

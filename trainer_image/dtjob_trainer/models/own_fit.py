@@ -5,15 +5,16 @@ The override runs, with our loop inside. Of its `evaluate()`, a validation takes
 `super().evaluate()`, as Keras calls the override for each validation.
 """
 
-import contextlib
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 from dtjob_trainer.errors import FitError
 from dtjob_trainer.frameworks import hooks, keras3, packages, tf_keras
+from dtjob_trainer.placement.shard import setting
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -35,14 +36,9 @@ class _ReachedError(BaseException):
         self.given = given
 
 
-@contextlib.contextmanager
-def running(name: str) -> Iterator[None]:
+def running(name: str) -> AbstractContextManager[None]:
     """While this lasts, the model's method `name` has been called already, so ours does not call it again."""
-    token = _running.set(_running.get() | {name})
-    try:
-        yield
-    finally:
-        _running.reset(token)
+    return setting(_running, _running.get() | {name})
 
 
 def runs_own(ours: Callable[P, R]) -> Callable[P, R]:
@@ -124,9 +120,8 @@ def _called(name: str, reaches: Callable[..., Any], model: Any, args: tuple[Any,
     with hooks.during(package.FIT if name == "fit" else package.EVALUATE, reaching, on=base):
         returned = getattr(model, name)(*args, **kwargs)
     if not reached:
-        owner = own_of(model, name)
-        assert owner is not None
-        raise FitError(f"model: {owner.__name__}.{name}() does not call super().{name}(), {_MENDS[name]}")
+        owner = getattr(own_of(model, name), "__name__", "")
+        raise FitError(f"model: {owner}.{name}() does not call super().{name}(), {_MENDS[name]}")
     return returned
 
 

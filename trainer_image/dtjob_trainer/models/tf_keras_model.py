@@ -2,7 +2,7 @@
 """Compiled tf_keras models in the training loop. Imported only where the program has made one."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -14,12 +14,11 @@ from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.errors import FitError
 from dtjob_trainer.frameworks import functions, keras3, variables
 from dtjob_trainer.frameworks import tf_keras as framework
-from dtjob_trainer.models import metric_states, optimizers
+from dtjob_trainer.models import metric_states
 from dtjob_trainer.models.compiled import TrainedModel
-from dtjob_trainer.models.kept_variables import Plain, State, named
 from dtjob_trainer.placement import tracker
 from dtjob_trainer.placement.shard import Shard, building, setting
-from dtjob_trainer.steps import inlined, returned, tf_keras_steps
+from dtjob_trainer.steps import inlined, tf_keras_steps
 from dtjob_trainer.strategies.collective import Group
 
 LEGACY = tf_keras.optimizers.legacy.Optimizer
@@ -29,22 +28,12 @@ LEGACY = tf_keras.optimizers.legacy.Optimizer
 class LegacyModel(TrainedModel):
     """A compiled tf_keras model."""
 
-    package, api, private = "tf_keras", tf_keras, framework
+    package, api, private, kinds = "tf_keras", tf_keras, framework, (tf_keras.optimizers.Optimizer, LEGACY)
 
     @property
     def exact(self) -> bool:
         """Whether the seeds of all random layers are variables, which `state` keeps."""
         return all(map(framework.keeps_seed, framework.random_layers(self.model)))
-
-    @property
-    def steps_per_call(self) -> int:
-        """How many steps the model was compiled to run in one call (`steps_per_execution`)."""
-        return int(self.model.steps_per_execution.numpy())
-
-    @property
-    def is_compiled(self) -> bool:
-        """Whether the program has called `compile`."""
-        return framework.is_compiled(self.model)
 
     def check(self) -> None:
         """Raise FitError for a model that cannot be trained as it is."""
@@ -59,9 +48,6 @@ class LegacyModel(TrainedModel):
                 f"tf_keras computes in {tf_keras.backend.floatx()}, but data is read as {keras.config.floatx()}; call "
                 f"keras.config.set_floatx({tf_keras.backend.floatx()!r}) as well"
             )
-        for optimizer in self.optimizers:
-            for why in _limits(optimizer, self._traits):
-                raise FitError(f"optimizer: {why}")
 
     def build(self, x: Any, y: Any, sample_weight: Any) -> None:
         """Make every variable of model, metrics and optimizer, by tracing what a step does that is never run."""
@@ -69,38 +55,47 @@ class LegacyModel(TrainedModel):
         if self._traits.asynchronous:
             tf.distribute.coordinator.ClusterCoordinator(strategy)  # run() asks for it; there is one for a strategy
 
-        def replica(x: Any, y: Any, sample_weight: Any, y_pred: Any) -> Any:
-            with inlined.functions(), setting(building, True), functions.converting():
-                if self.custom_train_step:
-                    one, count = tf.constant(1), strategy.num_replicas_in_sync
-                    with self._tracing(Shard(count, one, one * count, False), (x, y, sample_weight)):
-                        self.model.train_step(self.pack(x, y, sample_weight))
-                    return tf.constant(0)
-                y_pred = model(x, training=True) if y_pred is None else y_pred
-                if not _is_keras_own(model, "compute_loss"):
-                    # called, as it may count in the metrics of the compiled loss or not, which are made by the call
-                    model.compute_loss(x, y, y_pred, sample_weight)
-                elif not model.compiled_loss.built:
-                    model.compiled_loss.build(y_pred)
-                if not _is_keras_own(model, "compute_metrics"):
-                    model.compute_metrics(x, y, y_pred, sample_weight)
-                elif not model.compiled_metrics.built:
-                    model.compiled_metrics.build(y_pred, framework.conformed(model.compiled_metrics, y_pred, y))
-                return tf.constant(0)
-
         @tf.function(autograph=False)  # type: ignore[untyped-decorator]
         def step(*args: Any) -> Any:
-            return strategy.run(replica, args=args)
+            return strategy.run(self._made_by_step, args=args)
 
         with tf_keras_steps.of_global_batch(), tf_keras_steps.sums_of_one_device():
             step.get_concrete_function(x, y, sample_weight, None if self.custom_train_step else _outputs(model))
-        _refuse_shards(model)
-        if model.optimizer is not None and not self.custom_train_step:
-            _build_optimizer(model.optimizer, model.trainable_variables)
-        self._keep_seeds()
+        if any(map(variables.is_cut, model.variables)):
+            raise FitError(
+                "strategyOptions.partitioner, or the strategy's variable_partitioner, cuts variables of this tf_keras "
+                "model into shards, of which no checkpoint could make wholes again; leave it out, or make the model "
+                "with Keras 3"
+            )
+        if isinstance(model.optimizer, LEGACY) and not self.custom_train_step:
+            framework.build_legacy(model.optimizer, model.trainable_variables)
+        elif model.optimizer is not None and not self.custom_train_step:
+            model.optimizer.build(model.trainable_variables)
+        if not self._traits.asynchronous:
+            for layer in framework.random_layers(model):
+                if not framework.keeps_seed(layer):  # its numbers have no state that anybody could save
+                    framework.keep_seed(layer)
 
-    def build_further(self, x: Any, y: Any, sample_weight: Any) -> None:
-        """Nothing: `build` has traced the `train_step` itself."""
+    def _made_by_step(self, x: Any, y: Any, sample_weight: Any, y_pred: Any) -> Any:
+        """What makes variables in a step of one replica."""
+        model, replicas = self.model, tf.distribute.get_strategy().num_replicas_in_sync
+        with inlined.functions(), setting(building, True), functions.converting():
+            if self.custom_train_step:
+                one = tf.constant(1)
+                with self._tracing(Shard(replicas, one, one * replicas, False), (x, y, sample_weight)):
+                    model.train_step(self.pack(x, y, sample_weight))
+                return tf.constant(0)
+            y_pred = model(x, training=True) if y_pred is None else y_pred
+            if not _is_keras_own(model, "compute_loss"):
+                # called, as it may count in the metrics of the compiled loss or not, which are made by the call
+                model.compute_loss(x, y, y_pred, sample_weight)
+            elif not model.compiled_loss.built:
+                model.compiled_loss.build(y_pred)
+            if not _is_keras_own(model, "compute_metrics"):
+                model.compute_metrics(x, y, y_pred, sample_weight)
+            elif not model.compiled_metrics.built:
+                model.compiled_metrics.build(y_pred, framework.conformed(model.compiled_metrics, y_pred, y))
+            return tf.constant(0)
 
     @contextlib.contextmanager
     def _tracing(self, shard: Shard, batch: Any, *, apart: bool = False) -> Iterator[None]:
@@ -115,9 +110,6 @@ class LegacyModel(TrainedModel):
         self.model.optimizer.minimize(loss, self.model.trainable_variables, tape=tape)  # sums over the replicas
         return self._counted(shard, x, y, y_pred, sample_weight, loss)
 
-    def _call(self, x: Any, training: bool) -> Any:
-        return self.model(x, training=training)
-
     def _loss(self, x: Any, y: Any, y_pred: Any, sample_weight: Any, *, training: bool) -> Any:
         return tf_keras_steps.loss_of(self.model, x, y, y_pred, sample_weight)
 
@@ -130,7 +122,7 @@ class LegacyModel(TrainedModel):
         return tf.cast(loss if found is None else found.part(loss), tf.float32)
 
     def _states_of_all(self, group: Group, often: bool) -> AbstractContextManager[Any]:
-        return metric_states.of_tf_keras([v for metric in self._metrics() for v in metric.variables], group)
+        return metric_states.of_tf_keras(self._counts(), group)
 
     @contextlib.contextmanager
     def of_global_batch(self) -> Iterator[None]:
@@ -139,80 +131,33 @@ class LegacyModel(TrainedModel):
             stack.enter_context(tf_keras_steps.of_global_batch())
             if self._traits.synchronous and self._traits.distributed:
                 stack.enter_context(tf_keras_steps.sums_of_one_device())
-            if self._in_parts:
-                stack.enter_context(self._updates.during(self._metrics(), None))
-            if self.custom_train_step or self.custom_test_step:
-                stack.enter_context(returned.noting_results(self.model.metrics))
+            stack.enter_context(self._of_all_replicas(None))
             yield
 
-    def state(self, group: Group) -> State:
-        """All variables of the built model."""
-        shared, local = self._weights()
-        averaged = [v for v in local.values() if tf.as_dtype(v.dtype).is_floating]
+    def _variables_of(self, optimizer: Any) -> Iterable[Any]:
+        # what tf.train.Checkpoint would save: an optimizer's `variables` leave out its learning rate
+        found = tf.train.TrackableView(optimizer).descendants()
+        if isinstance(optimizer, LEGACY):  # of which the view has no slots
+            found = {id(v): v for v in (*found, *optimizer.weights)}.values()
         weights = {id(v) for v in self.model.variables}
-        for place, optimizer in enumerate(self.optimizers):
-            # what tf.train.Checkpoint would save: an optimizer's `variables` leave out its learning rate
-            found = tf.train.TrackableView(optimizer).descendants()
-            if isinstance(optimizer, LEGACY):  # of which the view has no slots
-                found = {id(v): v for v in (*found, *optimizer.weights)}.values()
-            own = [Plain(v) for v in found if isinstance(v, tf.Variable) and id(v) not in weights]
-            shared |= named(f"optimizer-{place}", own)
-        shared |= named("counter", [Plain(framework.counter_of(self.model))])
-        seeds = [v for layer in framework.random_layers(self.model) for v in framework.seeds_of(layer)]
-        local |= named("seed", [Plain(v) for v in seeds])
-        local |= named("recurrent", [Plain(v) for v in self.recurrent_states()])
-        metrics = [Plain(v) for metric in self.model.metrics for v in metric.variables]
-        return State(group, shared, local | named("metric", metrics), averaged)
+        return [v for v in found if isinstance(v, tf.Variable) and id(v) not in weights]
 
-    def _weights(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The model's variables that replicas share, and those that each has for itself, both by name."""
-        metrics = {id(v) for metric in self.model.metrics for v in metric.variables}
-        found = [Plain(v) for v in self.model.variables if id(v) not in metrics]
-        return named("model", [v for v in found if not v.local]), named("local", [v for v in found if v.local])
+    def _counters(self) -> list[Any]:
+        return [framework.counter_of(self.model)]
 
-    @property
-    def optimizers(self) -> list[Any]:
-        """Every optimizer of the model."""
-        return optimizers.kept_by(self.model, (tf_keras.optimizers.Optimizer, LEGACY))
-
-    def _keep_seeds(self) -> None:
-        """Have Dropout and its like draw from generators whose state is a variable: otherwise nobody could save it."""
-        if self._traits.asynchronous:
-            return
-        for layer in framework.random_layers(self.model):
-            if not framework.keeps_seed(layer):
-                framework.keep_seed(layer)
+    def _seeds(self) -> list[Any]:
+        return [v for layer in framework.random_layers(self.model) for v in framework.seeds_of(layer)]
 
     def _metrics(self) -> list[Any]:
-        """The model's metrics, each by itself."""
         return list(self.model.metrics)
 
-
-def _limits(optimizer: Any, traits: Traits) -> Iterator[str]:
-    """What of `optimizer` cannot be right under a strategy with these traits, each with its reason and the mend."""
-    scales = isinstance(optimizer, tf_keras.mixed_precision.LossScaleOptimizer)
-    if scales and traits.central_storage:
-        yield "LossScaleOptimizer fails inside CentralStorage; use the policy mixed_bfloat16"
-    if scales and traits.asynchronous:
-        yield "LossScaleOptimizer changes its scale between two workers' steps; use the policy mixed_bfloat16"
-
-
-def _refuse_shards(model: Any) -> None:
-    """Raise FitError for a built model some variables of which are shard."""
-    if any(map(variables.is_cut, model.variables)):
-        raise FitError(
-            "strategyOptions.partitioner, or the strategy's variable_partitioner, cuts variables of this tf_keras "
-            "model into shards, of which no checkpoint could make wholes again; leave it out, or make the model "
-            "with Keras 3"
-        )
-
-
-def _build_optimizer(optimizer: Any, variables: Any) -> None:
-    """Make the variables of `optimizer` for those that it trains."""
-    if not isinstance(optimizer, LEGACY):
-        optimizer.build(variables)
-        return
-    framework.build_legacy(optimizer, variables)
+    @staticmethod
+    def _limits(optimizer: Any, traits: Traits) -> Iterator[str]:
+        scales = isinstance(optimizer, tf_keras.mixed_precision.LossScaleOptimizer)
+        if scales and traits.central_storage:
+            yield "LossScaleOptimizer fails inside CentralStorage; use the policy mixed_bfloat16"
+        if scales and traits.asynchronous:
+            yield "LossScaleOptimizer changes its scale between two workers' steps; use the policy mixed_bfloat16"
 
 
 def _outputs(model: Any) -> Any:

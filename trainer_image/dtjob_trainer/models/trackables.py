@@ -11,7 +11,7 @@ import tensorflow as tf
 from dtjob_trainer.errors import VariablesError
 from dtjob_trainer.frameworks import tensorflow, tf_keras
 from dtjob_trainer.models import optimizers
-from dtjob_trainer.models.kept_variables import METRIC, Plain, State, copies_of, is_local, names_not_among
+from dtjob_trainer.models.kept_variables import METRIC, State, as_keras3, copies_of, is_local
 from dtjob_trainer.strategies.collective import Group
 from dtjob_trainer.strategies.sharded_variables import is_sharded
 
@@ -45,12 +45,8 @@ class Trackables:
         """What a checkpoint keeps of them."""
         return State(self._group, self._shared, self._local, self._averaged)
 
-    def not_among(self, used: tuple[Any, ...]) -> list[str]:
-        """Names of those `tf.Variable`s of `used` (a traced function's) that are not among `variables`."""
-        return names_not_among(self._group.strategy, used, self._handles)
-
     def _add(self, prefix: str, variable: Any, is_metric: bool) -> None:
-        known = variable if isinstance(variable, keras.Variable) else Plain(variable)
+        known = as_keras3(variable)
         if is_sharded(known):
             raise VariablesError(
                 f"strategyOptions.partitioner cuts variable {known.path} into shards, of which step_fn cannot take "
@@ -60,7 +56,7 @@ class Trackables:
         if handles <= self._handles:  # a model and one of its layers, say
             return
         self._handles |= handles
-        local = known.local if isinstance(known, Plain) else is_local(known)
+        local = is_local(known)
         kind = METRIC if local and is_metric else ""
         (self._local if local else self._shared)[f"{kind}{prefix}/{known.path}"] = known
         if local and not is_metric and tf.as_dtype(known.dtype).is_floating:

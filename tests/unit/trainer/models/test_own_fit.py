@@ -67,14 +67,6 @@ def test_all_models_train_as_before_after_an_override() -> None:
     assert Own().fit(4) == ("keras", (4,), {})
 
 
-def test_an_earlier_fit_of_the_class_is_restored_after_training(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As a refusal of `Model.fit` does."""
-    refusal = lambda self: "refused"  # noqa: E731
-    monkeypatch.setattr(Model, "fit", refusal, raising=False)
-    assert fit(Own(), 2)[0] == "ours"
-    assert vars(Model)["fit"] is refusal
-
-
 def test_an_override_that_never_calls_super_is_refused() -> None:
     class Alone(Model):
         def fit(self, *args: Any, **kwargs: Any) -> Any:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dtjob_trainer.models.keras3_build: how models with steps of their own get their variables."""
+"""dtjob_trainer.models.keras3_model: how models with steps of their own get their variables."""
 
 from typing import Any
 
