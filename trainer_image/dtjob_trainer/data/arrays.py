@@ -6,7 +6,8 @@ does. An array that nobody can change and that begins there is not copied at all
 Its file is then in memory once for all tasks of a machine.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from operator import itemgetter
 from typing import Any
 
 import keras
@@ -23,8 +24,6 @@ from dtjob_trainer.frameworks import datasets, tensorflow
 class ArraySource(Source):
     """Arrays in memory; a batch is a vector of row numbers, and the rows are gathered inside the step."""
 
-    exact = True
-
     def __init__(self, arrays: tuple[Any, Any, Any], sizes: Sizes, place: Place, wanted: Wanted) -> None:
         self._sizes, self._place = sizes, place
         self._wanted = wanted
@@ -33,11 +32,11 @@ class ArraySource(Source):
         self.steps = self._steps = min(sizes.steps, wanted.at_most or sizes.steps)
         self.may_be_empty = sizes.smallest_share(place.replicas) == 0
         self.marks = tuple(marks.of(_dense(part)) for part in arrays)
-        self._spec = triple(keras.tree.map_structure(_array_spec, arrays))
+        self._spec = triple(each(_array_spec, arrays))
         # else inside the step, which knows dense tensors alone
         self._gathered = place.remote or any(isinstance(leaf, Sliced) for leaf in keras.tree.flatten(arrays))
         self.numbered = not self._gathered
-        self._held = arrays if self._gathered else keras.tree.map_structure(host_tensor, arrays)
+        self._held = arrays if self._gathered else each(host_tensor, arrays)
         """The arrays, or tensors that have their rows."""
 
     def epoch(self, number: int, first_step: int) -> Iterator[Batch]:
@@ -47,7 +46,7 @@ class ArraySource(Source):
         for step, rows in zip(range(first_step, self._steps), batches, strict=False):
             inputs = (rows,)
             if self._gathered:
-                inputs = keras.tree.map_structure(lambda array, r=rows: _rows(array, r), self._held)
+                inputs = each(itemgetter(rows), self._held)
                 inputs = inputs if place.remote else tuple(part for part in inputs if part is not None)
             yield Batch(inputs, sizes.of_shard(step, place.shard, place.shards), sizes.at(step))
 
@@ -63,8 +62,7 @@ class ArraySource(Source):
             return triple(inputs)
         # where the arrays are: on a GPU, all of them would be copied there for the rows of each step
         with tf.device("CPU:0"):
-            gathered = keras.tree.map_structure(lambda t: None if t is None else tf.gather(t, inputs[0]), self._held)
-        return triple(gathered)
+            return triple(each(lambda tensor: tf.gather(tensor, inputs[0]), self._held))
 
     def input_spec(self) -> tuple[Any, ...]:
         """Spec of the row numbers, or of the examples."""
@@ -82,16 +80,15 @@ def _dense(part: Any) -> Iterator[Any]:
     return (leaf for leaf in keras.tree.flatten(part) if leaf is not None and not isinstance(leaf, Sliced))
 
 
-def _rows(array: Any, rows: Any) -> Any:
-    if array is None:
-        return None
-    return array.rows(rows) if isinstance(array, Sliced) else array[rows]
+def each(function: Callable[[Any], Any], arrays: Any) -> Any:
+    """What `function` gives for each array of a structure; None stays None."""
+    return keras.tree.map_structure(lambda array: None if array is None else function(array), arrays)
 
 
 def _array_spec(array: Any) -> Any:
     if isinstance(array, Sliced):
         return any_batch(array.spec)
-    return None if array is None else tf.TensorSpec([None, *array.shape[1:]], array.dtype)
+    return tf.TensorSpec([None, *array.shape[1:]], array.dtype)
 
 
 class Sliced:
@@ -102,14 +99,13 @@ class Sliced:
             tensor = datasets.from_scipy(tensor)
         self._count = int(tensor.shape[0])
         self._rows = datasets.sliceable(tensor)
-        first = self.rows([0]) if len(self) else tensor
-        self.spec = tf.type_spec_from_value(first)
+        self.spec = tf.type_spec_from_value(self[[0]] if len(self) else tensor)
         """Spec of some rows."""
 
     def __len__(self) -> int:
         return self._count
 
-    def rows(self, numbers: Any) -> Any:
+    def __getitem__(self, numbers: Any) -> Any:
         """The tensor of the rows of these numbers, in their order."""
         return self._rows[numbers]
 
@@ -126,9 +122,7 @@ LARGE = 2**20
 
 
 def host_tensor(array: Any) -> Any:
-    """The tensor of `array`, which may be None. What the program writes to `array` later is not seen there."""
-    if array is None:
-        return None
+    """The tensor of `array`. What the program writes to `array` later is not seen there."""
     with tf.device("CPU:0"):
         if array.nbytes < LARGE or array.dtype.kind not in "biufc":
             return tf.constant(array)

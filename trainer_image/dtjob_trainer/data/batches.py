@@ -3,45 +3,32 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any, Literal, NoReturn
 
 import keras
 import tensorflow as tf
 
+from dtjob_trainer.data import stream
 from dtjob_trainer.data.marks import Marks
 from dtjob_trainer.data.sharding import Eras, Sizes
-
-Compared = Literal["all", "targets", "labels"]
-"""What must be the same in batches that all tasks read: all of them; not the inputs, which Python code may draw at
-random; or the whole numbers and texts of targets, as random operations of TensorFlow may make everything else."""
 
 
 @dataclass(frozen=True)
 class Batch:
-    """One step's data for one task."""
+    """One step's data for one task; in the graph the numbers are tensors (int32, scalars)."""
 
     inputs: tuple[Any, ...]
     """What `decode` turns into (x, y, sample weights); at least one row, even where `count` is 0."""
-    count: int
-    """Examples of this task's share."""
-    total: int
-    """Examples of the global batch."""
-    marks: tuple[float, ...] = ()
-    """What tells the global batch from another one, of the first batch of a pass that tasks compare."""
-
-
-@dataclass(frozen=True)
-class Cutting:
-    """One step's data for one task, in the graph."""
-
-    inputs: tuple[Any, ...]
     count: Any
-    """Examples of this task's share (int32, scalar)."""
+    """Examples of this task's share."""
     total: Any
-    """Examples of the global batch (int32, scalar)."""
+    """Examples of the global batch."""
     fits: Any = True
     """Whether these are the rows that must come at this step (bool, scalar)."""
+    marks: tuple[float, ...] = ()
+    """What tells the global batch from another one, of the first batch of a pass that tasks compare."""
 
 
 @dataclass(frozen=True)
@@ -53,11 +40,6 @@ class Place:
     replicas: int
     remote: bool = False
     """Whether steps run on other machines, so that inputs must be the examples themselves."""
-
-    @property
-    def one_process(self) -> bool:
-        """Whether all replicas are in this process."""
-        return self.shards == 1 and not self.remote
 
 
 @dataclass(frozen=True)
@@ -89,11 +71,6 @@ class Wanted:
     drop_last: bool = False
     """Whether to leave out a last batch that is not full."""
 
-    @property
-    def needs_end(self) -> bool:
-        """Whether nothing but the end of the data ends a pass."""
-        return self.steps is None and self.at_most is None and not self.endless
-
 
 class Source(ABC):
     """Where batches come from."""
@@ -102,16 +79,18 @@ class Source(ABC):
     """Batches of a pass over the data; None: nobody knows before its end."""
     may_be_empty: bool
     """Whether some replica may get a share of no examples at some step."""
-    exact: bool
-    """Whether a restarted run sees the same data in the same order."""
     inexact = ""
-    """Why not, if that is known."""
+    """Why a restarted run does not see the same data in the same order. Empty: it does."""
     remark = ""
     """What to say of how it is read. Empty if nothing."""
     argument = "x"
     """The argument that it was given as."""
-    compared: Compared | None = None
-    """What tasks compare of the first batch of each pass. None: tasks do not read the same batches."""
+    compared: Literal["all", "targets", "labels"] | None = None
+    """What tasks compare of the first batch of each pass. None: tasks do not read the same batches.
+
+    All of it; not the inputs, which Python code may draw at random; or the whole numbers and texts of targets, as
+    random operations of TensorFlow may make everything else.
+    """
     sizes: Sizes | None = None
     """The examples of each step, where it is known how many there are in all."""
     once = False
@@ -143,12 +122,30 @@ class Source(ABC):
     """Whether the program shares the examples out by itself, so that nobody knows which another number of tasks has
     taken."""
 
+    @property
+    def exact(self) -> bool:
+        """Whether a restarted run sees the same data in the same order."""
+        return not self.inexact
+
     def shared(self, eras: Eras) -> None:  # noqa: B027  # most data has one order for all numbers of tasks
         """Told how many tasks have shared the batches so far of the pass that `epoch` or `elements` goes on with."""
 
-    @abstractmethod
     def epoch(self, number: int, first_step: int) -> Iterator[Batch]:
         """The batches of pass `number` over the data, from `first_step` of it on."""
+        if self.most is not None and first_step >= self.most:
+            return
+        held, first = [iter(self.elements(number, first_step))], self.compared is not None
+        for step in count(first_step) if self.most is None else range(first_step, self.most):
+            element = next(held[0], None)
+            if element is None:
+                stream.free(held)
+                self.ended(number, step)
+                return
+            batch = self.batch_of(element, step)
+            yield replace(batch, marks=self.marks_of(element)) if first else batch
+            first = False
+        if next(held[0], None) is None:  # to its end, without which a cache() in it would begin anew
+            stream.free(held)
 
     def elements(self, number: int, first_step: int) -> Any:
         """The batches of `epoch` as a `tf.data.Dataset`, for steps to read; where `element_spec` is given."""
@@ -158,7 +155,7 @@ class Source(ABC):
         """What tells an element of `elements` from another one; of sources that are `compared`."""
         raise NotImplementedError
 
-    def cut(self, element: Any, step: Any) -> Cutting:
+    def cut(self, element: Any, step: Any) -> Batch:
         """In the graph: this task's part of an element of `elements`, at `step` (scalar) of the pass."""
         raise NotImplementedError
 
@@ -175,7 +172,7 @@ class Source(ABC):
             found = self.cut(element, tf.constant(step))
         if not found.fits:
             self.complain(element, step)
-        return Batch(found.inputs, int(found.count), int(found.total))
+        return replace(found, count=int(found.count), total=int(found.total))
 
     def decode(self, *inputs: Any) -> tuple[Any, Any, Any]:
         """In the graph: a batch's inputs → (x, y, sample weights), with None for what there is not."""
@@ -205,8 +202,9 @@ class Source(ABC):
         raise NotImplementedError
 
     def bytes_of(self, batch: Batch) -> int:
-        """About how much memory `batch` takes; of sources of unknown length alone."""
-        raise NotImplementedError
+        """About how much memory `batch` takes."""
+        tensors = tf.nest.flatten(batch.inputs, expand_composites=True)
+        return sum(tensor.dtype.size * int(tf.size(tensor)) for tensor in map(tf.convert_to_tensor, tensors))
 
     def epoch_begins(self) -> None:  # noqa: B027  # most data need not know
         """Told where an epoch begins, which need not be a pass."""

@@ -1,16 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """A batched `tf.data.Dataset`, as the batches of one task."""
 
-from collections.abc import Iterator
-from dataclasses import replace
-from itertools import islice
 from typing import Any
 
-import keras
 import tensorflow as tf
 
-from dtjob_trainer.data import elements, own_rows, randomness, stream
-from dtjob_trainer.data.batches import Batch, Cutting, Place, Source, Wanted
+from dtjob_trainer.data import elements, own_rows, randomness
+from dtjob_trainer.data.batches import Batch, Place, Source, Wanted
 from dtjob_trainer.errors import DataError
 from dtjob_trainer.frameworks import datasets
 
@@ -27,7 +23,10 @@ class DatasetSource(Source):
         cardinality, argument = int(dataset.cardinality()), wanted.argument
         elements.check(dataset.element_spec, argument, remote=place.remote)
         if cardinality == 0:
-            raise DataError(no_batches(argument))
+            raise DataError(
+                f"{argument}: the Dataset has no batches; give it examples, as many as a batch has where it is batched "
+                "with drop_remainder=True"
+            )
         check_end(dataset, wanted)
         if place.shards > 1:
             if randomness.in_any_order(dataset):
@@ -35,9 +34,11 @@ class DatasetSource(Source):
                     f"{argument}: a part of the Dataset has deterministic=False, such as map() or interleave(), so "
                     "that each task would cut its share from other batches; leave that out"
                 )
-            dataset = dataset.with_options(_in_order())
+            in_order = tf.data.Options()
+            in_order.deterministic = True
+            dataset = dataset.with_options(in_order)
         self.steps = min(cardinality, wanted.at_most or cardinality) if cardinality > 0 else None
-        self._dataset, self._place, self._at_most = dataset, place, wanted.at_most
+        self._dataset, self._place = dataset, place
         self._from_begin: Any = None
         """All of it, read ahead: one Dataset for all passes, as TensorFlow prepares each once (6 ms)."""
         self.most, self.element_spec = wanted.at_most, dataset.element_spec
@@ -47,7 +48,7 @@ class DatasetSource(Source):
         self.may_be_empty = place.replicas > 1 if rows is None else rows < place.replicas
         self.batch, self.rows = batch_size_of(dataset), rows
         self.inexact = randomness.unrepeatable(dataset, from_begin=True, python=not self.reads_python)
-        self.exact, self.argument = not self.inexact, argument
+        self.argument = argument
         self._own: own_rows.OwnRows | None = None
         """Where functions of map() run for this task's rows alone."""
         if place.shards > 1:
@@ -58,36 +59,19 @@ class DatasetSource(Source):
                 self._own, self.element_spec = own, own.dataset.element_spec
             elif own is not None:
                 why = f"the data function takes no DataContext; {own_rows.ADVICE}"
-            self.remark = why and f"{argument}: {own_rows.makes_all(place)}, as {why}"
+            all_rows = (
+                f"each of the {place.shards} tasks makes all examples of each batch, and trains on its share of them"
+            )
+            self.remark = why and f"{argument}: {all_rows}, as {why}"
             python = self.reads_python or randomness.calls_python(dataset)
             self.compared = "labels" if randomness.draws(dataset) else "targets" if python else "all"
 
-    def epoch(self, number: int, first_step: int) -> Iterator[Batch]:
-        """The batches of pass `number`; skips (and so decodes) what came before `first_step`."""
-        held, first = [iter(self.elements(number, first_step))], self.compared is not None
-        most = None if self._at_most is None else max(self._at_most - first_step, 0)
-        for step, element in enumerate(islice(held[0], most), first_step):
-            batch = self.batch_of(element, step)
-            yield replace(batch, marks=self.marks_of(element)) if first else batch
-            first = False
-        if next(held[0], None) is None:  # to its end, without which a cache() in it would begin anew
-            stream.free(held)
-
     def input_spec(self) -> tuple[Any, ...]:
         """Specs of the parts of an element."""
-        spec, flags = self._dataset.element_spec, self.whole
-        if not flags:
-            return elements.parts_of(spec)
-        parts = zip(keras.tree.flatten(spec), flags, strict=True)
-        kept = [part if whole else elements.any_batch(part) for part, whole in parts]
-        return elements.as_inputs(keras.tree.pack_sequence_as(spec, kept))
-
-    def bytes_of(self, batch: Batch) -> int:
-        """About how much memory `batch` takes."""
-        return elements.bytes_of(batch.inputs)
+        return elements.as_inputs(elements.any_batches(self._dataset.element_spec, self.whole))
 
     def elements(self, number: int, first_step: int) -> Any:
-        """The Dataset of pass `number`, from `first_step` on."""
+        """The Dataset of pass `number`, from `first_step` on: what comes before is skipped (and so decoded)."""
         whole = self._pass(number)
         dataset = whole if self._own is None else self._own.dataset
         # several of unknown length are read at once, for the tasks to agree on
@@ -104,17 +88,16 @@ class DatasetSource(Source):
         """What tells an element from another one."""
         return tuple(elements.marks_of(element)) if self._own is None else self._own.marks_of(element)
 
-    def cut(self, element: Any, step: Any) -> Cutting:
+    def cut(self, element: Any, step: Any) -> Batch:
         """In the graph: this task's rows of `element`."""
         if self._own is not None:
-            return Cutting(self._own.inputs(element), *self._own.counts(element))
+            return Batch(self._own.inputs(element), *self._own.counts(element))
         inputs, place = elements.as_inputs(element), self._place
         total = elements.rows_within(elements.first_rows(inputs, self.whole))
         if place.shards == 1:
-            return Cutting(inputs, total, total)
-        low, high = elements.share_within(total, place.shard, place.shards)
-        begin, end = tf.where(high > low, low, 0), tf.where(high > low, high, 1)
-        return Cutting(elements.share_of(inputs, begin, end, self.whole), high - low, total)
+            return Batch(inputs, total, total)
+        begin, end, mine = elements.share_within(total, place)
+        return Batch(elements.share_of(inputs, begin, end, self.whole), mine, total)
 
     def _pass(self, number: int) -> Any:
         """The whole Dataset of pass `number`: always the same one here."""
@@ -123,18 +106,11 @@ class DatasetSource(Source):
 
 def check_end(dataset: Any, wanted: Wanted) -> None:
     """Raise DataError where `dataset` has no end and must have one."""
-    if wanted.needs_end and dataset.cardinality() == tf.data.INFINITE_CARDINALITY:
+    ended_otherwise = wanted.steps is not None or wanted.at_most is not None or wanted.endless
+    if dataset.cardinality() == tf.data.INFINITE_CARDINALITY and not ended_otherwise:
         raise DataError(
             f"{wanted.argument}: the Dataset has no end; give {wanted.steps_argument}, or leave out repeat()"
         )
-
-
-def no_batches(argument: str) -> str:
-    """What is wrong with a Dataset given as `argument` that has no elements."""
-    return (
-        f"{argument}: the Dataset has no batches; give it examples, as many as a batch has where it is batched "
-        "with drop_remainder=True"
-    )
 
 
 def rows_of_each_batch(dataset: Any, whole: tuple[bool, ...] = ()) -> int | None:
@@ -152,9 +128,3 @@ def batch_size_of(dataset: Any) -> int | None:
         if datasets.kind_of(dataset) not in datasets.KEEP_BATCHES:
             return None
         dataset = datasets.inputs_of(dataset)[0]
-
-
-def _in_order() -> Any:
-    options = tf.data.Options()
-    options.deterministic = True
-    return options

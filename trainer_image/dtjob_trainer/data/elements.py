@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The elements of a `tf.data.Dataset`: dense, ragged and sparse tensors, their specs and their rows."""
 
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -8,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from dtjob_trainer.data import marks
+from dtjob_trainer.data.batches import Place
 from dtjob_trainer.errors import DataError
 
 KINDS = (tf.TensorSpec, tf.RaggedTensorSpec, tf.SparseTensorSpec)
@@ -68,14 +70,9 @@ def with_rows(parts: Any, rows: int | None) -> Any:
     return parts if rows is None else keras.tree.map_structure(fixed, parts)
 
 
-def parts_of(spec: Any) -> tuple[Any, ...]:
-    """Specs of the parts of a batched element, each with a batch dimension of None."""
-    return as_inputs(any_batches(spec))
-
-
-def any_batches(spec: Any) -> Any:
-    """`spec` of a batched element, each part with a batch dimension of None."""
-    return keras.tree.map_structure(any_batch, spec)
+def any_batches(spec: Any, whole: tuple[bool, ...] = ()) -> Any:
+    """`spec` of a batched element, each part with a batch dimension of None but those that are `whole`."""
+    return _but_whole(any_batch, spec, whole)
 
 
 def whole_parts(spec: Any, argument: str) -> tuple[bool, ...]:
@@ -107,10 +104,12 @@ def first_rows(inputs: Any, whole: tuple[bool, ...]) -> Any:
 
 def share_of(inputs: Any, begin: Any, end: Any, whole: tuple[bool, ...]) -> Any:
     """Rows of all parts from `begin` up to `end`, but all rows of those that are `whole`."""
-    parts = keras.tree.flatten(inputs)
-    flags = whole or (False,) * len(parts)
-    cut = [part if flag else rows_of(part, begin, end) for part, flag in zip(parts, flags, strict=True)]
-    return keras.tree.pack_sequence_as(inputs, cut)
+    return _but_whole(lambda part: rows_of(part, begin, end), inputs, whole)
+
+
+def _but_whole(function: Callable[[Any], Any], structure: Any, whole: tuple[bool, ...]) -> Any:
+    flags = iter(whole)
+    return keras.tree.map_structure(lambda part: part if next(flags, False) else function(part), structure)
 
 
 def as_inputs(element: Any) -> tuple[Any, ...]:
@@ -125,11 +124,6 @@ def made_up_row(spec: Any) -> Any:
     if isinstance(spec, tf.RaggedTensorSpec):
         return tf.RaggedTensor.from_tensor(row, ragged_rank=spec.ragged_rank, row_splits_dtype=spec.row_splits_dtype)
     return tf.sparse.from_dense(row) if is_composite(spec) else row
-
-
-def rows_in(inputs: Any) -> int:
-    """Rows of a batch that is there."""
-    return int(rows_within(inputs))
 
 
 def rows_within(inputs: Any) -> Any:
@@ -153,17 +147,15 @@ def rows_of(part: Any, begin: Any, end: Any) -> Any:
     return tf.SparseTensor(cut.indices, cut.values, tf.ensure_shape(size, [rank]))
 
 
-def share_within(total: Any, shard: int, shards: int) -> tuple[Any, Any]:
-    """`sharding.share` in the graph, of `total` rows (int32, scalar)."""
-    size, more = total // shards, total % shards
-    low = shard * size + tf.minimum(shard, more)
-    return low, low + size + tf.cast(shard < more, tf.int32)
+def share_within(total: Any, place: Place) -> tuple[Any, Any, Any]:
+    """`sharding.share` in the graph, of `total` rows: its begin and end, and how many rows count (int32, scalars).
 
-
-def bytes_of(inputs: Any) -> int:
-    """About how much memory a batch that is there takes."""
-    tensors = tf.nest.flatten(inputs, expand_composites=True)
-    return sum(tensor.dtype.size * int(tf.size(tensor)) for tensor in map(tf.convert_to_tensor, tensors))
+    Where no row counts it has one all the same.
+    """
+    size, more = total // place.shards, total % place.shards
+    low = place.shard * size + tf.minimum(place.shard, more)
+    count = size + tf.cast(place.shard < more, tf.int32)
+    return tf.where(count > 0, low, 0), tf.where(count > 0, low + count, 1), count
 
 
 def marks_of(element: Any, rows: int | None = None) -> list[float]:
@@ -184,14 +176,12 @@ def _marks_of_part(part: Any, rows: int | None) -> list[float]:
     tensors = tf.nest.flatten(part, expand_composites=True) if part is not None else []
     if not tensors:
         return marks.of_rows(-1, [])
-    rows = rows_in(part) if rows is None else rows
-    return marks.of_rows(rows, [_some_rows(tensor) for tensor in tensors if tensor.shape.rank])
-
-
-def _some_rows(tensor: Any) -> Any:
-    """Some rows of a tensor, as NumPy has them."""
-    chosen = rows_seen(tensor.shape[0])
-    if tensor.shape.num_elements() <= _COPIED:
-        return tensor.numpy()[chosen]
-    with tf.device("CPU:0"):
-        return tf.gather(tensor, chosen).numpy()
+    seen = []
+    for tensor in tensors:
+        chosen = rows_seen(tensor.shape[0]) if tensor.shape.rank else ()
+        if len(chosen) and tensor.shape.num_elements() <= _COPIED:
+            seen.append(tensor.numpy()[chosen])
+        elif len(chosen):
+            with tf.device("CPU:0"):
+                seen.append(tf.gather(tensor, chosen).numpy())
+    return marks.of_rows(int(rows_within(part)) if rows is None else rows, seen)

@@ -3,29 +3,21 @@
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence
-from itertools import count
+from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 import keras
 import numpy as np
 import tensorflow as tf
 
-from dtjob_trainer.data import elements, randomness, stream
-from dtjob_trainer.data.batches import Batch, Cutting, Place, Source, Wanted
+from dtjob_trainer.data import elements, randomness
+from dtjob_trainer.data.batches import Batch, Place, Source, Wanted
 from dtjob_trainer.data.dataset import DatasetSource, check_end
-from dtjob_trainer.data.sharding import (
-    Eras,
-    Rows,
-    Sizes,
-    all_shard_rows,
-    epoch_order,
-    file_pieces,
-    less_than_a_batch,
-    share,
-)
+from dtjob_trainer.data.sharding import Eras, Rows, Sizes, epoch_order, file_pieces, shard_rows, share
 from dtjob_trainer.errors import DataError
 
 
+@dataclass(kw_only=True)
 class DataContext:
     """What a data function is told: which shard of which epoch to deliver, and from where on.
 
@@ -34,37 +26,28 @@ class DataContext:
     parts of files; data is then sharded before it is decoded, and a restart goes on where it stopped.
     """
 
-    def __init__(
-        self,
-        *,
-        seed: int,
-        epoch: int,
-        shard: int,
-        shards: int,
-        batch_size: int,
-        first_step: int = 0,
-        shuffle: bool = True,
-        drop_last: bool = False,
-    ) -> None:
-        self.seed = seed
-        """Seed of the data order."""
-        self.epoch = epoch
-        """Number of the epoch, from 0."""
-        self.shard = shard
-        """Which shard this task delivers, from 0."""
-        self.shards = shards
-        """How many tasks share each batch."""
-        self.first_step = first_step
-        """The step of the epoch from which on to deliver; above 0 only after a restart."""
-        self.batch_size = batch_size
-        """Size of the global batch, of which this shard delivers its share."""
-        self.sizes: Sizes | None = None
-        """Sizes of the steps, once `shuffled` or `files` has told how many examples there are."""
-        self.by_file = False
-        """Whether it was `files` that told."""
-        self.eras: Eras = ()
-        """How many tasks have shared the batches of this epoch so far, where that has changed."""
-        self._shuffle, self._drop_last = shuffle, drop_last
+    seed: int
+    """Seed of the data order."""
+    epoch: int
+    """Number of the epoch, from 0."""
+    shard: int
+    """Which shard this task delivers, from 0."""
+    shards: int
+    """How many tasks share each batch."""
+    batch_size: int
+    """Size of the global batch, of which this shard delivers its share."""
+    first_step: int = 0
+    """The step of the epoch from which on to deliver; above 0 only after a restart."""
+    shuffle: bool = True
+    """Whether examples come in a new order in each epoch."""
+    drop_last: bool = False
+    """Whether a last batch that is not full is left out."""
+    eras: Eras = ()
+    """How many tasks have shared the batches of this epoch so far, where that has changed."""
+    sizes: Sizes | None = field(default=None, init=False)
+    """Sizes of the steps, once `shuffled` or `files` has told how many examples there are."""
+    by_file: bool = field(default=False, init=False)
+    """Whether it was `files` that told."""
 
     def shuffled(self, n: int) -> Rows:
         """Indices (int64) into a data set of `n` examples: this shard's, this epoch's, from `first_step` on.
@@ -73,9 +56,10 @@ class DataContext:
         """
         if n < 1:
             raise DataError(f"DataContext.shuffled({n}): the data set must have at least one example")
-        self.sizes = Sizes(n, self.batch_size, self._drop_last)
-        order = epoch_order(n, self.seed, self.epoch) if self._shuffle else np.arange(n, dtype=np.int64)
-        return all_shard_rows(order, self.sizes, self.shard, self.shards, self.first_step)
+        self.sizes = Sizes(n, self.batch_size, self.drop_last)
+        order = epoch_order(n, self.seed, self.epoch) if self.shuffle else np.arange(n, dtype=np.int64)
+        steps = shard_rows(order, self.sizes, self.shard, self.shards, self.first_step)
+        return np.concatenate([order[:0], *steps])
 
     def files(self, counts: Sequence[int]) -> Rows:
         """What this shard reads of files that hold `counts` examples: rows (int64) of (file, first example, examples).
@@ -90,8 +74,8 @@ class DataContext:
             raise DataError(
                 f"DataContext.files({counts!r}): give the number of examples in each file, one or more in all"
             )
-        self.sizes, self.by_file = Sizes(int(found.sum()), self.batch_size, self._drop_last), True
-        files = epoch_order(len(found), self.seed, self.epoch) if self._shuffle else np.arange(len(found))
+        self.sizes, self.by_file = Sizes(int(found.sum()), self.batch_size, self.drop_last), True
+        files = epoch_order(len(found), self.seed, self.epoch) if self.shuffle else np.arange(len(found))
         return file_pieces(files, found, self.sizes, self.shard, self.shards, self.first_step, self.eras)
 
 
@@ -127,42 +111,40 @@ class FunctionSource(Source):
     def __init__(self, function: Callable[[DataContext], Any], batch_size: int, place: Place, wanted: Wanted) -> None:
         """`batch_size`: examples of a batch of all tasks, instead of `wanted.batch_size`."""
         self._function, self._batch_size, self._place, self._wanted = function, batch_size, place, wanted
-        steps, argument = wanted.steps, wanted.argument
         self._eras: Eras = ()
         self._repeats = False
         dataset, context = self._call(0, 0)
-        told = context.sizes
-        self.own_shares = told is None and not place.remote
-        if batch_size < place.shards and (told is None or context.by_file):
+        sizes, asked = context.sizes, context.sizes is not None
+        in_turn = not asked or context.by_file
+        """Whether its examples come in an order that batches of this size give them."""
+        if batch_size < place.shards and in_turn:
             raise DataError(
                 f"batch_size={batch_size} is less than the {place.shards} tasks that share a batch; give one for "
                 "each of them, or let the data function take its indices from context.shuffled(n)"
             )
-        self.batch, self.cut_by_batch = batch_size, place.shards > 1 and (told is None or context.by_file)
         _check(dataset, wanted, place)
-        sizes = told
+        self.batch, self.cut_by_batch = batch_size, place.shards > 1 and in_turn
+        self.own_shares = not asked and not place.remote
         if sizes is None and place.shards == 1 and int(dataset.cardinality()) > 0:
             sizes = Sizes(int(dataset.cardinality()), batch_size, wanted.drop_last)
+        self.most = min((most for most in (wanted.steps, wanted.at_most) if most is not None), default=None)
         if sizes is None:
             check_end(dataset, wanted)
-        self._repeats = wanted.endless and sizes is None  # nobody knows where a pass ends: one that has none
-        dataset = dataset.repeat() if self._repeats else dataset
-        if sizes is not None and sizes.steps == 0:
-            raise DataError(less_than_a_batch(argument, sizes))
-        if sizes is not None and steps is not None and steps > sizes.steps:
-            batches = f"{argument} has {sizes.steps} batches of {batch_size}"
-            raise DataError(f"{wanted.steps_argument}={steps}, but {batches}")
+            self._repeats = wanted.endless  # nobody knows where a pass ends: one that has none
+            dataset = dataset.repeat() if self._repeats else dataset
+            self.steps, self.may_be_empty = None, place.replicas > 1
+            self.own_ends = place.shards > 1 and not wanted.drop_last
+        else:
+            sizes.check(wanted.argument)
+            if wanted.steps is not None and wanted.steps > sizes.steps:
+                batches = f"{wanted.argument} has {sizes.steps} batches of {batch_size}"
+                raise DataError(f"{wanted.steps_argument}={wanted.steps}, but {batches}")
+            self.steps = self.most = min(sizes.steps, self.most or sizes.steps)
+            self.may_be_empty = sizes.smallest_share(place.replicas) == 0
         self.sizes = sizes
         self._spec = dataset.batch(1).element_spec
         self.element_spec = elements.any_batches(self._spec)
-        self._at_most = min((most for most in (steps, wanted.at_most) if most is not None), default=None)
-        self.steps = None if sizes is None else min(sizes.steps, self._at_most or sizes.steps)
-        self.most = self._at_most if sizes is None else self.steps
-        unknown = sizes is None
-        self.may_be_empty = place.replicas > 1 if sizes is None else sizes.smallest_share(place.replicas) == 0
-        self.own_ends = unknown and place.shards > 1 and not wanted.drop_last
-        self.inexact = randomness.unrepeatable(dataset, from_begin=told is None)
-        self.exact = not self.inexact
+        self.inexact = randomness.unrepeatable(dataset, from_begin=not asked)
         self._first: tuple[int, tuple[Any, ...]] | None = None
         """A pass and its first row."""
 
@@ -175,22 +157,11 @@ class FunctionSource(Source):
 
         Of data of unknown length, `total` of a batch counts this task's examples alone.
         """
-        if self._at_most is not None and first_step >= self._at_most:
-            return
-        held = [iter(self.elements(number, first_step))]
-        for step in count(first_step) if self.most is None else range(first_step, self.most):
-            element = next(held[0], None)
-            if element is None:
-                stream.free(held)
-                self.ended(number, step)
-                return
-            batch = self.batch_of(element, step)
+        for step, batch in enumerate(super().epoch(number, first_step), first_step):
             if step == 0 and self.own_ends:
                 first = keras.tree.map_structure(lambda part: elements.rows_of(part, 0, 1), batch.inputs)
                 self._first = number, first
             yield batch
-        if next(held[0], None) is None:
-            stream.free(held)
 
     def elements(self, number: int, first_step: int) -> Any:
         """The Dataset of this shard's batches of pass `number`, from `first_step` on."""
@@ -201,23 +172,24 @@ class FunctionSource(Source):
         whole = self.sizes is None and self._wanted.drop_last
         return dataset.batch(max(high - low, 1), drop_remainder=whole).prefetch(2)
 
-    def cut(self, element: Any, step: Any) -> Cutting:
+    def cut(self, element: Any, step: Any) -> Batch:
         """In the graph: all of a batch, where it has as many rows as this shard's share of that step."""
         inputs = elements.as_inputs(element)
         rows = elements.rows_within(inputs)
         if self.sizes is None:
-            return Cutting(inputs, rows, rows)
+            return Batch(inputs, rows, rows)
         total = tf.minimum(self.sizes.batch, self.sizes.n - step * self.sizes.batch)
-        low, high = elements.share_within(total, self._place.shard, self._place.shards)
-        return Cutting(inputs, high - low, total, fits=tf.equal(rows, tf.maximum(high - low, 1)))
+        begin, end, count = elements.share_within(total, self._place)
+        return Batch(inputs, count, total, fits=tf.equal(rows, end - begin))
 
     def complain(self, element: Any, step: int) -> NoReturn:
         """Say how many examples there should be."""
         assert self.sizes is not None
+        given = int(elements.rows_within(element))
         low, high = share(self.sizes.at(step), self._place.shard, self._place.shards)
         raise DataError(
-            f"{self._wanted.argument}: the data function gave {elements.rows_in(element)} examples for step {step} of "
-            f"the epoch, but this task's share of the batch are {high - low}; give them all, or a smaller "
+            f"{self._wanted.argument}: the data function gave {given} examples for step {step} of the epoch, but "
+            f"this task's share of the batch are {high - low}; give them all, or a smaller "
             f"{self._wanted.steps_argument}, or take the indices from context.shuffled(n)"
         )
 
@@ -233,19 +205,13 @@ class FunctionSource(Source):
         """This task's first row of pass `number`, as a made-up one may have no logarithm; of ones where it has none."""
         if self._first is None or self._first[0] != number:  # a restarted run begins within the pass
             row = next(iter(self._call(number, 0)[0].take(1).batch(1)), None)
-            self._first = number, self._made_up() if row is None else elements.as_inputs(row)
+            made_up = keras.tree.map_structure(elements.made_up_row, self._spec) if row is None else row
+            self._first = number, elements.as_inputs(made_up)
         return self._first[1]
-
-    def _made_up(self) -> tuple[Any, ...]:
-        return tuple(keras.tree.map_structure(elements.made_up_row, self.input_spec()))
-
-    def bytes_of(self, batch: Batch) -> int:
-        """About how much memory `batch` takes."""
-        return elements.bytes_of(batch.inputs)
 
     def input_spec(self) -> tuple[Any, ...]:
         """Specs of the parts of an element, with a batch dimension."""
-        return elements.parts_of(self._spec)
+        return elements.as_inputs(elements.any_batches(self._spec))
 
     def _call(self, epoch: int, first_step: int) -> tuple[Any, DataContext]:
         """What the function gives, without an end where it is passed over so, and what it was given."""
@@ -258,8 +224,8 @@ class FunctionSource(Source):
             first_step=first_step,
             shuffle=self._wanted.shuffle,
             drop_last=self._wanted.drop_last,
+            eras=self._eras if first_step else (),
         )
-        context.eras = self._eras if first_step else ()
         dataset = self._function(context)
         return dataset.repeat() if self._repeats else dataset, context
 

@@ -5,8 +5,7 @@ This is done for a Dataset that ends with map() and batch(). All tasks still rea
 the same order, so each batch has the rows that it has on one device.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,22 +17,31 @@ from dtjob_trainer.data.sharding import share
 from dtjob_trainer.frameworks import datasets
 
 ADVICE = "give a data function of DataContext, which makes its share alone (context.shuffled or context.files)"
+_plain: Callable[..., Any] = tf.autograph.experimental.do_not_convert
 _NO_END = "it does not end with map() and batch(): let shuffle(), filter() and the like come before map()"
 
 
 class OwnRows:
     """Such a Dataset: its elements are a task's rows of each batch, and what is to be known of the batch."""
 
-    def __init__(self, dataset: Any, parts: "Parts", place: Place) -> None:
-        self._base, self._place, self._size = parts.base, place, int(datasets.batch_size(parts.batch))
-        self._functions = [datasets.map_function(part) for part in parts.before if _is_map(part)]
-        rows = parts.base.batch(self._size, drop_remainder=bool(datasets.drops_remainder(parts.batch)))
+    def __init__(
+        self, dataset: Any, base: Any, before: Sequence[Any], batch: Any, after: Sequence[Any], place: Place
+    ) -> None:
+        """The parts of `dataset`.
+
+        - base: what is before the last map() functions: every task reads all of it.
+        - before: map() and cache() between that and `batch`, in their order.
+        - after: repeat(), take() and cache() after `batch`, in their order.
+        """
+        self._base, self._place, self._size = base, place, int(datasets.batch_size(batch))
+        self._functions = [datasets.map_function(part) for part in before if _is_map(part)]
+        rows = base.batch(self._size, drop_remainder=bool(datasets.drops_remainder(batch)))
         rows = rows.map(_plain(self._taken)).unbatch()
-        for part in parts.before:
+        for part in before:
             rows = _again(part, rows)
         low, high = share(self._size, place.shard, place.shards)
         batches = rows.batch(max(high - low, 1))  # of the last batch, no share is larger
-        for part in parts.after:
+        for part in after:
             batches = _again(part, batches)
         self.dataset = batches.with_options(dataset.options())
 
@@ -63,13 +71,12 @@ class OwnRows:
         of the batch. The first row also has some rows of the whole batch."""
         parts = tf.nest.flatten(batch)
         total = tf.shape(parts[0])[0]
-        low, high = elements.share_within(total, self._place.shard, self._place.shards)
-        begin, end = tf.where(high > low, low, 0), tf.where(high > low, high, 1)
+        begin, end, count = elements.share_within(total, self._place)
         chosen = tf.constant(_seen_of(self._size))[total - 1, : tf.minimum(total, marks.ROWS_SEEN)]
         seen = tf.stack([tf.io.serialize_tensor(tf.gather(part, chosen)) for part in parts])[None]
         is_first = tf.range(end - begin)[:, None] == 0
         about = {
-            "count": tf.fill([end - begin], high - low),
+            "count": tf.fill([end - begin], count),
             "total": tf.fill([end - begin], total),
             "seen": tf.where(is_first, seen, tf.fill(tf.shape(seen), "")),
         }
@@ -77,36 +84,10 @@ class OwnRows:
         return (mine if isinstance(self._base.element_spec, tuple) else mine[0]), about
 
 
-@dataclass(frozen=True)
-class Parts:
-    """A Dataset taken apart."""
-
-    base: Any
-    """What is before the last map() functions: every task reads all of it."""
-    before: list[Any]
-    """map() and cache() between that and batch(), in their order."""
-    batch: Any
-    after: list[Any]
-    """repeat(), take() and cache() after it, in their order."""
-
-
 def of(dataset: Any, place: Place) -> tuple[OwnRows | None, str]:
     """The rows of `dataset` that a task maps. None if it has to map all rows, and why, or if nothing is mapped."""
     if not _maps(dataset):
         return None, ""
-    parts, why = _taken_apart(dataset)
-    if parts is None:
-        return None, why
-    return OwnRows(dataset, parts, place), ""
-
-
-def makes_all(place: Place) -> str:
-    """What a task does that has to map all rows."""
-    return f"each of the {place.shards} tasks makes all examples of each batch, and trains on its share of them"
-
-
-def _taken_apart(dataset: Any) -> tuple[Parts | None, str]:
-    """The parts of a Dataset; None if its functions have to run for all rows, and why."""
     part = dataset
     after: list[Any] = []
     before: list[Any] = []
@@ -125,7 +106,7 @@ def _taken_apart(dataset: Any) -> tuple[Parts | None, str]:
     dense = [isinstance(spec, tf.TensorSpec) for spec in tf.nest.flatten(rows.element_spec)]
     if _maps(part) or not any(map(_is_map, before)) or not all(dense) or not _can_be_batched(part.element_spec):
         return None, f"{_NO_END}; or {ADVICE}"
-    return Parts(part, before[::-1], batch, after[::-1]), ""
+    return OwnRows(dataset, part, before[::-1], batch, after[::-1], place), ""
 
 
 def _passes(part: Any, kept: list[Any], names: tuple[str, ...]) -> bool:
@@ -176,11 +157,6 @@ def _again(part: Any, dataset: Any) -> Any:
         return datasets.from_tensors(function.output_structure, made), about
 
     return dataset.map(_plain(mapped), num_parallel_calls=datasets.parallel_calls(part))
-
-
-def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
-    plain: Callable[..., Any] = tf.autograph.experimental.do_not_convert(function)
-    return plain
 
 
 def _seen_of(size: int) -> Any:

@@ -31,7 +31,7 @@ class GeneratorSource(DatasetSource):
 
     def __init__(self, generator: Iterator[Any], place: Place, wanted: Wanted) -> None:
         """Raises DataError where there are several processes: no two of them would read the same batches."""
-        if not place.one_process:
+        if place.shards > 1 or place.remote:
             raise DataError(
                 f"{wanted.argument}: a generator can be read once and by one process alone; give a "
                 "keras.utils.PyDataset, or tf.data.Dataset.from_generator(…) of a function that every task can call"
@@ -55,7 +55,9 @@ def dataset_of(batches: Any, first: list[Any]) -> Any:
 
     def tensors() -> Iterable[Any]:
         for batch in batches():
-            yield keras.tree.map_structure(_tensor, batch)
+            yield keras.tree.map_structure(
+                lambda part: datasets.from_scipy(part) if datasets.is_scipy_sparse(part) else part, batch
+            )
 
     return tf.data.Dataset.from_generator(tensors, output_signature=signature)
 
@@ -71,10 +73,6 @@ def standard(batch: Any, argument: str) -> Any:
     while batch and batch[-1] is None:
         batch = batch[:-1]
     return tuple(batch)
-
-
-def _tensor(part: Any) -> Any:
-    return datasets.from_scipy(part) if datasets.is_scipy_sparse(part) else part
 
 
 class PyDatasetSource(DatasetSource):
@@ -100,11 +98,20 @@ class PyDatasetSource(DatasetSource):
         self._parallel = data.workers > 1 or (data.workers > 0 and data.use_multiprocessing)
         seen = range(SEEN_FIRST if batches is None else min(SEEN_FIRST, batches))
         dataset = dataset_of(self._batches, [standard(data[index], wanted.argument) for index in seen])
-        super().__init__(dataset.with_options(_one_thread()) if self._parallel else dataset, place, wanted)
+        if self._parallel:  # as Keras has it: there are threads or processes enough
+            one_thread = tf.data.Options()
+            one_thread.autotune.enabled = False
+            one_thread.threading.private_threadpool_size = 1
+            dataset = dataset.with_options(one_thread)
+        super().__init__(dataset, place, wanted)
         self.cut_by_batch = self._seed is not None
         spans = wanted.steps is not None and (batches is None or wanted.steps < batches)
-        if spans and _changes_with_epochs(data):
-            self.exact = False
+        if isinstance(data, SequenceAsPyDataset):
+            changes = data.changes_with_epochs
+        else:
+            hears = ("on_epoch_begin", "on_epoch_end")
+            changes = any(getattr(type(data), name) is not getattr(keras.utils.PyDataset, name) for name in hears)
+        if spans and changes:
             self.inexact = (
                 "batches of the PyDataset are read ahead before its on_epoch_end(); leave out steps_per_epoch"
             )
@@ -137,14 +144,6 @@ class PyDatasetSource(DatasetSource):
             yield standard(item, self._argument)
 
 
-def _changes_with_epochs(data: Any) -> bool:
-    """Whether a PyDataset hears of epochs, and may give other examples from then on."""
-    if isinstance(data, SequenceAsPyDataset):
-        return data.changes_with_epochs
-    own = keras.utils.PyDataset
-    return any(getattr(type(data), name) is not getattr(own, name) for name in ("on_epoch_begin", "on_epoch_end"))
-
-
 class _Chosen(keras.utils.PyDataset):  # type: ignore[misc]
     """Some items of a PyDataset, in the order in which they are wanted."""
 
@@ -166,14 +165,6 @@ def _by_workers(data: Any, indices: Sequence[int]) -> Iterator[Any]:
     items = datasets.by_workers(_Chosen(data, indices), data.workers, data.use_multiprocessing, data.max_queue_size)
     with contextlib.closing(items):
         yield from islice(items, len(indices))
-
-
-def _one_thread() -> Any:
-    """As Keras has it: there are threads or processes enough."""
-    options = tf.data.Options()
-    options.autotune.enabled = False
-    options.threading.private_threadpool_size = 1
-    return options
 
 
 class SequenceAsPyDataset(keras.utils.PyDataset):  # type: ignore[misc]

@@ -124,23 +124,16 @@ def calls_python(dataset: Any) -> bool:
 def in_any_order(dataset: Any) -> bool:
     """Whether a part of `dataset`, or of Datasets in its functions, was told `deterministic=False`, which no option of
     the whole overrides."""
-    return any(
-        datasets.is_in_any_order(part)
-        or any(_is_in_any_order(function.graph) for function in datasets.functions_of(part))
-        for part in pipeline(dataset)
+    parts = list(pipeline(dataset))
+    nodes = [node for part in parts for each in datasets.functions_of(part) for node in _nodes(each.graph)]
+    return any(map(datasets.is_in_any_order, parts)) or any(
+        "deterministic" in getattr(node, "attr", ()) and node.attr["deterministic"].s == b"false" for node in nodes
     )
 
 
 def watch_interleave() -> None:
     """Have `Dataset.interleave` keep on its Datasets, as `map` does, whether it was told `deterministic=False`."""
     hooks.put(datasets.INTERLEAVE, datasets.noting_order)
-
-
-def _is_in_any_order(graph: Any) -> bool:
-    return any(
-        "deterministic" in getattr(node, "attr", ()) and node.attr["deterministic"].s == b"false"
-        for node in _nodes(graph)
-    )
 
 
 def operations_of(part: Any) -> set[str]:

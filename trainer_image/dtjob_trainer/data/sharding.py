@@ -6,7 +6,7 @@ its replicas. The order of an epoch depends on (seed, epoch) alone, so that a re
 that the undisturbed one would have taken.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -19,8 +19,6 @@ from dtjob_trainer.errors import DataError
 Rows = npt.NDArray[np.int64]
 Eras = tuple[tuple[int, int], ...]
 """From which step on how many shards have shared each batch, in order."""
-IN_PARTS_FROM = 2**20
-"""From how many rows on an order is sorted in parts: all of fewer take less than a tenth of a second."""
 TO_PART = 2
 """By how many bits the first byte of a key is longer than the number of its part: there are 64 parts."""
 
@@ -40,17 +38,14 @@ class EpochOrder:
     """A permutation of range(n), the same on every machine and NumPy version; slices of it are sorted as they come.
 
     Sorts by Philox's raw stream: NumPy keeps that stream stable, but not what Generator.permutation makes of it. Only
-    the part of a long order is sorted that was asked for last, so that a pass over it begins at once.
+    the part of an order is sorted that was asked for last, so that a pass over a long one begins at once.
     """
 
-    def __init__(self, n: int, seed: int, epoch: int, *, in_parts_from: int = IN_PARTS_FROM) -> None:
-        """`in_parts_from`: from how many rows on to sort it in parts."""
+    def __init__(self, n: int, seed: int, epoch: int) -> None:
         self._keys = np.random.Philox(key=np.array([seed % 2**64, epoch], dtype=np.uint64)).random_raw(n)
-        self._parts: npt.NDArray[np.uint8] | None = None
+        self._parts = self._keys.astype("<u8", copy=False).view(np.uint8)[7::8] >> np.uint8(TO_PART)
         """The number of each row's part."""
-        if n >= in_parts_from:
-            self._parts = self._keys.astype("<u8", copy=False).view(np.uint8)[7::8] >> np.uint8(TO_PART)
-        self._ends = np.cumsum([n] if self._parts is None else np.bincount(self._parts, minlength=2**8 >> TO_PART))
+        self._ends = np.cumsum(np.bincount(self._parts, minlength=2**8 >> TO_PART))
         self._sorted: tuple[int, Rows] | None = None
 
     def __len__(self) -> int:
@@ -69,11 +64,8 @@ class EpochOrder:
 
     def _part(self, number: int) -> Rows:
         if self._sorted is None or self._sorted[0] != number:
-            if self._parts is not None:
-                rows = np.flatnonzero(self._parts == number)
-                rows = rows[np.argsort(self._keys[rows], kind="stable")]
-            else:
-                rows = np.argsort(self._keys, kind="stable")
+            rows = np.flatnonzero(self._parts == number)
+            rows = rows[np.argsort(self._keys[rows], kind="stable")]
             self._sorted = number, rows.astype(np.int64, copy=False)
         return self._sorted[1]
 
@@ -103,6 +95,13 @@ class Sizes:
         """Steps of one epoch."""
         return self.n // self.batch if self.drop_last else -(-self.n // self.batch)
 
+    def check(self, argument: str) -> None:
+        """Raise DataError for data given as `argument` that makes no step, as only full batches are taken."""
+        if self.steps == 0:
+            raise DataError(
+                f"{argument}: {self.n} examples are less than one batch of {self.batch}; give a smaller batch_size"
+            )
+
     @property
     def left_out(self) -> int:
         """Examples of an epoch that no step takes."""
@@ -128,11 +127,6 @@ class Sizes:
         return min(self.at(0), self.at(self.steps - 1)) // shards
 
 
-def less_than_a_batch(argument: str, sizes: Sizes) -> str:
-    """What is wrong with data given as `argument` that makes no step, as only full batches are taken."""
-    return f"{argument}: {sizes.n} examples are less than one batch of {sizes.batch}; give a smaller batch_size"
-
-
 def shard_rows(order: Rows | EpochOrder, sizes: Sizes, shard: int, shards: int, first_step: int) -> Iterator[Rows]:
     """The rows of `order` that `shard` takes, one array for each step from `first_step` on.
 
@@ -143,17 +137,6 @@ def shard_rows(order: Rows | EpochOrder, sizes: Sizes, shard: int, shards: int, 
         batch = order[step * sizes.batch : step * sizes.batch + sizes.at(step)]
         low, high = share(len(batch), shard, shards)
         yield batch[low:high] if high > low else batch[:1]
-
-
-def all_shard_rows(order: Rows, sizes: Sizes, shard: int, shards: int, first_step: int) -> Rows:
-    """The rows of `order` that `shard` takes at all steps from `first_step` on, in one array."""
-    full = max(sizes.n // sizes.batch, first_step)  # steps, but for a last batch that is not full
-    low, high = share(sizes.batch, shard, shards)
-    batches = order[first_step * sizes.batch : full * sizes.batch].reshape(-1, sizes.batch)
-    last = shard_rows(order, sizes, shard, shards, full)
-    if high == low:  # of batches that are smaller than the number of shards
-        return np.concatenate([batches[:, 0], *last])
-    return np.concatenate([batches[:, low:high].ravel(), *last])
 
 
 def eras_of_pass(history: Eras, began: int) -> Eras:
@@ -207,9 +190,9 @@ def _cut(pieces: Rows, begin: int, end: int) -> Rows:
     return np.stack([pieces[found, 0], (pieces[:, 1] + low - starts)[found], (high - low)[found]], axis=1)
 
 
-def common_length(arrays: list[Any], argument: str) -> int:
-    """The number of examples of `arrays`, which must agree. Raises DataError naming `argument` where they do not."""
-    lengths = {len(array) for array in arrays}
+def common_length(arrays: Iterable[Any], argument: str) -> int:
+    """The number of examples of `arrays` (None for none), which must agree. Raises DataError where they do not."""
+    lengths = {len(array) for array in arrays if array is not None}
     if len(lengths) != 1:
         raise DataError(f"{argument}: the arrays have different lengths ({', '.join(map(str, sorted(lengths)))})")
     (length,) = lengths

@@ -14,11 +14,11 @@ import tensorflow as tf
 
 from dtjob_trainer.data import elements
 from dtjob_trainer.data import function as functions
-from dtjob_trainer.data.arrays import ArraySource, Sliced, can_slice
+from dtjob_trainer.data.arrays import ArraySource, Sliced, can_slice, each
 from dtjob_trainer.data.batches import Place, Source, Wanted
 from dtjob_trainer.data.dataset import DatasetSource
 from dtjob_trainer.data.python_batches import GeneratorSource, PyDatasetSource, is_sequence
-from dtjob_trainer.data.sharding import Sizes, common_length, less_than_a_batch
+from dtjob_trainer.data.sharding import Sizes, common_length
 from dtjob_trainer.errors import DataError
 
 DEFAULT_BATCH_SIZE = 32
@@ -50,31 +50,32 @@ _KINDS = (
 
 def make(x: Any, y: Any, sample_weight: Any, wanted: Wanted, place: Place) -> Source:
     """The source for what the user gave. Raises DataError where it cannot be trained on as `wanted`."""
-    for kind, (name, source) in _BATCHED.items():
+    name = name_of(x)
+    if name is not None and (y is not None or sample_weight is not None):
+        raise DataError(
+            f"{wanted.argument}: a {name} brings its own targets and weights; leave out y and sample_weight"
+        )
+    if is_batched(x) and wanted.batch_size is not None:
+        raise DataError(f"{wanted.argument}: a {name} brings its own batches; leave out batch_size")
+    for kind, (_, source) in _BATCHED.items():
         if isinstance(x, kind):
-            _check_alone(name, y, sample_weight, wanted)
-            if wanted.batch_size is not None:
-                raise DataError(f"{wanted.argument}: a {name} brings its own batches; leave out batch_size")
-            made: Source = source(x, place, wanted)
-            return made
+            return source(x, place, wanted)
     if isinstance(x, tf.distribute.DistributedDataset):
         raise DataError(
             f"{wanted.argument}: fit shares a Dataset among replicas by itself; take the call of "
             "experimental_distribute_dataset() or distribute_datasets_from_function() away, and give the Dataset"
         )
     if callable(x):
-        _check_alone("data function", y, sample_weight, wanted)
         return functions.make(x, _batch_size(wanted, place), place, wanted)
     arrays = as_arrays(x, y, sample_weight, wanted.argument)
-    n = common_length([leaf for leaf in keras.tree.flatten(arrays) if leaf is not None], wanted.argument)
+    n = common_length(keras.tree.flatten(arrays), wanted.argument)
     steps = wanted.steps or wanted.at_most
     if wanted.batch_size is None and steps is not None:  # as in Keras
         wanted = replace(wanted, batch_size=math.ceil(n / steps))
     sizes = Sizes(n, _batch_size(wanted, place), wanted.drop_last)
     if place.remote and any(isinstance(leaf, Sliced) for leaf in keras.tree.flatten(arrays)):
         raise DataError(elements.cannot_leave(wanted.argument))
-    if sizes.steps == 0:
-        raise DataError(less_than_a_batch(wanted.argument, sizes))
+    sizes.check(wanted.argument)
     return ArraySource(arrays, sizes, place, wanted)
 
 
@@ -83,17 +84,10 @@ def is_batched(x: Any) -> bool:
     return isinstance(x, tuple(_BATCHED))
 
 
-def name_of(x: Any) -> str:
-    """What messages call `x`, which brings its own batches."""
-    return next(name for kind, (name, _) in _BATCHED.items() if isinstance(x, kind))
-
-
-def _check_alone(name: str, y: Any, sample_weight: Any, wanted: Wanted) -> None:
-    """Raise DataError where there are targets or weights beside data, a `name`, that brings its own."""
-    if y is not None or sample_weight is not None:
-        raise DataError(
-            f"{wanted.argument}: a {name} brings its own targets and weights; leave out y and sample_weight"
-        )
+def name_of(x: Any) -> str | None:
+    """What messages call data that brings its own batches, or a function. None of any other."""
+    known = (name for kind, (name, _) in _BATCHED.items() if isinstance(x, kind))
+    return next(known, "data function" if callable(x) else None)
 
 
 def _batch_size(wanted: Wanted, place: Place) -> int:
@@ -115,7 +109,7 @@ def as_arrays(x: Any, y: Any, sample_weight: Any, argument: str) -> tuple[Any, A
         raise DataError(
             f"{argument}: sample_weight and y differ in their outputs; give one for each output of y, or None"
         )
-    found = keras.tree.map_structure(lambda value: _array(value, argument), (x, y, sample_weight))
+    found = each(lambda value: _array(value, argument), (x, y, sample_weight))
     return found[0], found[1], found[2]
 
 
@@ -155,8 +149,6 @@ def _array(value: Any, argument: str) -> Any:
 
     Raises DataError for what is no array: scalars, sequences that are none, arrays of objects.
     """
-    if value is None:
-        return None
     kind = f"{type(value).__module__.partition('.')[0]}'s {type(value).__name__}"
     if isinstance(value, int | float | complex | str | bytes):
         raise DataError(f"{argument}: a list holds numbers beside arrays; give np.array(…) of the numbers")
@@ -193,14 +185,13 @@ def split(x: Any, y: Any, sample_weight: Any, fraction: float) -> tuple[Arrays, 
 
     Raises DataError for what has no rows to be told apart, and where one of both would have none.
     """
-    if is_batched(x) or is_sequence(x) or callable(x):
-        kind = name_of(x) if is_batched(x) else "Sequence" if is_sequence(x) else "data function"
+    if kind := "Sequence" if is_sequence(x) else name_of(x):
         raise DataError(
             f"validation_split: it takes the last rows of arrays, and nobody knows those of a {kind}; give "
             "validation_data, as take(n) of a Dataset beside skip(n) for x"
         )
     arrays = as_arrays(x, y, sample_weight, "x")
-    n = common_length([leaf for leaf in keras.tree.flatten(arrays) if leaf is not None], "x")
+    n = common_length(keras.tree.flatten(arrays), "x")
     at = math.floor(n * (1.0 - fraction))
     if at in (0, n):
         raise DataError(
@@ -209,12 +200,32 @@ def split(x: Any, y: Any, sample_weight: Any, fraction: float) -> tuple[Arrays, 
         )
 
     def part(begin: int, end: int) -> Arrays:
-        def rows(leaf: Any) -> Any:
-            if leaf is None:
-                return None
-            return leaf.rows(np.arange(begin, end)) if isinstance(leaf, Sliced) else leaf[begin:end]
-
-        cut = keras.tree.map_structure(rows, arrays)
+        rows = np.arange(begin, end)
+        cut = each(lambda leaf: leaf[rows] if isinstance(leaf, Sliced) else leaf[begin:end], arrays)
         return cut[0], cut[1], cut[2]
 
     return part(0, at), part(at, n)
+
+
+def weigh(source: Source, class_weight: Mapping[int, float]) -> None:
+    """Have the examples of `source` weighted by their class, the number or the largest entry of a one-hot row.
+
+    As in Keras, a class that is not named counts once. Raises DataError if `source` has weights already, or no targets
+    that are one tensor.
+    """
+    _, y, weights = source.spec()
+    if weights is not None:
+        raise DataError("class_weight: there are sample weights already; multiply the two in your program")
+    if not isinstance(y, tf.TensorSpec):
+        raise DataError("class_weight: the targets must be one array; weigh several outputs with sample_weight")
+    classes, of_class = [int(label) for label in class_weight], [float(weight) for weight in class_weight.values()]
+
+    def weights_of(y: Any) -> Any:
+        if y.shape.rank > 1:
+            y = tf.argmax(y, -1) if y.shape[-1] != 1 else tf.squeeze(y, -1)
+        labels = tf.cast(tf.round(y) if y.dtype.is_floating else y, tf.int64)
+        found = tf.equal(tf.expand_dims(labels, -1), tf.constant(classes, tf.int64))
+        named = tf.reduce_sum(tf.where(found, tf.constant(of_class, keras.config.floatx()), 0), -1)
+        return tf.where(tf.reduce_any(found, -1), named, 1)
+
+    source.weights_of = weights_of

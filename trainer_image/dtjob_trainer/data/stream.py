@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The batches of a pass as steps take them out of the data by themselves, several in one call from Python."""
 
-import queue
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dtjob_trainer.data.batches import Source
+import tensorflow as tf
+
+if TYPE_CHECKING:  # which uses `free`
+    from dtjob_trainer.data.batches import Source
 
 
 class Stream:
@@ -18,7 +20,7 @@ class Stream:
     """
 
     def __init__(
-        self, source: Source, number: int, first_step: int, see: Callable[[Sequence[float]], None] | None = None
+        self, source: "Source", number: int, first_step: int, see: Callable[[Sequence[float]], None] | None = None
     ) -> None:
         """Pass `number`, from `first_step` of it on. Reads the first element, and lets `see` have its marks."""
         self._source, self._number, self._began = source, number, first_step
@@ -76,8 +78,6 @@ class Stream:
 
 def flat(value: Any) -> Any:
     """The one tensor that an iterator or an optional is."""
-    import tensorflow as tf  # the loops, which know streams, need none of it
-
     [tensor] = tf.nest.flatten(value, expand_composites=True)
     return tensor
 
@@ -91,27 +91,14 @@ class Portion:
     """How many; fewer where the data ends before."""
 
 
-# Iterators that have been read to their end are freed beside the training, not before its next step. tf.data tunes each
-# iterator in a thread of its own, which sleeps for 10 ms, 20 ms, 40 ms and so on up to a minute. Whoever frees the
-# iterator wakes and joins that thread. But TensorFlow (seen in 2.21) notifies the thread a moment before it counts as
-# cancelled. About every other time the thread looks too early and sleeps on: an epoch of 3 s ends at 5.1 s.
-_read_out: queue.SimpleQueue[list[Any]] = queue.SimpleQueue()
-_lock = threading.Lock()
-_threads: list[threading.Thread] = []
-
-
 def free(held: list[Any]) -> None:
     """Have `held`, the only references to an iterator that is at its end, cleared by a thread that may wait.
 
     Not for an iterator that could give more: what it reads might meet the next one's, as in a cache in a file.
+
+    tf.data tunes each iterator in a thread of its own, which sleeps for 10 ms, 20 ms, 40 ms and so on up to a minute.
+    Whoever frees the iterator wakes and joins that thread. But TensorFlow (seen in 2.21) notifies the thread a moment
+    before it counts as cancelled. About every other time the thread looks too early and sleeps on: an epoch of 3 s ends
+    at 5.1 s.
     """
-    with _lock:
-        if not _threads:
-            _threads.append(threading.Thread(target=_clear_all, name="read-out", daemon=True))
-            _threads[0].start()
-    _read_out.put(held)
-
-
-def _clear_all() -> None:
-    while True:
-        _read_out.get().clear()
+    threading.Thread(target=held.clear, name="read-out", daemon=True).start()

@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from dtjob_trainer.data import class_weights, sources
+from dtjob_trainer.data import sources
 from dtjob_trainer.data.batches import Place, Source, Wanted
 from dtjob_trainer.data.dataset import rows_of_each_batch
 from dtjob_trainer.data.python_batches import SequenceAsPyDataset, is_sequence
@@ -83,7 +83,7 @@ class FitData:
             else:
                 self._check_shares(size or sources.DEFAULT_BATCH_SIZE)
         if class_weight is not None:
-            class_weights.weigh(source, class_weight)
+            sources.weigh(source, class_weight)
         return source
 
     def epochs(self, source: Source, group: Group, x: Any) -> Epochs:

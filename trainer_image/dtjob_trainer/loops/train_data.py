@@ -74,7 +74,7 @@ class DistributedSource(Source):
     """A dataset that the program has distributed by the strategy's own methods. It starts anew after a restart."""
 
     steps = None
-    may_be_empty = exact = False
+    may_be_empty = False
     inexact = "the program has distributed the data itself, so that it starts anew"
     argument, distributed = "data", True
 

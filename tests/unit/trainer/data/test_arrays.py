@@ -75,11 +75,6 @@ def test_a_file_that_is_mapped_to_be_read_is_not_copied(tmp_path: Path, mode: An
         assert tensor.numpy().tolist() == ROWS.tolist()
 
 
-def test_the_tensor_keeps_its_memory() -> None:
-    tensor = arrays.host_tensor(ROWS.copy())
-    assert (tensor.numpy() == ROWS).all()
-
-
 def test_arrays_of_kerass_type_are_taken_as_they_are() -> None:
     floats, numbers = ROWS.astype("float32"), ROWS.astype("int32")
     x, y, _ = sources.as_arrays(floats, numbers, None, "x")

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-pytest.importorskip("numpy")
-context = pytest.importorskip("dtjob_trainer.data.function")
+from dtjob_trainer.data import function as context
 
 
 def examples_of(pieces) -> list[tuple[int, int]]:

@@ -43,10 +43,6 @@ def test_marks_of_values_that_are_not_finite_are_finite() -> None:
     assert all(np.isfinite(marks.of([strange])))
 
 
-def test_the_marks_of_no_arrays_are_zero() -> None:
-    assert marks.of([]) == (0, 0)
-
-
 def test_each_row_of_a_batch_has_its_own_mark() -> None:
     rows, exact, *near = marks.of_rows(12, [np.arange(8), FLOATS[:8]])
     assert (rows, len(near)) == (12, marks.ROWS_SEEN)
@@ -55,7 +51,3 @@ def test_each_row_of_a_batch_has_its_own_mark() -> None:
     assert others[1] != exact
     assert [before != after for before, after in zip(near, others[2:], strict=True)] == [n == 3 for n in range(8)]
     assert 3 * len(marks.of_rows(-1, [])) == len(marks.NO_BATCH)
-
-
-def test_few_rows_and_single_numbers_have_marks_too() -> None:
-    assert marks.of_rows(1, [np.float32([3.0])])[2:] == [3.0, *[0.0] * 7]

@@ -92,16 +92,6 @@ def test_batches_and_marks_are_those_of_a_task_that_maps_all_rows(name: str, mon
                 assert ours.marks == theirs.marks
 
 
-@pytest.mark.parametrize("name", MAPPED)
-def test_steps_that_read_by_themselves_get_the_same(name: str) -> None:
-    source = source_of(MAPPED[name], 1, 2)
-    cut = tf.function(lambda element: source.cut(element, tf.constant(0)).inputs, input_signature=[source.element_spec])
-    batches = source_of(MAPPED[name], 1, 2).epoch(0, 0)
-    for element, batch in zip(source.elements(0, 0), batches, strict=False):
-        rows = [part.numpy().tolist() for part in tf.nest.flatten(cut(element))]
-        assert rows == told(batch)[0]
-
-
 def test_a_function_runs_for_the_rows_of_its_task_alone() -> None:
     seen: list[int] = []
 
