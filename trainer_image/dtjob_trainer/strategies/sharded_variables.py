@@ -2,11 +2,13 @@
 """Keras 3 models whose variables ParameterServer's partitioner cuts into shards, which Keras itself cannot train.
 
 A shard is a range of rows on one ps. Keras takes the whole for one variable; where it would ask a `ShardedVariable` for
-what it does not have (a handle, a place, an update by the strategy), this module answers instead.
+what it does not have (a handle, a place, an update by the strategy), this module answers instead. A step moves the rows
+of a large table that it looks up, and no others.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
+from types import SimpleNamespace
 from typing import Any
 
 import keras
@@ -61,8 +63,10 @@ def of_floats(partitioner: Any) -> Any:
 
 
 def allow_in_keras() -> None:
-    """Have this process's Keras optimizers take sharded variables. For ParameterServer, one replica a worker."""
+    """Have this process's Keras take sharded variables and rows of them. For ParameterServer, one replica a worker."""
     framework.see_sharded()
+    hooks.put(keras3.TAKE, _taking_in_place)
+    hooks.put(keras3.ADAGRAD_STEP, _updating_looked_up_rows)
     hooks.put(tensorflow.UPDATE_OF_WHOLES, _updating_wholes)
     hooks.put(keras3.SLOT, _placing_slots)
     hooks.put(keras3.UPDATE_STEP, _updating_shards)
@@ -87,7 +91,8 @@ def _placing_slots(place_beside: Any) -> Any:
         if not is_sharded(reference_variable):
             return place_beside(self, reference_variable, **options)
         # a shard cannot be placed beside a whole; cut by the same partitioner, it is spread as its variable is
-        with keras3.under(self, _Anywhere()):
+        anywhere = SimpleNamespace(colocate_vars_with=lambda variable: tf.device(None))
+        with keras3.under(self, SimpleNamespace(extended=anywhere)):
             return place_beside(self, reference_variable, **options)
 
     return add_variable_from_reference
@@ -177,6 +182,55 @@ def _decaying_shards(decay: Any) -> Any:
     return apply_weight_decay
 
 
+def _taking_in_place(own: Any) -> Any:
+    """`keras.ops.take`, which takes rows of a variable where the variable is: Keras's reads the whole to the worker."""
+
+    def take(x: Any, indices: Any, axis: int | None = None) -> Any:
+        table = _table(x) if axis == 0 else None
+        if table is None or isinstance(indices, tf.SparseTensor):
+            return own(x, indices, axis)
+        if isinstance(indices, tf.RaggedTensor):
+            return indices.with_values(_rows(x, table, indices.values))
+        return _rows(x, table, indices)
+
+    return take
+
+
+def _updating_looked_up_rows(own: Any) -> Any:
+    """Adagrad's `update_step`, which reads and writes only the rows of a gradient of slices, with the same numbers.
+
+    Keras's computes with all rows of the accumulator.
+    """
+
+    def update_step(self: Any, gradient: Any, variable: Any, learning_rate: Any) -> None:
+        if not isinstance(gradient, tf.IndexedSlices):
+            own(self, gradient, variable, learning_rate)
+            return
+        accumulator = keras3.accumulators(self)[keras3.place_of(self, variable)]
+        sums = accumulator.value if isinstance(accumulator, keras.Variable) else accumulator
+        values, indices = tf.cast(gradient.values, variable.dtype), gradient.indices
+        sums.scatter_add(tf.IndexedSlices(tf.square(values), indices))
+        divisors = tf.sqrt(tf.gather(sums, indices) + self.epsilon)
+        variable.scatter_sub(tf.IndexedSlices(tf.cast(learning_rate, variable.dtype) * values / divisors, indices))
+
+    return update_step
+
+
+def _table(x: Any) -> Any:
+    """The TensorFlow variable behind a Keras variable; None for anything else, or where Keras computes without it."""
+    value = keras3.value_behind(x) if isinstance(x, keras.Variable) else None
+    return value if isinstance(value, (tf.Variable, ShardedVariable)) else None
+
+
+def _rows(x: Any, table: Any, indices: Any) -> Any:
+    """Rows of the `table` of the Keras variable `x`, in the type that a layer computes with."""
+    indices = tf.convert_to_tensor(indices)
+    if not indices.dtype.is_integer:
+        indices = tf.cast(indices, tf.int32)
+    counted = tf.where(indices < 0, indices + tf.cast(table.shape[0], indices.dtype), indices)
+    return keras3.autocast(x, tf.nn.embedding_lookup(table, counted))
+
+
 def is_sharded(variable: Any) -> bool:
     """Whether a Keras variable (or its value) lies in shards."""
     return isinstance(getattr(variable, "value", variable), ShardedVariable)
@@ -227,14 +281,3 @@ def _joined(gradients: list[Any], variable: Any) -> Any:
             setattr(joined, OF_SHARDS, gradients)
         return joined
     return tf.concat([tf.zeros_like(s) if g is None else tf.convert_to_tensor(g) for g, (_, s) in pairs], 0)
-
-
-class _Anywhere:
-    """A strategy as far as an optimizer asks it where to place a variable: anywhere."""
-
-    @property
-    def extended(self) -> Any:
-        return self
-
-    def colocate_vars_with(self, variable: Any) -> Any:
-        return tf.device(None)

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Strategy TPU: connects to a TPU of one host, or ends the process: TensorFlow may wait for a dead address for ever."""
 
+import contextlib
 import faulthandler
 import os
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dtjob_trainer.contract import log_line
@@ -29,7 +30,7 @@ def connect(options: Mapping[str, Any], seconds: float = CONNECT_SECONDS) -> Any
     Ends the process with code 1, after a line that says why, where there is no answer within `seconds`.
     """
     address = (options.get("tpu") or {}).get("address") or "local"
-    with _Limit(address, seconds):
+    with _limit(address, seconds):
         try:
             return _strategy_at(address)
         except Exception as error:  # whatever TensorFlow, its metadata client or the network raises
@@ -51,23 +52,21 @@ def _strategy_at(address: str) -> Any:
     return strategy
 
 
-class _Limit:
+@contextlib.contextmanager
+def _limit(address: str, seconds: float) -> Iterator[None]:
     """Ends the process where the block under it takes longer than `seconds`."""
 
-    def __init__(self, address: str, seconds: float) -> None:
-        self._address, self._seconds = address, seconds
-        self._timer = threading.Timer(seconds, self._give_up)
-        self._timer.daemon = True
-
-    def __enter__(self) -> None:
-        self._timer.start()
-        faulthandler.dump_traceback_later(self._seconds + LAST_RESORT_SECONDS, exit=True)
-
-    def __exit__(self, *_: object) -> None:
-        self._timer.cancel()
-        faulthandler.cancel_dump_traceback_later()
-
-    def _give_up(self) -> None:
-        message = f"no TPU answered at {self._address!r} within {self._seconds:.0f} s, and TensorFlow would wait on. "
+    def give_up() -> None:
+        message = f"no TPU answered at {address!r} within {seconds:.0f} s, and TensorFlow would wait on. "
         log_line.write(sys.stderr, message + _MEND, level="error")
         os._exit(1)
+
+    timer = threading.Timer(seconds, give_up)
+    timer.daemon = True
+    timer.start()
+    faulthandler.dump_traceback_later(seconds + LAST_RESORT_SECONDS, exit=True)
+    try:
+        yield
+    finally:
+        timer.cancel()
+        faulthandler.cancel_dump_traceback_later()

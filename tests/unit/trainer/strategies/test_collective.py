@@ -30,12 +30,6 @@ def test_the_tasks_vectors_become_rows() -> None:
     assert TwoTasks().of_each(np.array([1, 2])).tolist() == [[1, 2], [0, 0]]
 
 
-def test_nothing_is_exchanged_where_there_is_nothing() -> None:
-    group = TwoTasks()
-    assert group.sum(np.zeros((2, 0))).shape == (2, 0)
-    assert group.exchanged == []
-
-
 @pytest.mark.parametrize("dtype", [np.int32, np.uint8, np.bool_, np.float16])
 def test_a_type_that_gpus_do_not_sum_is_refused(dtype: Any) -> None:
     with pytest.raises(TypeError, match=f"sums {np.dtype(dtype)}; use one of float32, float64, int64"):

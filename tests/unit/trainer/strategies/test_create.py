@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dtjob_trainer.strategies.create: every strategy that has traits can be made, and no other."""
+"""dtjob_trainer.strategies.create: which strategies can be made, and when the tasks of a group meet."""
+
+import socket
+import threading
+import time
 
 import pytest
 import tensorflow as tf
@@ -8,15 +12,11 @@ from dtjob_trainer.contract.strategy import TRAITS
 from dtjob_trainer.contract.task import Task
 from dtjob_trainer.errors import MissingDeviceError, StrategyError
 from dtjob_trainer.strategies import create
+from dtjob_trainer.strategies.create import wait_for_leader
 
 
 def test_every_strategy_can_be_created() -> None:
     assert create._MAKERS.keys() == TRAITS.keys()
-
-
-def test_an_unknown_strategy_is_refused() -> None:
-    with pytest.raises(StrategyError, match=r"spec\.strategy 'Other' is not one"):
-        create.create(Task("job", "default", "uid", "worker", 0, strategy="Other"))
 
 
 def see(monkeypatch: pytest.MonkeyPatch, gpus: int) -> None:
@@ -64,3 +64,36 @@ def test_a_worker_of_parameter_server_has_one_gpu() -> None:
     create.check_replicas(1)
     with pytest.raises(StrategyError, match=r"these have 2: give each one .*raise replicaSpecs\.worker\.replicas"):
         create.check_replicas(2)
+
+
+def task(address: str, role: str = "worker", index: int = 0, chief: bool = True) -> Task:
+    cluster = {"chief": (address,), "worker": ("w0:1", "w1:1")} if chief else {"worker": (address, "w1:1")}
+    return Task("job", "ns", "uid", role, index, strategy="MultiWorkerMirrored", cluster=cluster)
+
+
+@pytest.mark.parametrize("chief", [True, False])
+def test_the_wait_ends_when_the_leader_listens(chief: bool) -> None:
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        found: list[bool] = []
+        waiting = threading.Thread(
+            target=lambda: found.append(wait_for_leader(task(address, index=1, chief=chief), 60))
+        )
+        waiting.start()
+        assert not wait_for_leader(task(address, index=1, chief=chief), 0.1)
+        assert found == []
+        server.listen()
+        waiting.join(60)
+    assert found == [True]
+
+
+def test_the_wait_for_the_leader_ends_after_its_time_limit() -> None:
+    began = time.monotonic()
+    assert not wait_for_leader(task("no-such-host.invalid:1"), 0.2)
+    assert time.monotonic() - began >= 0.2
+
+
+@pytest.mark.parametrize("leader", [task("nobody:1", "chief"), task("nobody:1", "worker", 0, chief=False)])
+def test_the_leader_does_not_wait(leader: Task) -> None:
+    assert wait_for_leader(leader, 60)

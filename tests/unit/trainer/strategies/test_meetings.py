@@ -65,17 +65,20 @@ def train(steps: Steps, group: Any, *, slow_from: int, last: int, seconds: float
     series.end(step)
 
 
-def test_fast_steps_meet_as_planned() -> None:
-    steps = Steps()
-    steps.all.run(lambda group: train(steps, group, slow_from=1000, last=330, seconds=0))
-    assert steps.met == [[1, 101, 201, 301]] * 3
-
-
-def test_tasks_meet_after_the_present_call_if_steps_have_turned_slow() -> None:
-    """Each call of 16 steps takes 0.1 s then, and a meeting is wanted after 0.05 s."""
-    steps = Steps()
-    steps.all.run(lambda group: train(steps, group, slow_from=101, last=300, seconds=0.006))
-    assert steps.met == [[1, 101, 117, 133, 149, 165, 181, 197, 213, 229, 245, 261, 277, 293]] * 3
+@pytest.mark.parametrize(
+    ("slow_from", "met"),
+    [
+        (1000, [1, 101, 201, 301]),
+        # each call of 16 steps takes 0.1 s then, and a meeting is wanted after 0.05 s
+        (101, [1, *range(101, 300, 16)]),
+    ],
+)
+def test_tasks_meet_as_planned_and_after_the_present_call_if_steps_have_turned_slow(
+    slow_from: int, met: list[int]
+) -> None:
+    steps, last = Steps(), met[-1] + 7
+    steps.all.run(lambda group: train(steps, group, slow_from=slow_from, last=last, seconds=0.006))
+    assert steps.met == [met] * 3
 
 
 @pytest.mark.parametrize("seed", range(4))
