@@ -12,7 +12,6 @@ from typing import Any
 
 from dtjob.api.spec.pod_template import TRAINING_CONTAINER
 from dtjob.local.processes.addresses import Addresses
-from dtjob.local.processes.launcher import inherited
 from dtjob.objects import labels
 from dtjob.objects.manifest import Manifest
 
@@ -120,6 +119,8 @@ def local_command(
             settings["directory"] = str(files.checkpoints)
         local["DTJOB_CHECKPOINT"] = json.dumps(settings)
         arguments = [_with_directory(text, in_the_pod, settings["directory"]) for text in arguments]
+    from dtjob.local.processes.launcher import inherited  # with asyncio, which `dtjob run --dry-run` does not need
+
     return Command([python, *module, *arguments], {**inherited(environ), **local})
 
 
