@@ -11,7 +11,7 @@ nobody can change. That holds for pods of every task.
 """
 
 from collections.abc import Set
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 
 from dtjob.api.job import Job
@@ -23,8 +23,12 @@ from dtjob.objects.pod.pod import pod
 from dtjob.plan.actions import Action, Create, Delete, Repair, StopServing
 from dtjob.plan.failure.budget import is_due
 from dtjob.plan.kueue import placed, pod_set_of
-from dtjob.plan.seen.children import PodState, TaskView, deleting, ended, facts_of, node_of
+from dtjob.plan.record.status import SUSPENDED, condition
+from dtjob.plan.seen.children import PodState, TaskView, created_at, deleting, ended, facts_of, node_of
 from dtjob.plan.seen.situation import Draft, Situation
+
+TRUSTED_FOR = timedelta(minutes=1)
+"""For so long a new ConfigMap counts as there. On a busy cluster a job is planned twice before its pods are seen."""
 
 
 def converge(situation: Situation) -> list[Action]:
@@ -119,10 +123,17 @@ def keep_shared(situation: Situation) -> list[Create | Repair]:
 
 def make_config_map(situation: Situation) -> list[Create]:
     """Make the ConfigMap, for pods that are about to be made, unless the job has it. A job without pods asks for it
-    first: nobody may list or watch ConfigMaps. Raises Unread."""
-    job = situation.group_job
-    known = _config_map(situation) is not None
-    return [] if known and (situation.children.owned_pods(job) or _is_there(situation)) else [_made(situation, known)]
+    first, as nobody may list or watch ConfigMaps. Raises Unread."""
+    known = _config_map(situation)
+    if known is not None and (situation.children.owned_pods(situation.group_job) or _is_new(situation, known)):
+        return []
+    return [] if known is not None and _is_there(situation) else [_made(situation, known is not None)]
+
+
+def _is_new(situation: Situation, known: Manifest) -> bool:
+    """Whether a job that begins has just made the ConfigMap. A suspended job may have lost it while it had no pods."""
+    ever_suspended = condition(situation.status.conditions, SUSPENDED) is not None
+    return not ever_suspended and situation.now < created_at(known) + TRUSTED_FOR
 
 
 def find_config_map(draft: Draft) -> None:

@@ -106,10 +106,18 @@ def made_config_maps(job: Job, there: Manifest | None, *objects: Manifest) -> li
 
 
 def test_a_config_map_that_is_gone_is_made_with_the_first_pods():
-    known = builders.stored(shared.config_map(JOB))
+    known = builders.stored(shared.config_map(JOB), created=at(-60))
     assert made_config_maps(JOB, known, known) == []
     assert made_config_maps(JOB, None, known) == [True]
     assert made_config_maps(JOB, None) == [False]
+
+
+def test_a_config_map_that_was_made_just_now_is_not_asked_for():
+    """300 new jobs on a busy cluster took 10.4 requests each instead of 8."""
+    new = builders.stored(shared.config_map(JOB), created=at(-59))
+    assert make_config_map(Situation.of(JOB, Children((new,)), NOW)) == []
+    resumed = builders.job(status={"conditions": [builders.condition("Suspended", "False")]})
+    assert made_config_maps(resumed, None, new) == [True]
 
 
 def test_the_config_map_of_a_larger_group_was_never_missing():
