@@ -54,47 +54,24 @@ def described(part: str) -> list[Described]:
     return [(part, schema.get("description")), *descriptions(schema, part)]
 
 
-def too_long(text: str) -> list[str]:
-    """The sentences with too many words."""
-    return [sentence for sentence in _SENTENCE_END.split(text) if words(sentence) > MOST_WORDS]
+def faults(text: str | None) -> list[str]:
+    """What is wrong with a description."""
+    if not text:
+        return ["is missing"]
+    sentences = _SENTENCE_END.split(text)
+    found = [f"is too long: {one}" for one in sentences if words(one) > MOST_WORDS]
+    found += [
+        f"begins small: {one}"  # and not with a value of the field or our own name
+        for one in sentences
+        if one[:1].islower() and not _NAMED_VALUE.match(one) and not one.startswith("dtjob ")
+    ]
+    found += [] if words(text) <= MOST_OF_A_FIELD else ["is too long as a whole"]
+    return found if text.endswith(".") else [*found, "has no full stop"]
 
 
-def begins_small(text: str) -> bool:
-    """Whether a sentence begins with a small letter, and not with a value of the field or our own name."""
-    return any(
-        sentence[:1].islower() and not _NAMED_VALUE.match(sentence) and not sentence.startswith("dtjob ")
-        for sentence in _SENTENCE_END.split(text)
-    )
-
-
-PARTS = pytest.mark.parametrize("part", ["apiVersion", "kind", "spec", "status"])
-
-
-@PARTS
-def test_every_field_is_described(part: str) -> None:
-    assert [path for path, text in described(part) if not text] == []
-
-
-@PARTS
-def test_every_description_is_short(part: str) -> None:
-    long = {path: words(text) for path, text in described(part) if text and words(text) > MOST_OF_A_FIELD}
-    assert long == {}
-
-
-@PARTS
-def test_every_sentence_is_short(part: str) -> None:
-    found = ((path, sentence) for path, text in described(part) for sentence in too_long(text or ""))
-    assert sorted(set(found)) == []
-
-
-@PARTS
-def test_every_description_ends_with_a_full_stop(part: str) -> None:
-    assert [(path, text) for path, text in described(part) if text and not text.endswith(".")] == []
-
-
-@PARTS
-def test_every_sentence_begins_with_a_capital(part: str) -> None:
-    assert [(path, text) for path, text in described(part) if begins_small(text or "")] == []
+@pytest.mark.parametrize("part", ["apiVersion", "kind", "spec", "status"])
+def test_every_field_is_described_in_short_sentences(part: str) -> None:
+    assert {path: wrong for path, text in described(part) if (wrong := faults(text))} == {}
 
 
 def test_every_default_is_described() -> None:
@@ -104,21 +81,6 @@ def test_every_default_is_described() -> None:
             continue
         said = default if isinstance(default, str) else json.dumps(default)
         assert re.search(rf"Defaults to \"?{said}\"?\.|\b{said} \(the default\)", schema["description"]), path
-
-
-def test_the_checks_of_descriptions_find_each_kind_of_bad_description() -> None:
-    schema = {
-        "properties": {
-            "a": {"description": "true: it runs. Otherwise it waits."},
-            "b": {"type": "array", "items": {"properties": {"c": {"description": "of a thing"}}}},
-            "volume": {"description": "A volume.", "properties": {"nfs": {"properties": {"readOnly": {}}}}},
-        }
-    }
-    found = dict(descriptions(schema, "x"))
-    assert [path for path, text in found.items() if not text] == ["x.b", "x.b[]", "x.volume.nfs.readOnly"]
-    assert [path for path, text in found.items() if begins_small(text or "")] == ["x.b[].c"]
-    assert too_long(f"One. {'word ' * MOST_WORDS}more. Example: a.") == [f"{'word ' * MOST_WORDS}more."]
-    assert too_long(f"{'word ' * (MOST_WORDS - 1)}last. Example: a.") == []
 
 
 def test_the_kind_says_first_that_it_is_for_tensorflow() -> None:

@@ -58,24 +58,13 @@ async def run(
 
 
 @pytest.mark.timeout(60)
-@pytest.mark.parametrize("clean", ["Running", "None"])
-async def test_a_run_ends_after_its_success_though_parameter_servers_still_run(
-    clean: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("program", "phase"), [("true", "Succeeded"), ("false", "Failed")])
+async def test_a_run_ends_with_its_job_though_other_tasks_still_run(
+    program: str, phase: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    job = builders.job("ParameterServer", ps=1, cleanPodPolicy=clean)
-    outcome = await run(job, tmp_path, monkeypatch, ["true"])
-    assert outcome.snapshot.status["phase"] == "Succeeded"
-    assert not outcome.snapshot.pids
-
-
-@pytest.mark.timeout(60)
-@pytest.mark.parametrize("clean", ["Running", "None"])
-async def test_a_run_ends_after_its_failure_though_other_tasks_still_run(
-    clean: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    job = builders.job(cleanPodPolicy=clean, failurePolicy={"maxRestartsWithoutProgress": 0})
-    outcome = await run(job, tmp_path, monkeypatch, ["false"])
-    assert outcome.snapshot.status["phase"] == "Failed"
+    policy = {"cleanPodPolicy": "None", "failurePolicy": {"maxRestartsWithoutProgress": 0}}
+    outcome = await run(builders.job("ParameterServer", ps=1, **policy), tmp_path, monkeypatch, [program])
+    assert outcome.snapshot.status["phase"] == phase
     assert not outcome.snapshot.pids
 
 

@@ -36,26 +36,11 @@ def said(manifest: dict[str, Any]) -> list[str]:
         ),
         (job(program={"entrypoint": "a.py", "args": "a"}), "spec.program.args: must be a list, not 'a'"),
         (job(checkpoint=3), "spec.checkpoint: must be a mapping (names with values), not 3"),
-        (
-            checkpoint(writeMode="maybe"),
-            "spec.checkpoint.writeMode: must be one of Async or Sync, not 'maybe'",
-        ),
-        (
-            checkpoint(maxToKeep=0),
-            "spec.checkpoint.maxToKeep: must be at least 1, not 0",
-        ),
-        (
-            checkpoint(maxToKeep=1001),
-            "spec.checkpoint.maxToKeep: must be at most 1000, not 1001",
-        ),
-        (
-            checkpoint(maxToKeep=1.5),
-            "spec.checkpoint.maxToKeep: must be a whole number, not 1.5",
-        ),
-        (
-            job(cleanPodPolicy="Some"),
-            "spec.cleanPodPolicy: must be one of Running, All or None, not 'Some'",
-        ),
+        (checkpoint(writeMode="maybe"), "spec.checkpoint.writeMode: must be one of Async or Sync, not 'maybe'"),
+        (checkpoint(maxToKeep=0), "spec.checkpoint.maxToKeep: must be at least 1, not 0"),
+        (checkpoint(maxToKeep=1001), "spec.checkpoint.maxToKeep: must be at most 1000, not 1001"),
+        (checkpoint(maxToKeep=1.5), "spec.checkpoint.maxToKeep: must be a whole number, not 1.5"),
+        (job(cleanPodPolicy="Some"), "spec.cleanPodPolicy: must be one of Running, All or None, not 'Some'"),
         (job(elasticpolicy={}), "spec.elasticpolicy: is an unknown field; did you mean elasticPolicy?"),
         (
             job(elasticPolicy={"zzz": 1}),

@@ -21,10 +21,6 @@ def candidate(name: str = "a", seconds: int = SECONDS) -> Candidate:
     return Candidate(Election("system", "dtjob", seconds, name))
 
 
-def test_each_process_is_another_candidate() -> None:
-    assert Election("system", "dtjob", SECONDS).identity != Election("system", "dtjob", SECONDS).identity
-
-
 def lead(who: Candidate, lease: dict[str, Any] | None, now: float) -> dict[str, Any]:
     wish = who.wish(lease, now, WALL)
     assert wish is not None
@@ -63,21 +59,6 @@ def test_the_holder_says_how_long_it_holds():
     assert standby.wish(lease, 0.0, WALL) is None
     assert standby.wish(lease, 59.9, WALL) is None
     assert standby.wish(lease, 60.0, WALL)["spec"]["leaseDurationSeconds"] == 5
-
-
-def test_a_released_lease_is_taken_at_once():
-    leader, standby = candidate("a"), candidate("b")
-    lease = lead(leader, None, 100.0)
-    assert standby.wish(lease, 100.0, WALL) is None
-    released = leader.released(lease)
-    assert not leader.leads(100.0)
-    assert standby.wish(released, 100.1, WALL)["spec"]["holderIdentity"] == "b"
-
-
-def test_only_the_own_lease_is_released():
-    lease = lead(candidate("a"), None, 100.0)
-    assert candidate("b").released(lease) is None
-    assert candidate("b").released(None) is None
 
 
 def test_a_lease_made_by_hand_without_a_spec_is_taken():

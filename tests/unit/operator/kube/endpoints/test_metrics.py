@@ -49,13 +49,6 @@ def test_a_new_operator_is_no_leader_and_has_its_version() -> None:
     assert (samples["dtjob_leader"], samples["dtjob_last_resync_timestamp_seconds"]) == (1, 1000)
 
 
-def test_two_operators_in_one_process_share_no_metrics() -> None:
-    first, second = Metrics(), Metrics()
-    first.called("GET", "pods", "200")
-    assert read(first)['dtjob_api_requests_total{code="200",method="GET",resource="pods"}'] == 1
-    assert not any(name.startswith("dtjob_api_requests_total{") for name in read(second))
-
-
 def test_openmetrics_for_who_prefers_it() -> None:
     answer = Metrics().answer(make_mocked_request("GET", "/metrics", {"Accept": "application/openmetrics-text"}))
     assert answer.headers["Content-Type"].startswith("application/openmetrics-text")

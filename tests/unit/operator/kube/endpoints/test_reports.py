@@ -180,12 +180,6 @@ async def test_a_report_is_kept_and_the_job_is_looked_at() -> None:
     assert due == [KEY]
 
 
-async def test_a_report_is_kept_within_bounds() -> None:
-    report = {"jobUid": builders.JOB_UID, "step": 120, "metrics": {"matrix": [[0.5] * 30] * 30, "accuracy": 0.5}}
-    store, _ = await polled(report)
-    assert store.children(KEY).reports["chief-0"]["metrics"] == {"accuracy": 0.5}
-
-
 @pytest.mark.parametrize(
     "answer",
     [{"jobUid": "an earlier job", "step": 9}, {"step": 9}, ["step"], "text"],
@@ -233,26 +227,6 @@ async def test_a_bug_in_one_answer_ends_nothing(monkeypatch: pytest.MonkeyPatch)
     polling.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await polling
-
-
-async def test_supervisors_are_asked_again_when_polling_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The process starts a loop again that has ended, whatever ended it."""
-    asked = asyncio.Event()
-
-    async def read_status(host: str, port: int) -> Any:
-        asked.set()
-        raise NoStatus("ConnectTimeout", "no answer")
-
-    monkeypatch.setattr(reports, "read_status", read_status)
-    made = reports.Reports(stored(builders.job()), WorkQueue(), 0.001)
-    for _ in range(2):
-        asked.clear()
-        polling = asyncio.create_task(made.poll_forever())
-        async with asyncio.timeout(5):
-            await asked.wait()
-        polling.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await polling
 
 
 def supervisor(namespace: str, number: int = 0) -> reports.Supervisor:
@@ -325,28 +299,3 @@ async def test_a_supervisor_that_answers_is_asked_beside_300_that_hang(
     polling.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await polling
-
-
-async def test_the_supervisor_of_a_new_pod_is_asked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
-    found = [supervisor("old")]
-
-    async def read_status(host: str, port: int) -> dict[str, Any]:
-        asked.append(host)
-        raise NoStatus("ConnectTimeout", "no answer")
-
-    monkeypatch.setattr(reports, "read_status", read_status)
-    monkeypatch.setattr(reports, "supervisors_to_ask", lambda _: found)
-    made = reports.Reports(Store(), WorkQueue(), 3600.0)
-    made._look_for_supervisors()
-    while not asked:
-        await asyncio.sleep(0)
-    found[:] = [supervisor("new")]
-    made._look_for_supervisors()
-    while asked != ["old", "new"]:
-        await asyncio.sleep(0)
-    assert [one.host for one in made._tasks] == ["new"]
-    found.clear()
-    made._look_for_supervisors()
-    assert not made._tasks
-    assert not made._slots_of

@@ -36,13 +36,6 @@ def test_an_event_points_to_the_job_and_lies_beside_it() -> None:
     assert made["firstTimestamp"] == made["lastTimestamp"] == "2026-11-21T10:00:00Z"
 
 
-def test_a_repetition_counts_and_moves_the_last_time_only() -> None:
-    told = Recorded(RESTARTING, "1a2b", 3, NOW, at(60))
-    changes = {"message": "worker-1 failed", "lastTimestamp": "2026-11-21T10:01:00Z", "count": 3}
-    assert repetition(told) == changes
-    assert event_object(JOB, told)["firstTimestamp"] == "2026-11-21T10:00:00Z"
-
-
 def test_a_message_is_cut_to_what_is_taken() -> None:
     assert len(repetition(Recorded(Event("Normal", "A", "x" * 5000), "1a2b", 1, NOW, NOW))["message"]) == 1024
 

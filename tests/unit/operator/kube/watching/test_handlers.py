@@ -77,12 +77,6 @@ async def test_jobs_are_taken_in_with_the_kind_that_a_list_may_leave_out() -> No
     assert store.job(KEY) is None
 
 
-async def test_a_job_that_cannot_be_taken_in_ends_no_watch(caplog: pytest.LogCaptureFixture) -> None:
-    made = registry(Connection(), functools.partial(take_in, Store(), WorkQueue[tuple[str, str]]()))
-    await tell(made, "ADDED", {"metadata": {"name": "bad"}})
-    assert f"a bug in dtjob, in taking in {KIND} bad" in caplog.text
-
-
 async def test_kopf_logs_in_as_our_own_connection_does_and_out_again() -> None:
     connection = Connection()
     made = registry(connection, take_nothing)
@@ -183,12 +177,3 @@ def test_nothing_is_written_to_jobs_and_nothing_of_them_copied() -> None:
     assert (chosen.scanning.disabled, chosen.posting.enabled) == (True, False)
     assert chosen.process.ultimate_exiting_timeout is None  # else it kills the process 10 min after watches ended
     assert 0 < (chosen.watching.chunk_size or 0) <= 200  # else it lists everything at once
-
-
-def test_kopf_waits_for_nothing_longer_than_seconds() -> None:
-    """Its own defaults are a minute after a login that failed, and up to 21 s after an answer that did."""
-    chosen = settings()
-    assert chosen.execution.default_backoff <= 2
-    assert isinstance(chosen.networking.error_backoffs, tuple)
-    assert max(chosen.networking.error_backoffs) <= 5
-    assert (chosen.networking.connect_timeout or 60) <= 5

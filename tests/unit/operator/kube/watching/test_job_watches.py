@@ -162,24 +162,6 @@ def test_watches_have_missed_a_job_that_they_do_not_show_after_long(age: int, mi
     assert have_missed_one([{"metadata": {"creationTimestamp": created}}], NOW) == missed
 
 
-def test_a_watch_that_just_ends_is_a_failure_too(loop: SimulatedLoop) -> None:
-    async def story() -> int:
-        begun = 0
-
-        async def spawn(_: list[str]) -> list[asyncio.Task[None]]:
-            nonlocal begun
-            begun += 1
-            return [asyncio.create_task(nothing() if begun == 1 else asyncio.sleep(1000))]
-
-        watching = asyncio.create_task(watch_forever(spawn, Watched([]), nothing))
-        await asyncio.sleep(5)
-        watching.cancel()
-        await asyncio.wait([watching])
-        return begun
-
-    assert loop.run_until_complete(story()) == 2
-
-
 def test_nothing_private_of_kopf_is_imported() -> None:
     """What has no public name may be gone in kopf's next release."""
     package = Path(dtjob.__file__).parent
