@@ -8,11 +8,9 @@ manifest does not have.
 """
 
 from dtjob.crd.rule import Rule
-from dtjob.crd.rules.elastic import ELASTIC_RULES
-from dtjob.crd.rules.failure import FAILURE_RULES
-from dtjob.crd.rules.gang import GANG_RULES
 from dtjob.crd.rules.life import GRACE_RULES, LIFE_RULES, SUCCESS_RULES
 from dtjob.crd.rules.pod import POD_RULES, PORT_RULES, TWICE_RULES
+from dtjob.crd.rules.policies import ELASTIC_RULES, FAILURE_RULES, GANG_RULES
 from dtjob.crd.rules.resources import RESOURCE_RULES, TPU_RULES
 from dtjob.crd.rules.roles import NAME_RULES, ROLE_RULES
 from dtjob.crd.rules.storage import CLAIM_RULES, MOUNT_RULES, SOURCE_RULES, STORAGE_RULES, VOLUME_RULES

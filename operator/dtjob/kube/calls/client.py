@@ -24,8 +24,7 @@ from dtjob.kube.api_error import ApiError, NotServed, error_of, object_of
 from dtjob.kube.calls import pod_group_calls
 from dtjob.kube.calls.kinds import KINDS, path_of, resource_of, typed
 from dtjob.kube.calls.transport import Transport
-from dtjob.kube.events.event import newest_warning
-from dtjob.kube.events.recorder import Recorder
+from dtjob.kube.events import Recorder, newest_warning
 from dtjob.objects import drift, gangs, kueue, labels
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Event, PatchWorkload
