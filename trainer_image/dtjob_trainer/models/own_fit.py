@@ -29,11 +29,7 @@ _running: ContextVar[frozenset[str]] = ContextVar("running", default=frozenset()
 
 
 class _ReachedError(BaseException):
-    """Leaves an override once it is known what it gives the method of the package."""
-
-    def __init__(self, given: dict[str, Any]) -> None:
-        super().__init__()
-        self.given = given
+    """Leaves an override once it is known what it gives the method of the package: the arguments by name."""
 
 
 def running(name: str) -> AbstractContextManager[None]:
@@ -90,7 +86,7 @@ def given_to_evaluate(model: Any, data: Any, **arguments: Any) -> Any:
     try:
         _called("evaluate", reached, model, (), given)
     except _ReachedError as error:
-        found = [error.given.get(name) for name in ("x", "y", "sample_weight")]
+        found = [error.args[0].get(name) for name in ("x", "y", "sample_weight")]
         while found[-1] is None and len(found) > 1:
             found.pop()
         return tuple(found)

@@ -3,6 +3,7 @@
 
 import functools
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import tensorflow as tf
@@ -53,12 +54,11 @@ def _creating(own: Function) -> Function:
         def make(inputs: Any, **other: Any) -> Any:
             return own(self, op_type, inputs, *args, **(kwargs | other))
 
-        if op_type == "ReadVariableOp" and (place := _place_of(inputs[0])) is not None:
-            made = make(inputs)
-            kinds.put(made.outputs[0], place if found.mode is Mode.STEP else OWN)
-            return made
+        if op_type == "ReadVariableOp" and _adds_up(inputs[0]):
+            return kinds.put_all(make(inputs), PARTIAL if found.mode is Mode.STEP else OWN)
         if op_type in _WRITES and found.mode is Mode.STEP:
-            return make([inputs[0], _written(found, inputs[0], inputs[1])])
+            handle, value = inputs
+            return make([handle, found.part(value) if _adds_up(handle) else found.same(value)])
         if not any(kinds.of(each) is not None for each in inputs):
             return make(inputs, attrs=found.drawn_alike(op_type, kwargs.get("attrs")))
         return found.call(make, op_type, inputs, kwargs.get("attrs"))
@@ -66,16 +66,10 @@ def _creating(own: Function) -> Function:
     return create
 
 
-def _place_of(handle: Any) -> Any:
-    """The placement of what a variable has, by its handle: a metric's states add up over replicas."""
+def _adds_up(handle: Any) -> bool:
+    """Whether what replicas have of a variable, given by its handle, adds up, as a metric's states do."""
     variable = graphs.variable_of(handle)
-    adds_up = graphs.is_put_together_on_read(variable) and variable.aggregation is tf.VariableAggregation.SUM
-    return PARTIAL if adds_up else None
-
-
-def _written(found: Tracker, handle: Any, value: Any) -> Any:
-    """What a replica writes in place of `value`."""
-    return found.part(value) if _place_of(handle) is PARTIAL else found.same(value)
+    return graphs.is_put_together_on_read(variable) and variable.aggregation is tf.VariableAggregation.SUM
 
 
 def _assigning(name: str, own: Function) -> Function:
@@ -103,22 +97,17 @@ def _meeting(own: Function) -> Function:
         inside = found is not None and tf.compat.v1.get_default_graph() is not found.graph
         if not inside or tf.distribute.in_cross_replica_context():
             return own(function, strategy, *args, **kwargs)
-        return function(_ThisReplica(), *args, **kwargs)
+        return function(_THIS_REPLICA, *args, **kwargs)
 
     return meet
 
 
-class _ThisReplica:
-    """A strategy whose updates are those of one replica."""
+def _update(variable: Any, function: Any, args: Any = (), kwargs: Any = None, group: bool = True) -> Any:
+    return function(graphs.of_this_replica(variable), *args, **(kwargs or {}))
 
-    @property
-    def extended(self) -> "_ThisReplica":
-        """Itself."""
-        return self
 
-    def update(self, variable: Any, function: Any, args: Any = (), kwargs: Any = None, group: bool = True) -> Any:
-        """Call `function` with what this replica has of `variable`."""
-        return function(graphs.of_this_replica(variable), *args, **(kwargs or {}))
+_THIS_REPLICA = SimpleNamespace(extended=SimpleNamespace(update=_update))
+"""A strategy whose updates are those of one replica."""
 
 
 def _capturing(own: Function) -> Function:
