@@ -10,7 +10,7 @@ four hundred. After a while one of them is tried again.
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeVar
@@ -106,10 +106,12 @@ class Creation:
                 outcomes = [await self._each(self._due(needed))]
                 self._say(outcomes[0])
                 # Without its Service or NetworkPolicy a pod would run unnamed or unprotected.
-                if not outcomes[0] and not any(self._is_missing(create) for create in needed):
+                missing = [one for one in needed if self._is_held(one) and not self._holds.of(what_of(one)).stands]
+                if not outcomes[0] and not missing:
                     of_roles = (self._make_role(role, some) for role, some in roles.items())
                     outcomes += await asyncio.gather(*of_roles)
-                outcomes += await asyncio.gather(*(self._alone(one) for one in self._due(alone)))
+                outcomes.append(await self._each(self._due(alone), alone=True))
+                self._say(outcomes[-1])
         finally:
             wait = self._holds.next_try(_now())
             if wait is not None:
@@ -117,26 +119,16 @@ class Creation:
         if errors := [error for outcome in outcomes for error in outcome.errors]:
             raise errors[0]
 
-    async def _alone(self, one: Make) -> Outcome:
-        """Make or repair an object for which nothing else waits."""
-        outcome = await self._each([one])
-        self._say(outcome)
-        return outcome
-
     async def _make_role(self, role: str, pods: Sequence[Create]) -> Outcome:
         """Make the pods of one role until one is refused; the others wait with it."""
         outcome = Outcome()
         if self._holds.of(role).until > _now():
             return outcome
-        due = self._due(pods)
-        made = 0
-        for batch in batches(due):
-            if not self._is_wanted():
+        due, made, size = self._due(pods), 0, 1
+        while made < len(due) and self._is_wanted():
+            if outcome := await self._each(due[made : made + size]):
                 break
-            outcome = await self._each(batch)
-            if outcome:
-                break
-            made += len(batch)
+            made, size = made + size, 2 * size
         if outcome.refused:
             self._holds.hold(role, _now())
             self._say_of_role(due[made:], outcome)
@@ -160,15 +152,17 @@ class Creation:
         for create in others:
             self._set_problem(create, None)
 
-    async def _each(self, creates: Sequence[Make]) -> Outcome:
-        """Make these at once, as many as the job may have under way, and no more after a failure."""
+    async def _each(self, creates: Sequence[Make], *, alone: bool = False) -> Outcome:
+        """Make these at once, as many as the job may have under way. No more after a failure, unless each is `alone`:
+        nothing else waits for it."""
         outcome, iterator = Outcome(), iter(creates)
 
         async def lane() -> None:
             for create in iterator:
                 try:
                     async with self._means.slots.of(self._key, f"{type(create).__name__} {create.kind}") as slot:
-                        if outcome or not self._is_wanted():  # or it would be asked for in vain, once it has a slot
+                        in_vain = outcome and not alone
+                        if in_vain or not self._is_wanted():  # or it would be asked for in vain, once it has a slot
                             slot.leave_unused()
                             return
                         if await self._one(create):
@@ -177,7 +171,7 @@ class Creation:
                     outcome.refused.append((create, str(error)))
                 except ClusterError as error:
                     outcome.errors.append(error)
-                if outcome:
+                if outcome and not alone:
                     return
 
         await asyncio.gather(*(lane() for _ in creates[:CALLS_OF_A_JOB]))
@@ -192,7 +186,9 @@ class Creation:
                 return await self._repair(create)
             stored = await self._stored(create)
         except Held as error:
-            self._hold(create, error)
+            self._holds.hold(what, _now(), blocker=error.blocker, stands=error.stands)
+            if error.lasts or self._holds.of(what).tries >= LOOKS_BEFORE_SAID:
+                self._set_problem(create, str(error))
             return error.stands
         except Refused:
             raise
@@ -209,13 +205,6 @@ class Creation:
                 self._queue.add(self._key)
             return True
 
-    def _hold(self, create: Make, error: Held) -> None:
-        """Leave it for a while, and say why where that may last."""
-        holds, what = self._holds, what_of(create)
-        holds.hold(what, _now(), blocker=error.blocker, stands=error.stands)
-        if error.lasts or holds.of(what).tries >= LOOKS_BEFORE_SAID:
-            self._set_problem(create, str(error))
-
     async def _repair(self, action: Repair) -> bool:
         """Put an object right, unless that was done too often lately."""
         now, what, memory = self._means.clock(), (action.kind, action.name), self._store.memory(self._key)
@@ -225,14 +214,13 @@ class Creation:
         said = "%s/%s: repairing %s %s: %s is not as it should be"
         logger.info(said, *self._key, action.kind, action.name, action.field)
         stored = await self._cluster.repair(action.manifest, action.there["metadata"]["uid"])
-        if stored is not None:
-            memory.repairs.note(what, now)
-            self._summary.repaired(action.kind, action.name, action.field)
         self._holds.lift(what_of(action))
         self._set_problem(action, None)
         if stored is None:
             self._store.remove(action.there)
         else:
+            memory.repairs.note(what, now)
+            self._summary.repaired(action.kind, action.name, action.field)
             self._store.apply(stored)
         # What is stored now may differ as before, which is no news to the store: somebody wants it otherwise.
         self._queue.add(self._key)
@@ -291,10 +279,6 @@ class Creation:
     def _due(self, creates: Sequence[Made]) -> list[Made]:
         return [create for create in creates if not self._is_held(create)]
 
-    def _is_missing(self, create: Create) -> bool:
-        """Whether it is held, and does not stand all the same."""
-        return self._is_held(create) and not self._holds.of(what_of(create)).stands
-
     def _is_held(self, create: Make) -> bool:
         hold = self._holds.of(what_of(create))
         return hold.until > _now() and not (hold.blocker and self._store.is_gone(hold.blocker))
@@ -324,14 +308,6 @@ def in_groups(makes: Sequence[Make]) -> tuple[list[Create], dict[str, list[Creat
         else:
             needed.append(one)
     return needed, roles, alone
-
-
-def batches(pods: Sequence[Create]) -> Iterator[Sequence[Create]]:
-    """The pods in batches of 1, 2, 4, …"""
-    first, size = 0, 1
-    while first < len(pods):
-        yield pods[first : first + size]
-        first, size = first + size, 2 * size
 
 
 def what_of(create: Make) -> str:

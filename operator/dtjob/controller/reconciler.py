@@ -31,7 +31,7 @@ from dtjob.plan.actions import Event, Plan
 from dtjob.plan.order import Order, order_of
 from dtjob.plan.plan import plan
 from dtjob.plan.queueing.queueing import runs_elsewhere
-from dtjob.plan.seen.children import Children, PodEvent, Unread, facts_of
+from dtjob.plan.seen.children import Children, Key, PodEvent, Unread, facts_of
 
 logger = logging.getLogger(__name__)
 
@@ -232,10 +232,14 @@ async def look_up(cluster: Cluster, slots: Slots, job: Job, children: Children, 
             return await cluster.get(kind, namespace if kind in (*kueue.NAMESPACED, "ConfigMap", "Pod") else None, name)
 
     answers = zip(unread.objects, await _answers([ask(*one) for one in unread.objects]), strict=True)
-    found = {(kind, name): one if kind != "Pod" or _is_ours(job, one) else None for (kind, name), one in answers}
-    ours = [one for (kind, _), one in found.items() if kind == "Pod" and one is not None]
+    found: dict[Key, Manifest | None] = {}
+    for what, one in answers:
+        facts = facts_of(one) if one is not None and what[0] == "Pod" else None
+        ours = facts is None or (facts.controller == job.metadata.uid and facts.task_id is not None)
+        found[what] = one if ours else None
+    pods = [one for (kind, _), one in found.items() if kind == "Pod" and one is not None]
     # By name, as the store has them: an object that it has under one of these is not ours.
-    return replace(children, objects=(*children.objects, *ours), read={**children.read, **found})
+    return replace(children, objects=(*children.objects, *pods), read={**children.read, **found})
 
 
 async def _answers(asked: Sequence[Coroutine[Any, Any, Manifest | None]]) -> list[Manifest | None]:
@@ -246,10 +250,3 @@ async def _answers(asked: Sequence[Coroutine[Any, Any, Manifest | None]]) -> lis
     finally:
         for task in tasks:
             task.cancel()
-
-
-def _is_ours(job: Job, pod: Manifest | None) -> bool:
-    if pod is None:
-        return False
-    facts = facts_of(pod)
-    return facts.controller == job.metadata.uid and facts.task_id is not None

@@ -5,7 +5,7 @@ Of each object only what is read is held (`controller/stored_fields.py`), whoeve
 """
 
 from collections import OrderedDict, defaultdict
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -186,11 +186,13 @@ class Store:
 
         This heals what watches cannot: after a 410 and a relist, objects deleted meanwhile bring no DELETED event.
         """
-        known = self._jobs.items() if kind == KIND else self._children_of(kind)
+        children = ((key, one) for key, shelf in self._children.items() for one in shelf.values())
+        known = self._jobs.items() if kind == KIND else children
         gone = [
             manifest
             for key, manifest in known
-            if namespace in (None, key[0])
+            if manifest["kind"] == kind
+            and namespace in (None, key[0])
             and manifest["metadata"]["uid"] not in present
             and version_of(manifest) <= list_version
         ]
@@ -280,12 +282,6 @@ class Store:
             return True
         del self._deleted[uid]
         return False
-
-    def _children_of(self, kind: str) -> Iterator[tuple[JobKey, Manifest]]:
-        for key, children in self._children.items():
-            for manifest in children.values():
-                if manifest["kind"] == kind:
-                    yield key, manifest
 
     def _tidy(self, key: JobKey) -> None:
         """Hold nothing for a job that is gone with all its pods: of its ConfigMap's and PodGroup's end no watch

@@ -4,8 +4,6 @@
 While it waits, it tells a cluster's autoscaler what is missing; where it has a node, there is room for a worker.
 """
 
-from typing import Any
-
 from dtjob.api.job import Job
 from dtjob.api.spec.replica_specs import Role
 from dtjob.objects import labels, topology
@@ -40,13 +38,9 @@ def placeholder(job: Job, index: int, defaults: Defaults = NO_DEFAULTS) -> Manif
     found = {name: text for name, text in labels.of(made).items() if name not in (labels.ATTEMPT, labels.SERVING)}
     made["metadata"]["labels"] = {**found, labels.ROLE: ROLE}
     spec = {name: value for name, value in made["spec"].items() if name not in _NOT_ITS_OWN}
-    for containers in ("initContainers", "containers"):
-        if containers in spec:
-            spec[containers] = [_idle(one) for one in spec[containers]]
+    for name in ("initContainers", "containers"):
+        if containers := spec.get(name):
+            kept = ({field: one[field] for field in _OF_A_CONTAINER if field in one} for one in containers)
+            spec[name] = [{**one, "command": _IDLE} for one in kept]
     made["spec"] = {**spec, "terminationGracePeriodSeconds": 1}
     return made
-
-
-def _idle(container: dict[str, Any]) -> dict[str, Any]:
-    kept = {name: container[name] for name in _OF_A_CONTAINER if name in container}
-    return {**kept, "command": _IDLE}

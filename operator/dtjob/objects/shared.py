@@ -95,13 +95,6 @@ def claim(job: Job) -> Manifest | None:
     return {"apiVersion": "v1", "kind": CLAIM, "metadata": metadata, "spec": template["spec"]}
 
 
-def checkpoint_volume(job: Job) -> dict[str, Any]:
-    """The volume source of the checkpoints, of a job that keeps them on a volume: its own, or that of its claim."""
-    assert job.spec.checkpoint is not None
-    own = job.spec.checkpoint.storage.volume
-    return {"persistentVolumeClaim": {"claimName": claim_name(job)}} if own is None else own
-
-
 def is_of(found: Manifest, name: str, uid: str | None) -> bool:
     """Whether an object belongs to the job with this name and uid. A claim that was retained belongs to the next job of
     its name."""

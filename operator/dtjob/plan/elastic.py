@@ -270,7 +270,11 @@ def _words_of_too_few(situation: Situation, workers: Workers) -> tuple[str, str]
     if not _short(situation, workers):
         return NO_ROOM, f"{has}; {waiting_words(situation) or 'its queue has admitted no more'}"
     if placeholders_wanted(situation):
-        return NO_ROOM, f"{has}; a placeholder pod waits for room for each of the others{_refusal(situation)}"
+        problems = situation.children.problems.items()
+        said = {what.removeprefix("Pod/"): why for what, why in problems if is_placeholder(what) and _QUOTA in why}
+        said |= {pod["metadata"]["name"]: unscheduled(pod) for pod in placeholders(situation) if not deleting(pod)}
+        refusal = next((f" ({name} waits: {said[name]})" for name in sorted(said) if said[name]), "")
+        return NO_ROOM, f"{has}; a placeholder pod waits for room for each of the others{refusal}"
     again = grows_from(situation)
     if again is None or situation.now >= again:
         return NO_ROOM, has
@@ -279,14 +283,6 @@ def _words_of_too_few(situation: Situation, workers: Workers) -> tuple[str, str]
 
 def _has(workers: Workers) -> str:
     return f"the group has {workers.replicas} of {workers.desired} workers"
-
-
-def _refusal(situation: Situation) -> str:
-    """What the scheduler, or a quota, says of the first placeholder that there is no room for; empty: nothing yet."""
-    problems = situation.children.problems.items()
-    said = {what.removeprefix("Pod/"): why for what, why in problems if is_placeholder(what) and _QUOTA in why}
-    said |= {pod["metadata"]["name"]: unscheduled(pod) for pod in placeholders(situation) if not deleting(pod)}
-    return next((f" ({name} waits: {said[name]})" for name in sorted(said) if said[name]), "")
 
 
 RESIZING, RESIZED = "Resizing", "Resized"

@@ -95,7 +95,9 @@ def _pod_set(job: Job, workload: Workload, assigned: Mapping[str, Any], flavours
             labels = _joined(labels, update.get("labels"), by)
             made["annotations"] = _joined(made["annotations"], update.get("annotations"), by)
             tolerations += [one for one in update.get("tolerations") or () if one not in tolerations]
-    _joined(_template_selector(job, name), selector, f"Kueue gives replicaSpecs.{name}")
+    replica = job.spec.replica_specs.get(Role(name)) if name in list(Role) else None
+    own = (replica.pod_spec.node_selector if replica else None) or {}
+    _joined(own, selector, f"Kueue gives replicaSpecs.{name}")
     made |= {"labels": labels, "nodeSelector": selector, "tolerations": tolerations}
     return {key: value for key, value in made.items() if value}
 
@@ -140,12 +142,6 @@ def _joined(there: Mapping[str, str], more: Mapping[str, str] | None, by: str) -
         if there.get(name, value) != value:
             raise Conflict(f"{by} {name}={value}, and it is {there[name]} already")
     return {**there, **(more or {})}
-
-
-def _template_selector(job: Job, role: str) -> dict[str, str]:
-    """The nodeSelector of the role's own template."""
-    replica = job.spec.replica_specs.get(Role(role)) if role in list(Role) else None
-    return (replica.pod_spec.node_selector if replica else None) or {}
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ an object whose label somebody has removed. Before such a pod is replaced, the A
 nobody can change. That holds for pods of every task.
 """
 
-from collections.abc import Set
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -35,7 +34,11 @@ def converge(situation: Situation) -> list[Action]:
     """What is to be taken away and made now, of a job that goes on."""
     superseded = (view for view in situation.views if view.pods and view.pods != (view.pod,))
     retired = [action for view in superseded for action in _retire(view)]
-    retired += _unlisted(situation, {action.uid for action in retired if isinstance(action, Delete)})
+    # Nothing tells of the ends of pods that have lost the label by which they are watched.
+    gone = {action.uid for action in retired if isinstance(action, Delete)}
+    lost = (one for one in situation.children.unlisted("Pod") if one["metadata"]["uid"] not in gone)
+    why = f"it has lost the label {labels.JOB_NAME}"
+    retired += [Delete.of(one, why) for one in lost if not (deleting(one) or ended(one))]
     missing = _missing_pods(situation)
     shared_ones = [*keep_shared(situation), *(make_config_map(situation) if missing else ())]
     return [*retired, *shared_ones, *keep_gang(situation), *missing]
@@ -60,13 +63,6 @@ def _retire(view: TaskView) -> list[Action]:
         if not deleting(old):
             actions.append(Delete.of(old, f"{view.task.id} is at attempt {view.attempt}"))
     return actions
-
-
-def _unlisted(situation: Situation, retired: Set[str]) -> list[Action]:
-    """Delete the pods that have lost the label by which they are watched: nothing tells of their ends."""
-    lost = (one for one in situation.children.unlisted("Pod") if one["metadata"]["uid"] not in retired)
-    why = f"it has lost the label {labels.JOB_NAME}"
-    return [Delete.of(one, why) for one in lost if not (deleting(one) or ended(one))]
 
 
 def _missing_pods(situation: Situation) -> list[Action]:
@@ -197,10 +193,12 @@ def _tell_overruled(draft: Draft) -> None:
 
 def keep_gang(situation: Situation) -> list[Create | Repair]:
     """What is to be made before the pods, or put right while some of them wait for a node."""
-    there = _group(situation)
+    provider = gangs.provider_of(situation.group_job, situation.defaults)
+    there = next((one for one in _groups(situation) if gangs.PROVIDERS[one["kind"]] is provider), None)
     if there is not None and not deleting(there) and all(view.state not in _WAITING for view in situation.training):
         return []
-    wanted = gangs.pod_group(situation.group_job, situation.defaults, at_most=_unfinished(situation))
+    unfinished = sum(view.state is not PodState.SUCCEEDED for view in situation.training)
+    wanted = gangs.pod_group(situation.group_job, situation.defaults, at_most=unfinished)
     if wanted is None:
         return []
     if there is None or deleting(there):
@@ -227,19 +225,9 @@ def release_gang(situation: Situation) -> list[Delete]:
     return [Delete.of(one, why) for one in _groups(situation) if not deleting(one)]
 
 
-def _unfinished(situation: Situation) -> int:
-    return sum(view.state is not PodState.SUCCEEDED for view in situation.training)
-
-
 def _groups(situation: Situation) -> list[Manifest]:
     """The job's own PodGroups, as last seen."""
     return situation.children.owned(situation.group_job, gangs.PROVIDERS)
-
-
-def _group(situation: Situation) -> Manifest | None:
-    """The PodGroup of the job's provider."""
-    provider = gangs.provider_of(situation.group_job, situation.defaults)
-    return next((one for one in _groups(situation) if gangs.PROVIDERS[one["kind"]] is provider), None)
 
 
 def writer_left(situation: Situation) -> Manifest | None:
@@ -252,7 +240,9 @@ def writer_left(situation: Situation) -> Manifest | None:
     if chief.pod is not None:
         return None
     earlier = next((pod for pod in chief.pods if not ended(pod)), None)
-    return earlier or next((pod for pod in _others(situation) if not facts_of(pod).is_terminal), None)
+    pods = (one for one in situation.children.objects if one["kind"] == "Pod")
+    others = (pod for pod in pods if not _controls(situation.group_job, pod))
+    return earlier or next((pod for pod in others if not facts_of(pod).is_terminal), None)
 
 
 def why_the_chief_waits(situation: Situation) -> str:
@@ -266,12 +256,6 @@ def why_the_chief_waits(situation: Situation) -> str:
     if whose == "pod":
         text += ", may write the same checkpoints, and is not this job's but bears its name"
     return text
-
-
-def _others(situation: Situation) -> list[Manifest]:
-    return [
-        one for one in situation.children.objects if one["kind"] == "Pod" and not _controls(situation.group_job, one)
-    ]
 
 
 def _controls(job: Job, pod: Manifest) -> bool:

@@ -34,7 +34,7 @@ def equip(job: Job, task: Task, spec: dict[str, Any]) -> dict[str, Any]:
         _add_shared_memory(spec, training, gpus * SHARED_MEMORY_PER_GPU)
         if job.spec.program and not _leaves_gpus_alone(job, task):
             training["env"] = [{"name": "DTJOB_GPUS", "value": str(gpus)}, *training["env"]]
-    elif task.role is Role.EVALUATOR and _chief_has_gpus(job):
+    elif task.role is Role.EVALUATOR and _gpus_of_role(job, topology.chief_task(job).role):
         # Many images of NVIDIA's show a container all GPUs of its node where it asks for none: the chief's among them.
         training["env"] = [{"name": "CUDA_VISIBLE_DEVICES", "value": "-1"}, *training["env"]]
     spec["containers"] = [training, *others]
@@ -83,10 +83,6 @@ def unequal_gpus(job: Job) -> str:
         f"chief asks for {chief} {GPU_RESOURCE} and worker for {worker}, but under MultiWorkerMirrored the chief "
         "trains too: give both the same number, or remove chief"
     )
-
-
-def _chief_has_gpus(job: Job) -> bool:
-    return _gpus_of_role(job, topology.chief_task(job).role) > 0
 
 
 def _gpus_of_role(job: Job, role: Role) -> int:

@@ -155,5 +155,7 @@ def _mounted(job: Job, task: Task) -> list[tuple[str, dict[str, Any], dict[str, 
     saves = task == topology.chief_task(job) or task.role is Role.EVALUATOR
     if storage and storage.uri is None and (saves or storage.mount_on is MountOn.ALL):
         below = {"subPath": storage.sub_path} if storage.sub_path else {}
-        found.append((CHECKPOINT_VOLUME, shared.checkpoint_volume(job), {"mountPath": storage.mount_path, **below}))
+        claim = {"persistentVolumeClaim": {"claimName": shared.claim_name(job)}}
+        volume = claim if storage.volume is None else storage.volume
+        found.append((CHECKPOINT_VOLUME, volume, {"mountPath": storage.mount_path, **below}))
     return found

@@ -29,22 +29,28 @@ SAID_AFTER = timedelta(seconds=60)
 
 def say_reachability(draft: Draft) -> None:
     """Set the condition if it is to change, and tell users when a status has just become unreachable."""
-    situation, status, silence = draft.situation, draft.status, _silence(draft.situation)
-    said = condition(status.conditions, STATUS_REACHABLE)
+    situation, silence, chief = draft.situation, _silence(draft.situation), draft.situation.chief.task.id
+    said = condition(draft.status.conditions, STATUS_REACHABLE)
     known = said.status if said else None
     if silence is None:
-        if known in ("False", "Unknown") and _answers(situation):
-            _set_reachable(draft, True, "Answers", "")
+        answers = chief in situation.children.reports and chief not in situation.children.silences
+        if known in ("False", "Unknown") and answers:
+            draft.status = set_condition(draft.status, STATUS_REACHABLE, True, "Answers", "", draft.now)
         return
     if situation.now < silence.since + SAID_AFTER:
         draft.look_again(silence.since + SAID_AFTER)
         return
-    message = _message(situation, silence)
-    if known is None:  # conditions that never held are left out, and this one begins by not holding
-        _set_reachable(draft, True, "Answers", "")
+    port = situation.group_job.spec.network.status_port
+    message = (
+        f"the status of {chief} at {silence.address} cannot be read since "
+        f"{times.rfc3339(silence.since)}: {silence.message}; training goes on, but its steps and checkpoints are "
+        f"unknown here. Look for a NetworkPolicy that keeps the operator from port {port}, for a service mesh "
+        f"(keep it out of the job's pods), and at the pod's log"
+    )
     if known != "False":
         draft.add_event("Warning", "StatusUnreachable", message)
-    _set_reachable(draft, False, silence.reason, message)
+    said_so = (False, silence.reason, message, draft.now)
+    draft.status = set_condition(draft.status, STATUS_REACHABLE, *said_so, always=True)
 
 
 def nothing_to_reach(status: Status, reason: str, now: datetime) -> Status:
@@ -62,25 +68,6 @@ def _silence(situation: Situation) -> Silence | None:
     if silence is None or chief.pod is None or chief.state is not PodState.RUNNING:
         return None
     return silence if silence.pod_uid == chief.pod["metadata"]["uid"] else None
-
-
-def _answers(situation: Situation) -> bool:
-    task = situation.chief.task.id
-    return task in situation.children.reports and task not in situation.children.silences
-
-
-def _set_reachable(draft: Draft, holds: bool, reason: str, message: str) -> None:
-    draft.status = set_condition(draft.status, STATUS_REACHABLE, holds, reason, message, draft.now)
-
-
-def _message(situation: Situation, silence: Silence) -> str:
-    port = situation.group_job.spec.network.status_port
-    return (
-        f"the status of {situation.chief.task.id} at {silence.address} cannot be read since "
-        f"{times.rfc3339(silence.since)}: {silence.message}; training goes on, but its steps and checkpoints are "
-        f"unknown here. Look for a NetworkPolicy that keeps the operator from port {port}, for a service mesh "
-        f"(keep it out of the job's pods), and at the pod's log"
-    )
 
 
 UNREACHABLE = "TasksUnreachable"

@@ -100,7 +100,11 @@ def write_ahead(draft: Draft, decision: TrainingDecision | EvaluatorDecision) ->
         case Restart():
             status = _counted(draft, status, decision)
         case Wait(then_fails=Failure() as first):
-            status = status.but(last_failure=first.in_status()).remembering(incident=_after_a_long_run(situation))
+            status = status.but(last_failure=first.in_status())
+            backoff, incident = situation.group_job.spec.failure_policy.backoff, status.internal.incident
+            if incident is not None and ran_for_long(situation.status, backoff, draft.now):
+                # Noted now: when the cause is known, the job does not run any more.
+                status = status.remembering(incident=incident.but(uncharged=0, in_a_row=0))
         case Renew(why=why, failed=failed) if why:
             status = status.but(restarts=status.restarts.but(evaluator=status.restarts.evaluator + failed))
             draft.add_event("Warning" if failed else "Normal", "EvaluatorRestarting", why)
@@ -145,14 +149,6 @@ def _counted(draft: Draft, status: Status, decision: Restart) -> Status:
     else:
         draft.add_event("Normal", Phase.RESTARTING.value, f"{first.with_rule()}: that is why training restarted")
     return status.but(last_failure=first.in_status())
-
-
-def _after_a_long_run(situation: Situation) -> Incident | None:
-    """The latest incident. Its restarts in a row are 0 again if the job ran for long before this failure. That is noted
-    now: when the cause is known, the job does not run any more."""
-    incident, backoff = situation.status.internal.incident, situation.group_job.spec.failure_policy.backoff
-    ran = ran_for_long(situation.status, backoff, situation.now)
-    return incident.but(uncharged=0, in_a_row=0) if incident and ran else incident
 
 
 def _consequence(situation: Situation, tasks: Sequence[Task]) -> str:

@@ -135,7 +135,9 @@ def wait_for_late_reports(situation: Situation, failure: Failure) -> Wait | None
     wait = timedelta(0)
     if failure.cause is Cause.ERROR:
         suspects = _suspects(situation, failure.task.id, failure.exit_code)
-        wait = NOTICED_AFTER if any(_ran_and_not_seen_to_end(pod) for view in suspects for pod in view.pods) else wait
+        # A pod that was last seen running: its node may be gone.
+        pods = (pod for view in suspects for pod in view.pods if not ended(pod))
+        wait = NOTICED_AFTER if any(facts_of(pod).runs for pod in pods) else wait
     if failure.cause in (Cause.ERROR, Cause.SIGNAL):
         own = situation.by_task[failure.task].pod
         wait = max(wait, POD_FAILS_AFTER) if own is not None and not facts_of(own).is_terminal else wait
@@ -201,11 +203,6 @@ def _may_follow_from_a_loss(spec: Spec, exit_code: int | None) -> bool:
     """Whether a task can end with this exit code because it has lost a peer. The code is None if its container never
     ran."""
     return exit_code is not None and (spec.program is None or exit_code == RESTARTED_IN_VAIN)
-
-
-def _ran_and_not_seen_to_end(pod: Manifest) -> bool:
-    """Whether the pod was last seen running, so that its node may be gone."""
-    return "running" in (facts_of(pod).container.get("state") or {}) and not ended(pod)
 
 
 def _silent_nodes(situation: Situation) -> frozenset[str]:

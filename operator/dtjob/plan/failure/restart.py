@@ -9,7 +9,6 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from dtjob import times
-from dtjob.api.job import Job
 from dtjob.api.spec.failure_policy import FailurePolicy
 from dtjob.api.spec.failure_rules import RuleAction
 from dtjob.api.spec.replica_specs import Role
@@ -114,7 +113,10 @@ def over_budget(situation: Situation, incident: Incident, first: Failure) -> Giv
     counted, uncharged = (before.counted, before.uncharged) if before else (0, 0)
     step = situation.status.checkpoint_step
     if incident.uncharged > max(uncharged, policy.max_disruptions_without_progress):
-        return GiveUp(first, _disrupted_too_often(situation.group_job, first, step), "MaxDisruptionsExceeded")
+        which = "a rule does not count" if first.rule else "were not the job's own doing"
+        bound = f"{policy.max_disruptions_without_progress} restarts in a row that {which}"
+        tried = f"{bound} (failurePolicy.maxDisruptionsWithoutProgress) were tried{_without_progress(step)}"
+        return GiveUp(first, f"{first.with_rule()}; {tried}", "MaxDisruptionsExceeded")
     used_up = _used_up(policy, incident, step) if incident.counted > counted else None
     return GiveUp(first, f"{first.with_rule()}; {used_up}") if used_up else None
 
@@ -193,20 +195,15 @@ def finished_without_the_chief(situation: Situation) -> tuple[Task, ...]:
     if chief.state is PodState.SUCCEEDED:
         return ()
     done = [view for view in situation.training if view.state is PodState.SUCCEEDED]
-    if gathers_since := _gathers_since(situation):
-        return tuple(view.task for view in done if _ended_before(view, gathers_since, if_gone=True))
-    if situation.status.internal.incident is None:  # nothing has failed, so this is the chief that they trained with
-        return ()
-    began = created_at(chief.pod) if chief.pod else None
-    return tuple(view.task for view in done if began is None or _ended_before(view, began, if_gone=False))
-
-
-def _gathers_since(situation: Situation) -> datetime | None:
-    """When the chief's supervisor restarted its training process, if that process waits for its peers; else None."""
     report = situation.chief_report
     began = report.get("lastRestart", {}).get("time")
-    waits = report.get("attempt") == situation.chief.attempt and report.get("state") == "waiting"
-    return times.parse(began) if waits and began else None
+    waits = report.get("attempt") == chief.attempt and report.get("state") == "waiting"
+    if waits and began:  # the chief's supervisor has restarted its process, which waits for its peers
+        return tuple(view.task for view in done if _ended_before(view, times.parse(began), if_gone=True))
+    if situation.status.internal.incident is None:  # nothing has failed, so this is the chief that they trained with
+        return ()
+    made = created_at(chief.pod) if chief.pod else None
+    return tuple(view.task for view in done if made is None or _ended_before(view, made, if_gone=False))
 
 
 def _ended_before(view: TaskView, moment: datetime, *, if_gone: bool) -> bool:
@@ -233,13 +230,6 @@ def _used_up(policy: FailurePolicy, incident: Incident, checkpoint_step: int) ->
             return "failurePolicy.maxRestarts is 0, so training was not restarted"
         return f"failurePolicy.maxRestarts ({in_all}) is used up"
     return None
-
-
-def _disrupted_too_often(job: Job, first: Failure, checkpoint_step: int) -> str:
-    bound = job.spec.failure_policy.max_disruptions_without_progress
-    which = "a rule does not count" if first.rule else "were not the job's own doing"
-    what = f"{bound} restarts in a row that {which} (failurePolicy.maxDisruptionsWithoutProgress) were tried"
-    return f"{first.with_rule()}; {what}{_without_progress(checkpoint_step)}"
 
 
 def _without_progress(checkpoint_step: int) -> str:

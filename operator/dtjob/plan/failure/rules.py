@@ -5,7 +5,7 @@ the built-in rules decide."""
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from dtjob.api.spec.failure_rules import ExitCodeOperator, FailureRule, OnExitCodes, OnPodCondition, RuleAction
+from dtjob.api.spec.failure_rules import ExitCodeOperator, FailureRule, OnPodCondition, RuleAction
 from dtjob.api.spec.replica_specs import Role
 from dtjob.plan.failure.built_in import BUILT_IN
 from dtjob.plan.failure.cause import Evidence, evidence_of, of_pod, waiting
@@ -48,7 +48,9 @@ def match(rule: FailureRule, evidence: Evidence, role: Role) -> str:
     """What the criterion of the rule matches in the evidence, in words; empty if it does not match. A rule without one
     matches the role."""
     if rule.on_exit_codes is not None:
-        return _exit_code(rule.on_exit_codes, evidence.exit_code)
+        wanted, code = rule.on_exit_codes, evidence.exit_code
+        matches = code is not None and (code in wanted.values) == (wanted.operator is ExitCodeOperator.IN)
+        return f"exit code {code}" if matches else ""
     if rule.on_signals is not None:
         return f"signal {evidence.signal}" if evidence.signal in rule.on_signals else ""
     if rule.on_reasons is not None:
@@ -79,13 +81,6 @@ def _cannot_start(situation: Situation, view: TaskView) -> Failure | None:
         if found.of_a_rule not in (None, RuleAction.LEAVE_FAILED):
             return failure
     return None
-
-
-def _exit_code(wanted: OnExitCodes, code: int | None) -> str:
-    if code is None:
-        return ""
-    matches = (code in wanted.values) == (wanted.operator is ExitCodeOperator.IN)
-    return f"exit code {code}" if matches else ""
 
 
 def _condition(wanted: OnPodCondition, evidence: Evidence) -> str:

@@ -1,23 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A program that fails twice in the same way has a mistake. A restart does not help.
 
-A job fails at the first failure in two cases, and its supervisor says so (`ProgramEnd`):
-
-- An error of the trainer's own is `permanent`: only another program corrects it. Examples are an argument of `fit` or a
-  call that is refused after training.
-- A Python exception comes when all training is done (`trained`): a restart has nothing left to train.
-
-A job fails at the second failure if that is the same Python exception at the same line of the program, and no
-checkpoint is newer than what the first one had reached. A checkpoint of the very step of the first failure is newer if
-training had to come there again: an epoch is saved after its callbacks, of which one may have failed. Steps need not be
-known, so loops of the program's own count.
-Before the job's first step, equal exit codes and signals count like exceptions, because nothing has ever worked.
-
-Disruptions, lost peers, kills from outside, and errors of connections or of storage that is away do not count. After
-the first step, memory or storage that is used up does not count either. All tasks run one program, so it may be another
-task that fails the second time. A disruption between two exceptions changes nothing. A suspension between the two makes
-the second a first: memory, volumes and nodes may have been changed meanwhile. If the image is the user's own, no
-supervisor tells how it failed.
+docs/jobs/recovery.md says what counts as such, and when a job fails at the first failure: its supervisor says so
+(`ProgramEnd`). A checkpoint of the very step of the first failure is newer than that if training had to come there
+again: an epoch is saved after its callbacks, of which one may have failed. All tasks run one program, so it may be
+another task that fails the second time. A disruption between two exceptions changes nothing.
 
 A first step may be made while no operator looks, in a pod that is gone by now. Only the checkpoint that later pods go
 on from shows it.
@@ -94,7 +81,7 @@ def mistake_of(situation: Situation, first: Failure) -> Mistake | None:
         return before if before and before.location else None
     if first.exit_code is None:
         return None
-    if _is_before_the_first_step(situation, first):
+    if not situation.status.first_step_time and first.end.stepped is False:
         if not _may_be_the_programs(situation, first):
             return None
     elif not _is_an_exception(first):
@@ -128,10 +115,6 @@ def note_first_step(draft: Draft) -> None:
     """Write the time of the job's first step into the status. It stays there."""
     if not draft.status.first_step_time and _has_stepped(draft.situation):
         draft.status = draft.status.but(first_step_time=whole(draft.now))
-
-
-def _is_before_the_first_step(situation: Situation, first: Failure) -> bool:
-    return not situation.status.first_step_time and first.end.stepped is False
 
 
 def _is_an_exception(first: Failure) -> bool:

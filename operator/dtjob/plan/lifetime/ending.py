@@ -15,7 +15,6 @@ from dtjob.api.spec.failure_rules import RuleAction
 from dtjob.api.spec.replica_specs import Role
 from dtjob.api.spec.strategy import Strategy
 from dtjob.api.status.internal import ProcessStart
-from dtjob.api.status.status import Status
 from dtjob.api.words import counted
 from dtjob.objects import topology
 from dtjob.plan.actions import Delete
@@ -106,7 +105,8 @@ def pods_to_remove(situation: Situation) -> tuple[list[Delete], datetime | None]
     gone = strays(situation)
     policy, ended_at = situation.group_job.spec.clean_pod_policy, situation.status.completion_time
     # If a deadline ended the job, nothing may run on. Then cleanPodPolicy None keeps only pods that have ended.
-    if ended_at is None or (policy is CleanPodPolicy.NONE and not ended_by_deadline(situation.status)):
+    over_deadline = situation.status.reason in (DEADLINE_EXCEEDED, START_DEADLINE_EXCEEDED)
+    if ended_at is None or (policy is CleanPodPolicy.NONE and not over_deadline):
         return gone, None
     linger_until = ended_at + LINGER
     removed, waits = gone, False
@@ -174,9 +174,12 @@ def succeed(draft: Draft) -> None:
     report, message = draft.situation.chief_report, "training has ended"
     draft.add_event("Normal", Phase.SUCCEEDED.value, "Training has ended")
     if (step := _trained_before(report)) is not None:
-        words = f"nothing was left to train: the job found a checkpoint of step {step} in {_storage(draft.situation)}"
+        checkpoint, defaults = draft.situation.group_job.spec.checkpoint, draft.situation.defaults
+        storage = checkpoint.storage if checkpoint else None
+        where = (storage and storage.uri) or defaults.checkpoints or (storage.mount_path if storage else "its storage")
+        words = f"nothing was left to train: the job found a checkpoint of step {step} in {where}"
         words += ", of a run that has ended; raise the number of epochs or steps to train on, or"
-        words += f" {draft.situation.defaults.anew} to train again"
+        words += f" {defaults.anew} to train again"
         message = f"training has ended: {words}"
         draft.add_event("Warning", NOTHING_TO_TRAIN, f"{words[0].upper()}{words[1:]}")
     elif report.get("stepped") is False and not draft.status.first_step_time and not report.get("restoredStep"):
@@ -203,15 +206,6 @@ def _trained_before(report: Mapping[str, Any]) -> int | None:
     return step if first and step and report.get("step") == step else None
 
 
-def _storage(situation: Situation) -> str:
-    """Where the job's checkpoints are."""
-    checkpoint = situation.group_job.spec.checkpoint
-    storage = checkpoint.storage if checkpoint else None
-    if storage is None:
-        return situation.defaults.checkpoints or "its storage"
-    return storage.uri or situation.defaults.checkpoints or storage.mount_path
-
-
 DEADLINE_EXCEEDED = "DeadlineExceeded"
 """A Job's reason."""
 START_DEADLINE_EXCEEDED = "StartDeadlineExceeded"
@@ -230,11 +224,6 @@ def overdue(situation: Situation) -> GiveUp | None:
         field = f"startDeadlineSeconds ({spec.start_deadline_seconds})"
         return GiveUp(None, f"not all tasks ran within {field}: {absent}", START_DEADLINE_EXCEEDED)
     return None
-
-
-def ended_by_deadline(status: Status) -> bool:
-    """Whether a deadline has ended the job."""
-    return status.phase is Phase.FAILED and status.reason in (DEADLINE_EXCEEDED, START_DEADLINE_EXCEEDED)
 
 
 def deadlines(situation: Situation) -> tuple[datetime | None, datetime | None]:

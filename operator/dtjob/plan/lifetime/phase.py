@@ -4,7 +4,6 @@ an image, the job waits for one."""
 
 from dtjob import times
 from dtjob.api.phase import Phase
-from dtjob.api.status.status import Status
 from dtjob.objects.defaults import IMAGE_MISSING, MISSING_IMAGE_MESSAGE, image_of
 from dtjob.objects.placeholder import is_placeholder
 from dtjob.plan.diagnosis.pending import slow_start, unbound_claim, waiting_reason
@@ -49,7 +48,9 @@ def current_phase(situation: Situation) -> PhaseStatus:
         what = "1 task of the new group does" if len(absent) == 1 else f"{len(absent)} tasks of the new group do"
         return PhaseStatus(Phase.RESTARTING, RESIZED, waits or f"{what} not run yet")
     if ran or restarts(status, situation.now):
-        return PhaseStatus(Phase.RESTARTING, _cause_word(status), waits or _cause(situation))
+        first = status.last_failure
+        reason = first.cause if first and first.cause else Phase.RESTARTING.value
+        return PhaseStatus(Phase.RESTARTING, reason, waits or _cause(situation))
     return PhaseStatus(Phase.PENDING, "WaitingForPods", waits)
 
 
@@ -72,11 +73,6 @@ def note_phase(draft: Draft, *, settles: bool) -> None:
     if blocked and draft.status.reason != CANNOT_CREATE:
         draft.add_event("Warning", BLOCKED, blocked)
     draft.status = say_instead(status, CANNOT_CREATE, blocked) if blocked else status
-
-
-def _cause_word(status: Status) -> str:
-    first = status.last_failure
-    return first.cause if first and first.cause else Phase.RESTARTING.value
 
 
 def _cause(situation: Situation) -> str:

@@ -13,7 +13,6 @@ from dtjob.api.phase import Phase
 from dtjob.api.spec.replica_specs import Role
 from dtjob.api.status.activity import Activity
 from dtjob.api.status.status import Status
-from dtjob.objects.topology import Task
 from dtjob.plan.actions import Delete
 from dtjob.plan.diagnosis.checkpoints import checkpoints_end, goes_on_from
 from dtjob.plan.diagnosis.reachability import nothing_to_reach
@@ -94,7 +93,11 @@ def go_on(draft: Draft) -> None:
         go_on_as_desired(draft)
         draft.add_event("Normal", RESUMED, "Job resumed")
         return
-    tasks, step = _begin_anew(situation), before.checkpoint_step
+    # Those that have not finished yet, and those that have finished and are needed again by them.
+    left = [view.task for view in situation.views if view.state is not PodState.SUCCEEDED]
+    trains = [task for task in left if task.role is not Role.EVALUATOR]
+    needed = {*left, *(replacement_group(situation, trains) if trains else ())}
+    tasks, step = [task for task in everyone if task in needed], before.checkpoint_step
     status = bump_attempts(status, tasks, everyone)
     if checkpoints_end(situation, tasks):
         status = status.but(checkpoint=None)
@@ -109,11 +112,3 @@ def _activity(status: Status) -> Activity | None:
     if status.active is not None or status.start_time is None:
         return status.active
     return Activity(since=status.start_time, all_ran_time=status.start_time if ran_before(status) else None)
-
-
-def _begin_anew(situation: Situation) -> tuple[Task, ...]:
-    """The tasks that have not finished yet, and those that have finished and are needed again by them."""
-    left = [view.task for view in situation.views if view.state is not PodState.SUCCEEDED]
-    trains = [task for task in left if task.role is not Role.EVALUATOR]
-    needed = {*left, *(replacement_group(situation, trains) if trains else ())}
-    return tuple(view.task for view in situation.views if view.task in needed)

@@ -165,18 +165,10 @@ def _reported(report: Mapping[str, Any], attempt: int) -> Spent | None:
     """The supervisor's own account. A number that it leaves out, or below 0, is 0."""
     if not (spent := report.get("spent")):
         return None
-    numbers = ("from", "keptSteps", "kept", "redoneSteps", "redone", "saving")
-    from_step, kept_steps, kept, redone_steps, redone, saving = (max(0, spent.get(name, 0)) for name in numbers)
-    return Spent(
-        attempt=report.get("attempt", attempt),
-        incarnation=report.get("incarnation", 0),
-        from_step=from_step,
-        kept_steps=kept_steps,
-        kept=kept,
-        redone_steps=redone_steps,
-        redone=redone,
-        saving=saving,
-    )
+    names = {"from": "from_step", "keptSteps": "kept_steps", "redoneSteps": "redone_steps"}
+    names |= {name: name for name in ("kept", "redone", "saving")}
+    numbers: dict[str, Any] = {field: max(0, spent.get(name, 0)) for name, field in names.items()}
+    return Spent(attempt=report.get("attempt", attempt), incarnation=report.get("incarnation", 0), **numbers)
 
 
 def count(before: Goodput, seen: Seen, now: datetime) -> Goodput:

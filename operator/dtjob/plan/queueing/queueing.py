@@ -157,10 +157,11 @@ def _with_workload(draft: Draft, workload: Workload, slices: Slices, name: str |
     if entry.uid == workload.uid and (slices.covers or (workload.admitted and fits)):
         _run(draft, workload, slices, quota.held(entry, workload), name)
         return None
-    if quota.replacement_waits_for_checks(workload, before):
-        return None
+    replaces = before.runs and workload.replaces == before.workload
+    if replaces and workload.in_force and not workload.admitted:
+        return None  # it has the quota of that with which the job runs, which is gone, and waits for admission checks
     if workload.admitted and fits:
-        if before.runs and workload.replaces == before.workload:
+        if replaces:
             entry = quota.taken_over(situation, workload, before).but(name=workload.queue, workload=workload.name)
             _tell_admitted(draft, workload, again=" anew")
             _run(draft, workload, slices, entry, name)

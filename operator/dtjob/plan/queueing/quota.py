@@ -65,12 +65,6 @@ def held(entry: QueueEntry, workload: Workload) -> QueueEntry:
     return entry.but(pod_sets={**entry.pod_sets, WORKER: {**workers, COUNT: asked}})
 
 
-def replacement_waits_for_checks(workload: Workload, entry: QueueEntry) -> bool:
-    """Whether this one has the quota of that with which the job runs, which is gone by now, and waits for admission
-    checks."""
-    return entry.runs and workload.replaces == entry.workload and workload.in_force and not workload.admitted
-
-
 def asked_for(situation: Situation, slices: Slices) -> tuple[Action, ...]:
     """What a job that runs with the current Workload asks its queue for. Raises Unread."""
     current, successor, wanted = slices.current, slices.successor, situation.spec_job

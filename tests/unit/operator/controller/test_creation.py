@@ -9,7 +9,7 @@ import pytest
 from dtjob.api.job import KIND
 from dtjob.api.spec.scheduling import GangProvider
 from dtjob.controller.cluster import ClusterError, JobKey, Refused
-from dtjob.controller.creation import batches, in_groups
+from dtjob.controller.creation import in_groups
 from dtjob.controller.pace.slots import CALLS_OF_A_JOB, SMALLEST_SHARE, GivingWay
 from dtjob.kube.api_error import ApiError
 from dtjob.objects import gangs, kueue, labels, shared
@@ -53,12 +53,6 @@ def many_events(made: World, count: int) -> None:
                 "Pod", name, lambda one, at=number: one.update(status={"phase": "Pending", "podIP": f"10.0.0.{at}"})
             )
         made.run(0.6)
-
-
-def test_batches_double() -> None:
-    assert [len(batch) for batch in batches(range(20))] == [1, 2, 4, 8, 5]
-    assert list(batches([])) == []
-    assert [one for batch in batches(range(20)) for one in batch] == list(range(20))
 
 
 def test_objects_that_pods_need_are_created_first_and_repairs_and_workloads_run_apart() -> None:
