@@ -65,9 +65,6 @@ EVENTS: Mapping[str, EventMeaning] = {
     "Repaired": EventMeaning(
         NORMAL, "The Service, NetworkPolicy or PodGroup of the job differed or was missing, and was repaired."
     ),
-    "PodGroupReplaced": EventMeaning(
-        WARNING, "A pod template names another PodGroup or queue than `scheduling.gang`. The job's own is used."
-    ),
     "InternalError": EventMeaning(
         WARNING, "The operator had an error with this job three times in a row. It tries again."
     ),

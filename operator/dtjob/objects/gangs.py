@@ -103,24 +103,6 @@ def joined(manifest: Manifest, job: Job, defaults: Defaults, *, alone: bool = Fa
     return {**manifest, "metadata": metadata, "spec": spec}
 
 
-def overruled(job: Job, defaults: Defaults) -> list[str]:
-    """What of the job's templates `joined` replaces: each field's path, with the value that it has there."""
-    found: list[str] = []
-    for role in Role:
-        replica = job.spec.replica_specs.get(role) if role is not Role.EVALUATOR else None
-        if replica is None or replica.template is None:
-            continue
-        template = replica.template.model_dump(by_alias=True, exclude_unset=True)
-        theirs: Manifest = {"metadata": template.get("metadata") or {}, "spec": template.get("spec") or {}}
-        ours = joined(theirs, job, defaults)
-        for block, field in (("metadata", "annotations"), ("metadata", "labels"), ("spec", "schedulingGroup")):
-            wanted, kept = theirs[block].get(field) or {}, ours[block].get(field) or {}
-            changed = (name for name, value in wanted.items() if kept.get(name, value) != value)
-            path = f"replicaSpecs.{role.value}.template.{block}.{field}"
-            found += [f"{path}[{name}]={wanted[name]}" for name in changed]
-    return found
-
-
 def pod_group(job: Job, defaults: Defaults = NO_DEFAULTS, at_most: int | None = None) -> Manifest | None:
     """The job's PodGroup, None if it has no gang. `at_most`: how many tasks are still to run, so that a gang does
     not wait for what has finished."""

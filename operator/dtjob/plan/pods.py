@@ -159,36 +159,17 @@ def _made(situation: Situation, again: bool) -> Create:
     return Create("ConfigMap", shared.config_map_name(job), partial(shared.config_map, job), again=again)
 
 
-REPLACED = "PodGroupReplaced"
-"""The reason of the event about templates that name another gang."""
 _WAITING = (PodState.MISSING, PodState.PENDING)
 
 
 def note_gang(draft: Draft) -> None:
-    """Say in the status whose gang it is: that of the provider that it began with. The event is for a job that begins
-    and whose templates name another gang."""
+    """Say in the status whose gang it is: that of the provider that it began with."""
     job, status = draft.situation.group_job, draft.status
-    provider = gangs.provider_of(job, draft.situation.defaults)
-    if provider is None:
-        draft.status = status if status.gang is None else status.but(gang=None)
-        return
-    gang = status.gang or Gang(provider=provider.value, min_available=0)
-    said = gang.but(provider=provider.value, min_available=gangs.min_available(job))
-    if status.gang == said:
-        return
-    if status.gang is None:
-        _tell_overruled(draft)
-    draft.status = status.but(gang=said)
-
-
-def _tell_overruled(draft: Draft) -> None:
-    job = draft.situation.group_job
-    overruled = gangs.overruled(job, draft.situation.defaults)
-    if not overruled:
-        return
-    own = f"scheduling.gang replaces it by the job's own, PodGroup {job.metadata.name}"
-    advice = "Remove these fields, or remove scheduling.gang to use your own group"
-    draft.add_event("Warning", REPLACED, f"{', '.join(overruled)}: {own}. {advice}")
+    provider, gang = gangs.provider_of(job, draft.situation.defaults), None
+    if provider is not None:
+        least = gangs.min_available(job)
+        gang = (status.gang or Gang(provider="", min_available=0)).but(provider=provider.value, min_available=least)
+    draft.status = status if status.gang == gang else status.but(gang=gang)
 
 
 def keep_gang(situation: Situation) -> list[Create | Repair]:

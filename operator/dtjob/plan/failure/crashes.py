@@ -13,7 +13,7 @@ from dtjob.api.status.internal import Crashes
 from dtjob.api.status.status import Status
 from dtjob.plan.failure.decisions import trains_without
 from dtjob.plan.record.failure import Cause
-from dtjob.plan.record.incidents import Interruption, add_incident, goes_on_without
+from dtjob.plan.record.incidents import add_incident, begun, goes_on_without
 from dtjob.plan.record.status import count_restart
 from dtjob.plan.seen.situation import Draft
 
@@ -41,23 +41,19 @@ def note_crashes(draft: Draft) -> None:
         return
     cause = Cause.OOM_KILLED if OUT_OF_MEMORY in reported.get("signal", "") else Cause.SIGNAL
     status = count_restart(status, cause, new)
-    what = _interruption(reported, new, cause, status)
-    status = add_incident(status, what, status.restarts.total, _began(report, status, draft.now), draft.now)
-    crashed = [view.task for view in situation.training if view.task.id == what.task]
+    step, others = reported.get("step"), f", and {new - 1} more before it" if new > 1 else ""
+    when = "" if step is None else f" after step {step}"
+    killed = f"was killed ({reported.get('signal', 'by a signal')}){when}{others}"
+    task, message = reported.get("task", "a task"), f"{killed}; its program was started again in place"
+    if step is None and status.progress:
+        step = status.progress.step
+    began = _began(report, status, draft.now)
+    status = add_incident(status, begun(status.restarts.total, began, task, cause.value, message, step), draft.now)
+    crashed = [view.task for view in situation.training if view.task.id == task]
     if crashed and trains_without(situation.group_job, crashed):
         status = goes_on_without(status)
     draft.status = status.remembering(crashes=Crashes(attempt=attempt, count=reported["count"]))
-    draft.add_event("Warning", CRASHED, f"{what.task} {what.message}")
-
-
-def _interruption(reported: Mapping[str, Any], new: int, cause: Cause, status: Status) -> Interruption:
-    step, others = reported.get("step"), f", and {new - 1} more before it" if new > 1 else ""
-    when = "" if step is None else f" after step {step}"
-    message = f"was killed ({reported.get('signal', 'by a signal')}){when}{others}"
-    if step is None and status.progress:
-        step = status.progress.step
-    words = f"{message}; its program was started again in place"
-    return Interruption(reported.get("task", "a task"), cause.value, words, step)
+    draft.add_event("Warning", CRASHED, f"{task} {message}")
 
 
 def _began(report: Mapping[str, Any], status: Status, now: datetime) -> datetime:

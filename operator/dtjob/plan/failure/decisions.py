@@ -20,7 +20,7 @@ from dtjob.objects.topology import Task
 from dtjob.plan.diagnosis.checkpoints import checkpoints_end, goes_on_from
 from dtjob.plan.failure.budget import ran_for_long
 from dtjob.plan.record.failure import Failure
-from dtjob.plan.record.incidents import Interruption, add_incident, correct_incident, goes_on_without, reopen_incident
+from dtjob.plan.record.incidents import add_incident, begun_by, correct_incident, goes_on_without, reopen_incident
 from dtjob.plan.record.status import EVALUATION_GIVEN_UP, bump_attempts, count_restart, holds, set_condition
 from dtjob.plan.seen.situation import Draft, Situation
 
@@ -122,26 +122,27 @@ def _counted(draft: Draft, status: Status, decision: Restart) -> Status:
     situation, tasks = draft.situation, decision.tasks
     stops = bool(tasks) and not trains_without(situation.group_job, tasks)
     incident, first, before = decision.incident, decision.first, status.last_failure
-    interruption, was = Interruption.of(first, status), decision.counted_as
+    was = decision.counted_as
     status = count_restart(status, incident.cause, decision.restarts, instead_of=was)
     if was is None:
         incident = incident.but(number=status.restarts.total)
-        status = add_incident(status, interruption, incident.number, draft.now, draft.now)
+    what = begun_by(first, status, incident.number, draft.now)
+    if was is None:
+        status = add_incident(status, what, draft.now)
         status = status if stops else goes_on_without(status)
     else:
         status = reopen_incident(status, incident.number) if stops else status
         if incident.cause != was:
-            status = correct_incident(status, interruption, incident.number, was=was, restarts=decision.restarts)
+            status = correct_incident(status, what, was=was, restarts=decision.restarts)
     status = status.remembering(incident=incident)
     if checkpoints_end(situation, tasks):
         status = status.but(checkpoint=None)
     if tasks and incident.cause == was:
         of = f"the failure of {before.task}" if before is not None else "the failure before it"
-        is_told = (
-            before is not None and before.exception is not None and first.in_status().exception == before.exception
-        )
-        what = f"{first.task.id} failed in the same way" if is_told else first.with_rule()
-        text = f"{what}; it is replaced, and not counted apart from {of}"
+        told = before.exception if before is not None else None
+        same = told is not None and first.in_status().exception == told
+        how = f"{first.task.id} failed in the same way" if same else first.with_rule()
+        text = f"{how}; it is replaced, and not counted apart from {of}"
         draft.add_event("Normal", Phase.RESTARTING.value, text)
         return status
     if tasks:

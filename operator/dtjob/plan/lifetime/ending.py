@@ -27,7 +27,7 @@ from dtjob.plan.failure.restart import failure_at, restart_evaluator
 from dtjob.plan.failure.rules import cannot_start, ruled
 from dtjob.plan.pods import converge_evaluator, release_gang
 from dtjob.plan.record.failure import Failure
-from dtjob.plan.record.incidents import Interruption, add_incident, close_incident, correct_incident
+from dtjob.plan.record.incidents import add_incident, begun_by, close_incident, correct_incident
 from dtjob.plan.record.status import BLOCKED, EVALUATION_GIVEN_UP, confirm_phase, holds, set_condition, set_phase
 from dtjob.plan.seen.children import (
     PodState,
@@ -52,11 +52,9 @@ def fail(draft: Draft, end: GiveUp) -> None:
     if end.first is None:
         draft.add_event("Warning", end.reason, end.why)
         return
-    what, incident = Interruption.of(end.first, before), before.internal.incident
-    if end.goes_on and incident is not None:
-        status = correct_incident(draft.status, what, incident.number)
-    else:
-        status = add_incident(draft.status, what, before.restarts.total + 1, draft.now, draft.now)
+    known = before.internal.incident if end.goes_on else None
+    what = begun_by(end.first, before, known.number if known else before.restarts.total + 1, draft.now)
+    status = correct_incident(draft.status, what) if known else add_incident(draft.status, what, draft.now)
     status = failed_at(status, end.first.end.step, draft.now)
     draft.status = status.but(last_failure=end.first.in_status())
     draft.add_event("Warning", Phase.FAILED.value, end.why)

@@ -5,7 +5,6 @@ A restart adds one in the plan that counts it, so both are written ahead togethe
 what training resumes from, and for the first step that is new.
 """
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -16,39 +15,27 @@ from dtjob.plan.record.failure import Failure
 from dtjob.plan.record.status import running_since
 
 
-@dataclass(frozen=True)
-class Interruption:
-    """What interrupted training. `message` follows the name of the task; `step` is the last one before, if known."""
-
-    task: str
-    reason: str
-    message: str
-    step: int | None
-
-    @classmethod
-    def of(cls, first: Failure, status: Status) -> "Interruption":
-        """The interruption that the failure `first` is. Its supervisor knows the last step better than the status."""
-        known = first.end.restored if first.end.step is None else first.end.step
-        step = _reported_step(status) if known is None else known
-        return cls(first.task.id, first.cause.value, first.message, step)
+def begun(number: int, began: datetime, task: str, reason: str, message: str, step: int | None) -> PastIncident:
+    """An incident of which nothing is known but its beginning. `step` is the last one before it, if known."""
+    from_step = None if step is None else max(0, step)
+    said = cut(message, LONGEST_SENTENCE)
+    return PastIncident(number=number, time=whole(began), task=task, reason=reason, message=said, from_step=from_step)
 
 
-def add_incident(status: Status, what: Interruption, number: int, began: datetime, now: datetime) -> Status:
-    """The status with one more incident, of which nothing is known but its beginning. Closes the one before it."""
-    step = None if what.step is None else max(0, what.step)
-    added = PastIncident(
-        number=number,
-        time=whole(began),
-        task=what.task,
-        reason=what.reason,
-        message=cut(what.message, LONGEST_SENTENCE),
-        from_step=step,
-    )
+def begun_by(first: Failure, status: Status, number: int, now: datetime) -> PastIncident:
+    """The incident that this failure begins. Its supervisor knows the last step better than the status."""
+    known = first.end.restored if first.end.step is None else first.end.step
+    step = _reported_step(status) if known is None else known
+    return begun(number, now, first.task.id, first.cause.value, first.message, step)
+
+
+def add_incident(status: Status, added: PastIncident, now: datetime) -> Status:
+    """The status with one more incident. Closes the one before it."""
     status = close_incident(status, now)
     return status.but(incidents=(*status.incidents, added)[-MOST_INCIDENTS:])
 
 
-def correct_incident(status: Status, what: Interruption, number: int, *, was: str = "", restarts: int = 1) -> Status:
+def correct_incident(status: Status, what: PastIncident, *, was: str = "", restarts: int = 1) -> Status:
     """The status with another cause of the incident of this number, which shows only now.
 
     - was: the reason until now
@@ -56,10 +43,9 @@ def correct_incident(status: Status, what: Interruption, number: int, *, was: st
     """
     left, found = restarts, []
     for one in reversed(status.incidents):
-        if left and (one.number == number or (one.number < number and one.reason == was)):
+        if left and (one.number == what.number or (one.number < what.number and one.reason == was)):
             left -= 1
-            message = cut(what.message, LONGEST_SENTENCE)
-            one = one.but(task=what.task, reason=what.reason, message=message)
+            one = one.but(task=what.task, reason=what.reason, message=what.message)
         found.append(one)
     return status.but(incidents=tuple(reversed(found)))
 

@@ -186,27 +186,3 @@ def test_a_gang_does_not_wait_for_what_has_finished():
     assert pod["spec"]["schedulingGroup"] == {"podGroupName": "digits"}
     (repair,) = of(made, Repair)
     assert gang_minimum(repair.manifest) == 3
-
-
-@pytest.mark.parametrize(
-    ("provider", "metadata", "field"),
-    [
-        ("Volcano", {"annotations": {gangs.VOLCANO_GROUP: "mine"}}, f"annotations[{gangs.VOLCANO_GROUP}]=mine"),
-        ("Coscheduling", {"labels": {gangs.COSCHEDULING_GROUP: "mine"}}, f"labels[{gangs.COSCHEDULING_GROUP}]=mine"),
-    ],
-)
-def test_a_group_in_the_users_template_is_replaced_and_an_event_says_so(provider, metadata, field):
-    replicas = {"chief": {}, "worker": {"replicas": 2, "template": {"metadata": metadata}}, "ps": {"replicas": 1}}
-    asked = gang_job(provider, replicaSpecs=replicas)
-    made = plan(asked, Children(), NOW)
-    (told,) = (one for one in made.events if one.reason == "PodGroupReplaced")
-    assert f"replicaSpecs.worker.template.metadata.{field}: scheduling.gang replaces it" in told.message
-    assert "digits" in told.message
-    again = plan(with_status(asked, made.status or {}), carried_out(Children(), made), NOW)
-    assert again.events == ()
-
-
-def test_a_group_of_the_same_name_is_not_replaced():
-    metadata = {"annotations": {gangs.VOLCANO_GROUP: "digits", "example.com/mine": "1"}}
-    replicas = {"chief": {}, "worker": {"replicas": 2, "template": {"metadata": metadata}}, "ps": {"replicas": 1}}
-    assert plan(gang_job("Volcano", replicaSpecs=replicas), Children(), NOW).events == ()

@@ -6,7 +6,7 @@ from typing import Any
 from dtjob.api.status.progress import Progress
 from dtjob.api.status.restarts import MOST_INCIDENTS, PastIncident
 from dtjob.api.status.status import Status
-from dtjob.plan.record.incidents import Interruption, add_incident, correct_incident, note_recovery, note_resumed
+from dtjob.plan.record.incidents import add_incident, begun, correct_incident, note_recovery, note_resumed
 from tests.unit.operator import builders
 from tests.unit.operator.builders import at
 from tests.unit.operator.plan.history import History
@@ -166,7 +166,7 @@ def test_a_failure_that_uses_up_the_budget_within_an_incident_is_no_other_one() 
 def interrupted(count: int, message: str = "was killed") -> Status:
     status = Status()
     for number in range(1, count + 1):
-        status = add_incident(status, Interruption("worker-1", "Error", message, 10), number, at(number), at(number))
+        status = add_incident(status, begun(number, at(number), "worker-1", "Error", message, 10), at(number))
     return status
 
 
@@ -178,8 +178,8 @@ def test_a_status_keeps_the_newest_incidents_and_short_messages() -> None:
 
 
 def test_a_cause_that_explains_several_restarts_corrects_as_many() -> None:
-    lost = Interruption("worker-0", "Disruption", "was lost with its node", None)
-    corrected = correct_incident(interrupted(4), lost, 3, was="Error", restarts=2)
+    lost = begun(3, at(9), "worker-0", "Disruption", "was lost with its node", None)
+    corrected = correct_incident(interrupted(4), lost, was="Error", restarts=2)
     assert [one.reason for one in corrected.incidents] == ["Error", "Disruption", "Disruption", "Error"]
 
 
