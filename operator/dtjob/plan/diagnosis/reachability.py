@@ -49,8 +49,8 @@ def say_reachability(draft: Draft) -> None:
     )
     if known != "False":
         draft.add_event("Warning", "StatusUnreachable", message)
-    said_so = (False, silence.reason, message, draft.now)
-    draft.status = set_condition(draft.status, STATUS_REACHABLE, *said_so, always=True)
+    status, reason = draft.status, silence.reason
+    draft.status = set_condition(status, STATUS_REACHABLE, False, reason, message, draft.now, always=True)
 
 
 def nothing_to_reach(status: Status, reason: str, now: datetime) -> Status:
