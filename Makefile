@@ -168,7 +168,7 @@ docs: $(STAMP)  ## Build the documentation site into build/site, strictly (DOCS=
 picture: $(STAMP)  ## Draw docs/images/run.svg: the terminal of `make run` while a worker is killed (a minute)
 	@$(BIN)/python -m tools.picture
 
-dashboards: $(STAMP)  ## Draw docs/images/dtjob-*.svg: both dashboards from a run on nodes that Prometheus scrapes (root; 10 minutes; OUT=directory)
+dashboards: $(STAMP)  ## Draw docs/images/dtjob-*.png: both dashboards from a run on nodes that Prometheus scrapes (root; 10 minutes; OUT=directory)
 	@$(BIN)/python -m tools.dashboards.record $(if $(OUT),--out $(OUT))
 
 reference: $(STAMP)  ## Write the pages of docs/reference/ that are made from the code

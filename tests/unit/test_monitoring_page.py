@@ -113,5 +113,5 @@ def test_panels_of_a_dashboard_do_not_overlap_and_have_units_and_words(dashboard
 
 
 def test_the_page_shows_each_dashboard() -> None:
-    named = set(re.findall(r"images/(dtjob-\w+)\.svg", PAGE))
+    named = set(re.findall(r"images/(dtjob-\w+)\.png", PAGE))
     assert named == {one.uid for one in grafana.DASHBOARDS}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws a dashboard from the answers of Prometheus, as SVG. It shows what Grafana shows, in its places and colours."""
+"""Draws a dashboard from the answers of Prometheus. It shows what Grafana shows, in its places and colours."""
 
 import itertools
 import re
@@ -18,19 +18,26 @@ NAMED = {"green": "#73bf69", "orange": "#ff9830", "red": "#f2495c", "blue": "#57
 CELL = 0.36
 """Inches of a row of the grid."""
 WIDTH = 15.0
+"""Inches."""
+DPI = 110
 LEGENDS = 7
 """Names in a legend."""
 
 
 def draw(dashboard: Dashboard, answers: Answers, path: Path) -> None:
-    """Write the picture. Needs matplotlib."""
+    """Write the picture as PNG. Needs matplotlib."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    picture(dashboard, answers).savefig(path, format="png", dpi=DPI, facecolor=BACKGROUND, metadata={"Software": None})
+
+
+def picture(dashboard: Dashboard, answers: Answers) -> Any:
+    """The picture, as a Figure of matplotlib."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    settings = {"svg.fonttype": "none", "svg.hashsalt": dashboard.uid, "font.family": "sans-serif", "font.size": 8}
     rows = sum(1 + _height(row.panels) for row in dashboard.rows)
     answers = _from_the_first_sample(answers)
-    with rc_context(settings):
+    with rc_context({"font.family": "sans-serif", "font.size": 8}):
         figure = Figure(figsize=(WIDTH, (rows + 1) * CELL), facecolor=BACKGROUND)
         top = 1.0
         _words(figure, 0.006, 1 - 0.6 / (rows + 1), dashboard.title, size=13)
@@ -44,8 +51,7 @@ def draw(dashboard: Dashboard, answers: Answers, path: Path) -> None:
                 _panel(figure, panel, answers[key(row.title, panel)], bounds)
                 left += panel.width
             top += row.panels[-1].height
-        path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, format="svg", facecolor=BACKGROUND, metadata={"Date": None})
+    return figure
 
 
 def _from_the_first_sample(answers: Answers) -> Answers:

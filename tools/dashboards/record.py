@@ -168,7 +168,7 @@ def main() -> None:
         for dashboard in grafana.DASHBOARDS:
             found = answers(prometheus, dashboard, begin, end)
             say(f"{dashboard.title}: {len(found)} panels, each with data")
-            draw.draw(dashboard, found, given.out / f"{dashboard.uid}.svg")
+            draw.draw(dashboard, found, given.out / f"{dashboard.uid}.png")
 
 
 def say(line: str) -> None:

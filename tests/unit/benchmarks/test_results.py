@@ -57,7 +57,7 @@ def test_each_picture_of_the_repository_is_drawn_by_a_script() -> None:
         for name in (
             *("recovery.svg", "run.svg"),  # make picture draws the one of the terminal
             *("page-list.png", "page-job.png", "tensorboard.png", "tensorboard-profile.png"),  # make browser
-            *("dtjob-jobs.svg", "dtjob-operator.svg"),  # make dashboards
+            *("dtjob-jobs.png", "dtjob-operator.png"),  # make dashboards
         )
     }
     assert pictures == drawn
