@@ -24,10 +24,10 @@ from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.controller.status_writer import StatusWriter
 from dtjob.controller.store import Store
 from dtjob.controller.stored_fields import TOO_DEEP, TOO_DEEP_MESSAGE
-from dtjob.objects import kueue
+from dtjob.objects import kueue, shared
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.actions import Event, Plan
+from dtjob.plan.actions import Create, Event, Plan
 from dtjob.plan.order import Order, order_of
 from dtjob.plan.plan import plan
 from dtjob.plan.queueing.queueing import runs_elsewhere
@@ -165,6 +165,8 @@ class Reconciler:
         # A status that is put off says nothing yet. If many jobs begin at once, most of their pods run by then.
         if decided.events_of and order is not Order.LATER:
             await self._read_events(key, decided.events_of)
+            if decided.unless_there is not None:
+                await self._make_again(job, manifest, decided.unless_there)
         return decided
 
     async def _write(self, key: JobKey, manifest: Manifest, decided: Plan) -> Manifest:
@@ -198,6 +200,14 @@ class Reconciler:
             text = ""
         self._store.set_pod_event(key, PodEvent(pod_uid, self._means.clock(), text))
         self._queue.add(key)
+
+    async def _make_again(self, job: Job, manifest: Manifest, wanted: Create) -> None:
+        """Make an object that a pod may wait for, if the cluster does not have it."""
+        key = job.metadata.namespace, job.metadata.name
+        async with self._means.slots.of(key, f"Get {wanted.kind}"):
+            found = await self._cluster.get(wanted.kind, key[0], wanted.name)
+        if found is None or not shared.is_of(found, job.metadata.name, job.metadata.uid):
+            await self._act(Carrying(self._means, key, job, [wanted]), manifest)
 
     async def _decide(self, key: JobKey, job: Job, now: datetime) -> tuple[Plan, Children]:
         """The plan, and what it was made from: what it has to know besides is read first, each object once."""

@@ -110,7 +110,7 @@ def _train(draft: Draft) -> None:
     reachability.say_reachability(draft)
     reachability.note_unreached(draft)
     pending.look_at_slow_starts(draft)
-    pods.find_config_map(draft)
+    pods.look_for_config_map(draft)
 
 
 def _note_what_is_observed(draft: Draft) -> None:
@@ -172,4 +172,5 @@ def _frozen(draft: Draft) -> Plan:
         look_again_at=now if at_once else due,
         only_counts=write and only_counts(status, written, pending.slow_start(situation)),
         events_of=draft.events_of,
+        unless_there=draft.unless_there,
     )

@@ -132,11 +132,11 @@ def _is_new(situation: Situation, known: Manifest) -> bool:
     return not ever_suspended and situation.now < created_at(known) + TRUSTED_FOR
 
 
-def find_config_map(draft: Draft) -> None:
-    """Make the ConfigMap again if it is gone, as a pod that is slow to start may wait for it. Raises Unread."""
+def look_for_config_map(draft: Draft) -> None:
+    """Have the ConfigMap made again if it is gone, as a pod that is slow to start may wait for it."""
     makes = any(isinstance(one, Create) and one.kind == "ConfigMap" for one in draft.actions)
-    if draft.events_of and not makes and not _is_there(draft.situation):
-        draft.do([_made(draft.situation, _config_map(draft.situation) is not None)])
+    if draft.events_of and not makes:
+        draft.unless_there = _made(draft.situation, _config_map(draft.situation) is not None)
 
 
 def _config_map(situation: Situation) -> Manifest | None:

@@ -20,7 +20,7 @@ from dtjob.api.status.workers import Resizing, Workers
 from dtjob.objects import labels
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
 from dtjob.objects.topology import Task
-from dtjob.plan.actions import Action, Event
+from dtjob.plan.actions import Action, Create, Event
 from dtjob.plan.record.status import EVALUATION_GIVEN_UP, after_set_back, holds, say_accepted
 from dtjob.plan.seen.children import Children, PodState, TaskView, attempts_of_pods, created_at, view_tasks
 from dtjob.plan.seen.progress import latest_reports, with_progress
@@ -189,6 +189,8 @@ class Draft:
         """When time alone may change the plan. None stands for never."""
         self.events_of = ""
         """The uid of a pod whose own events are to be read."""
+        self.unless_there: Create | None = None
+        """What is then to be made if the cluster does not have it."""
 
     @property
     def status(self) -> Status:

@@ -151,8 +151,8 @@ def test_the_events_of_a_pod_that_does_not_start_are_read_once_a_minute(refused:
         assert asked == [stuck["metadata"]["uid"]] * 2
 
 
-def test_the_events_of_a_pod_are_read_when_a_status_is_due_that_says_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where hundreds of jobs begin at once, most of their pods run by then."""
+def test_a_pod_that_is_slow_is_asked_about_when_a_status_is_due_that_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its events and the ConfigMap. Where hundreds of jobs begin at once, most of their pods run by then."""
     monkeypatch.setattr(WorkQueue, "at_hand", MUCH + 1)
     monkeypatch.setattr(pace, "LONGEST_FIRST_SECONDS", 30.0)
     asked: list[str] = []
@@ -166,6 +166,13 @@ def test_the_events_of_a_pod_are_read_when_a_status_is_due_that_says_them(monkey
         pod["status"] = builders.waiting("ContainerCreating")
 
     with world(workers=1) as made:
+        get = made.cluster.get
+
+        async def counted(kind: str, namespace: str | None, name: str) -> Manifest | None:
+            asked.append(kind)
+            return await get(kind, namespace, name)
+
+        made.cluster.get = counted  # type: ignore[method-assign]
         made.cluster.warning_about = warning_about  # type: ignore[method-assign]
         made.run(1)
         made.cluster.change("Pod", "digits-chief-0-0", lambda one: one.update(status=builders.running()))
@@ -174,7 +181,7 @@ def test_the_events_of_a_pod_are_read_when_a_status_is_due_that_says_them(monkey
         assert asked == []
         assert not made.job.status
         made.run(20)
-        assert asked == [made.pods["digits-worker-0-0"]["metadata"]["uid"]]
+        assert asked == [made.pods["digits-worker-0-0"]["metadata"]["uid"], "ConfigMap"]
         assert "FailedMount: no such volume" in made.job.status["message"]
 
 
