@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """TensorBoard on what a run has written: scalars of training and evaluation, and a profile."""
 
+import contextlib
+import http.client
 import importlib.util
 import re
 import subprocess
@@ -46,11 +48,13 @@ def tensorboard(events: str) -> Iterator[str]:
 
 
 def answered(address: str, wanted: str) -> None:
-    """Wait until TensorBoard has read the files."""
-    deadline = time.monotonic() + WAIT_SECONDS
-    while wanted not in urllib.request.urlopen(address, timeout=60).read().decode():
+    """Wait until TensorBoard has read the files. While it starts in a pod, connections end without an answer."""
+    deadline, found = time.monotonic() + WAIT_SECONDS, ""
+    while wanted not in found:
         assert time.monotonic() < deadline
         time.sleep(0.5)
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            found = urllib.request.urlopen(address, timeout=60).read().decode()
 
 
 def test_scalars_of_training_and_evaluation_are_shown(chromium, picture, tensorboard: str) -> None:

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`dtjob ui` and `dtjob tensorboard` on a job that trains on real nodes (Linux and root), in a chromium."""
+
+import contextlib
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.browser.test_local_run import address_in
+from tests.browser.test_tensorboard import answered
+from tests.e2e.conftest import api, cluster  # noqa: F401 (fixtures)
+from tests.e2e.jobs.conftest import chart_values, new_job, operator, release, trainer_image  # noqa: F401 (fixtures)
+from tests.e2e.jobs.support.training_job import digits
+
+pytestmark = pytest.mark.timeout(1800)
+Command = Callable[..., "contextlib.AbstractContextManager[str]"]
+
+
+@pytest.fixture
+def command(cluster, namespace: str, tmp_path: Path) -> Command:  # noqa: F811 (a fixture)
+    """Runs a command of dtjob that serves a page, and gives its address. Ctrl-C ends the command."""
+
+    @contextlib.contextmanager
+    def run(*words: str) -> Iterator[str]:
+        output = tmp_path / words[0]
+        where = ("-n", namespace, "--kubeconfig", str(cluster.kubeconfig), "--port", "0")
+        with (
+            output.open("wb") as printed,
+            subprocess.Popen(
+                [sys.executable, "-m", "dtjob", *words, *where],
+                stdout=printed,
+                stderr=printed,
+                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+            ) as process,
+        ):
+            try:
+                yield address_in(output)
+            finally:
+                process.send_signal(signal.SIGINT)
+
+    return run
+
+
+def scalars(chromium, picture, address: str, name: str) -> None:
+    """TensorBoard shows the losses of training and evaluation."""
+    answered(f"{address}data/runs", "evaluator")
+    page = chromium.new_page(viewport={"width": 1200, "height": 1000})
+    page.set_default_timeout(300_000)
+    page.goto(f"{address}#timeseries")
+    page.get_by_role("combobox", name="Filter tags").fill("^(val_)?loss$")
+    for tag in ("loss", "val_loss"):
+        page.locator("card-view").get_by_text(tag, exact=True).first.wait_for()
+    table = page.locator("card-view").first.locator("tb-data-table")
+    for run in ("train", "evaluator"):
+        table.get_by_text(run, exact=True).wait_for()
+    page.keyboard.press("Escape")
+    picture(page, name, full=False)
+    page.close()
+
+
+def test_a_job_on_nodes_is_shown_while_it_trains_and_after_its_end(
+    chromium,
+    page,
+    picture,
+    command: Command,
+    new_job,  # noqa: F811 (fixtures)
+    namespace: str,
+    trainer_image: str,  # noqa: F811
+) -> None:
+    board = {"everySteps": 10, "profile": {"firstStep": 50, "steps": 5}}
+    manifest = digits(trainer_image, epochs=150, tensorBoard=board)
+    manifest["spec"]["replicaSpecs"]["evaluator"] = {}
+    job = new_job(manifest, shared=True)
+    page.set_default_timeout(300_000)
+    with command("ui") as address:
+        page.goto(address)
+        page.get_by_role("link", name="digits").click()
+        page.locator(".badge", has_text="Running").wait_for()
+        for curve in ("loss", "accuracy", "steps_per_second"):
+            page.get_by_role("img", name=f"curve of {curve}").locator("canvas").wait_for()
+        tasks = page.get_by_role("region", name="Tasks").locator("td:first-child")
+        assert tasks.all_text_contents() == [
+            "chief-0", "worker-0", "worker-1", "evaluator-0",
+        ]  # fmt: skip
+        with command("tensorboard", "digits") as tensorboard:
+            scalars(chromium, picture, tensorboard, "nodes-tensorboard")
+        picture(page, "nodes-page")
+        page.locator(".badge", has_text="Succeeded").wait_for(timeout=900_000)
+        picture(page, "nodes-page-ended")
+        page.goto("about:blank")
+    assert job.status()["phase"] == "Succeeded"
+    with command("tensorboard", "digits") as tensorboard:
+        scalars(chromium, picture, tensorboard, "nodes-tensorboard-ended")
