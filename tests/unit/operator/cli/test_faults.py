@@ -10,9 +10,8 @@ import pytest
 from dtjob.client import patience
 from tests.unit.operator.client.api_server import ApiServer, Fault, serving
 from tests.unit.operator.client.test_kubeconfig import plugin
-from tests.unit.operator.client.verbs.jobs import JOBS, pod, stored
+from tests.unit.operator.client.verbs.jobs import JOBS, PODS, pod, stored
 
-PODS = "/api/v1/namespaces/team/pods"
 FAULTS = [Fault(429, "0"), Fault(500), Fault(502), Fault(503, "0"), Fault(504), Fault(), Fault(broken=b'{"type": "MO')]
 
 

@@ -6,8 +6,7 @@ import itertools
 from dtjob.client.changes import batches, changes
 from dtjob.client.cluster import Cluster
 from tests.unit.operator.client.api_server import ApiServer
-
-PODS = "/api/v1/namespaces/team/pods"
+from tests.unit.operator.client.verbs.jobs import PODS
 
 
 def pod(version: str) -> dict[str, object]:
@@ -15,18 +14,12 @@ def pod(version: str) -> dict[str, object]:
 
 
 def test_an_object_is_read_and_then_watched_from_its_version(server: ApiServer, cluster: Cluster) -> None:
-    server.answer(f"GET {PODS}/a", pod("1"))
-    events = [{"type": "MODIFIED", "object": pod("2")}, {"type": "DELETED", "object": pod("3")}]
-    server.answer(f"WATCH {PODS}", events)
-    assert list(changes(cluster, "Pod", "a")) == [pod("1"), pod("2"), None]
-    assert "resourceVersion=1" in server.asked[1][1]
-
-
-def test_a_watch_that_is_too_old_begins_again(server: ApiServer, cluster: Cluster) -> None:
+    """A watch that is too old begins again."""
     server.answer(f"GET {PODS}/a", pod("1"), pod("9"))
-    old = [{"type": "ERROR", "object": {"code": 410, "message": "too old"}}]
+    old = [{"type": "MODIFIED", "object": pod("2")}, {"type": "ERROR", "object": {"code": 410, "message": "too old"}}]
     server.answer(f"WATCH {PODS}", old, [{"type": "DELETED", "object": pod("9")}])
-    assert list(changes(cluster, "Pod", "a")) == [pod("1"), pod("9"), None]
+    assert list(changes(cluster, "Pod", "a")) == [pod("1"), pod("2"), pod("9"), None]
+    assert "resourceVersion=1" in server.asked[1][1]
 
 
 def test_all_objects_come_first_and_what_was_missed_comes_after_the_next_list(

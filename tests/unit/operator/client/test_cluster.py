@@ -12,9 +12,7 @@ from dtjob.client import connection
 from dtjob.client.cluster import Cluster, connect
 from dtjob.client.errors import Conflict, Ended, Forbidden, NoCluster, NotFound, NotReached, Refused
 from tests.unit.operator.client.api_server import ApiServer, Fault
-
-PODS = "/api/v1/namespaces/team/pods"
-JOBS = "/apis/training.dtjob.dev/v1beta1/namespaces/team/distributedtrainingjobs"
+from tests.unit.operator.client.verbs.jobs import JOBS, PODS
 
 
 def test_the_pages_of_a_list_are_joined(server: ApiServer, cluster: Cluster) -> None:

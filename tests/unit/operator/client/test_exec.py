@@ -7,7 +7,6 @@ import os
 import pty
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -21,6 +20,7 @@ from dtjob.client.errors import NotReached, Refused
 from dtjob.client.exec import exit_code, run_in_task
 from dtjob.client.streams import CommandFailed
 from tests.unit.operator.client.api_server import ApiServer
+from tests.unit.operator.client.stand_in import answering
 from tests.unit.operator.client.verbs.jobs import JOBS, PODS, pod
 
 PROTOCOLS = ("v5.channel.k8s.io", "v4.channel.k8s.io")
@@ -80,24 +80,10 @@ async def _json(found: Any, _: web.Request) -> web.StreamResponse:
 @pytest.fixture
 def stand_in() -> Iterator[str]:
     """Its URL."""
-    loop = asyncio.new_event_loop()
-    threading.Thread(target=loop.run_forever, daemon=True).start()
-
-    async def serve() -> web.AppRunner:
-        app = web.Application()
-        for name in ("digits-chief-0-1", "digits-worker-1-0"):
-            app.add_routes([web.get(f"{PODS}/{name}/exec", _exec)])
-        for path, found in ((f"{JOBS}/digits", {}), (PODS, listed(*ALL))):
-            app.add_routes([web.get(path, partial(_json, found))])
-        runner = web.AppRunner(app, shutdown_timeout=1.0)
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        return runner
-
-    runner = asyncio.run_coroutine_threadsafe(serve(), loop).result()
-    yield f"http://127.0.0.1:{runner.addresses[0][1]}"
-    asyncio.run_coroutine_threadsafe(runner.cleanup(), loop).result()
-    loop.call_soon_threadsafe(loop.stop)
+    handlers = {f"{PODS}/{name}/exec": _exec for name in ("digits-chief-0-1", "digits-worker-1-0")}
+    objects = {f"{JOBS}/digits": {}, PODS: listed(*ALL)}
+    with answering(handlers | {path: partial(_json, found) for path, found in objects.items()}) as url:
+        yield url
 
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]

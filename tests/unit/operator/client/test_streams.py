@@ -3,7 +3,6 @@
 
 import asyncio
 import json
-import threading
 from collections.abc import Iterator
 
 import pytest
@@ -14,8 +13,8 @@ from dtjob.client.connection import Connection
 from dtjob.client.errors import NotReached, Refused
 from dtjob.client.kubeconfig import Access
 from dtjob.client.streams import CommandFailed, answer, forward, run_in_pod
-
-PODS = "/api/v1/namespaces/team/pods"
+from tests.unit.operator.client.stand_in import answering
+from tests.unit.operator.client.verbs.jobs import PODS
 
 
 async def _exec(request: web.Request) -> web.StreamResponse:
@@ -77,32 +76,9 @@ async def _forbid(_: web.Request) -> web.Response:
 
 @pytest.fixture
 def cluster() -> Iterator[Cluster]:
-    started, loop = threading.Event(), asyncio.new_event_loop()
-    ports: list[int] = []
-    runners: list[web.AppRunner] = []
-
-    async def serve() -> None:
-        app = web.Application()
-        app.add_routes([web.get(f"{PODS}/a/exec", _exec), web.get(f"{PODS}/a/portforward", _forward)])
-        app.add_routes([web.get(f"{PODS}/c/portforward", _report)])
-        app.add_routes([web.get(f"{PODS}/forbidden/exec", _forbid)])
-        runner = web.AppRunner(app, shutdown_timeout=1.0)
-        runners.append(runner)
-        await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", 0)
-        await site.start()
-        ports.append(runner.addresses[0][1])
-        started.set()
-
-    thread = threading.Thread(target=lambda: (loop.run_until_complete(serve()), loop.run_forever()), daemon=True)
-    thread.start()
-    started.wait()
-    access = Access(f"http://127.0.0.1:{ports[0]}", None, lambda: "Bearer secret", "team")
-    yield Cluster(Connection(access), "team")
-    asyncio.run_coroutine_threadsafe(runners[0].cleanup(), loop).result()
-    loop.call_soon_threadsafe(loop.stop)
-    thread.join()
-    loop.close()
+    handlers = {"a/exec": _exec, "a/portforward": _forward, "c/portforward": _report, "forbidden/exec": _forbid}
+    with answering({f"{PODS}/{path}": handler for path, handler in handlers.items()}) as url:
+        yield Cluster(Connection(Access(url, None, lambda: "Bearer secret", "team")), "team")
 
 
 def test_the_output_of_a_command_comes_in_pieces(cluster: Cluster) -> None:

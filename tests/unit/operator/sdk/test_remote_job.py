@@ -12,9 +12,7 @@ from dtjob.api.phase import Phase
 from dtjob.bad_input import BadInput
 from tests.unit.operator import builders
 from tests.unit.operator.client.api_server import ApiServer, Fault
-from tests.unit.operator.client.verbs.jobs import JOBS, RUNNING, pod, stored
-
-PODS = "/api/v1/namespaces/team/pods"
+from tests.unit.operator.client.verbs.jobs import JOBS, PODS, RUNNING, pod, stored
 
 
 @pytest.fixture

@@ -13,9 +13,7 @@ from dtjob.client.cluster import Cluster
 from dtjob.client.errors import NotDone, Refused
 from dtjob.client.verbs.helper_pod import directory_of, ended, helper_pod, running
 from tests.unit.operator.client.api_server import ApiServer
-from tests.unit.operator.client.verbs.jobs import JOBS, stored
-
-PODS = "/api/v1/namespaces/team/pods"
+from tests.unit.operator.client.verbs.jobs import JOBS, PODS, stored
 
 
 def test_the_helper_pod_mounts_the_claim_with_the_chiefs_rights_and_takes_no_gpu() -> None:
@@ -94,21 +92,23 @@ def with_state(state: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def test_the_helper_pod_is_deleted_afterwards(server: ApiServer, cluster: Cluster) -> None:
+def becomes(server: ApiServer, state: dict[str, Any]) -> None:
+    """Take a helper pod, and show it in this state."""
     server.answer(f"GET {PODS}", {"items": [], "metadata": {}})
     server.answer(f"POST {PODS}", with_state({}))
-    server.answer(f"GET {PODS}/digits-helper-1", with_state({"running": {}}))
+    server.answer(f"GET {PODS}/digits-helper-1", with_state(state))
     server.answer(f"DELETE {PODS}/digits-helper-1", {})
+
+
+def test_the_helper_pod_is_deleted_afterwards(server: ApiServer, cluster: Cluster) -> None:
+    becomes(server, {"running": {}})
     with running(cluster, stored(), []) as name:
         assert name == "digits-helper-1"
     assert server.asked[-1][:2] == ("DELETE", f"{PODS}/digits-helper-1")
 
 
 def test_a_pod_that_does_not_start_says_why_and_is_deleted(server: ApiServer, cluster: Cluster) -> None:
-    server.answer(f"GET {PODS}", {"items": [], "metadata": {}})
-    server.answer(f"POST {PODS}", with_state({}))
-    server.answer(f"GET {PODS}/digits-helper-1", with_state({"waiting": {"reason": "ErrImagePull"}}))
-    server.answer(f"DELETE {PODS}/digits-helper-1", {})
+    becomes(server, {"waiting": {"reason": "ErrImagePull"}})
     with pytest.raises(NotDone, match="does not start: ErrImagePull"), running(cluster, stored(), []):
         raise AssertionError
     assert server.asked[-1][0] == "DELETE"
@@ -118,24 +118,18 @@ def test_a_pod_that_does_not_start_says_why_and_is_deleted(server: ApiServer, cl
 def test_a_pod_that_ends_says_so_with_the_last_line_of_its_log(
     server: ApiServer, cluster: Cluster, code: int, words: str
 ) -> None:
-    server.answer(f"GET {PODS}", {"items": [], "metadata": {}})
-    server.answer(f"POST {PODS}", with_state({}))
-    server.answer(f"GET {PODS}/digits-helper-1", with_state({"running": {}}))
+    becomes(server, {"running": {}})
     assert ended(cluster, "digits-helper-1") == ""
-    server.answer(f"GET {PODS}/digits-helper-1", with_state({"terminated": {"exitCode": code}}))
+    becomes(server, {"terminated": {"exitCode": code}})
     server.answer(f"GET {PODS}/digits-helper-1/log", words.partition(": ")[2].encode() + b"\n")
-    server.answer(f"DELETE {PODS}/digits-helper-1", {})
     assert ended(cluster, "digits-helper-1") == words
     with pytest.raises(NotDone) as said, running(cluster, stored(), []):
         raise AssertionError
     assert str(said.value).endswith(f"does not start: {words}")
 
 
-def test_a_pod_that_was_deleted_has_ended(cluster: Cluster) -> None:
+def test_a_pod_that_was_deleted_or_whose_log_is_gone_has_ended(server: ApiServer, cluster: Cluster) -> None:
     assert ended(cluster, "digits-helper-1") == "its pod was deleted"
-
-
-def test_a_pod_that_ended_says_so_though_its_log_is_gone(server: ApiServer, cluster: Cluster) -> None:
     server.answer(f"GET {PODS}/digits-helper-1", with_state({"terminated": {"exitCode": 1}}))
     assert ended(cluster, "digits-helper-1") == "failed (1)"
 
@@ -163,11 +157,8 @@ def test_a_pod_whose_creation_is_interrupted_is_deleted(
 def test_the_helper_pod_is_deleted_when_a_signal_ends_the_command(
     server: ApiServer, cluster: Cluster, tmp_path: Path, number: int
 ) -> None:
-    server.answer("GET " + JOBS + "/digits", stored(tensorBoard={}))
-    server.answer(f"GET {PODS}", {"items": [], "metadata": {}})
-    server.answer(f"POST {PODS}", with_state({}))
-    server.answer(f"GET {PODS}/digits-helper-1", with_state({"running": {}}))
-    server.answer(f"DELETE {PODS}/digits-helper-1", {})
+    server.answer(f"GET {JOBS}/digits", stored(tensorBoard={}))
+    becomes(server, {"running": {}})
     words = ["tensorboard", "digits", "--port", "0", "--kubeconfig", str(server.kubeconfig(tmp_path))]
     before = signal.signal(number, signal.SIG_DFL)  # a command inherits what `nohup` has set to be ignored
     try:

@@ -10,9 +10,7 @@ from dtjob.client.cluster import Cluster
 from dtjob.client.errors import ClientError, NotDone, Refused, TimedOut
 from dtjob.client.verbs import steering
 from tests.unit.operator.client.api_server import ApiServer, Fault
-from tests.unit.operator.client.verbs.jobs import JOBS, pod, stored
-
-PODS = "/api/v1/namespaces/team/pods"
+from tests.unit.operator.client.verbs.jobs import JOBS, PODS, pod, stored
 
 
 def changed(server: ApiServer) -> list[object]:
