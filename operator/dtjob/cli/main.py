@@ -29,13 +29,12 @@ GROUPS = {
         "exec": "bringing.run_in_pod",
         "debug-bundle": "bringing.debug_bundle",
     },
-    "Cluster": {**{name: f"cluster.{name}" for name in ("doctor", "operator", "check", "version")}},
+    "Cluster": {**{name: f"cluster.{name}" for name in ("doctor", "operator", "version")}},
 }
 """Each command with its module in `commands/` and its function, under its title in the help."""
 COMMANDS = {name: place for group in GROUPS.values() for name, place in group.items()}
 ALIASES = {"get": "list", "ls": "list", "describe": "status"}
 """Names that users of kubectl and of a shell type."""
-HIDDEN = ("check", *ALIASES)
 NOT_DONE, BAD_INPUT, REFUSED, NOT_REACHED, TIME_IS_UP, INTERRUPTED = 1, 2, 3, 4, 124, 130
 """Exit codes. tools/reference/pages.py explains them to users."""
 PLUGIN = "kubectl-dtjob"
@@ -59,7 +58,7 @@ def app(*names: str) -> typer.Typer:
         module, function = COMMANDS[command].split(".")
         found = getattr(import_module(f"dtjob.cli.commands.{module}"), function)
         title = next(title for title, group in GROUPS.items() if command in group)
-        made.command(name, cls=Command, hidden=name in HIDDEN, rich_help_panel=title)(found)
+        made.command(name, cls=Command, hidden=name in ALIASES, rich_help_panel=title)(found)
     return made
 
 

@@ -143,18 +143,6 @@ def doctor(namespace: Namespace = None, kubeconfig: Kubeconfig = None, context: 
     raise typer.Exit(1 if problems else 0)
 
 
-def check(namespace: Namespace = None, kubeconfig: Kubeconfig = None) -> None:
-    """Ask the API server, with the rights of an operator, whether it serves jobs. `helm test` runs this in a pod.
-
-    Example: dtjob check -n team
-    """
-    from dtjob.api.names import KIND
-
-    cluster = connected(kubeconfig, None, namespace)
-    count = len(cluster.list(KIND, everywhere=namespace is None))
-    typer.echo(f"the cluster serves {KIND}s; there are {count} in {namespace or 'all namespaces'}")
-
-
 def version(namespace: Namespace = None, kubeconfig: Kubeconfig = None, context: Context = None) -> None:
     """Show the versions of dtjob and of the operator.
 

@@ -192,4 +192,4 @@ def test_a_full_disk_is_one_sentence(server: ApiServer) -> None:
 
 
 def test_every_command_is_here() -> None:
-    assert main.COMMANDS.keys() - {*OF_A_CLUSTER, *OF_FILES} == {"operator", "init", "check", "version"}
+    assert main.COMMANDS.keys() - {*OF_A_CLUSTER, *OF_FILES} == {"operator", "init", "version"}

@@ -38,7 +38,7 @@ import pytest
         ("list --al", "--al: is no option of dtjob list; see dtjob list --help"),
         ("fly", "'fly' is no command; see dtjob --help"),
         ("lst", "'lst' is no command; did you mean list?"),
-        ("chek", "'chek' is no command; see dtjob --help"),
+        ("describ", "'describ' is no command; see dtjob --help"),
         (
             "submit train.py --dry-run=client",
             "--dry-run: takes no value; it prints the objects and asks no cluster, as kubectl's --dry-run=client does",
