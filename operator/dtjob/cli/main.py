@@ -37,6 +37,8 @@ ALIASES = {"get": "list", "ls": "list", "describe": "status"}
 """Names that users of kubectl and of a shell type."""
 NOT_DONE, BAD_INPUT, REFUSED, NOT_REACHED, TIME_IS_UP, INTERRUPTED = 1, 2, 3, 4, 124, 130
 """Exit codes. tools/reference/pages.py explains them to users."""
+CODES = {TEMPORARY: NOT_REACHED, (Refused,): REFUSED, (TimedOut,): TIME_IS_UP, (NoCluster, BadName): BAD_INPUT}
+"""A script tells an outage, a refusal and a mistake of its own apart."""
 PLUGIN = "kubectl-dtjob"
 """The name of this program as a plugin of kubectl."""
 
@@ -106,7 +108,7 @@ def main() -> None:
         sys.exit(BAD_INPUT)
     except ClientError as error:
         print(f"dtjob: {error}", file=sys.stderr)
-        sys.exit(_code_of(error))
+        sys.exit(next((code for kinds, code in CODES.items() if isinstance(error, kinds)), NOT_DONE))
     except KeyboardInterrupt:  # before a command has begun
         sys.exit(INTERRUPTED)
     except OSError as error:  # a file of the user, or where the output goes, whichever command it was
@@ -115,17 +117,6 @@ def main() -> None:
         where = "" if error.filename is None else f"{error.filename}: "
         print(f"dtjob: {where}{error.strerror or error}", file=sys.stderr)
         sys.exit(BAD_INPUT)
-
-
-def _code_of(error: ClientError) -> int:
-    """The exit code: a script tells an outage, a refusal and a mistake of its own apart."""
-    if isinstance(error, TEMPORARY):
-        return NOT_REACHED
-    if isinstance(error, Refused):
-        return REFUSED
-    if isinstance(error, TimedOut):
-        return TIME_IS_UP
-    return BAD_INPUT if isinstance(error, NoCluster | BadName) else NOT_DONE
 
 
 if __name__ == "__main__":

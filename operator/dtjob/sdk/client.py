@@ -128,13 +128,13 @@ class Client:
             settings=tuple(f"{path}={_as_text(value)}" for path, value in (settings or {}).items()),
         )
         submission = Submission(script, None, more, image, claim, queue, self._namespace, claim_size)
-        if self._cluster is None:
-            manifest = made(submission).job
-            sent = ("source", "requirements")
-            program = {**manifest["spec"]["program"], "entrypoint": str(file)}
-            manifest["spec"]["program"] = {key: one for key, one in program.items() if key not in sent}
-            return self._here(manifest)
         one = made(submission)
+        if self._cluster is None:
+            program = one.job["spec"]["program"]
+            program["entrypoint"] = str(file)
+            for sent in ("source", "requirements"):
+                program.pop(sent, None)
+            return self._here(one.job)
         _warn(one.warnings)
         stored = submit(self._cluster, one)
         return RemoteJob(self._cluster, str(stored["metadata"]["name"]))

@@ -17,23 +17,23 @@ SUSPENDED_SECONDS = 3600.0
 """How long a restart waits for the job to save. checkpoint.saveTimeoutSeconds is at most that."""
 
 
-def suspend(cluster: Cluster, name: str) -> Object:
-    """Have the pods save and end. Returns the job. Raises Refused if it has ended."""
-    return _suspend(cluster, _going_on(cluster, name, "suspended"), True)
+def suspend(cluster: Cluster, name: str) -> None:
+    """Have the pods save and end. Raises Refused if the job has ended."""
+    _suspend(cluster, _going_on(cluster, name, "suspended"), True)
 
 
-def resume(cluster: Cluster, name: str) -> Object:
-    """Continue a suspended job at its last checkpoint. Returns the job. Raises Refused if it has ended."""
-    return _suspend(cluster, _going_on(cluster, name, "resumed"), False)
+def resume(cluster: Cluster, name: str) -> None:
+    """Continue a suspended job at its last checkpoint. Raises Refused if it has ended."""
+    _suspend(cluster, _going_on(cluster, name, "resumed"), False)
 
 
-def scale(cluster: Cluster, name: str, workers: int) -> Object:
-    """Change the number of workers. Returns the job. Raises Refused if it has ended or is not elastic."""
+def scale(cluster: Cluster, name: str, workers: int) -> None:
+    """Change the number of workers. Raises Refused if the job has ended or is not elastic."""
     job = _going_on(cluster, name, "scaled")
     check_elastic(job)
     # Not the subresource scale: it ignores the uid, so it would scale another job that has the name meanwhile.
     change = {"spec": {"replicaSpecs": {"worker": {"replicas": workers}}}}
-    return cluster.patch(KIND, name, job["metadata"]["uid"], change)
+    cluster.patch(KIND, name, job["metadata"]["uid"], change)
 
 
 def restart(cluster: Cluster, name: str) -> None:
@@ -43,7 +43,11 @@ def restart(cluster: Cluster, name: str) -> None:
     do not end.
     """
     job = _going_on(cluster, name, "restarted")
-    _check_has_pods(job)
+    # To resume a suspended job is a decision of whoever suspended it.
+    if job["spec"].get("suspend"):
+        raise Refused(f"{name}: is suspended, so it has no pods to restart; dtjob resume {name} continues it")
+    if phase_of(job) == Phase.SUSPENDED:
+        raise Refused(f"{name}: waits in its queue, so it has no pods to restart")
     _suspend(cluster, job, True)
     try:
         wait(cluster, name, "Suspended", SUSPENDED_SECONDS)
@@ -53,7 +57,12 @@ def restart(cluster: Cluster, name: str) -> None:
         said = f"{name}: its pods did not end within {SUSPENDED_SECONDS:.0f} s, so it goes on with them"
         raise NotDone(said) from None
     finally:
-        _resume_again(cluster, job)
+        try:
+            _suspend(cluster, job, False)
+        except NotFound:
+            pass
+        except ClientError as error:
+            raise NotDone(f"{name}: stays suspended; dtjob resume {name} continues it: {error}") from None
 
 
 def replace_task(cluster: Cluster, name: str, task: str) -> list[str]:
@@ -107,25 +116,5 @@ def check_elastic(job: Object) -> None:
         raise Refused(f"{name}: its number of workers is fixed; only a job with elasticPolicy can be scaled")
 
 
-def _check_has_pods(job: Object) -> None:
-    """Raise Refused if the job is suspended: to resume it is a decision of whoever suspended it."""
-    name = job["metadata"]["name"]
-    if job["spec"].get("suspend"):
-        raise Refused(f"{name}: is suspended, so it has no pods to restart; dtjob resume {name} continues it")
-    if phase_of(job) == Phase.SUSPENDED:
-        raise Refused(f"{name}: waits in its queue, so it has no pods to restart")
-
-
-def _suspend(cluster: Cluster, job: Object, wanted: bool) -> Object:
-    return cluster.patch(KIND, job["metadata"]["name"], job["metadata"]["uid"], {"spec": {"suspend": wanted}})
-
-
-def _resume_again(cluster: Cluster, job: Object) -> None:
-    """Resume the job that `restart` has suspended. Raises NotDone if it stays suspended."""
-    name = job["metadata"]["name"]
-    try:
-        _suspend(cluster, job, False)
-    except NotFound:
-        return
-    except ClientError as error:
-        raise NotDone(f"{name}: stays suspended; dtjob resume {name} continues it: {error}") from None
+def _suspend(cluster: Cluster, job: Object, wanted: bool) -> None:
+    cluster.patch(KIND, job["metadata"]["name"], job["metadata"]["uid"], {"spec": {"suspend": wanted}})

@@ -41,8 +41,9 @@ def test_the_help_of_fetch_names_each_word_for_files() -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_values_and_defaults_are_named_in_plain_words(command: str) -> None:
-    shown = CliRunner().invoke(app(), [command, "--help"], env={"COLUMNS": "200"}).stdout
+def test_the_help_of_a_command_has_plain_words_and_an_example(command: str) -> None:
+    shown = CliRunner().invoke(app(), [command, "-h"], env={"COLUMNS": "200"}).stdout
+    assert f"dtjob {command}" in shown.split("Example", 1)[1]
     usage, _, rest = shown.partition("\n")
     assert re.fullmatch(r"Usage: \w+ [\w-]+ \[OPTIONS\]( [A-Z]+…?| \[(-- )?[A-Z]+…?\]| -- [A-Z]+…)*", usage), usage
     assert not re.search(r"<\w+|\[default|range|\[required|Left out|Default: (\.$|\()", rest)

@@ -103,13 +103,6 @@ def test_standard_input_that_is_no_text_is_one_sentence() -> None:
     assert b"is not a text file in UTF-8" in done.stderr
 
 
-@pytest.mark.parametrize("command", main.COMMANDS)
-def test_the_help_of_every_command_has_an_example(dtjob, command: str):
-    code, out, _ = dtjob(command, "-h")
-    assert code == 0
-    assert f"dtjob {command}" in out.split("Example", 1)[1]
-
-
 def test_the_usage_of_the_plugin_has_the_plugins_name(dtjob, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["/usr/bin/kubectl-dtjob", "top", "-h"])
     with pytest.raises(SystemExit):

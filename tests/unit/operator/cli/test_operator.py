@@ -47,9 +47,10 @@ def test_a_kubeconfig_that_configures_nothing_is_one_sentence(dtjob, tmp_path):
     assert line.startswith("dtjob: the kubeconfig has no current context")
 
 
-def test_the_lease_is_in_the_pods_own_namespace_where_none_is_given(monkeypatch, tmp_path: Path):
+def test_the_lease_and_the_readers_of_status_are_of_the_pods_own_namespace_by_default(monkeypatch, tmp_path: Path):
     own = tmp_path / "namespace"
     monkeypatch.setattr(operator, "OWN_NAMESPACE", own)
+    assert operator.readers(None, "[]").operator_namespace is None
     with pytest.raises(BadInput, match="--lease-namespace"):
         operator.election(None, "dtjob", 15)
     own.write_text("training\n")
@@ -57,12 +58,6 @@ def test_the_lease_is_in_the_pods_own_namespace_where_none_is_given(monkeypatch,
     chosen = operator.election("other", "mine", 30)
     assert (chosen.namespace, chosen.name, chosen.seconds) == ("other", "mine", 30)
 
-
-def test_the_readers_of_status_are_the_operators_namespace_and_the_scrapers(monkeypatch, tmp_path: Path):
-    own = tmp_path / "namespace"
-    monkeypatch.setattr(operator, "OWN_NAMESPACE", own)
-    assert operator.readers(None, "[]").operator_namespace is None
-    own.write_text("training\n")
     assert operator.readers(None, "[]").operator_namespace == "training"
     assert operator.readers("other", '[{"podSelector": {}}]').scrapers == ({"podSelector": {}},)
 

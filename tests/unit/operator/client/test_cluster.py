@@ -10,7 +10,7 @@ import pytest
 
 from dtjob.client import connection
 from dtjob.client.cluster import Cluster, connect
-from dtjob.client.errors import Conflict, Ended, Forbidden, NoCluster, NotFound, NotReached, Refused
+from dtjob.client.errors import Ended, NoCluster, NotReached, Refused
 from tests.unit.operator.client.api_server import ApiServer, Fault
 from tests.unit.operator.client.verbs.jobs import JOBS, PODS
 
@@ -43,13 +43,6 @@ def test_a_watch_gives_changes_and_raises_its_error(server: ApiServer, cluster: 
     assert next(watch) == ("ADDED", {"a": 1})
     with pytest.raises(Refused, match="too old"):
         next(watch)
-
-
-@pytest.mark.parametrize(("code", "error"), [(403, Forbidden), (404, NotFound), (409, Conflict), (422, Refused)])
-def test_refusals_keep_their_words(server: ApiServer, cluster: Cluster, code: int, error: type[Exception]) -> None:
-    server.answer(f"GET {PODS}/a", {"reason": "R", "message": "it may not be"}, code=code)
-    with pytest.raises(error, match="it may not be"):
-        cluster.get("Pod", "a")
 
 
 def test_the_given_namespace_takes_precedence_over_the_contexts(cluster: Cluster, server: ApiServer, tmp_path) -> None:

@@ -7,20 +7,21 @@ import tracemalloc
 import pytest
 import yaml
 
-from dtjob.api.job import Job
-from dtjob.cli.explain.explanation import as_json, as_text, as_yaml, objects
-from dtjob.manifests.manifest_yaml import documents
+from dtjob.cli.explain.explanation import as_json, as_text
 from tests.unit.operator.builders import job
-from tests.unit.operator.manifests.test_manifest_yaml import VALUES
 from tests.unit.test_examples import EXAMPLES
 
 
-def test_explain_shows_hosts_and_tf_config(dtjob, good):
+def test_explain_shows_the_host_and_the_tf_config_of_each_task(dtjob, good):
     code, out, _ = dtjob("explain", good)
     assert code == 0
     assert "digits-worker-1.digits:2222" in out
     assert '"task": {"type": "worker", "index": 1}' in out
     assert "TF_CONFIG  none: it stands alone" in out  # the evaluator
+    tasks = {task["task"]: task for task in json.loads(dtjob("explain", good, "-o", "json")[1])["tasks"]}
+    assert list(tasks) == ["chief-0", "worker-0", "worker-1", "evaluator-0"]
+    assert tasks["worker-1"]["tfConfig"]["task"] == {"type": "worker", "index": 1}
+    assert tasks["evaluator-0"]["tfConfig"] is None
 
 
 def test_explain_yaml_is_what_would_be_created(dtjob, good):
@@ -91,14 +92,6 @@ def test_explain_shows_the_claim_that_the_operator_creates(dtjob, good):
     assert "lacks ReadWriteMany" in "".join(dtjob("validate", good)[1:])
 
 
-def test_explain_json_has_each_task(dtjob, good):
-    _, out, _ = dtjob("explain", good, "-o", "json")
-    tasks = {task["task"]: task for task in json.loads(out)["tasks"]}
-    assert list(tasks) == ["chief-0", "worker-0", "worker-1", "evaluator-0"]
-    assert tasks["worker-1"]["tfConfig"]["task"] == {"type": "worker", "index": 1}
-    assert tasks["evaluator-0"]["tfConfig"] is None
-
-
 def test_explain_shows_a_job_with_the_operators_defaults(dtjob, without_image, good):
     assert "Image: left out" in dtjob("explain", without_image)[1]
     assert "Image: dtjob-trainer:dev" in dtjob("explain", good, "--default-image=other:1")[1]
@@ -134,16 +127,6 @@ def test_the_tasks_of_a_large_job_share_their_addresses(render):
     tracemalloc.stop()
     assert told > 500 * 500 * len("digits-worker-0.digits:2222")
     assert most < told
-
-
-@pytest.mark.parametrize("text", VALUES)
-def test_yaml_is_read_as_what_it_was_made_of(text):
-    """As go-yaml reads it, so by kubectl: a text that looks like a number or a bool stands in quotes."""
-    spec = {"image": "a:1", "strategy": "Default", "program": {"entrypoint": "a.py", "args": [text]}}
-    manifest = {"metadata": {"name": "digits"}, "spec": {**spec, "replicaSpecs": {"chief": {}}}}
-    made = Job.model_validate(manifest)
-    assert list(documents("".join(as_yaml(made)))) == objects(made)
-    assert text in objects(made)[-1]["spec"]["containers"][0]["args"]
 
 
 def test_the_explanation_of_a_single_task_says_1_task():
