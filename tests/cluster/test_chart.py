@@ -316,7 +316,7 @@ def test_a_deleted_namespace_is_no_harm_to_the_others(
         cluster.kubectl("delete", "namespace", doomed, "--ignore-not-found", "--wait=false")
 
 
-def test_helm_test_lists_jobs_with_the_rights_of_the_operator(helm: Helm, api: Api, installed: InstalledOperator, tmp_path: Path) -> None:
+def test_helm_test_lists_jobs(helm: Helm, api: Api, installed: InstalledOperator, tmp_path: Path) -> None:
     install(helm, api)
     with Kubelet(api, NAMESPACE) as kubelet:
         testing = subprocess.Popen(
