@@ -5,12 +5,12 @@ import functools
 import glob
 import inspect
 import os
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from dtjob_trainer.frameworks.hooks import Hook, attribute, read
+from dtjob_trainer.frameworks.hooks import Hook, attribute, imported, read
 
 _ADAPTERS = "keras.src.trainers.data_adapters"
 
@@ -48,6 +48,25 @@ REPEAT, TAKE, CACHE = "_RepeatDataset", "_TakeDataset", "CacheDataset"
 KEEP_BATCHES = MAPS | PASSED_OVER | {"_AssertCardinalityDataset", CACHE, REPEAT, TAKE, "_ZipDataset"}
 """Datasets whose elements are made one by one of those that they read, in their order."""
 
+map_function = attribute("_map_func", "have tasks map their own rows")
+"""The function of a Dataset of `MAPS`, as TensorFlow keeps it."""
+count_of = attribute("_count", "have tasks map their own rows")
+"""The argument of `repeat()` or `take()`."""
+drops_remainder = attribute("_drop_remainder", "have tasks map their own rows")
+"""Whether `batch()` was told `drop_remainder`, as a tensor."""
+to_tensors = imported("tensorflow.python.data.util.structure:to_tensor_list")
+"""Given the spec of a Dataset and an element, its tensors as functions of the Dataset take them."""
+from_tensors = imported("tensorflow.python.data.util.structure:from_compatible_tensor_list")
+"""Given the spec of a Dataset and tensors, the element that they make up."""
+tensor_spec = imported(f"{_ADAPTERS}.data_adapter_utils:get_tensor_spec")
+"""The spec that Keras has for these batches of a generator."""
+is_scipy_sparse = imported(f"{_ADAPTERS}.data_adapter_utils:is_scipy_sparse")
+"""Whether it is a sparse matrix of SciPy."""
+from_scipy = imported(f"{_ADAPTERS}.data_adapter_utils:scipy_sparse_to_tf_sparse")
+"""A sparse matrix of SciPy as a `tf.SparseTensor`."""
+sliceable = imported(f"{_ADAPTERS}.array_slicing:convert_to_sliceable")
+"""What gives rows of a ragged or sparse tensor by their numbers, as Keras does."""
+
 
 def kind_of(dataset: Any) -> str:
     """TensorFlow's name of the kind of a Dataset. Raises FrameworkError if TensorFlow has other names for them."""
@@ -72,17 +91,9 @@ def functions_of(dataset: Any) -> list[Any]:
     return [wrapper.function for wrapper in wrappers]
 
 
-map_function = attribute("_map_func", "have tasks map their own rows")
-"""The function of a Dataset of `MAPS`, as TensorFlow keeps it."""
-
-
 def parallel_calls(dataset: Any) -> Any:
     """How many calls of the function of a Dataset of `MAPS` run at once; None: one after another."""
     return getattr(dataset, "_num_parallel_calls", None)
-
-
-count_of = attribute("_count", "have tasks map their own rows")
-"""The argument of `repeat()` or `take()`."""
 
 
 def batch_size(dataset: Any) -> Any:
@@ -90,10 +101,6 @@ def batch_size(dataset: Any) -> Any:
     if kind_of(dataset) in BATCHES:
         return read(dataset, "_batch_size", "know how many examples a batch has")
     return getattr(dataset, "_batch_size", None)
-
-
-drops_remainder = attribute("_drop_remainder", "have tasks map their own rows")
-"""Whether `batch()` was told `drop_remainder`, as a tensor."""
 
 
 def is_in_memory(dataset: Any) -> bool:
@@ -143,16 +150,6 @@ def cache_of_task(job: str, task: str) -> Callable[[Callable[..., Any]], Callabl
     return wrap
 
 
-def to_tensors(spec: Any, element: Any) -> Any:
-    """The tensors of an `element` of a Dataset, as its functions take them."""
-    return import_module("tensorflow.python.data.util.structure").to_tensor_list(spec, element)
-
-
-def from_tensors(spec: Any, tensors: Any) -> Any:
-    """The element of a Dataset that these `tensors` make up."""
-    return import_module("tensorflow.python.data.util.structure").from_compatible_tensor_list(spec, tensors)
-
-
 def by_workers(data: Any, workers: int, processes: bool, ahead: int) -> Generator[Any, None, None]:
     """The items of a PyDataset in their order, read by Keras's own workers. It stops them at its end.
 
@@ -170,23 +167,3 @@ def by_workers(data: Any, workers: int, processes: bool, ahead: int) -> Generato
         yield from enqueuer.get()
     finally:
         enqueuer.stop()
-
-
-def tensor_spec(batches: Sequence[Any]) -> Any:
-    """The spec that Keras has for these batches of a generator."""
-    return import_module(f"{_ADAPTERS}.data_adapter_utils").get_tensor_spec(batches)
-
-
-def is_scipy_sparse(value: Any) -> bool:
-    """Whether it is a sparse matrix of SciPy."""
-    return bool(import_module(f"{_ADAPTERS}.data_adapter_utils").is_scipy_sparse(value))
-
-
-def from_scipy(matrix: Any) -> Any:
-    """A sparse matrix of SciPy as a `tf.SparseTensor`."""
-    return import_module(f"{_ADAPTERS}.data_adapter_utils").scipy_sparse_to_tf_sparse(matrix)
-
-
-def sliceable(tensor: Any) -> Any:
-    """What gives rows of a ragged or sparse `tensor` by their numbers, as Keras does."""
-    return import_module(f"{_ADAPTERS}.array_slicing").convert_to_sliceable(tensor)

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 from importlib import import_module
 from typing import Any
 
-from dtjob_trainer.frameworks.hooks import Hook, attribute, read
+from dtjob_trainer.frameworks.hooks import Hook, attribute, imported, read
 
 _POLYMORPHIC = "tensorflow.python.eager.polymorphic_function"
 _CANNOT = "trace functions as parts of a step"
@@ -17,10 +17,16 @@ CALLED = Hook(
     ends=True,
 )
 
-
-def left_unconverted(function: Any) -> Any:
-    """`function`, which AutoGraph calls as it is. What it calls is converted as before."""
-    return import_module("tensorflow.python.autograph.impl.api").autograph_artifact(function)
+left_unconverted = imported("tensorflow.python.autograph.impl.api:autograph_artifact")
+"""A function which AutoGraph calls as it is. What it calls is converted as before."""
+has_attributes = attribute("_attributes", _CANNOT)
+"""Whether a `tf.function` has attributes, by which TensorFlow finds it."""
+by_xla = attribute("_jit_compile", _CANNOT)
+"""Whether a `tf.function` asks to be compiled by XLA."""
+as_tensors = imported("tensorflow.python.util.variable_utils:convert_variables_to_tensors")
+"""Values with tensors in place of variables."""
+as_tensor = imported("tensorflow.python.framework.ops:convert_to_tensor_or_composite")
+"""A tensor, of whatever kind, of one value."""
 
 
 def converting(whatever: bool = True) -> AbstractContextManager[Any]:
@@ -29,14 +35,6 @@ def converting(whatever: bool = True) -> AbstractContextManager[Any]:
     status = module.Status.ENABLED if whatever else module.Status.UNSPECIFIED
     found: AbstractContextManager[Any] = module.ControlStatusCtx(status=status)
     return found
-
-
-has_attributes = attribute("_attributes", _CANNOT)
-"""Whether a `tf.function` has attributes, by which TensorFlow finds it."""
-
-
-by_xla = attribute("_jit_compile", _CANNOT)
-"""Whether a `tf.function` asks to be compiled by XLA."""
 
 
 def call_python(function: Any, args: Any, kwargs: Any) -> Any:
@@ -56,13 +54,3 @@ def arguments_of(function: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
     defaults = read(function, "_default_values", _CANNOT)
     bound = canonicalize(args, kwargs, function.function_type, defaults)
     return bound.args, bound.kwargs
-
-
-def as_tensors(values: Any) -> Any:
-    """`values` with tensors in place of variables."""
-    return import_module("tensorflow.python.util.variable_utils").convert_variables_to_tensors(values)
-
-
-def as_tensor(value: Any) -> Any:
-    """A tensor, of whatever kind, of one `value`."""
-    return import_module("tensorflow.python.framework.ops").convert_to_tensor_or_composite(value)

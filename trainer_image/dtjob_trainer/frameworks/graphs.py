@@ -5,9 +5,12 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from dtjob_trainer.frameworks.hooks import Hook
+from dtjob_trainer.frameworks.hooks import Hook, imported
 
 _GONE = "give the numbers of one device where several replicas share a batch"
+
+shape_in = imported("tensorflow.python.framework.tensor_util:constant_value_as_shape")
+"""The shape that a tensor of sizes says, as far as it is known while a graph is made."""
 
 
 def _hook(does: str, *targets: str) -> Hook:
@@ -103,11 +106,6 @@ def note_variable(captured: Any, handle: Any) -> Any:
     if container is not None:
         captured._dtjob_container = container
     return captured
-
-
-def shape_in(tensor: Any) -> Any:
-    """The shape that a tensor of sizes says, as far as it is known while a graph is made."""
-    return import_module("tensorflow.python.framework.tensor_util").constant_value_as_shape(tensor)
 
 
 def mask_of(tensor: Any) -> Any:

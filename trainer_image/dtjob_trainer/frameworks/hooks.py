@@ -160,7 +160,21 @@ def read(owner: Any, name: str, cannot: str) -> Any:
 
 def attribute(name: str, cannot: str) -> Callable[[Any], Any]:
     """What reads the attribute `name` of an object of another package. `cannot` and errors are as for `read`."""
-    return lambda owner: read(owner, name, cannot)
+
+    def get(owner: Any) -> Any:
+        return read(owner, name, cannot)
+
+    return get
+
+
+def imported(target: str) -> Callable[..., Any]:
+    """The function `module:name` of another package. Its module is imported when the function is called."""
+    module, _, name = target.partition(":")
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return getattr(import_module(module), name)(*args, **kwargs)
+
+    return call
 
 
 def no_such(kind: Any, name: str, cannot: str) -> FrameworkError:

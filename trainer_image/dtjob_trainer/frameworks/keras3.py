@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any
 
 from dtjob_trainer.frameworks import packages
-from dtjob_trainer.frameworks.hooks import Hook, attribute, during, in_training, no_such, read
+from dtjob_trainer.frameworks.hooks import Hook, attribute, during, imported, in_training, no_such, read
 
 _OPTIMIZER = "keras:Optimizer"
 
@@ -148,6 +148,25 @@ GLOBAL_GENERATOR = in_training(
     gone="restore random numbers",
 )
 
+strategy_of = attribute("_distribution_strategy", "train variables that a partitioner cuts")
+"""The strategy of a Keras optimizer."""
+accumulators = attribute("_accumulators", "update rows without reading the whole table")
+"""The sums of squares of Adagrad, in the order of variables."""
+trained_by = attribute("_trainable_variables", "know which variables an optimizer updates")
+"""The variables that a built optimizer updates."""
+compiled_loss = attribute("_compile_loss", "see which losses a model was compiled with")
+"""The loss that a model was compiled with, as one object; None if there is none."""
+compiled_metrics = attribute("_compile_metrics", "see which metrics a model was compiled with")
+"""The metrics that a model was compiled with, as one object; None if there are none."""
+loss_function = attribute("_compute_loss", "compute the loss of a model")
+"""The function with which Keras's own step computes the loss, with those that layers add."""
+output_spec = imported("keras.src.backend:compute_output_spec")
+"""What a function gives for symbolic tensors: the function, and its arguments."""
+takes_training = attribute("_call_has_training_arg", "call a model")
+"""Whether the `call` of a model has an argument `training`."""
+loss_tracker = attribute("_loss_tracker", "report the loss")
+"""The metric that counts the loss of a model."""
+
 
 @contextlib.contextmanager
 def without_strategy(model: Any) -> Iterator[None]:
@@ -184,19 +203,9 @@ def under(optimizer: Any, strategy: Any) -> Iterator[None]:
         optimizer._distribution_strategy = before
 
 
-def strategy_of(optimizer: Any) -> Any:
-    """The strategy of a Keras optimizer."""
-    return optimizer._distribution_strategy
-
-
 def place_of(optimizer: Any, variable: Any) -> int:
     """The number of a variable in the lists of slots of an optimizer."""
     return int(optimizer._get_variable_index(variable))
-
-
-def accumulators(optimizer: Any) -> Any:
-    """The sums of squares of Adagrad, in the order of variables."""
-    return optimizer._accumulators
 
 
 def value_behind(variable: Any) -> Any:
@@ -209,11 +218,6 @@ def value_behind(variable: Any) -> Any:
 def autocast(variable: Any, value: Any) -> Any:
     """`value` in the type that a layer computes with, if it were the value of the Keras `variable`."""
     return variable._maybe_autocast(value)
-
-
-def trained_by(optimizer: Any) -> Any:
-    """The variables that a built optimizer updates."""
-    return optimizer._trainable_variables
 
 
 def averages_of(optimizer: Any) -> list[tuple[Any, Any]]:
@@ -263,14 +267,6 @@ def is_compiled(model: Any) -> bool:
     return bool(model.compiled)
 
 
-compiled_loss = attribute("_compile_loss", "see which losses a model was compiled with")
-"""The loss that a model was compiled with, as one object; None if there is none."""
-
-
-compiled_metrics = attribute("_compile_metrics", "see which metrics a model was compiled with")
-"""The metrics that a model was compiled with, as one object; None if there are none."""
-
-
 def reports_as_keras(model: Any) -> bool:
     """Whether the metrics of a step are updated and reported by Keras's own methods of the model."""
     names = ("compute_metrics", "get_metrics_result")
@@ -284,20 +280,11 @@ def update_metrics(model: Any, y: Any, y_pred: Any, sample_weight: Any) -> None:
         metrics.update_state(y, y_pred, sample_weight)
 
 
-loss_function = attribute("_compute_loss", "compute the loss of a model")
-"""The function with which Keras's own step computes the loss, with those that layers add."""
-
-
 def scales_losses(model: Any) -> bool:
     """Whether a model was compiled with a loss by its name, of which Keras takes the mean."""
     import keras
 
     return any(isinstance(loss, str) for loss in keras.tree.flatten(getattr(model, "loss", None)))
-
-
-def output_spec(function: Any, *args: Any, **kwargs: Any) -> Any:
-    """What `function` gives for symbolic tensors."""
-    return import_module("keras.src.backend").compute_output_spec(function, *args, **kwargs)
 
 
 def runs_eagerly(model: Any) -> bool:
@@ -313,14 +300,6 @@ def build_of_specs(model: Any, *data: Any) -> None:
 def in_order(model: Any, logs: Any) -> Any:
     """What `Model.evaluate` returns of these logs."""
     return read(model, "_flatten_metrics_in_order", "return what Model.evaluate does")(logs)
-
-
-takes_training = attribute("_call_has_training_arg", "call a model")
-"""Whether the `call` of a model has an argument `training`."""
-
-
-loss_tracker = attribute("_loss_tracker", "report the loss")
-"""The metric that counts the loss of a model."""
 
 
 def given_metrics(metrics: Any) -> list[Any]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
 
-from dtjob_trainer.frameworks.hooks import Hook, in_training, read
+from dtjob_trainer.frameworks.hooks import Hook, imported, in_training, read
 
 _DISTRIBUTE = "tensorflow.python.distribute"
 _COLLECTIVE = f"{_DISTRIBUTE}.collective_all_reduce_strategy:CollectiveAllReduceExtended"
@@ -174,6 +174,11 @@ SHARDS_AS_ARRAY = Hook(
     ends=True,
 )
 
+is_deterministic = imported("tensorflow.python.framework.config:is_op_determinism_enabled")
+"""Whether operations were told to be deterministic."""
+definition_of = imported("tensorflow.python.framework.op_def_registry:get")
+"""The OpDef of a type of operations; None for a function."""
+
 
 def choose_resolver(strategy: Any, resolver: Any) -> None:
     """Have `strategy`, which has no resolver of a cluster, give that one."""
@@ -212,16 +217,6 @@ def handle_here(variable: Any) -> Any:
     """The handle of this process's part of a distributed variable; any other tensor as it is."""
     utils = import_module(f"{_DISTRIBUTE}.distribute_utils")
     return variable._primary.handle if utils.is_distributed_variable(variable) else variable
-
-
-def is_deterministic() -> bool:
-    """Whether operations were told to be deterministic."""
-    return bool(import_module("tensorflow.python.framework.config").is_op_determinism_enabled())
-
-
-def definition_of(operation: str) -> Any:
-    """The OpDef of a type of operations; None for a function."""
-    return import_module("tensorflow.python.framework.op_def_registry").get(operation)
 
 
 def tensor_of(array: Any) -> Any:
