@@ -35,21 +35,15 @@ def test_a_line_is_for_people_too() -> None:
 def test_every_message_and_name_can_be_read_back() -> None:
     message = 'cannot "read"\n\tC:\\x = ü; level=error'
     values = {"my metric": 1e-7, "loss": 12345678.0, "a=b": -2.5, "step": 3.0, "": 4.0, "bad": math.nan}
-    line = log_line.line(message, time=TIME, step=0, values=values)
+    facts = {"exitCode": 1, "stepped": False, "exception": 'KeyError: "a b"\n'}
+    line = log_line.line(message, time=TIME, step=0, facts=facts, values=values)
     assert "\n" not in line
     found = parsed(line)
     assert found == {
-        "time": TIME, "level": "info", "step": "0", "message": message, "my_metric": "1e-07", "loss": "1.23457e+07",
-        "a_b": "-2.5", "step_": "3", "_": "4", "bad": "nan",
+        "time": TIME, "level": "info", "step": "0", "message": message,
+        "exitCode": "1", "stepped": "false", "exception": facts["exception"], "my_metric": "1e-07",
+        "loss": "1.23457e+07", "a_b": "-2.5", "step_": "3", "_": "4", "bad": "nan",
     }  # fmt: skip
-
-
-def test_facts_are_written_as_json_writes_them() -> None:
-    facts = {"exitCode": 1, "stepped": False, "exception": 'KeyError: "a b"\n'}
-    line = log_line.line("no", time=TIME, facts=facts)
-    found = parsed(line)
-    assert (found["exitCode"], found["stepped"], found["exception"]) == ("1", "false", facts["exception"])
-    assert "\n" not in line
 
 
 def test_a_line_is_written_in_one_piece() -> None:

@@ -56,12 +56,6 @@ def test_the_time_that_was_spent_is_our_own_sum() -> None:
     assert not {"trainedSeconds", "savedSeconds"} & said.keys()
 
 
-def test_the_times_in_a_done_mark_of_an_earlier_supervisor_are_left_out(tmp_path: Path) -> None:
-    left = {"step": 10, "restoredStep": 0, "trainedSeconds": 6.0, "savedSeconds": 1.0}
-    (tmp_path / "DONE").write_text(json.dumps({"uid": "a", "step": 10, "status": left}))
-    assert last_of_done(str(tmp_path), "a") == {"step": 10}
-
-
 def test_the_supervisors_message_goes_first() -> None:
     status = status_of("worker", 1, 0)
     status.merge({"message": "theirs"})
@@ -74,7 +68,10 @@ def test_the_supervisors_message_goes_first() -> None:
     ("mark", "last"),
     [
         ('{"uid": "a", "step": 4, "status": {"step": 4}}', {"step": 4}),
-        ('{"uid": "a", "step": 4, "status": {"step": 4, "restoredStep": 2}}', {"step": 4}),
+        (
+            '{"uid": "a", "status": {"step": 4, "restoredStep": 2, "trainedSeconds": 6.0, "savedSeconds": 1}}',
+            {"step": 4},
+        ),
         ('{"uid": "a", "step": 4}', {}),
         ('{"uid": "b"}', None),
         ('{"uid":', None),
@@ -86,6 +83,7 @@ def test_a_mark_counts_for_its_own_job_only(tmp_path: Path, mark: str | None, la
     if mark is not None:
         (tmp_path / "DONE").write_text(mark)
     assert last_of_done(str(tmp_path), "a") == last
+    assert last_of_done("gs://bucket/digits", "a") is None, "TensorFlow reads it"
 
 
 def test_the_last_words_are_one_json_object_where_they_are_asked_for(tmp_path: Path) -> None:
@@ -112,10 +110,6 @@ def test_a_process_that_saves_is_known(progress: dict[str, object], starting: bo
     assert (status.starting, status.saves) == (starting, saves)
     status.merge({"writing": None, "state": "training"})
     assert not status.saves
-
-
-def test_a_mark_in_a_bucket_is_left_to_tensorflow() -> None:
-    assert not last_of_done("gs://bucket/digits", "a")
 
 
 def test_last_words_that_the_kubelet_would_cut_leave_metrics_out(tmp_path: Path) -> None:
