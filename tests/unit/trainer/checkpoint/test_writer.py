@@ -23,7 +23,6 @@ from dtjob_trainer.process.runtime import Runtime
 from dtjob_trainer.strategies.collective import Group
 from tests.unit.trainer.raised import raise_as_tensorflow
 
-BOTH = pytest.mark.parametrize("write_mode", ["Async", "Sync"])
 MANY = 100
 AWAY = tf.errors.UnknownError(None, None, "ckpt_temp; Input/output error")
 
@@ -61,11 +60,12 @@ class Storage:
         self._write(*arguments)
 
 
-@BOTH
-def test_a_write_that_fails_once_is_reported_at_once_and_tried_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write_mode: WriteMode
-) -> None:
-    storage = Storage(tmp_path, monkeypatch, write_mode)
+@pytest.fixture(params=["Async", "Sync"])
+def storage(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Storage:
+    return Storage(tmp_path, monkeypatch, request.param)
+
+
+def test_a_write_that_fails_once_is_reported_at_once_and_tried_again(storage: Storage, tmp_path: Path) -> None:
     storage.fails = 1
     storage.save(5)
     assert storage.told.wait(60), "before anybody waits for it"
@@ -78,12 +78,8 @@ def test_a_write_that_fails_once_is_reported_at_once_and_tried_again(
     assert (storage.status["checkpoint"]["step"], storage.status["writing"]) == (5, None)
 
 
-@BOTH
-def test_a_failed_save_does_not_stop_the_next_save(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write_mode: WriteMode
-) -> None:
+def test_a_failed_save_does_not_stop_the_next_save(storage: Storage, tmp_path: Path) -> None:
     """As the one before a task leaves."""
-    storage = Storage(tmp_path, monkeypatch, write_mode)
     storage.fails = 2
     storage.save(5)
     assert storage.writer.settle() == 5
@@ -96,11 +92,7 @@ def test_a_failed_save_does_not_stop_the_next_save(
     assert [step for step, _ in storage.log] == [5, 5]
 
 
-@BOTH
-def test_two_failed_saves_in_a_row_end_training(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write_mode: WriteMode
-) -> None:
-    storage = Storage(tmp_path, monkeypatch, write_mode)
+def test_two_failed_saves_in_a_row_end_training(storage: Storage) -> None:
     storage.fails = MANY
     storage.save(5)
     with pytest.raises(CheckpointError, match="Input/output error"):
@@ -127,9 +119,8 @@ def test_a_directory_that_cannot_be_written_to_is_an_error_before_the_first_step
 
 
 def test_files_of_a_killed_save_are_removed_before_anything_is_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    storage: Storage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    storage = Storage(tmp_path, monkeypatch, write_mode="Async")
     (tmp_path / "ckpt-7_temp").mkdir()
     real = directory.gfile.remove
 
@@ -142,8 +133,7 @@ def test_files_of_a_killed_save_are_removed_before_anything_is_written(
     assert storage.writer.prepare() == []
 
 
-def test_the_error_of_a_full_disk_says_that_it_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    storage = Storage(tmp_path, monkeypatch, write_mode="Async")
+def test_the_error_of_a_full_disk_says_that_it_is_full(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
 
     def full(path: str) -> None:
         raise tf.errors.ResourceExhaustedError(None, None, f"{path}; No space left on device")
@@ -153,8 +143,9 @@ def test_the_error_of_a_full_disk_says_that_it_is_full(tmp_path: Path, monkeypat
         storage.writer.prepare()
 
 
-def test_a_directory_that_is_away_is_not_called_unwritable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    storage = Storage(tmp_path, monkeypatch, write_mode="Async")
+def test_a_directory_that_is_away_is_not_called_unwritable(
+    storage: Storage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
 
     def away(path: str) -> None:
         raise_as_tensorflow(tf.errors.UnavailableError(None, None, path))
@@ -169,9 +160,8 @@ def test_a_directory_that_is_away_is_not_called_unwritable(tmp_path: Path, monke
     assert [path.name for path in tmp_path.iterdir()] == [OWNER], "what tried it is removed again"
 
 
-def test_no_checkpoint_names_one_that_was_never_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_checkpoint_names_one_that_was_never_written(storage: Storage) -> None:
     """An evaluator would miss it."""
-    storage = Storage(tmp_path, monkeypatch, write_mode="Async")
     group, here = Group(tf.distribute.get_strategy(), None), Runtime(storage.task)
     run = saves.Saves(here, group, State(group, {}, {}, []))
     for step, fails in ((5, 0), (10, 2), (15, 0)):
@@ -183,12 +173,8 @@ def test_no_checkpoint_names_one_that_was_never_written(tmp_path: Path, monkeypa
     assert restored.state.earlier == [5]
 
 
-@BOTH
-def test_a_lost_server_is_no_fault_of_the_storage(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write_mode: WriteMode
-) -> None:
+def test_a_lost_server_is_no_fault_of_the_storage(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its error is raised itself, so that the chief starts again. A write is not tried once more."""
-    storage = Storage(tmp_path, monkeypatch, write_mode)
     lost = tf.errors.UnavailableError(None, None, "Socket closed, from remote target /job:ps/replica:0/task:1")
     monkeypatch.setattr(writer, "write", lambda *_: raise_as_tensorflow(lost))
 
