@@ -167,6 +167,15 @@ def attribute(name: str, cannot: str) -> Callable[[Any], Any]:
     return get
 
 
+def method(name: str, cannot: str) -> Callable[..., Any]:
+    """What calls the method `name` of an object of another package. `cannot` and errors are as for `read`."""
+
+    def call(owner: Any, *args: Any) -> Any:
+        return read(owner, name, cannot)(*args)
+
+    return call
+
+
 def imported(target: str) -> Callable[..., Any]:
     """The function `module:name` of another package. Its module is imported when the function is called."""
     module, _, name = target.partition(":")

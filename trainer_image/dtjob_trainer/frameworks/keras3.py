@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any
 
 from dtjob_trainer.frameworks import packages
-from dtjob_trainer.frameworks.hooks import Hook, attribute, during, imported, in_training, no_such, read
+from dtjob_trainer.frameworks.hooks import Hook, attribute, during, imported, in_training, method, no_such, read
 
 _OPTIMIZER = "keras:Optimizer"
 
@@ -166,6 +166,22 @@ takes_training = attribute("_call_has_training_arg", "call a model")
 """Whether the `call` of a model has an argument `training`."""
 loss_tracker = attribute("_loss_tracker", "report the loss")
 """The metric that counts the loss of a model."""
+update_step_of = method("_backend_update_step", "update variables of parameter servers")
+"""Update variables of TensorFlow's own: by optimizer, gradients that are summed, variables and rate."""
+decays = method("_use_weight_decay", "let weights decay")
+"""Whether an optimizer lets the weights of a variable decay."""
+place_of = method("_get_variable_index", "find the slots of a variable")
+"""Given an optimizer and a variable, the number of the variable in the lists of slots."""
+autocast = method("_maybe_autocast", "look up rows in the type of a layer")
+"""A value in the type that a layer computes with, if it were the value of the Keras variable."""
+clipped = method("_clip_gradients", "clip gradients as on one device")
+"""Given an optimizer and gradients, the gradients as the optimizer clips them."""
+let_weights_decay = method("_apply_weight_decay", "let weights decay")
+"""Have the weights decay, of these variables, that an optimizer lets decay."""
+is_overwritten = method("_overwrite_variable_with_gradient", "know which variables a gradient overwrites")
+"""Whether, for an optimizer, the gradient of a variable is the variable's next value."""
+in_order = method("_flatten_metrics_in_order", "return what Model.evaluate does")
+"""Given a model and logs, what `Model.evaluate` returns of them."""
 
 
 @contextlib.contextmanager
@@ -182,16 +198,6 @@ def without_strategy(model: Any) -> Iterator[None]:
         attributes.update(held)
 
 
-def update_step_of(optimizer: Any, *arguments: Any) -> None:
-    """Update variables of TensorFlow's own, with gradients that are summed: by gradients, variables and rate."""
-    optimizer._backend_update_step(*arguments)
-
-
-def decays(optimizer: Any, variable: Any) -> bool:
-    """Whether `optimizer` lets the weights of `variable` decay."""
-    return bool(optimizer._use_weight_decay(variable))
-
-
 @contextlib.contextmanager
 def under(optimizer: Any, strategy: Any) -> Iterator[None]:
     """While this lasts, a Keras optimizer places variables by that `strategy`."""
@@ -203,21 +209,11 @@ def under(optimizer: Any, strategy: Any) -> Iterator[None]:
         optimizer._distribution_strategy = before
 
 
-def place_of(optimizer: Any, variable: Any) -> int:
-    """The number of a variable in the lists of slots of an optimizer."""
-    return int(optimizer._get_variable_index(variable))
-
-
 def value_behind(variable: Any) -> Any:
     """The value of a Keras variable outside of Keras's stateless scopes. None within one."""
     if read(import_module("keras.src.backend"), "in_stateless_scope", "look up rows in place")():
         return None
     return variable._value
-
-
-def autocast(variable: Any, value: Any) -> Any:
-    """`value` in the type that a layer computes with, if it were the value of the Keras `variable`."""
-    return variable._maybe_autocast(value)
 
 
 def averages_of(optimizer: Any) -> list[tuple[Any, Any]]:
@@ -237,16 +233,6 @@ def sums_gradients(optimizer: Any) -> bool:
     return all(packages.is_of(packages.home(type(optimizer), name), "keras.") for name in names)
 
 
-def clipped(optimizer: Any, gradients: Any) -> Any:
-    """Gradients as an optimizer clips them."""
-    return optimizer._clip_gradients(gradients)
-
-
-def let_weights_decay(optimizer: Any, variables: Any) -> None:
-    """Have the weights decay that an optimizer lets decay."""
-    optimizer._apply_weight_decay(variables)
-
-
 def accumulated(optimizer: Any, variable: Any) -> Any:
     """What an optimizer has accumulated of the gradients of a variable."""
     return optimizer._accumulated_gradients[optimizer._get_variable_index(variable)]
@@ -255,11 +241,6 @@ def accumulated(optimizer: Any, variable: Any) -> Any:
 def calls_of(optimizer: Any) -> Any:
     """How often an optimizer was applied, as a tensor; not only with effect, as `iterations` counts."""
     return optimizer._iterations.value
-
-
-def is_overwritten(optimizer: Any, variable: Any) -> bool:
-    """Whether the gradient of a variable is the variable's next value."""
-    return bool(optimizer._overwrite_variable_with_gradient(variable))
 
 
 def is_compiled(model: Any) -> bool:
@@ -295,11 +276,6 @@ def runs_eagerly(model: Any) -> bool:
 def build_of_specs(model: Any, *data: Any) -> None:
     """Build a model with its losses, metrics and optimizer, from the specs of x, y and weights."""
     read(model, "_symbolic_build", "build a model")(data_batch=data)
-
-
-def in_order(model: Any, logs: Any) -> Any:
-    """What `Model.evaluate` returns of these logs."""
-    return read(model, "_flatten_metrics_in_order", "return what Model.evaluate does")(logs)
 
 
 def given_metrics(metrics: Any) -> list[Any]:
