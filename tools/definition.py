@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from dtjob.api.job import KIND, PLURAL, VERSION
-from dtjob.crd.answers import manifest_schema
+from dtjob.crd.answers import schemas
 from dtjob.crd.definition import crd
 from tools import json_schema
 
@@ -26,7 +26,7 @@ FILE = ROOT / "crds" / f"{PLURAL}.yaml"
 CHART_FILE = ROOT / "helm" / "dtjob" / "files" / "crd.yaml"
 JSON_SCHEMA_FILE = ROOT / "crds" / "json-schema" / f"{KIND.lower()}_{VERSION}.json"
 """By the name that kubeconform looks for."""
-MANIFEST_SCHEMA_FILE = Path(manifest_schema.__file__).with_name(manifest_schema.FILE)
+MANIFEST_SCHEMA_FILE = Path(schemas.__file__).with_name(schemas.MANIFEST_FILE)
 
 
 def text(annotations: dict[str, str] | None = None) -> str:
@@ -42,7 +42,7 @@ def files() -> dict[Path, str]:
         FILE: text(),
         CHART_FILE: text(KEEP),
         JSON_SCHEMA_FILE: json_schema.text(),
-        MANIFEST_SCHEMA_FILE: manifest_schema.text(),
+        MANIFEST_SCHEMA_FILE: schemas.manifest_text(),
     }
 
 

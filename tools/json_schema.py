@@ -8,7 +8,7 @@ import json
 from typing import Any
 
 from dtjob.api.job import API_VERSION, KIND
-from dtjob.crd.answers.pod_schema import schema_of
+from dtjob.crd.answers.schemas import schema_of
 from dtjob.crd.definition import schema
 from dtjob.crd.schema import INT_OR_STRING, LIST_TYPE, PRESERVE, Schema
 

@@ -19,21 +19,8 @@ if TYPE_CHECKING:
     from dtjob.sdk.started_job import StartedJob
 
 __version__ = "0.1.0"
-__all__ = [
-    "BadInput",
-    "Client",
-    "ClientError",
-    "Job",
-    "JobFailed",
-    "LocalJob",
-    "NotFound",
-    "NotReached",
-    "Refused",
-    "RemoteJob",
-    "StartedJob",
-    "Unavailable",
-    "__version__",
-]
+__all__ = ["BadInput", "Client", "ClientError", "Job", "JobFailed", "LocalJob", "NotFound", "NotReached", "Refused"]
+__all__ += ["RemoteJob", "StartedJob", "Unavailable", "__version__"]
 
 _PLACES = {
     "BadInput": "dtjob.bad_input",

@@ -148,7 +148,6 @@ async def _operate(cluster: client.Kube, options: Options, pulse: Pulse, metrics
 
 
 def _stop_by_signals(stop: asyncio.Event) -> None:
-    """Have SIGTERM and SIGINT set `stop`."""
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)

@@ -187,7 +187,6 @@ class Engine:
             await asyncio.sleep(POLL_SECONDS if self._recoveries.current is None else POLL_SECONDS_RECOVERING)
 
     async def _ask(self, pod: Manifest) -> None:
-        """Ask the supervisor of this pod how its task is."""
         task, port = labels.task_id(pod), self._addresses.status_port(pod["spec"]["hostname"])
         try:
             report = await read_status(HOST, port, answer_seconds=ANSWER_SECONDS)

@@ -41,7 +41,6 @@ def manifest(script: Script, gpus: int) -> dict[str, Any]:
 
 
 def _strategy(script: Script, gpus: int) -> Strategy:
-    """The strategy that was named, or what fits."""
     if script.strategy is not None:
         if script.strategy not in list(Strategy):
             word = meant(script.strategy, Strategy)

@@ -8,9 +8,8 @@ from typing import Any
 
 from dtjob.bad_input import BadInput
 from dtjob.crd.answers.field_errors import Problem, part_of
-from dtjob.crd.answers.manifest_schema import manifest_schema
 from dtjob.crd.answers.pod_problems import KUBERNETES_PARTS
-from dtjob.crd.answers.pod_schema import schema_of
+from dtjob.crd.answers.schemas import manifest_schema, schema_of
 from dtjob.crd.schema import INT_OR_STRING, QUANTITY, Schema
 
 Key = str | int | tuple[str, str]

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dtjob.crd.answers.field_errors import open_block_errors
-from dtjob.crd.answers.pod_schema import schema_of
+from dtjob.crd.answers.schemas import schema_of
 from dtjob.crd.schema import PRESERVE, Schema
 
 Fields = dict[str, Any]

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from dtjob.api.quantity import is_quantity
 from dtjob.api.words import meant
 from dtjob.crd.answers import hints
-from dtjob.crd.answers.manifest_schema import manifest_schema
+from dtjob.crd.answers.schemas import manifest_schema
 from dtjob.crd.schema import INT_OR_STRING, LIST_KEYS, LIST_TYPE, PRESERVE, QUANTITY, Schema
 
 UNKNOWN = "is an unknown field"

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from dtjob.api.label_forms import DOMAIN, check_name, check_value
 from dtjob.crd.answers.field_errors import Problem, open_block_errors
-from dtjob.crd.answers.manifest_schema import manifest_schema
+from dtjob.crd.answers.schemas import manifest_schema
 from dtjob.crd.rule import Value
 
 ANNOTATIONS_LIMIT = 256 * 1024

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dtjob.api.spec.pod_template import CHECKPOINT_VOLUME, CLUSTER_VOLUME, SOURCE_VOLUME
 from dtjob.api.spec.replica_specs import Role
 from dtjob.crd.answers.field_errors import Problem, open_block_errors
-from dtjob.crd.answers.pod_schema import schema_of
+from dtjob.crd.answers.schemas import schema_of
 from dtjob.crd.rule import Value, values_at
 from dtjob.crd.rules.resources import RESOURCE_RULES
 from dtjob.crd.rules.storage import NO_VOLUME

@@ -23,9 +23,9 @@ from dtjob.crd.answers.field_errors import (
     with_defaults,
     without_empty_fields,
 )
-from dtjob.crd.answers.manifest_schema import manifest_schema
 from dtjob.crd.answers.metadata import metadata_problems
 from dtjob.crd.answers.pod_problems import rules_of_pods, types_in_pods
+from dtjob.crd.answers.schemas import manifest_schema
 from dtjob.crd.rule import Rule, Value, values_at
 from dtjob.crd.rules.registry import RULES
 from dtjob.crd.rules.useless import WARNINGS

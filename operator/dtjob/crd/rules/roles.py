@@ -100,7 +100,6 @@ def _only_under(role: str, strategies: list[str], advice: str) -> Rule:
 
 
 def _needs(strategies: list[str], roles: tuple[str, ...], message: str) -> Rule:
-    """One of these strategies needs one of these roles."""
     return Rule(
         "spec",
         f"!(self.strategy in [{', '.join(repr(name) for name in strategies)}]) || "

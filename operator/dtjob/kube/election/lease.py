@@ -88,7 +88,6 @@ class Candidate:
         return {**lease, "spec": {**lease["spec"], "holderIdentity": "", "leaseDurationSeconds": 1}}
 
     def _held(self, lease: Manifest | None, ours: bool, wall: datetime) -> Manifest:
-        """The lease with us as its holder."""
         mine, time = self.election, wall.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         spec = dict((lease or {}).get("spec") or {})
         if not ours or "acquireTime" not in spec:

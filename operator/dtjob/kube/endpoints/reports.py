@@ -166,7 +166,6 @@ def _supervisors_of(store: Store, key: JobKey) -> list[Supervisor]:
 
 
 def _running(key: JobKey, job: Job, pods: Iterable[Manifest], wanted: Set[str]) -> list[Supervisor]:
-    """The supervisors of these tasks that run."""
     return [
         Supervisor(key, task_id, pod["metadata"]["uid"], host, job.spec.network.status_port)
         for pod in pods

@@ -107,7 +107,6 @@ async def _watch(spawn: Spawn, watched: Watched) -> None:
 
 
 def _error(task: asyncio.Task[Any]) -> Exception:
-    """Why a task that should never end has ended."""
     error = None if task.cancelled() else task.exception()
     return error if isinstance(error, Exception) else RuntimeError(f"{task.get_name()} has ended")
 

@@ -108,15 +108,6 @@ def _state(pod: Manifest, report: Mapping[str, Any], pid: int | None) -> str:
     return "training" if state == "starting" and report.get("trainsItself") else state
 
 
-def restarts_by_cause(status: Mapping[str, Any]) -> dict[str, int]:
-    """How often training was restarted, by cause; the evaluator's restarts, which training does not feel, apart."""
-    restarts = status.get("restarts") or {}
-    counts = {cause: int(count) for cause, count in (restarts.get("causes") or {}).items()}
-    if restarts.get("evaluator"):
-        counts["Evaluator"] = int(restarts["evaluator"])
-    return counts
-
-
 def metrics_text(metrics: Mapping[str, Any]) -> str:
     """Metrics in words, accuracy first: `accuracy 0.953, loss 0.21`."""
     names = sorted(metrics, key=lambda name: (name not in ACCURACIES, name))

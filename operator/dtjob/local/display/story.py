@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The run in sentences: what is worth a line, from one look at the run to the next."""
 
-from typing import NamedTuple
-
 from dtjob.api.phase import Phase
 from dtjob.controller.call_summary import CREATED, DELETED, REFUSED
 from dtjob.local.display.snapshot import Snapshot, metrics_text
@@ -24,18 +22,12 @@ IMPORTING = "importing TensorFlow"
 OWN_LOOP = "the program trains in a loop of its own; dtjob does not count its steps"
 
 
-class InPlace(NamedTuple):
-    """How often a task's training process was started again in one attempt at the task."""
-
-    attempt: int
-    restarts: int
-
-
 class Story:
     """Remembers what it has told. One for each run."""
 
     def __init__(self) -> None:
-        self._restarts: dict[str, InPlace] = {}
+        self._restarts: dict[str, tuple[int, int]] = {}
+        """Of each task its attempt, and how often its training process was started again in that attempt."""
         self._looked, self._began = False, False
         self._recoveries = 0
         self._evaluated: int | None = None
@@ -59,8 +51,8 @@ class Story:
         """One line for all tasks that a lost peer made start again; each names the peer when it knows it."""
         again: dict[str, list[str]] = {}
         for task, report in snapshot.reports.items():
-            seen = InPlace(int(report.get("attempt", 0)), int(report.get("restartsInPlace", 0)))
-            if seen.restarts > 0 and seen != self._restarts.get(task):
+            seen = int(report.get("attempt", 0)), int(report.get("restartsInPlace", 0))
+            if seen[1] > 0 and seen != self._restarts.get(task):
                 if report.get("state") not in ("training", "serving", "starting"):
                     continue  # its cause is known at the next go only
                 cause = (report.get("lastRestart") or {}).get("cause", "a peer was lost")

@@ -9,7 +9,7 @@ from typing import Any
 
 from dtjob.api.phase import Phase
 from dtjob.api.status.status import Status
-from dtjob.local.display.snapshot import ACCURACIES, Snapshot, metrics_text, restarts_by_cause
+from dtjob.local.display.snapshot import ACCURACIES, Snapshot, metrics_text
 from dtjob.objects import topology
 from dtjob.times import duration
 
@@ -36,8 +36,12 @@ def summary(snapshot: Snapshot, run_directory: Path, resumed: bool, interrupted:
     `recoverySeconds` are from a failure's being observed to the first training step after it; `goodput` is the status'
     (docs/jobs/goodput.md), left out where not all tasks ever ran.
     """
-    chief, status = snapshot.chief, snapshot.status
-    by_cause = restarts_by_cause(status)
+    chief, status, task = snapshot.chief, snapshot.status, topology.chief_task(snapshot.job)
+    attempts = Status.read({"internal": status.get("internal")}).internal.attempts
+    restarts = status.get("restarts") or {}
+    by_cause = {cause: int(count) for cause, count in (restarts.get("causes") or {}).items()}
+    if restarts.get("evaluator"):  # which training does not feel
+        by_cause["Evaluator"] = int(restarts["evaluator"])
     result: dict[str, Any] = {
         "job": snapshot.job.metadata.name,
         "phase": INTERRUPTED if interrupted is not None else snapshot.phase,
@@ -58,7 +62,7 @@ def summary(snapshot: Snapshot, run_directory: Path, resumed: bool, interrupted:
         "resumed": resumed,
         "seconds": round(snapshot.elapsed, 1),
         "runDirectory": str(run_directory),
-        "log": str(run_directory / "logs" / f"{_pod_of_the_chief(snapshot)}.log"),
+        "log": str(run_directory / "logs" / f"{topology.pod_name(snapshot.job, task, attempts.of(task.id))}.log"),
     }
     if goodput := status.get("goodput"):
         result["goodput"] = goodput
@@ -68,13 +72,6 @@ def summary(snapshot: Snapshot, run_directory: Path, resumed: bool, interrupted:
     if failure:
         result["lastFailure"] = failure
     return result
-
-
-def _pod_of_the_chief(snapshot: Snapshot) -> str:
-    """The newest pod of the chief task."""
-    chief = topology.chief_task(snapshot.job)
-    attempts = Status.read({"internal": snapshot.status.get("internal")}).internal.attempts
-    return topology.pod_name(snapshot.job, chief, attempts.of(chief.id))
 
 
 def accuracy(result: dict[str, Any]) -> tuple[str, float] | None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-from dtjob.local.display.snapshot import restarts_by_cause, task_lines
+from dtjob.local.display.snapshot import task_lines
 from tests.unit.operator.local.display.snapshots import report, snapshot
 
 
@@ -47,9 +47,3 @@ def test_an_ended_pod_says_how():
     assert (found["chief-0"].state, found["chief-0"].step) == ("finished", 9)
     assert found["chief-0"].supervisor_pid is None
     assert found["worker-0"].state == "failed"
-
-
-def test_restarts_are_counted_by_cause_with_those_of_the_evaluator():
-    assert restarts_by_cause({}) == {}
-    status = {"restarts": {"total": 3, "causes": {"Signal": 2, "Error": 1}, "evaluator": 4}}
-    assert restarts_by_cause(status) == {"Signal": 2, "Error": 1, "Evaluator": 4}

@@ -38,11 +38,15 @@ def test_a_metric_that_is_no_finite_number_is_null_in_json():
 
 def test_success_has_all_that_was_asked_for():
     attempts = {"attempts": {"exceptions": {"chief-0": 1}}}
-    status = {"phase": "Succeeded", "restarts": {"total": 2, "causes": {"Signal": 2}}, "internal": attempts}
+    status = {
+        "phase": "Succeeded",
+        "restarts": {"total": 2, "causes": {"Signal": 2}, "evaluator": 4},
+        "internal": attempts,
+    }
     look = snapshot([CHIEF], status=status, recovery_seconds=(4.1, 3.9), elapsed=61.04)
     result = json.loads(json.dumps(summary(look, RUN, False, None)))
     assert (result["phase"], result["job"], result["steps"]) == ("Succeeded", "digits", 460)
-    assert result["restarts"] == {"total": 2, "byCause": {"Signal": 2}}
+    assert result["restarts"] == {"total": 6, "byCause": {"Signal": 2, "Evaluator": 4}}
     assert result["recoverySeconds"] == [4.1, 3.9]
     assert result["model"] == "/runs/run-1/checkpoints/model.keras"
     assert result["runDirectory"] == "/runs/run-1"
@@ -53,7 +57,7 @@ def test_success_has_all_that_was_asked_for():
         "last epoch           20 of 20: accuracy 0.99, val_accuracy 0.97, val_loss 0.1",
         "last step            460 of 460: loss 0.0153",
         "log                  /runs/run-1/logs/digits-chief-0-1.log",
-        "2 (Signal 2)",
+        "6 (Signal 2, Evaluator 4)",
         "4.1 s, 3.9 s",
         "model",
     ):

@@ -1,8 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Kubernetes takes in a pod, read from `pod_fields.json`."""
+"""The schema that is read from a file is that of the models; and what Kubernetes takes, read from `pod_fields.json`."""
+
+import json
 
 from dtjob.api.spec.volume_sources import MAY_BE_READ_ONLY, VOLUME_SOURCES
-from dtjob.crd.answers.pod_schema import schema_of
+from dtjob.crd.answers.schemas import manifest_schema, manifest_text, schema_of
+from dtjob.crd.schema import spec_schema
+
+
+def test_the_file_is_fresh() -> None:
+    assert manifest_schema() == json.loads(manifest_text()), "run `make crd`"
+
+
+def test_only_descriptions_are_left_out() -> None:
+    spec = manifest_schema()["properties"]["spec"]
+    assert spec["properties"].keys() == spec_schema()["properties"].keys()
+    assert spec["required"] == spec_schema()["required"]
+    assert '"description": "' not in json.dumps(manifest_schema())
 
 
 def test_a_field_has_its_type() -> None:
