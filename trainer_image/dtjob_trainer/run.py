@@ -213,8 +213,6 @@ def _give_to_the_program(here: runtime.Runtime, task: Task) -> None:
         devices,
         keras_methods,
         outside_replicas,
-        own_directories,
-        own_loops,
         tuners,
         whole_files,
     )
@@ -225,7 +223,7 @@ def _give_to_the_program(here: runtime.Runtime, task: Task) -> None:
     if task.in_cluster:
         devices.stay_here(task)
     if task.traits.collective:
-        own_directories.keep_apart(here, task)
+        whole_files.keep_apart(here, task)
     tuners.search_again(here, task)
     outside_replicas.take_means()
     if task.traits.distributed:
@@ -234,7 +232,7 @@ def _give_to_the_program(here: runtime.Runtime, task: Task) -> None:
     keras_methods.use_ours(task.traits)
     keras_methods.refuse_where_wrong(task)
     if task.traits.asynchronous:
-        own_loops.iterate_in_chief(here)
+        outside_replicas.iterate_in_chief(here)
     else:
         servers.start_none(here, task)
         servers.refuse_coordinators(task)

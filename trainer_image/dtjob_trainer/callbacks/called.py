@@ -1,26 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """Keras callbacks in our loop: which ones are refused, and how they are called."""
 
-import math
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import keras
 
-from dtjob_trainer.callbacks import bar, files, keeping
+from dtjob_trainer.callbacks import files, keeping
+from dtjob_trainer.callbacks.keeping import keras_name
 from dtjob_trainer.checkpoint.state import CallbackState
 from dtjob_trainer.contract import log_line
 from dtjob_trainer.errors import CallbackError
 from dtjob_trainer.frameworks import callbacks as framework
 from dtjob_trainer.frameworks import packages
 from dtjob_trainer.models.compiled import TrainedModel
+from dtjob_trainer.process.runtime import Runtime
 from dtjob_trainer.strategies.ambient import outside_strategy
+from dtjob_trainer.strategies.collective import Group
 
-LEFT_OUT = {
-    "BackupAndRestore": "dtjob saves and resumes the run itself; set spec.checkpoint",
-}
-"""Keras's callbacks that do nothing here, and why."""
+LEFT_OUT = "BackupAndRestore"
+"""Keras's callback that does nothing here: dtjob saves and resumes the run itself."""
 
 CHIEF_ONLY = {
     "keras": ("CSVLogger", "ModelCheckpoint", "TensorBoard", "RemoteMonitor", "ProgbarLogger"),
@@ -36,7 +36,6 @@ FILES = {"CSVLogger": "filename", "ModelCheckpoint": "filepath"}
 
 BATCH_METHODS = ("on_batch_begin", "on_batch_end", "on_train_batch_begin", "on_train_batch_end")
 TEST_BATCH_METHODS = ("on_test_batch_begin", "on_test_batch_end")
-INSTEAD = "on_epoch_begin and on_epoch_end"
 BY_EPOCHS = {
     "ModelCheckpoint": 'save_freq="epoch"',
     "TensorBoard": 'update_freq="epoch", profile_batch=0 and write_steps_per_second=False',
@@ -48,74 +47,80 @@ EPOCH_METHODS = ("on_train_begin", "on_train_end", "on_epoch_begin", "on_epoch_e
 class Callbacks:
     """The user's callbacks, called as Keras calls them."""
 
-    def __init__(
-        self,
-        callbacks: Any,
-        trained: TrainedModel,
-        *,
-        is_chief: bool,
-        asynchronous: bool,
-        tasks: int = 1,
-        verbose: Any = "auto",
-        writes: bool = False,
-    ) -> None:
+    def __init__(self, callbacks: Any, trained: TrainedModel, here: Runtime, group: Group, verbose: Any) -> None:
         """`callbacks` and `verbose`: as Keras's `fit` takes them; of a CallbackList, its callbacks and params.
 
-        - writes: whether another task than the chief writes the files that programs read again (FILES).
+        Collective.
         """
-        package = trained.callbacks
-        self._is_chief = is_chief
-        self._all, self._params = _unpacked(callbacks, package.CallbackList)
-        self.left_out = [why for callback in self._all if (why := _why_left_out(callback)) is not None]
-        """Why callbacks that were given are not called."""
-        self._all = [callback for callback in self._all if _why_left_out(callback) is None]
-        if asynchronous:
-            self._all = [_by_epochs(callback, package) for callback in self._all]
+        package, self._model = trained.callbacks, trained.model
+        asynchronous, self._is_chief = here.traits.asynchronous, here.is_chief
+        is_list = isinstance(callbacks, package.CallbackList)
+        given = callbacks.callbacks if is_list else [] if callbacks is None else keras.tree.flatten(callbacks)
+        self._params: Mapping[str, Any] = (getattr(callbacks, "params", None) or {}) if is_list else {}
+        self.left_out = [_name(callback) for callback in given if keras_name(callback) == LEFT_OUT]
+        """The classes of callbacks that were given and are not called."""
+        of_loop = package.History, package.ProgbarLogger  # this loop keeps the one and prints as the other
+        self._all = [each for each in given if keras_name(each) != LEFT_OUT and type(each) not in of_loop]
         for callback in self._all:
             _check(callback, package)
-        self.one_at_a_time = [why for c in self._all if asynchronous and (why := _why_one_at_a_time(c, package))]
-        """Why a step waits for the one before it, where it else would not."""
-        of_loop = package.History, package.ProgbarLogger  # this loop keeps the one and prints as the other
-        here = [is_chief or not _is_chiefs(c) or (writes and path_of(c) is not None) for c in self._all]
-        self._running = [type(c) not in of_loop and runs for c, runs in zip(self._all, here, strict=True)]
-        self.history = next((c for c in self._all if type(c) is package.History), None) or package.History()
+        self.history = next((each for each in given if type(each) is package.History), None) or package.History()
         """Keras's History of the run: the user's, where one is among the callbacks."""
         verbose = self._params.get("verbose", verbose)
-        self._verbose = bar.resolved(verbose, trained.package, asynchronous=asynchronous)
-        barred = any(type(callback) is package.ProgbarLogger for callback in self._all)
-        if not isinstance(callbacks, package.CallbackList):  # else Keras adds no bar
-            barred |= verbose != "auto"
+        barred = any(type(callback) is package.ProgbarLogger for callback in given)
+        barred |= not is_list and verbose != "auto"  # to a CallbackList, Keras adds no bar
         barred &= bool(verbose)
         self.level: log_line.Level | None = None if barred else "info" if verbose else "debug"
         """The level of the loop's own line after each epoch. None: `verbose` asks for Keras's lines."""
-        live = barred and self._verbose in (1, "auto") and tasks == 1 and not asynchronous and bar.is_terminal()
-        self._bar = bar.make(package, live=live) if barred and is_chief else None
-        called = [_alone(c, package.Callback) if tasks > 1 and _is_chiefs(c) else c for c in self._here()]
-        self._own = [c for c, given in zip(called, self._here(), strict=True) if not keeping.is_kerass(given)]
+        if trained.package == "tf_keras" and verbose == "auto":
+            verbose = 2 if asynchronous else 1
+        self._verbose = verbose
+        in_terminal = getattr(sys.stdout, "isatty", bool)()  # elsewhere a log grows by a line for each change of a bar
+        live = barred and verbose in (1, "auto") and group.tasks == 1 and not asynchronous and in_terminal
+        self._bar = _make_bar(package, live=live) if barred and here.is_chief else None
         self._last = _last(package.Callback)
-        self._model = trained.model
-        self._compiled = _compiled(self._model)
-        bars = [] if self._bar is None else [self._bar]
-        self._own += bars
-        # tf_keras refuses methods for batches where it finds ParameterServer, whose steps it does not wait for
-        make = outside_strategy(package.CallbackList) if asynchronous else package.CallbackList
-        self._list = make([*called, *bars, self._last], add_history=False, add_progbar=False)
+        self.list = self._list_of(trained, group, asynchronous=asynchronous)
+        """Keras's CallbackList, whose methods a loop calls that need no more than that."""
         self._counter = framework.counter_of(self._model)
-        self._first = 0
-        self.not_kept: list[str] = []
-        """Why the states that `get_state` gave are not all of the callbacks' state, and what to write instead."""
+        self._compiled = _compiled(self._model)
         # of all callbacks, wherever they run: what is read for them is read by all tasks together (`alike.agree`)
-        self.per_batch = live or any(_wants_batches(c, package, BATCH_METHODS) for c in self._all)
-        """Whether any callback wants to be called at every step."""
-        self.per_test_batch = any(_wants_batches(c, package, TEST_BATCH_METHODS) for c in self._all)
-        """Whether any callback wants to be called at every batch of validation."""
+        of_batches, of_tests = (
+            [_wants_batches(callback, package, methods) for callback in self._all]
+            for methods in (BATCH_METHODS, TEST_BATCH_METHODS)
+        )
+        self.per_batch, self.per_test_batch = live or any(of_batches), any(of_tests)
+        """Whether any callback wants to be called at every step, and at every batch of validation."""
+        wanting = zip(self._all, of_batches, of_tests, strict=True)
+        self.one_at_a_time = [_why_one_at_a_time(c) for c, *wants in wanting if asynchronous and any(wants)]
+        """Why a step waits for the one before it, where it else would not."""
         self.may_part = False
         """Whether there are callbacks in any of several tasks, one of which may do what is not done in the others."""
 
+    def _list_of(self, trained: TrainedModel, group: Group, *, asynchronous: bool) -> Any:
+        """Keras's CallbackList of those that are called in this task. Collective."""
+        package = trained.callbacks
+        of_chief = [keras_name(callback) in CHIEF_ONLY[trained.package] for callback in self._all]
+        paths = [_path_of(callback) if chiefs else None for callback, chiefs in zip(self._all, of_chief, strict=True)]
+        writes = files.writes_here(group, [path for path in paths if path is not None])
+        self._running = [
+            self._is_chief or not chiefs or (path is not None and writes)
+            for chiefs, path in zip(of_chief, paths, strict=True)
+        ]
+        called = [
+            _alone(callback, package.Callback) if group.tasks > 1 and chiefs else callback
+            for callback, chiefs, runs in zip(self._all, of_chief, self._running, strict=True)
+            if runs
+        ]
+        bars = [] if self._bar is None else [self._bar]
+        self._own = [c for c, of in zip(called, self._here(), strict=True) if not keeping.is_kerass(of)] + bars
+        # tf_keras refuses methods for batches where it finds ParameterServer, whose steps it does not wait for
+        make = outside_strategy(package.CallbackList) if asynchronous else package.CallbackList
+        return make([*called, *bars, self._last], add_history=False, add_progbar=False)
+
     @property
-    def exact(self) -> bool:
-        """Whether a checkpoint can keep every callback's state."""
-        return all(keeping.is_kept(callback) for callback in self._all)
+    def watched(self) -> list[Literal["train", "evaluate"]]:
+        """The phases of which some callback of any task sees each step."""
+        seen: dict[Literal["train", "evaluate"], bool] = {"train": self.per_batch, "evaluate": self.per_test_batch}
+        return [phase for phase, each in seen.items() if each]
 
     @property
     def stop_training(self) -> bool:
@@ -129,8 +134,9 @@ class Callbacks:
 
     @property
     def begin_by_own(self) -> bool:
-        """Whether a callback that is called here has its own code for the begin of training or of an epoch."""
-        return any(_begins_by_own(callback) for callback in self._here())
+        """Whether a callback that is called here has code of the program for the begin of training or of an epoch."""
+        begins = [_plain(c, name) for c in self._here() for name in ("on_train_begin", "on_epoch_begin")]
+        return not all(map(packages.is_of, begins))
 
     def reset(self) -> None:
         """Set what the model tells callbacks to the values before a training."""
@@ -145,28 +151,28 @@ class Callbacks:
                 "let fit end, call compile(), and call fit again with initial_epoch"
             )
 
+    def begin(self, epochs: int, steps: int | None) -> None:
+        """Before a training or an evaluation; `steps` of an epoch are None where nobody knows, as in Keras."""
+        params = {"verbose": self._verbose, "epochs": epochs, "steps": steps, **self._params}
+        self.list.set_model(self._model)
+        for each in (self.list, self.history):
+            each.set_params(params)
+
     def train_begin(self, epochs: int, steps: int | None) -> None:
-        """Before the first step; `steps` of an epoch are None where nobody knows, as in Keras.
+        """Before the first step of a training.
 
         The variables are restored before, as callbacks may look at them. The state of callbacks is restored after, as
         they reset themselves here.
         """
-        self._list.set_model(self._model)
-        params = {"verbose": self._verbose, "epochs": epochs, "steps": steps, **self._params}
-        self._list.set_params(params)
-        self.history.set_params(params)
+        self.begin(epochs, steps)
         self._compiled = _compiled(self._model)
-        self._list.on_train_begin()
+        self.list.on_train_begin()
         for callback in self._here():
             keeping.begin(callback)
 
-    def train_end(self, logs: Mapping[str, Any]) -> None:
-        """After the last epoch."""
-        self._list.on_train_end(dict(logs))
-
     def epoch_begin(self, epoch: int) -> None:
         """Before an epoch's first step. Raises CallbackError if a callback has called compile()."""
-        self._list.on_epoch_begin(epoch)
+        self.list.on_epoch_begin(epoch)
         self._see_compiled()
 
     def epoch_begin_again(self, epoch: int) -> None:
@@ -180,73 +186,50 @@ class Callbacks:
         callbacks added."""
         if self._bar is not None:
             self._bar.seen = steps
-        self._list.on_epoch_end(epoch, dict(logs))
+        self.list.on_epoch_end(epoch, dict(logs))
         self._see_compiled()
         return dict(self._last.logs)
 
-    def batch_begin(self, step: int) -> None:
-        """Before a step, where `per_batch`."""
-        self._first = step
-        self._list.on_train_batch_begin(step)
-
-    def batch_end(self, step: int, logs: Mapping[str, Any]) -> None:
-        """After a step (the last of those that ran in one call), where `per_batch`; logs as in Keras: this epoch's."""
+    def batch_end(self, step: int, count: int, logs: Mapping[str, Any]) -> None:
+        """After a call of `count` steps, the last of which is `step`; logs as in Keras: this epoch's."""
         if self._counter is not None:
-            self._counter.assign_add(step - self._first + 1)
-        self._list.on_train_batch_end(step, dict(logs))
-
-    def evaluation_begin(self, steps: int | None) -> None:
-        """Before a validation that is no part of a training, of so many `steps` (None: unknown)."""
-        self._list.set_model(self._model)
-        self._list.set_params({"verbose": self._verbose, "epochs": 1, "steps": steps, **self._params})
+            self._counter.assign_add(count)
+        self.list.on_train_batch_end(step, dict(logs))
 
     def test_begin(self) -> None:
         """Before a validation."""
         if hasattr(self._model, "stop_evaluating"):
             self._model.stop_evaluating = False
-        self._list.on_test_begin()
-
-    def test_end(self, logs: Mapping[str, Any]) -> None:
-        """After a validation, with its metrics (without `val_`)."""
-        self._list.on_test_end(dict(logs))
-
-    def test_batch_begin(self, step: int) -> None:
-        """Before a batch of validation, where `per_test_batch`."""
-        self._list.on_test_batch_begin(step)
-
-    def test_batch_end(self, step: int, logs: Mapping[str, Any]) -> None:
-        """After a batch of validation, where `per_test_batch`, with the metrics so far."""
-        self._list.on_test_batch_end(step, dict(logs))
+        self.list.on_test_begin()
 
     @property
     def classes(self) -> list[str]:
         """The name of each callback's class, by which its state is found again."""
         return [f"{type(callback).__module__}.{type(callback).__qualname__}" for callback in self._all]
 
-    def look_at_state(self) -> None:
-        """Raise CallbackError where no checkpoint can hold a callback's state, as far as it has any before training.
+    def look_at_state(self) -> list[str]:
+        """Why a checkpoint cannot hold all of the callbacks' state, as far as they have any before training.
 
-        It sets `not_kept`.
+        Raises CallbackError where none can hold it.
         """
-        self.not_kept = []
+        why: list[str] = []
         for callback in self._all:
             try:
-                self.not_kept += _kept(callback)[1]
+                why += _kept(callback)[1]
             except CallbackError:
                 raise
             except Exception:  # of what its methods are yet to set
                 continue
+        return why
 
-    def get_state(self) -> list[CallbackState]:
-        """Each callback's state, as a checkpoint can hold it. For the chief task, where all of them run. It sets
-        `not_kept`.
+    def get_state(self) -> tuple[list[CallbackState], list[str]]:
+        """Each callback's state, as a checkpoint can hold it; why that is not all of it, with what to write instead.
 
-        Raises CallbackError where none can hold it.
+        For the chief task, where all of them run. Raises CallbackError where no checkpoint can hold it.
         """
-        nothing: tuple[Any, list[str]] = {}, []  # of a History and a bar, which the loop has itself
-        kept = [_kept(c) if runs else nothing for c, runs in zip(self._all, self._running, strict=True)]
-        self.not_kept = [why for _, each in kept for why in each]
-        return [CallbackState(name, state) for name, (state, _) in zip(self.classes, kept, strict=True)]
+        kept = list(map(_kept, self._all))
+        states = [CallbackState(name, state) for name, (state, _) in zip(self.classes, kept, strict=True)]
+        return states, [why for _, each in kept for why in each]
 
     def files_left_out(self) -> list[str]:
         """What to write instead where files of callbacks are lost with the pod."""
@@ -264,7 +247,7 @@ class Callbacks:
         for callback, name, runs in zip(self._all, mine, self._running, strict=True):
             place = next((place for place, each in enumerate(left) if each.of == name), None)
             if place is None:  # one that keeps nothing, of another task, has lost nothing
-                found = found and not self._is_chief and keeping.state_of(callback) == {}
+                found = found and not self._is_chief and keeping.kept(callback)[0] == {}
                 continue
             state = left.pop(place).state
             if runs:
@@ -274,13 +257,6 @@ class Callbacks:
 
     def _here(self) -> list[Any]:
         return [callback for callback, runs in zip(self._all, self._running, strict=True) if runs]
-
-
-def _unpacked(callbacks: Any, list_of_them: Any) -> tuple[list[Any], Mapping[str, Any]]:
-    """Every callback, whether one was given, a list, a CallbackList (of class `list_of_them`) or none; its params."""
-    if isinstance(callbacks, list_of_them):
-        return list(callbacks.callbacks), getattr(callbacks, "params", None) or {}
-    return (keras.tree.flatten(callbacks) if callbacks is not None else []), {}
 
 
 def _last(base: Any) -> Any:
@@ -319,81 +295,44 @@ def _alone(callback: Any, base: Any) -> Any:
     return alone
 
 
-def _is_chiefs(callback: Any) -> bool:
-    bases = type(callback).__mro__
-    return any(base.__name__ in CHIEF_ONLY.get(base.__module__.partition(".")[0], ()) for base in bases)
-
-
-def paths_of(callbacks: Any, package: Any) -> list[str]:
-    """The paths of files that `callbacks`, as `fit` takes them, write at the chief and a program reads again."""
-    found, _ = _unpacked(callbacks, package.CallbackList)
-    return [path for callback in found if _is_chiefs(callback) and (path := path_of(callback)) is not None]
-
-
-def path_of(callback: Any) -> str | None:
+def _path_of(callback: Any) -> str | None:
     """The path of the file that a callback writes and a program reads again. None: it writes no such file."""
-    name = next((FILES[base.__name__] for base in type(callback).__mro__ if _is_file_writer(base)), None)
-    return None if name is None or not hasattr(callback, name) else str(getattr(callback, name))
+    name = FILES.get(keras_name(callback), "")
+    return str(getattr(callback, name)) if hasattr(callback, name) else None
 
 
-def _is_file_writer(base: type) -> bool:
-    return packages.is_of(base) and base.__name__ in FILES
-
-
-def _why_left_out(callback: Any) -> str | None:
-    """Why `callback` is not called. None: it is."""
-    for base in type(callback).__mro__:
-        if packages.is_of(base) and base.__name__ in LEFT_OUT:
-            return f"callbacks: {type(callback).__name__} is left out: {LEFT_OUT[base.__name__]}"
-    return None
+def _name(callback: Any) -> str:
+    return type(callback).__name__
 
 
 def _check(callback: Any, package: Any) -> None:
-    name = type(callback).__name__
     if not isinstance(callback, package.Callback):
         home = package.Callback.__module__.partition(".")[0]
-        raise CallbackError(f"callbacks: {name} must be one of {home}.callbacks, as the model is of {home}")
+        raise CallbackError(f"callbacks: {_name(callback)} must be one of {home}.callbacks, as the model is of {home}")
 
 
-def _why_one_at_a_time(callback: Any, package: Any) -> str | None:
-    """What to say of a callback with methods for batches under ParameterServer. None: it has none."""
-    if not _wants_batches(callback, package, (*BATCH_METHODS, *TEST_BATCH_METHODS)):
-        return None
+def _why_one_at_a_time(callback: Any) -> str:
+    """What to say of a callback with methods for batches under ParameterServer."""
+    by_epochs = BY_EPOCHS.get(keras_name(callback))
     return (
-        f"callbacks: {type(callback).__name__} has methods for each batch, so under ParameterServer a step waits for "
-        f"the one before it, and one worker trains at a time; to use all workers, use {_instead_of_batches(callback)}"
+        f"callbacks: {_name(callback)} has methods for each batch, so under ParameterServer a step waits for the one "
+        "before it, and one worker trains at a time; to use all workers, use "
+        f"{by_epochs + ', or ' if by_epochs else ''}on_epoch_begin and on_epoch_end"
     )
 
 
-def _by_epochs(callback: Any, package: Any) -> Any:
-    """The callback, or one that looks at each epoch in place of Keras's TerminateOnNaN, which looks at each batch."""
-    if type(callback) is not package.TerminateOnNaN:
-        return callback
+def _make_bar(package: Any, *, live: bool) -> Any:
+    """Keras's own progress bar, as a callback.
 
-    class TerminateOnNaN(package.Callback):  # type: ignore[misc]
-        def on_epoch_end(self, epoch: int, logs: Mapping[str, Any] | None = None) -> None:
-            loss = (logs or {}).get("loss")
-            if loss is not None and not math.isfinite(loss):
-                sys.stdout.write(f"Epoch {epoch}: Invalid loss, terminating training\n")
-                self.model.stop_training = True
+    - live: show each step. Else an epoch is shown once it has ended, which needs no metrics after each step.
+    """
 
-        def get_state(self) -> dict[str, Any]:
-            return {}
+    class Bar(package.ProgbarLogger):  # type: ignore[misc]
+        def on_train_batch_end(self, batch: int, logs: Mapping[str, Any] | None = None) -> None:
+            if live:
+                super().on_train_batch_end(batch, logs)
 
-        def set_state(self, state: Any) -> None:
-            pass
-
-    return TerminateOnNaN()
-
-
-def _instead_of_batches(callback: Any) -> str:
-    """What to give to one of Keras's own callbacks, or to write in one of the program's."""
-    for base in type(callback).__mro__:
-        if packages.is_of(base) and base.__name__ in BY_EPOCHS:
-            return BY_EPOCHS[base.__name__]
-        if any(name in vars(base) for name in BATCH_METHODS):
-            break
-    return INSTEAD
+    return Bar(**({"count_mode": "steps"} if package.__name__.startswith("tf_keras.") else {}))
 
 
 def _kept(callback: Any) -> tuple[Any, list[str]]:
@@ -401,8 +340,8 @@ def _kept(callback: Any) -> tuple[Any, list[str]]:
     try:
         state, why = keeping.kept(callback)
     except CallbackError as error:
-        raise CallbackError(f"callbacks: {type(callback).__name__}: {error}") from None
-    return state, [f"callbacks: {type(callback).__name__}: {each}" for each in why]
+        raise CallbackError(f"callbacks: {_name(callback)}: {error}") from None
+    return state, [f"callbacks: {_name(callback)}: {each}" for each in why]
 
 
 def _wants_batches(callback: Any, package: Any, methods: Sequence[str]) -> bool:
@@ -420,12 +359,6 @@ def _wants_batches(callback: Any, package: Any, methods: Sequence[str]) -> bool:
             each = callback.update_freq != "epoch"
             return bool(each or framework.profiles(callback) or callback.write_steps_per_second)
     return any(_plain(callback, name) is not getattr(package.Callback, name) for name in methods)
-
-
-def _begins_by_own(callback: Any) -> bool:
-    """Whether a callback has code of the program for the begin of training or of an epoch."""
-    methods = [_plain(callback, name) for name in ("on_train_begin", "on_epoch_begin")]
-    return not all(packages.is_of(method) for method in methods)
 
 
 def _plain(callback: Any, name: str) -> Any:

@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a checkpoint keeps of callbacks: the attributes that training changes, and what get_state returns.
 
-Of a callback of the program that has get_state, that is all. Keras's own have none. Of a subclass of theirs with
-get_state, both are kept.
+A callback that knows nothing of dtjob goes on after a restart by its attributes that have changed, such as a list of
+losses. Those that do not change are the program's own settings, which a new process has set again. If a callback of
+the program has get_state, its attributes are not kept. Of a subclass of one of Keras's with get_state, both are kept.
 """
 
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-from dtjob_trainer.callbacks import attributes, files
+from dtjob_trainer.callbacks import files
 from dtjob_trainer.errors import CallbackError
 from dtjob_trainer.frameworks import callbacks as framework
 from dtjob_trainer.frameworks import packages
@@ -25,6 +28,14 @@ LONG = 1000
 """Numbers from which a list is long."""
 MOST_PARTS = 2**18
 """Of one attribute, so many values beside arrays and long lists are kept: to look at them all holds up each save."""
+LOOKED_AT = 2**20
+"""Of larger arrays, so many elements are looked at, evenly spread. To look at all would hold up each save."""
+BEGAN = "_dtjob_began"
+"""Attribute of a callback: what its others were as training began."""
+OF_KERAS = {"_model", "model", "params", "validation_data"}
+"""Attributes that Keras sets."""
+OURS = "_dtjob_"
+"""How the names of those begin that dtjob sets."""
 
 
 def begin(callback: Any) -> None:
@@ -32,15 +43,7 @@ def begin(callback: Any) -> None:
     if files.are_kept(callback):
         files.begin(callback)
     if _has_attributes(callback):
-        attributes.begin(callback, _uncopied)
-
-
-def is_kept(callback: Any) -> bool:
-    """Whether all of the state of `callback` is known: it is Keras's own, has get_state and set_state, or attributes
-    that a checkpoint can hold."""
-    if hasattr(callback, "get_state"):
-        return hasattr(callback, "set_state")
-    return is_kerass(callback) or attributes.are_kept(callback, _uncopied)
+        vars(callback)[BEGAN] = {name: _mark(value) for name, value in _encoded(callback)[0].items()}
 
 
 def _has_attributes(callback: Any) -> bool:
@@ -63,11 +66,6 @@ def is_kerass(callback: Any) -> bool:
     return type(callback) is keras_class(callback)
 
 
-def state_of(callback: Any) -> Any:
-    """The state of `callback`, as `kept` has it."""
-    return kept(callback)[0]
-
-
 def kept(callback: Any) -> tuple[dict[str, Any], list[str]]:
     """The state of `callback` as a checkpoint holds it, and why that is not all of it, with what to write instead.
 
@@ -77,7 +75,7 @@ def kept(callback: Any) -> tuple[dict[str, Any], list[str]]:
     why: list[str] = []
     if _has_attributes(callback):
         # Keras's own replace their arrays and never change one
-        changed, refused = attributes.changed(callback, _uncopied, copied=not is_kerass(callback))
+        changed, refused = _changed(callback, copied=not is_kerass(callback))
         if keras_name(callback) == "TensorBoard":  # what it counts: all else is of files that a process has opened
             changed = {name: value for name, value in changed.items() if type(value) is int}
         changed |= framework.averages_in_model(callback)
@@ -101,8 +99,8 @@ def kept(callback: Any) -> tuple[dict[str, Any], list[str]]:
 
 
 def restore(callback: Any, state: Mapping[str, Any], model: Any) -> None:
-    """Give `callback`, whose on_train_begin was called, the state that `state_of` gave."""
-    attributes.restore(callback, state.get(ATTRIBUTES, {}))
+    """Give `callback`, whose on_train_begin was called, the state that `kept` gave."""
+    _restore_attributes(callback, state.get(ATTRIBUTES, {}))
     if TEXT in state:  # rows after the checkpoint will be written again
         if hasattr(callback.csv_file, "truncate"):
             callback.csv_file.truncate(0)
@@ -125,38 +123,34 @@ class Refused(ValueError):
     """No checkpoint can hold a value; the message says what it is."""
 
 
-def encode(value: Any, *, copied: bool = True) -> Any:
-    """`value` (numbers, text, lists, dicts, arrays) as `checkpoint.packing.pack` takes it.
+def encode(value: Any) -> Any:
+    """`value` (numbers, text, lists, dicts, arrays) as `checkpoint.packing.pack` takes it, with arrays of its own.
 
-    - copied: whether to copy the arrays, because the callback may change them while they are written.
+    Raises CallbackError for anything else.
     """
     try:
-        return _encode(value, copied, None)
+        return _copied(_encode(value))
     except Refused as error:
-        instead = "return arrays of numbers" if "Python objects" in str(error) else f"return {_HELD}"
-        raise CallbackError(f"get_state() holds {error}; {instead}") from None
+        instead = "arrays of numbers" if "Python objects" in str(error) else "numbers, text, lists, dicts or arrays"
+        raise CallbackError(f"get_state() holds {error}; return {instead}") from None
 
 
-_HELD = "numbers, text, lists, dicts or arrays"
-
-
-def _encode(value: Any, copied: bool, left: Iterator[int] | None) -> Any:
-    """`encode`. Raises Refused. `left`: ends after the most parts that are kept; None: all are."""
+def _encode(value: Any, left: Iterator[int] | None = None) -> Any:
+    """`encode` without copying. Raises Refused. `left`: ends after the most parts that are kept; None: all are."""
     if left is not None and next(left, None) is None:
         raise Refused(f"more than {MOST_PARTS} values that are not in arrays")
     if isinstance(value, np.ndarray | np.generic):
         array = np.asarray(value)
         if array.dtype.hasobject:
             raise Refused("an array of Python objects")
-        return array.copy() if copied else array
+        return array
     if isinstance(value, Mapping):
         if not all(isinstance(key, str) for key in value):
-            pairs = value.items()
-            return {"__pairs__": [[_encode(key, copied, left), _encode(part, copied, left)] for key, part in pairs]}
-        return {key: _encode(part, copied, left) for key, part in value.items()}
+            return {"__pairs__": [[_encode(key, left), _encode(part, left)] for key, part in value.items()]}
+        return {key: _encode(part, left) for key, part in value.items()}
     if isinstance(value, list | tuple):
         numbers = _as_array(value)
-        return [_encode(part, copied, left) for part in value] if numbers is None else {LIST: numbers}
+        return [_encode(part, left) for part in value] if numbers is None else {LIST: numbers}
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if (name := packages.name_of(value)) is not None:
@@ -171,10 +165,6 @@ def _as_array(value: Sequence[Any]) -> Any:
         return None
     array = np.array(value)
     return None if array.dtype.hasobject else array
-
-
-def _uncopied(value: Any) -> Any:
-    return _encode(value, False, iter(range(MOST_PARTS)))
 
 
 def encode_history(history: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
@@ -214,3 +204,80 @@ def keras_class(callback: Any) -> type | None:
     """Keras's own class that `callback` is of or derives from; None where all code is the program's."""
     found = next((base for base in type(callback).__mro__ if packages.is_of(base)), None)
     return None if found is None or found.__name__ in framework.OF_THE_PROGRAM else found
+
+
+def _changed(callback: Any, *, copied: bool) -> tuple[dict[str, Any], dict[str, str]]:
+    """The attributes that have changed since `begin`, as a checkpoint holds them; and by name, what those are that none
+    can hold.
+
+    - copied: whether to copy arrays, because the callback may change them while they are written.
+    """
+    before = vars(callback).get(BEGAN)
+    now, refused = _encoded(callback)
+    if before is None:
+        return {}, refused
+    # one that was None and is something now need not be looked at
+    new = {name: value for name, value in now.items() if not (value is not None and before.get(name) == "None")}
+    same = {name for name, value in new.items() if before.get(name) == _mark(value)}
+    return {name: _copied(value) if copied else value for name, value in now.items() if name not in same}, refused
+
+
+def _restore_attributes(callback: Any, values: Mapping[str, Any]) -> None:
+    """Give `callback` attributes that `_changed` gave. A list or dict stays the same object, as others may use it."""
+    for name, value in values.items():
+        there = vars(callback).get(name)
+        match there, value:
+            case list(), list():
+                there[:] = value
+            case dict(), dict():
+                there.clear()
+                there.update(value)
+            case tuple(), list():
+                setattr(callback, name, tuple(value))
+            case _, np.ndarray() if not value.shape and not isinstance(there, np.ndarray):
+                setattr(callback, name, value[()])
+            case _:
+                setattr(callback, name, value)
+
+
+def _encoded(callback: Any) -> tuple[dict[str, Any], dict[str, str]]:
+    """The attributes as a checkpoint holds them; and what those are that none can hold."""
+    found, refused = {}, {}
+    for name, value in vars(callback).items():
+        if name in OF_KERAS or name.startswith(OURS):
+            continue
+        try:
+            found[name] = _encode(value, iter(range(MOST_PARTS)))
+        except Refused as error:
+            stateless = isinstance(value, type) or (isinstance(value, FunctionType) and not value.__closure__)
+            if not stateless:
+                refused[name] = str(error)
+        except RecursionError:
+            refused[name] = f"a {type(value).__name__} that holds itself"
+    return found, refused
+
+
+def _copied(value: Any) -> Any:
+    """`value`, as a checkpoint holds it, with arrays of its own: the callback may change its arrays meanwhile."""
+    match value:
+        case np.ndarray():
+            return value.copy()
+        case dict():
+            return {name: _copied(part) for name, part in value.items()}
+        case list():
+            return [_copied(part) for part in value]
+    return value
+
+
+def _mark(value: Any) -> str:
+    """A text by which a value, as a checkpoint holds it, is told from others. It is short, however large arrays are."""
+    match value:
+        case np.ndarray():
+            part = value if value.size <= LOOKED_AT else value.reshape(-1)[:: -(-value.size // LOOKED_AT)]
+            checksum = zlib.crc32(np.ascontiguousarray(part).view(np.uint8).data) if value.size else 0
+            return f"array({value.dtype}, {value.shape}, {checksum})"
+        case dict():
+            return f"{{{', '.join(f'{name!r}: {_mark(part)}' for name, part in value.items())}}}"
+        case list():
+            return f"[{', '.join(map(_mark, value))}]"
+    return repr(value)

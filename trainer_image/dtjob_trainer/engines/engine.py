@@ -38,24 +38,17 @@ class Engine(ABC):
         self.custom = isinstance(trained, CustomStep)
         """Whether steps are a `step_fn` of the program's own, which AutoGraph converts as in any `tf.function`."""
         self.steps_per_call = 1
-        """Steps that one call of `train` or `evaluate` runs where something happens between calls."""
-        self._custom_train_step, self._custom_test_step = trained.custom_train_step, trained.custom_test_step
-        self._trained: Any = None
-        """What the last training step gave, as `_result` takes it; so the last evaluation step's below."""
-        self._evaluated: Any = None
+        """Steps that one call of `run` makes where something happens between calls."""
+        self._own_step = {"train": trained.custom_train_step, "evaluate": trained.custom_test_step}
+        self._last: dict[Phase, Any] = {}  # what the last step of each phase gave, as `_result` takes it
         self._functions: dict[tuple[Phase, int], Any] = {}
 
-    def train(self, source: Source, work: Work) -> int:
-        """Train one step on each batch of `work`; how many steps that were.
+    def run(self, phase: Phase, source: Source, work: Work) -> int:
+        """Train one step on each batch of `work`, or update loss and metrics with it; how many steps that were.
 
         Fewer than asked for where a stream ends, or in one process where the call takes more than CALL_SECONDS.
         """
-        self._trained, done = self._run("train", source, work)
-        return done
-
-    def evaluate(self, source: Source, work: Work) -> int:
-        """Update loss and metrics with batches of evaluation data; how many steps that were, as of `train`."""
-        self._evaluated, done = self._run("evaluate", source, work)
+        self._last[phase], done = self._run(phase, source, work)
         return done
 
     def streams(self, source: Source) -> bool:
@@ -70,13 +63,12 @@ class Engine(ABC):
         """
         return self.steps_per_call
 
-    @abstractmethod
-    def wait(self) -> None:
-        """Return when all steps so far are done."""
+    def wait(self) -> None:  # noqa: B027  # whatever reads a result waits for it
+        """Return when all steps so far are done, where they are handed out."""
 
-    @abstractmethod
     def done(self) -> bool:
         """Whether `wait` would return at once."""
+        return True
 
     def outstanding(self) -> int:
         """How many of the steps asked for are not done, where they are handed out. Any thread may ask."""
@@ -87,7 +79,7 @@ class Engine(ABC):
         return 0
 
     def traced(self, source: Source) -> Any:
-        """The traced function (a `ConcreteFunction`) of the steps that `train` runs on batches of `source`."""
+        """The traced function (a `ConcreteFunction`) of training steps on batches of `source`."""
         return self._function("train", source).get_concrete_function()
 
     def loss(self) -> float | None:
@@ -95,15 +87,15 @@ class Engine(ABC):
 
         None where a `train_step` of the model's own gives none.
         """
-        result = self._result(self._trained)
-        return self.trained.returned["train"].loss(result) if self._custom_train_step else float(result)
+        result = self._result(self._last["train"])
+        return self.trained.returned["train"].loss(result) if self._own_step["train"] else float(result)
 
     def values(self) -> dict[str, float]:
         """What a custom step returned in the last step that is done, summed over this task's replicas.
 
         Empty before the first step.
         """
-        found = None if self._trained is None else self._result(self._trained)
+        found = self._result(self._last["train"]) if "train" in self._last else None
         return {name: float(value) for name, value in (found or {}).items()}
 
     def reset_metrics(self) -> None:
@@ -111,34 +103,31 @@ class Engine(ABC):
         self.wait()
         metric_states.reset(self.trained.model)
 
-    def read_metrics(self) -> dict[str, Any]:
-        """Loss and metrics since the last reset, over all tasks. Collective."""
-        return self.trained.read_metrics(self.group, often=bool(self.watched))[0]
-
     def logs(self) -> dict[str, Any]:
         """What callbacks are told after a step: metrics so far, or what a `train_step` of its own gave. Collective."""
-        return self._custom_logs("train", self._trained)[1] if self._custom_train_step else self.read_metrics()
+        return self._returned("train")[1] if self._own_step["train"] else self._read_metrics()
 
-    def epoch_logs(self) -> dict[str, Any]:
-        """What callbacks are told after an epoch, or so far within it, over all tasks. Collective."""
-        if not self._custom_train_step or self._trained is None:  # None: a restart found no step left in the epoch
-            return self.read_metrics()
-        return logs_of(*self._custom_logs("train", self._trained))
+    def results(self, phase: Phase) -> dict[str, Any]:
+        """Loss and metrics since the last reset, or what a custom step gave last, over all tasks. Collective."""
+        if self._own_step[phase] and phase in self._last:  # else a restart found no step left in the epoch
+            return logs_of(*self._returned(phase))
+        return self._read_metrics()
 
-    def evaluation_logs(self) -> dict[str, Any]:
-        """Loss and metrics of the evaluation so far, or what a `test_step` of its own gave last. Collective."""
-        return (
-            logs_of(*self._custom_logs("evaluate", self._evaluated)) if self._custom_test_step else self.read_metrics()
-        )
+    def _read_metrics(self) -> dict[str, Any]:
+        return self.trained.read_metrics(self.group, often=bool(self.watched))[0]
+
+    def _returned(self, phase: Phase) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The model's metrics, and what a step of its own gave, over all tasks. Collective."""
+        return self.trained.read_metrics(self.group, phase, self._result(self._last[phase]), often=bool(self.watched))
 
     @abstractmethod
     def _run(self, phase: Phase, source: Source, work: Work) -> tuple[Any, int]:
         """Run one step on each batch of `work`: what the last one gave, for `_result`, and how many there were."""
 
-    @abstractmethod
     def _result(self, step: Any) -> Any:
         """What `step`, the last one that is done, gave: this task's part of the loss, or of each value that a custom
         step returns, by name."""
+        return step
 
     @abstractmethod
     def _make_function(self, phase: Phase, body: Callable[..., Any], source: Source) -> Any:
@@ -151,10 +140,6 @@ class Engine(ABC):
             body = self.trained.train_replica if phase == "train" else self.trained.evaluate_replica
             self._functions[key] = self._make_function(phase, body, source)
         return self._functions[key]
-
-    def _custom_logs(self, phase: Phase, step: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The model's metrics, and what a step of its own gave, over all tasks. Collective."""
-        return self.trained.read_metrics(self.group, phase, self._result(step), often=bool(self.watched))
 
 
 def logs_of(metrics: Mapping[str, Any], last: Mapping[str, Any]) -> dict[str, Any]:

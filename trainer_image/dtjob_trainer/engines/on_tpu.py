@@ -36,21 +36,21 @@ class TpuEngine(SynchronousEngine):
         Raises DataError for a batch of training that does not divide by the replicas: fill would train, too.
         """
         assert not isinstance(work, Portion)
-        result = None
+        result, replicas = None, self.group.replicas
         for batch in work:
-            inputs, even = _without_empty(batch.inputs), batch.count // self.group.replicas * self.group.replicas
+            inputs = tuple(part for part in batch.inputs if part is not None)
+            even = batch.count // replicas * replicas
             if phase == "train" and batch.count > even:
                 raise DataError(
-                    f"a batch of {batch.count} examples does not divide by the {self.group.replicas} replicas of the "
-                    "TPU; choose another batch_size, or batch the Dataset with drop_remainder=True"
+                    f"a batch of {batch.count} examples does not divide by the {replicas} replicas of the TPU; choose "
+                    "another batch_size, or batch the Dataset with drop_remainder=True"
                 )
             calls = []
             if even:
-                calls.append(
-                    Batch(keras.tree.map_structure(lambda part, end=even: part[:end], inputs), even, batch.total)
-                )
+                first = keras.tree.map_structure(lambda part, end=even: part[:end], inputs)
+                calls.append(Batch(first, even, batch.total))
             if batch.count > even:
-                rows = np.minimum(np.arange(even, even + self.group.replicas), batch.count - 1)  # the last is padding
+                rows = np.minimum(np.arange(even, even + replicas), batch.count - 1)  # the last is padding
                 rest = keras.tree.map_structure(lambda part, rows=rows: tf.gather(part, rows), inputs)
                 calls.append(Batch(rest, batch.count - even, batch.total))
             parts = [super(TpuEngine, self)._run(phase, source, [call])[0] for call in calls]
@@ -75,7 +75,3 @@ class TpuEngine(SynchronousEngine):
 
         shares = strategy.experimental_distribute_values_from_function(share)
         return strategy.run(replica, args=shares)
-
-
-def _without_empty(inputs: Any) -> tuple[Any, ...]:
-    return tuple(part for part in inputs if part is not None)

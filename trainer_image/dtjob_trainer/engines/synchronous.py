@@ -3,8 +3,8 @@
 
 import contextlib
 import math
-import time
-from collections.abc import Callable, Collection, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection
 from typing import Any
 
 import keras
@@ -12,32 +12,20 @@ import numpy as np
 import tensorflow as tf
 
 from dtjob_trainer.data import elements
-from dtjob_trainer.data.batches import Batch, Source
+from dtjob_trainer.data.batches import Source
 from dtjob_trainer.data.stream import Portion, flat
-from dtjob_trainer.engines import collectives
 from dtjob_trainer.engines.engine import CALL_SECONDS, Engine, Phase, Work
+from dtjob_trainer.errors import StepError
 from dtjob_trainer.frameworks import tensorflow
 from dtjob_trainer.models.compiled import TrainedModel
 from dtjob_trainer.placement.shard import Shard
+from dtjob_trainer.strategies.agreement import Agreement, digest
 from dtjob_trainer.strategies.collective import Group
 
-
-class Pace:
-    """How many steps to ask of a call that cannot look at the clock itself: as many as took `seconds` at the rate of
-    the call before, at most twice as many as for that one.
-
-    One that turns slow holds up for longer than `seconds` once.
-    """
-
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-        self.most = 1
-        """Steps to ask of the next call."""
-
-    def took(self, steps: int, seconds: float) -> None:
-        """A call ran so many `steps` (at least one) in so many `seconds`."""
-        fitting = self._seconds * steps / max(seconds, 1e-9)
-        self.most = max(1, int(min(fitting, 2 * self.most)))
+OTHER_STEP = (
+    "the step of task {task} exchanges other values than that of {chief}; make the same model, loss and train_step in "
+    "every task, and let none of them depend on the task or its machine"
+)
 
 
 class SynchronousEngine(Engine):
@@ -48,16 +36,13 @@ class SynchronousEngine(Engine):
 
     def __init__(self, trained: TrainedModel, group: Group, watched: Collection[Phase] = ()) -> None:
         super().__init__(trained, group, watched)
-        self._one_at_a_time = self._custom_train_step or self._custom_test_step
+        self._one_at_a_time = any(self._own_step.values())
         """What a step of the model's own returns is of one batch, and not known before it is traced."""
         self.steps_per_call = trained.steps_per_call
         self._concrete: dict[tuple[Phase, int], Any] = {}
         self._rows: dict[int, int] = {}
         """The static numbers of rows, by source. The number is open for a source that is not here."""
-        self._apart: dict[int, bool] = {}
-        """By a function that runs several steps in one call, whether it must not."""
-        self._pace = Pace(CALL_SECONDS) if tensorflow.is_deterministic() else None
-        """Where TensorFlow lets no step look at the clock: of `tf.timestamp` it says that determinism forbids it."""
+        self._apart: dict[int, bool] = {}  # by a function that runs several steps in one call, whether it must not
 
     def traced(self, source: Source) -> Any:
         """The traced function of training steps on batches of `source`."""
@@ -73,19 +58,9 @@ class SynchronousEngine(Engine):
         many = self.streams(source) or (source.numbered and not self._one_by_one(phase, source))
         return max(wanted, self.steps_per_call) if many else self.steps_per_call
 
-    def wait(self) -> None:
-        """Nothing: whatever reads a result waits for it."""
-
-    def done(self) -> bool:
-        """True."""
-        return True
-
     def updates(self) -> int:
         """What the optimizer counts. Waits for the steps so far."""
-        return 0 if self._custom_train_step else int(tf.convert_to_tensor(self.trained.model.optimizer.iterations))
-
-    def _result(self, step: Any) -> Any:
-        return step
+        return 0 if self._own_step["train"] else int(tf.convert_to_tensor(self.trained.model.optimizer.iterations))
 
     def _run(self, phase: Phase, source: Source, work: Work) -> tuple[Any, int]:
         function, result = self._traced_function(phase, source), None
@@ -95,38 +70,29 @@ class SynchronousEngine(Engine):
             for batch in work:
                 result = function(batch.inputs, tf.constant(batch.count), tf.constant(batch.total))
             return result, len(work)
-        stacked = _rows_stacked if source.numbered else _stacked
-        together = (source.numbered or _alike(work)) and not self._must_be_apart(function)
-        for group in [work] if together else [[batch] for batch in work]:
-            inputs, rows = stacked([batch.inputs for batch in group])
+        for group in [[batch] for batch in work] if self._must_be_apart(function) else [work]:
+            vectors = [batch.inputs[0] for batch in group]
+            rows = [len(vector) for vector in vectors]
+            filled = np.zeros((len(rows), max(rows)), np.int64)
+            for number, vector in enumerate(vectors):
+                filled[number, : len(vector)] = vector
             counts, totals = [batch.count for batch in group], [batch.total for batch in group]
-            result = function(inputs, tf.constant(rows), tf.constant(counts), tf.constant(totals))
+            result = function(tf.constant(filled), tf.constant(rows), tf.constant(counts), tf.constant(totals))
         return result, len(work)
 
     def _run_stream(self, function: Any, portion: Portion) -> tuple[Any, int]:
-        if not self._must_be_apart(function):
-            return self._run_portion(function, portion)
-        result, done = None, 0
-        while done < portion.most and (done == 0 or portion.stream.more):
-            result, _ = self._run_portion(function, Portion(portion.stream, 1))
-            done += 1
-        return result, done
-
-    def _run_portion(self, function: Any, portion: Portion) -> tuple[Any, int]:
-        stream = portion.stream
+        stream, apart = portion.stream, self._must_be_apart(function)
+        most, done = 1 if apart else portion.most, 0
         # tasks that take steps together must take equally many, and callbacks are told of those of steps_per_execution
-        cut_short = self.group.tasks == 1 and portion.most > self.steps_per_call
-        seconds = CALL_SECONDS if cut_short else math.inf
-        most = portion.most
-        if cut_short and self._pace:
-            most = min(most, max(self._pace.most, self.steps_per_call))
-        numbers, began = tf.constant([stream.step, most, seconds], tf.float64), time.monotonic()
-        found, result, ahead = function(stream.iterator, stream.ahead, numbers)
-        done, there, fits = found.numpy().tolist()
-        if self._pace:
-            self._pace.took(done, time.monotonic() - began)
-        stream.advance(ahead, done, there=bool(there), fits=bool(fits))
-        return result, done
+        cut_short = self.group.tasks == 1 and most > self.steps_per_call
+        while True:
+            numbers = tf.constant([stream.step, most, CALL_SECONDS if cut_short else math.inf], tf.float64)
+            found, result, ahead = function(stream.iterator, stream.ahead, numbers)
+            steps, there, fits = found.numpy().tolist()
+            stream.advance(ahead, steps, there=bool(there), fits=bool(fits))
+            done += steps
+            if not apart or done >= portion.most or not stream.more:
+                return result, done
 
     def _traced_function(self, phase: Phase, source: Source) -> Any:
         """The function of such steps as it is traced. Called so, Python does not look for a trace that fits the
@@ -134,7 +100,7 @@ class SynchronousEngine(Engine):
         key = (phase, id(source))
         if key not in self._concrete:
             self._concrete[key] = self._trace(phase, source)
-            collectives.see_alike(self.group, self._concrete[key].graph)
+            see_alike(self.group, self._concrete[key].graph)
         return self._concrete[key]
 
     def _trace(self, phase: Phase, source: Source) -> Any:
@@ -157,7 +123,7 @@ class SynchronousEngine(Engine):
         if self.group.replicas == 1:
             return False
         if id(function) not in self._apart:
-            self._apart[id(function)] = collectives.have_open_shapes(function.graph)
+            self._apart[id(function)] = have_open_shapes(function.graph)
         return self._apart[id(function)]
 
     def _make_function(self, phase: Phase, body: Callable[..., Any], source: Source) -> Any:
@@ -168,11 +134,9 @@ class SynchronousEngine(Engine):
             # plain tensors: to match an iterator with its spec takes Python as long as a small step
             signature = [tf.TensorSpec([], tf.resource), tf.TensorSpec([], tf.variant), tf.TensorSpec([3], tf.float64)]
             return tf.function(_of_stream(step, source, self._on_host), autograph=False, input_signature=signature)
-        spec = source.input_spec()
         if self._one_by_one(phase, source):
-            return tf.function(step, autograph=self.custom, input_signature=[spec, number, number])
-        spec = keras.tree.map_structure(lambda part: tf.TensorSpec([None, *part.shape], part.dtype), spec)
-        signature = [spec, numbers, numbers, numbers]
+            return tf.function(step, autograph=self.custom, input_signature=[source.input_spec(), number, number])
+        signature = [tf.TensorSpec([None, None], tf.int64), numbers, numbers, numbers]
         return tf.function(_of_stacked(step, self._on_host), autograph=False, input_signature=signature)
 
     def _step(self, body: Callable[..., Any], source: Source) -> Callable[[Any, Any, Any], Any]:
@@ -191,7 +155,7 @@ class SynchronousEngine(Engine):
                 return compute(examples, total, *elements.with_rows(source.decode(*mine), rows))
 
             if source.distributed:
-                each = self._on_each(replica, inputs, count)
+                each = self.group.strategy.run(replica, args=(inputs, count))
             else:
                 each = self._on_replicas(replica, inputs, count, source.whole)
             results = self.group.strategy.experimental_local_results(each)
@@ -200,17 +164,10 @@ class SynchronousEngine(Engine):
         return step
 
     def _one_by_one(self, phase: Phase, source: Source) -> bool:
-        """Whether each step that Python gives its batch is a call of its own: not all batches can be stacked, and of
-        steps that callbacks see there is one in a call."""
-        if self._one_at_a_time or source.whole:
-            return True
-        if source.numbered and not self.fills_up and phase not in self.watched:
-            return False
-        return self.steps_per_call == 1 or any(map(elements.is_composite, keras.tree.flatten(source.input_spec())))
-
-    def _on_each(self, replica: Callable[..., Any], inputs: Any, count: Any) -> Any:
-        """Run `replica` of inputs that are distributed already."""
-        return self.group.strategy.run(replica, args=(inputs, count))
+        """Whether each step that Python gives its batch is a call of its own. Row numbers of several batches are given
+        in one call, unless callbacks see each step."""
+        seen = phase in self.watched and self.steps_per_call == 1
+        return self._one_at_a_time or bool(source.whole) or not source.numbered or self.fills_up or seen
 
     def _on_replicas(self, replica: Callable[..., Any], inputs: Any, count: Any, whole: tuple[bool, ...]) -> Any:
         """Run `replica` of each replica's rows and how many of them count."""
@@ -239,14 +196,13 @@ OnHost = Callable[[], contextlib.AbstractContextManager[Any]]
 
 
 def _of_stacked(step: Callable[[Any, Any, Any], Any], on_host: OnHost) -> Callable[..., Any]:
-    """In the graph: `step` on one batch of several after the other; what the last one gives."""
+    """In the graph: `step` on one vector of row numbers after the other; what the last one gives."""
 
-    def several(inputs: Any, rows: Any, counts: Any, totals: Any) -> Any:
+    def several(vectors: Any, rows: Any, counts: Any, totals: Any) -> Any:
         def one(number: Any, _: Any) -> Any:
             with on_host():
-                mine = keras.tree.map_structure(lambda part: part[number, : rows[number]], inputs)
-                count, total = counts[number], totals[number]
-            return number + 1, step(mine, count, total)
+                mine, count, total = vectors[number, : rows[number]], counts[number], totals[number]
+            return number + 1, step((mine,), count, total)
 
         begin = (tf.constant(0), tf.constant(0.0))
         return tf.while_loop(lambda number, _: number < tf.size(counts), one, begin, parallel_iterations=1)[1]
@@ -266,6 +222,7 @@ def _of_stream(step: Callable[[Any, Any, Any], Any], source: Source, on_host: On
         iterator = _packed(tf.data.IteratorSpec(source.element_spec), iterator)
         ahead = _packed(tf.OptionalSpec(source.element_spec), ahead)
         first, most = tf.cast(numbers[0], tf.int32), tf.cast(numbers[1], tf.int32)
+        # where operations are to be deterministic, TensorFlow refuses to look at the clock
         now = (lambda: tf.constant(0.0, tf.float64)) if tensorflow.is_deterministic() else tf.timestamp
         end = now() + numbers[2]
 
@@ -294,29 +251,31 @@ def _packed(spec: Any, tensor: Any) -> Any:
     return tf.nest.pack_sequence_as(spec, [tensor], expand_composites=True)
 
 
-def _alike(batches: Sequence[Batch]) -> bool:
-    """Whether the parts of all batches differ in their rows at most, and not in width as `padded_batch` makes them."""
-    shapes = [[part.shape[1:] for part in keras.tree.flatten(batch.inputs)] for batch in batches]
-    return all(shape == shapes[0] for shape in shapes)
+def have_open_shapes(graph: Any) -> bool:
+    """Whether anything that `graph` (a `tf.Graph`) exchanges may have another shape at each step.
+
+    So have gradients of embeddings, whose rows depend on the batch, and rows that all replicas see. TensorFlow takes
+    the first step's shape for that of all steps of one call, and breaks off at another one.
+    """
+    return any(_is_open(node) for node in _exchanges(graph))
 
 
-def _stacked(batches: Sequence[Any]) -> tuple[Any, list[int]]:
-    """The parts of several batches, each stacked into one tensor (shorter ones filled up), and each batch's rows."""
-    rows = [int(keras.tree.flatten(batch)[0].shape[0]) for batch in batches]
-    longest = np.arange(max(rows))
+def see_alike(group: Group, graph: Any) -> None:
+    """Compare what the step of all tasks exchanges, as traced in `graph`: others would wait for ever. Collective.
 
-    def stack(*parts: Any) -> Any:
-        filled = (tf.gather(part, np.minimum(longest, n - 1)) for part, n in zip(parts, rows, strict=True))
-        return tf.stack(list(filled))
-
-    return keras.tree.map_structure(stack, *batches), rows
+    Raises StepError, in all tasks alike, if a task exchanges something else.
+    """
+    if group.tasks > 1:
+        exchanged = Counter((node.op, node.attr["T"].type) for node in _exchanges(graph))
+        Agreement(group).add("step", digest(sorted(exchanged.items())), OTHER_STEP, error=StepError).exchange()
 
 
-def _rows_stacked(batches: Sequence[Any]) -> tuple[Any, list[int]]:
-    """Vectors of row numbers, stacked into one tensor (shorter ones filled up with zeros), and the rows of each."""
-    vectors = [batch[0] for batch in batches]
-    rows = [len(vector) for vector in vectors]
-    filled = np.zeros((len(rows), max(rows)), np.int64)
-    for number, vector in enumerate(vectors):
-        filled[number, : len(vector)] = vector
-    return (tf.constant(filled),), rows
+def _exchanges(graph: Any) -> list[Any]:
+    definition = graph.as_graph_def(add_shapes=True)
+    nodes = [*definition.node, *(node for function in definition.library.function for node in function.node_def)]
+    return [node for node in nodes if node.op.startswith("Collective")]
+
+
+def _is_open(node: Any) -> bool:
+    shapes = node.attr["_output_shapes"].list.shape
+    return not shapes or any(shape.unknown_rank or any(dim.size < 0 for dim in shape.dim) for shape in shapes)

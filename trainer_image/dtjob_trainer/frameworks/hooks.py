@@ -67,6 +67,18 @@ def in_training(target: str, *, does: str, gone: str, expected: str = "") -> Hoo
     return Hook(targets=(target,), does=does, gone=gone, lasts="training", ends=True, expected=expected)
 
 
+def around(function: Callable[..., Any]) -> Wrap:
+    """A `Wrap`: calls of a replaced function go to `function`, with the replaced one before their arguments."""
+
+    def wrap(own: Any) -> Callable[..., Any]:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return function(own, *args, **kwargs)
+
+        return call
+
+    return wrap
+
+
 def put(hook: Hook, wrap: Wrap, on: Any = None) -> None:
     """Have the targets of `hook` be what `wrap` makes of them, for the rest of the process or until `undo`.
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `fit` and `evaluate` must be given alike in every task, and the messages if something differs."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from dtjob_trainer.data import marks
 from dtjob_trainer.data.batches import Source
@@ -14,24 +14,14 @@ if TYPE_CHECKING:  # their modules import TensorFlow, and nothing here needs tha
     from dtjob_trainer.passes.epochs import Epochs
     from dtjob_trainer.strategies.collective import Group
 
-MOST_EPOCHS = 10_000
-"""Of how many epochs to look whether there is a validation after each."""
-
 _DATA = "give every task the same data; dtjob takes each task's share of it"
-_SAME = ": task {task} has another one than {chief}; give every task the same"
 
 
 def agree(
-    group: "Group",
-    epochs: "Epochs",
-    validation: Source | None,
-    validates: Callable[[int], bool],
-    order: Mapping[str, float],
-    callbacks: "Callbacks",
+    group: "Group", epochs: "Epochs", validation: Source | None, order: Mapping[str, float], callbacks: "Callbacks"
 ) -> None:
     """Compare what all tasks were given, and set in `callbacks` what callbacks of any task need.
 
-    - validates: whether there is a validation after the epoch of this number (from 0).
     - order: what `order_of` returns.
 
     Collective. Raises FitError or DataError, in all tasks alike, if a task was given something else.
@@ -39,8 +29,7 @@ def agree(
     if group.tasks == 1:
         return
     facts = Agreement(group)
-    numbers = {"epochs": epochs.epochs, "initial_epoch": epochs.ended, "steps_per_epoch": epochs.steps}
-    for name, count in numbers.items():
+    for name, count in (("epochs", epochs.epochs), ("initial_epoch", epochs.ended), ("steps_per_epoch", epochs.steps)):
         line = name + ": task {task} has {mine}, {chief} {his}; give every task the same number"
         facts.add(name, count, line, error=FitError)
     facts.add(
@@ -50,11 +39,9 @@ def agree(
         error=FitError,
         words=lambda given: "it" if given else "none",
     )
-    after = None if validation is None else [validates(epoch) for epoch in range(min(epochs.epochs, MOST_EPOCHS))]
-    frequency = "validation_freq: task {task} has other epochs than {chief}; give every task the same"
-    facts.add("validation_freq", None if after is None else digest(after), frequency, error=FitError)
     for name, value in order.items():
-        facts.add(name, value, name + _SAME, error=FitError)
+        line = name + ": task {task} has another one than {chief}; give every task the same"
+        facts.add(name, value, line, error=FitError)
     _add_data(facts, "x", epochs.source)
     _add_data(facts, "validation_data", validation)
     facts.add("per batch", callbacks.per_batch).add("per test batch", callbacks.per_test_batch)
@@ -91,10 +78,13 @@ def see_rates_agree(group: "Group", rates: Sequence[float]) -> None:
         facts.add("rates", rates, line, near=True, error=CallbackError, words=lambda rate: f"{rate:.6g}").exchange()
 
 
-def order_of(seed: int, shuffle: bool | str, class_weight: Mapping[int, float] | None) -> dict[str, float]:
-    """What decides the order of data and its weights, as numbers by the name of the argument."""
+def order_of(
+    seed: int, shuffle: bool | str, class_weight: Mapping[int, float] | None, validation_freq: Any
+) -> dict[str, float]:
+    """What decides the order of data, its weights and when to validate, as numbers by the name of the argument."""
     weights = sorted((int(label), f"{float(weight):.6g}") for label, weight in (class_weight or {}).items())
-    return {name: digest(v) for name, v in (("seed", seed), ("shuffle", shuffle), ("class_weight", weights))}
+    given = {"seed": seed, "shuffle": shuffle, "class_weight": weights, "validation_freq": validation_freq}
+    return {name: digest(value) for name, value in given.items()}
 
 
 def _add_data(facts: Agreement, argument: str, source: Source | None) -> None:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the variables of a model, of what compile() was given and of optimizers, before the first step."""
+"""Makes the variables of a model, of what compile() was given and of optimizers, and then what runs its steps."""
 
+from collections.abc import Collection
 from typing import Any
 
 import keras
@@ -8,6 +9,11 @@ import keras
 from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.data import elements
 from dtjob_trainer.data.batches import Source
+from dtjob_trainer.engines.custom_step import CustomStep
+from dtjob_trainer.engines.engine import Engine, Phase
+from dtjob_trainer.engines.on_tpu import TpuEngine
+from dtjob_trainer.engines.parameter_server import ParameterServerEngine
+from dtjob_trainer.engines.synchronous import SynchronousEngine
 from dtjob_trainer.errors import FitError
 from dtjob_trainer.models.compiled import TrainedModel
 from dtjob_trainer.strategies.collective import Group
@@ -57,14 +63,25 @@ def _build(trained: TrainedModel, source: Source, rows: int | None, trains: bool
         trained.build_further(*spec)
 
 
+def engine_of(trained: TrainedModel, group: Group, traits: Traits, watched: Collection[Phase] = ()) -> Engine:
+    """The engine that runs steps of `trained`, which is built, under a strategy with these traits.
+
+    - watched: the phases of which callbacks see each step.
+    """
+    if traits.asynchronous:
+        return ParameterServerEngine(trained, group, watched)
+    # in a custom loop on a TPU, the program has distributed the data itself
+    of_tpu = traits.tpu and not isinstance(trained, CustomStep)
+    return (TpuEngine if of_tpu else SynchronousEngine)(trained, group, watched)
+
+
 def shapes_of(model: Any, spec: tuple[Any, Any, Any]) -> str:
     """What `fit` was given, `spec` being (x, y, sample weights) of a batch: `x (None, 8), y (None, 7), …`."""
     parts = {"x": spec[0], "y": spec[1]}
     parts |= {"the model takes": getattr(model, "inputs", None), "and gives": getattr(model, "outputs", None)}
-    return ", ".join(f"{name} {shape}" for name, part in parts.items() if (shape := _shapes(part)))
-
-
-def _shapes(part: Any) -> str:
-    """The shapes of a structure of tensors or specs, in its order; empty where there are none."""
-    shapes = [tuple(one.shape) for one in keras.tree.flatten(part) if getattr(one, "shape", None) is not None]
-    return " and ".join(str(shape) for shape in shapes)
+    told = []
+    for name, part in parts.items():
+        tensors = [each for each in keras.tree.flatten(part) if getattr(each, "shape", None) is not None]
+        if tensors:
+            told.append(f"{name} {' and '.join(str(tuple(each.shape)) for each in tensors)}")
+    return ", ".join(told)

@@ -1,15 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """`fit`: trains a compiled Keras model under whatever strategy the job names, and resumes it after a restart."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
-from dtjob_trainer.callbacks import shared_files
-from dtjob_trainer.callbacks.called import Callbacks, paths_of
+from dtjob_trainer.callbacks.called import Callbacks
 from dtjob_trainer.checkpoint import model_file
 from dtjob_trainer.data.python_batches import is_sequence
-from dtjob_trainer.engines.choose import engine as engine_of
-from dtjob_trainer.engines.engine import Phase
 from dtjob_trainer.loops import alike, building, evaluator
 from dtjob_trainer.loops.fit_arguments import LeftAside, Numbers, Queue, schedule
 from dtjob_trainer.loops.fit_data import FitData
@@ -57,17 +54,13 @@ def fit(
     is named in the log. The History has all epochs of the run, restarts included.
 
     - x, y: arrays or structures of them (a pandas Series is a column, as in Keras), or lists of numbers; or x brings
-      global batches: a batched `tf.data.Dataset` of known length or not, a `keras.utils.PyDataset` or a
-      `tf_keras.utils.Sequence`, in one process a generator; or x is a function of DataContext that returns this
-      shard's unbatched Dataset, or a function of no argument that returns all of it. Elements are x, (x, y) or
-      (x, y, weights); docs/training/data.md has the details.
-      A Dataset's cache() holds for all epochs; a function is called anew for each, so that one in it would begin anew.
-      What shuffle() and random operations give is not had again after a restart (resume is then "approximate"), but
-      for those of a Dataset's map() that is not parallel; tf.random.stateless_… is.
+      global batches: a batched `tf.data.Dataset`, a `keras.utils.PyDataset` or a `tf_keras.utils.Sequence`, in one
+      process a generator; or x is a function of DataContext that returns this shard's unbatched Dataset, or a function
+      of no argument that returns all of it. Elements are x, (x, y) or (x, y, weights); docs/training/data.md has the
+      details. A Dataset's cache() holds for all epochs; a function is called anew for each.
     - batch_size: examples of one step of all replicas together (32 where it is left out). Where they are fewer than
       replicas, some replicas rest. On a TPU, or where a model's own `train_step` divides by several replicas
-      (scaled_step), a last batch that is not full is left out. A Dataset for such a model is batched with
-      drop_remainder=True.
+      (scaled_step), a last batch that is not full is left out: batch a Dataset with drop_remainder=True.
     - epochs, initial_epoch: the number of the epoch (from 0) to end before and to begin with. A restart goes on where
       its checkpoint is. Each epoch's order is that of its number.
     - verbose: "auto" prints a line of dtjob's own after each epoch, 0 none; 1 and 2 print what Keras prints, at the
@@ -85,8 +78,7 @@ def fit(
     - class_weight: class to weight, where y is one array of classes or one-hot rows; others count once.
     - sample_weight: array (or a structure of them as y) of each example's weight, in losses and `weighted_metrics`.
     - steps_per_epoch: steps after which an epoch ends; the next one goes on in the data where it stopped. An epoch ends
-      early where the data does, with a warning, and the next begins anew, as in Keras 3. A data function is called
-      anew for each epoch all the same.
+      early where the data does, with a warning, and the next begins anew, as in Keras 3.
     - max_queue_size, workers, use_multiprocessing: how a Sequence is read. A PyDataset has its own.
     - scale_lr: multiply the learning rate, or all rates of one of Keras's schedules, by the number of replicas with
       which the run begins.
@@ -96,24 +88,17 @@ def fit(
     - seed: seed of the order of the data.
     - save: where the chief writes the trained model; a relative path lies below the checkpoint directory.
 
-    Losses, metrics and gradients are those of the global batch, as one device has them, however it is cut. Losses of
-    the program are tried on made-up rows: means over rows, sums, and what is neither. The last are computed over all
-    rows by each replica, and the log names them. A `train_step` of the model's own is written for one device.
-    BatchNormalization normalises by each replica's own rows, and so does not do what it does on one device;
-    docs/reference/strategies.md says what other layers and metrics do.
+    Losses, metrics and gradients are those of the global batch, as one device has them, however it is cut. A
+    `train_step` of the model's own is written for one device. docs/reference/strategies.md says what layers do
+    otherwise, such as BatchNormalization, and docs/training/calls.md what a model's own `fit()` and `evaluate()` do.
 
-    If the model's class overrides `fit()`, as keras_hub's tasks do to preprocess, that override is called with the
-    arguments that were given. Its `super().fit()` then trains here.
+    Of compile()'s options, `run_eagerly` is left aside with a warning. `jit_compile` holds under Default and OneDevice:
+    where Keras would, XLA compiles the step. With several replicas the log says that it is left aside.
 
-    Of compile()'s options, `run_eagerly` is left aside with a warning, and `jit_compile` holds under Default and
-    OneDevice: where Keras would, XLA compiles the step. With several replicas it is left aside, and the log says so.
-
-    Of tf_keras, random layers such as Dropout draw from generators whose seeds can be saved; refused are TPUs, and
-    variables that `strategyOptions.partitioner` has cut.
+    Of tf_keras, TPUs are refused, and so are variables that `strategyOptions.partitioner` has cut.
 
     With `spec.checkpoint` the run is saved as it goes on and resumes where it was: with the same bits under the
-    synchronous strategies on CPU, or the status says that resume is "approximate". The log names what of the model is
-    the cause: random operations of TensorFlow's own, variables that no layer tracks.
+    synchronous strategies on CPU, or the status says that resume is "approximate", and the log says why.
 
     Every task is to be given the same. A data function makes its own task's share, and callbacks that only look on may
     be of one task alone; those that change the learning rate are to be everywhere.
@@ -131,7 +116,7 @@ def fit(
     numbers, validates = numbers.read(trained.package, aside), schedule(validation_freq, aside)
     queue = Queue(max_queue_size, workers, use_multiprocessing)
     queue.check(trained.package, any(map(is_sequence, (x, validation_data))), aside)
-    data = FitData(here, group, trained, numbers=numbers, queue=queue, aside=aside, seed=seed)
+    data = FitData(here, group, trained, numbers, queue, aside, seed)
     (x, y, sample_weight), validation_data = data.held_out(x, y, sample_weight, validation_split, validation_data)
     validation = data.validation(validation_data) if validation_data is not None else None
     if here.is_evaluator:
@@ -139,55 +124,30 @@ def fit(
     training = data.training(x, y, sample_weight, class_weight, shuffle=shuffle)
     initial_values.begin(here.stage)  # the first exchange: after all errors that one task alone may have
     aside.tell(here.log)
-    user_callbacks = _callbacks(here, group, trained, callbacks, verbose)
-    _remark(here, trained, user_callbacks)
-    course, order = data.epochs(training, group, x), alike.order_of(seed, shuffle, class_weight)
-    alike.agree(group, course, validation, validates, order, user_callbacks)
-    _say_start(here, course.total(0), lambda: building.shapes_of(model, training.spec()))
+    called = Callbacks(callbacks, trained, here, group, verbose)
+    _remark(here, trained, called)
+    course = data.epochs(training, x)
+    alike.agree(group, course, validation, alike.order_of(seed, shuffle, class_weight, validation_freq), called)
+    here.shapes = lambda: building.shapes_of(model, training.spec())
+    here.progress.report(state="starting", **({} if (total := course.total(0)) is None else {"totalSteps": total}))
     with initial_values.held():
         building.build(trained, training, group, here.traits, trains=True)
-    engine = engine_of(trained, group, here.traits, _watched(user_callbacks))
-    loop = FitLoop(here, engine, trained.state(group), user_callbacks, course, validation, validates, scale_lr)
+    engine = building.engine_of(trained, group, here.traits, called.watched)
     with trained.of_global_batch():
-        history = loop.fit()
+        history = FitLoop(here, engine, trained.state(group), called, course, validation, validates, scale_lr).fit()
     if save is not None:
         model_file.save(model, save)
     here.trained = True
     return history
 
 
-def _callbacks(here: runtime.Runtime, group: Group, trained: TrainedModel, given: Any, verbose: Any) -> Callbacks:
-    """The callbacks that the program has `given`. Collective."""
-    return Callbacks(
-        given,
-        trained,
-        is_chief=here.is_chief,
-        asynchronous=here.traits.asynchronous,
-        tasks=group.tasks,
-        verbose=verbose,
-        writes=shared_files.writes_here(group, paths_of(given, trained.callbacks)),
-    )
-
-
 def _remark(here: runtime.Runtime, trained: TrainedModel, callbacks: Callbacks) -> None:
     """Tell what of the model's compile() and of its callbacks is not done here, or not as Keras does it."""
-    for why in callbacks.left_out:
-        here.log(why)
+    for name in callbacks.left_out:
+        here.log(f"callbacks: {name} is left out: dtjob saves and resumes the run itself; set spec.checkpoint")
     if trained.jit_compile and not (here.traits.compiles or here.traits.tpu):
         here.log(f"jit_compile=True is left aside under {here.traits.name}: XLA compiles no sums over replicas")
     if trained.custom_train_step and here.strategy.num_replicas_in_sync > 1:
         here.log(trained.say_who_scales())
     for remark in (*callbacks.one_at_a_time, *trained.remarks()):
         here.warn(remark)
-
-
-def _watched(callbacks: Callbacks) -> list[Phase]:
-    """The phases of which some callback of any task sees each step."""
-    seen: dict[Phase, bool] = {"train": callbacks.per_batch, "evaluate": callbacks.per_test_batch}
-    return [kind for kind, each in seen.items() if each]
-
-
-def _say_start(here: runtime.Runtime, total_steps: int | None, of_shapes: Callable[[], str]) -> None:
-    """Report the start, and keep what to say of shapes where one of them is to blame for a failure."""
-    here.shapes = of_shapes
-    here.progress.report(state="starting", **({} if total_steps is None else {"totalSteps": total_steps}))

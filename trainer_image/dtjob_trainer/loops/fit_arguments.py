@@ -32,8 +32,8 @@ class LeftAside:
 
     def tell(self, log: Callable[..., None]) -> None:
         """Name all of them, in one line."""
-        if self._why:
-            told = "; ".join(f"{argument} ({why})" for argument, why in self._why.items())
+        told = "; ".join(f"{argument} ({why})" for argument, why in self._why.items())
+        if told:
             log(f"without effect: {told}", level="warning")
 
 
@@ -55,21 +55,18 @@ class Numbers:
 
         Raises FitError for what are no such numbers.
         """
-        found: dict[str, Any] = {}
-        for field in fields(self):
-            value = _whole(field.name, getattr(self, field.name))
-            if value == 0 and field.name in OPTIONAL:
-                aside.add(f"{field.name}=0", "as if it were not given")
-                value = None
-            if value is not None and field.name.startswith("validation_"):
-                aside.add_where_not_validated(field.name)
-            found[field.name] = value
+        found = {field.name: _whole(field.name, getattr(self, field.name)) for field in fields(self)}
         for name in ("initial_epoch", *OPTIONAL):
             value = found[name]
             if value is not None and value < 0:
                 least = "must not be negative" if name == "initial_epoch" else "must be at least 1"
                 raise FitError(f"{name}={value} {least}")
-        read = replace(self, **found)
+            if value == 0 and name in OPTIONAL:
+                aside.add(f"{name}=0", "as if it were not given")
+                found[name] = None
+            elif value is not None and name.startswith("validation_"):
+                aside.add_where_not_validated(name)
+        read = Numbers(**found)  # type: ignore[arg-type]
         if read.initial_epoch >= read.epochs:
             aside.add(f"epochs={read.epochs}", f"training begins at epoch {read.initial_epoch}, so none is left")
         return read._limited() if package == "keras" else read
@@ -103,15 +100,14 @@ class Queue:
         """Raise FitError for a model of Keras 3, which has no such arguments; note them where nothing `reads` so."""
         for field in fields(self):
             value = getattr(self, field.name)
-            if value == field.default:
+            if value == field.default or reads:
                 continue
-            if package == "keras" and not reads:
+            if package == "keras":
                 raise FitError(
                     f"{field.name} is no argument of Keras 3's Model.fit; give it to the PyDataset itself, as in "
                     f"MyDataset(…, {field.name}={value}), whose __init__ calls super().__init__(**kwargs)"
                 )
-            if not reads:
-                aside.add(field.name, "only a tf_keras.utils.Sequence is read so")
+            aside.add(field.name, "only a tf_keras.utils.Sequence is read so")
 
 
 def schedule(validation_freq: Any, aside: LeftAside) -> Callable[[int], bool]:

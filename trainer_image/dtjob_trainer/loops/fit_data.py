@@ -3,6 +3,7 @@
 
 import functools
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import tensorflow as tf
@@ -20,30 +21,28 @@ from dtjob_trainer.process.runtime import Runtime
 from dtjob_trainer.strategies.collective import Group
 
 
+@dataclass
 class FitData:
     """Makes the sources of one call of `fit`. All raise FitError or DataError for data that cannot be right."""
 
-    def __init__(
-        self,
-        here: Runtime,
-        group: Group,
-        trained: TrainedModel,
-        *,
-        numbers: Numbers,
-        queue: Queue,
-        aside: LeftAside,
-        seed: int,
-    ) -> None:
-        """`queue`: how to read a Sequence of tf_keras. `aside`: gets what has no effect."""
-        self._here, self._traits, self._trained = here, here.traits, trained
-        self._replicas, self._numbers, self._queue, self._seed = group.replicas, numbers, queue, seed
-        self._aside = aside
+    here: Runtime
+    group: Group
+    trained: TrainedModel
+    numbers: Numbers
+    queue: Queue
+    """How to read a Sequence of tf_keras."""
+    aside: LeftAside
+    """Gets what has no effect."""
+    seed: int
+
+    def __post_init__(self) -> None:
         self._each_anew = False
         """Whether each epoch takes so many first batches of the data, as tf_keras does with a Sequence."""
-        self._equal_shares = trained.scales_itself and group.replicas > 1
+        self._equal_shares = self.trained.scales_itself and self.group.replicas > 1
         """A train_step that knows of replicas takes means of its replica's examples, whose mean is the global batch's
         only where all have equally many."""
-        self._place = Place(group.index, group.tasks, group.replicas, remote=self._traits.remote_steps)
+        tasks, replicas = self.group.tasks, self.group.replicas
+        self._place = Place(self.group.index, tasks, replicas, remote=self.here.traits.remote_steps)
 
     def held_out(
         self, x: Any, y: Any, sample_weight: Any, fraction: float, validation_data: Any
@@ -52,7 +51,7 @@ class FitData:
         sources.check_split(fraction)
         if not fraction or validation_data is not None:
             if fraction:
-                self._aside.add("validation_split", "there is validation_data")
+                self.aside.add("validation_split", "there is validation_data")
             return (x, y, sample_weight), validation_data
         return sources.split(x, y, self._weights("sample_weight", x, y, sample_weight), fraction)
 
@@ -60,8 +59,8 @@ class FitData:
         self, x: Any, y: Any, sample_weight: Any, class_weight: Mapping[int, float] | None, *, shuffle: bool | str
     ) -> Source:
         """What to train on, as `fit` has it."""
-        steps, x = self._numbers.steps_per_epoch, self._readable(x)
-        if isinstance(x, SequenceAsPyDataset) and self._trained.package == "tf_keras" and steps is not None:
+        steps, x = self.numbers.steps_per_epoch, self._readable(x)
+        if isinstance(x, SequenceAsPyDataset) and self.trained.package == "tf_keras" and steps is not None:
             self._each_anew = steps <= len(x)
         size, batched = self._batch_size("batch_size", x), sources.is_batched(x)
         sample_weight = self._weights("sample_weight", x, y, sample_weight)
@@ -69,14 +68,19 @@ class FitData:
             batch_size=size,
             steps=None if self._each_anew else steps,
             at_most=steps if self._each_anew else None,
-            seed=self._seed,
+            seed=self.seed,
             shuffle=bool(shuffle) and (batched or shuffle != "batch"),
             # Keras 3 changes the order within each batch alone then, which no result depends on
-            shuffle_batches=shuffle == "batch" and self._trained.package == "tf_keras",
-            drop_last=self._traits.tpu or self._equal_shares,
+            shuffle_batches=shuffle == "batch" and self.trained.package == "tf_keras",
+            drop_last=self.here.traits.tpu or self._equal_shares,
         )
         source = self._source(x, y, sample_weight, wanted)
-        self._tell_left_out(source)
+        if source.sizes is not None and (left := source.sizes.left_out):
+            why = "on a TPU" if self.here.traits.tpu else "of a model with its own train_step"
+            self.here.log(
+                f"{left} of {source.sizes.n} examples are left out of each epoch: every replica {why} takes equally "
+                "many, and the last batch is not full"
+            )
         if self._equal_shares:
             if batched:
                 self._check_shares(rows_of_each_batch(x) if isinstance(x, tf.data.Dataset) else None)
@@ -86,32 +90,23 @@ class FitData:
             sources.weigh(source, class_weight)
         return source
 
-    def epochs(self, source: Source, group: Group, x: Any) -> Epochs:
+    def epochs(self, source: Source, x: Any) -> Epochs:
         """The epochs of training on `source`, which was made of `x`."""
         when_out: WhenOut = "end the epoch"
-        steps = None if self._each_anew else self._numbers.steps_per_epoch
-        if self._trained.package == "tf_keras" and steps is not None and not callable(x):
+        steps = None if self._each_anew else self.numbers.steps_per_epoch
+        if self.trained.package == "tf_keras" and steps is not None and not callable(x):
             if not sources.is_batched(x) and not is_sequence(x):
                 when_out = "go on"
             elif steps != source.steps:
                 when_out = "stop"
-
-        first, epochs = self._numbers.initial_epoch, self._numbers.epochs
-        return Epochs(
-            source,
-            group,
-            steps=steps,
-            epochs=epochs,
-            when_out=when_out,
-            tell=functools.cache(self._here.warn),
-            first=first,
-        )
+        first, epochs, tell = self.numbers.initial_epoch, self.numbers.epochs, functools.cache(self.here.warn)
+        return Epochs(source, self.group, steps=steps, epochs=epochs, when_out=when_out, tell=tell, first=first)
 
     def validation(self, data: Any) -> Source:
         """What to validate on: `data`, or its first `validation_steps` batches; of a model with an `evaluate()` of its
         own, what that makes of it."""
-        size, steps = self._numbers.validation_batch_size or self._numbers.batch_size, self._numbers.validation_steps
-        data = own_fit.given_to_evaluate(self._trained.model, data, batch_size=size, steps=steps)
+        size, steps = self.numbers.validation_batch_size or self.numbers.batch_size, self.numbers.validation_steps
+        data = own_fit.given_to_evaluate(self.trained.model, data, batch_size=size, steps=steps)
         parts = tuple(data) if isinstance(data, tuple | list) else (data,)
         if len(parts) not in (1, 2, 3):
             raise FitError(
@@ -121,44 +116,32 @@ class FitData:
         x, y, weights = (*parts, None, None)[:3]
         x = self._readable(x)
         weights = self._weights("the weights of validation_data", x, y, weights)
-        size = self._batch_size("validation_batch_size", x)
-        wanted = Wanted(
-            "validation_data",
-            "validation_steps",
-            # of what brings its own batches, batch_size is the size of training's batches alone
-            batch_size=size or (None if sources.is_batched(x) else self._numbers.batch_size),
-            any_batch_size=True,
-            alike=True,
-            at_most=steps,
-            seed=self._seed,
-        )
-        source = self._source(x, y, weights, wanted)
+        # of what brings its own batches, batch_size is the size of training's batches alone
+        size = self._batch_size("validation_batch_size", x) or (None if sources.is_batched(x) else size)
+        source = self._evaluated(x, y, weights, "validation_data", "validation_steps", size)
         if steps is not None and source.steps is not None and source.steps < steps:
             batches = f"validation_data has {source.steps} batches"
-            self._here.warn(f"validation_steps={steps}, but {batches}: all are taken")
+            self.here.warn(f"validation_steps={steps}, but {batches}: all are taken")
         return source
 
     def evaluation(self, x: Any, y: Any, sample_weight: Any) -> Source:
         """What to evaluate on: `x`, or its first batches, as many as `validation_steps` says."""
-        x, steps = self._readable(x), self._numbers.validation_steps
-        wanted = Wanted(
-            "x",
-            "steps",
-            batch_size=self._batch_size("batch_size", x),
-            any_batch_size=True,
-            alike=True,
-            at_most=steps,
-            seed=self._seed,
-        )
-        return self._source(x, y, self._weights("sample_weight", x, y, sample_weight), wanted)
+        x = self._readable(x)
+        weights = self._weights("sample_weight", x, y, sample_weight)
+        return self._evaluated(x, y, weights, "x", "steps", self._batch_size("batch_size", x))
+
+    def _evaluated(self, x: Any, y: Any, weights: Any, argument: str, steps_argument: str, size: int | None) -> Source:
+        steps, seed = self.numbers.validation_steps, self.seed
+        wanted = Wanted(argument, steps_argument, size, any_batch_size=True, alike=True, at_most=steps, seed=seed)
+        return self._source(x, y, weights, wanted)
 
     def _source(self, x: Any, y: Any, weights: Any, wanted: Wanted) -> Source:
         """The source of what was given. Tells what there is to say of how it is read."""
         source = sources.make(x, y, weights, wanted, self._place)
         if source.remark:
-            self._here.log(source.remark)
+            self.here.log(source.remark)
         if source.batch is not None and source.batch < self._place.replicas and not wanted.any_batch_size:
-            self._here.log(
+            self.here.log(
                 f"batches have {source.batch} of the {self._place.replicas} examples that would give each replica one: "
                 "the other replicas rest at each step"
             )
@@ -166,42 +149,32 @@ class FitData:
 
     def _readable(self, x: Any) -> Any:
         """`x`, where it is a Sequence of tf_keras as a PyDataset."""
-        return SequenceAsPyDataset(x, **vars(self._queue)) if is_sequence(x) else x
+        return SequenceAsPyDataset(x, **vars(self.queue)) if is_sequence(x) else x
 
     def _weights(self, argument: str, x: Any, y: Any, weights: Any) -> Any:
         """`weights`, unless there are no targets whose losses they could weigh."""
         if weights is None or y is not None or sources.is_batched(x) or callable(x):
             return weights
-        self._aside.add(argument, "it would weigh the losses of y, and there is none")
+        self.aside.add(argument, "it would weigh the losses of y, and there is none")
         return None
 
     def _batch_size(self, argument: str, x: Any) -> int | None:
         """The number that was given as `argument`, unless `x` brings its own batches."""
-        size: int | None = getattr(self._numbers, argument)
+        size: int | None = getattr(self.numbers, argument)
         if size is not None and sources.is_batched(x):
-            self._aside.add(argument, f"a {sources.name_of(x)} brings its own batches")
+            self.aside.add(argument, f"a {sources.name_of(x)} brings its own batches")
             return None
         return size
 
-    def _tell_left_out(self, source: Source) -> None:
-        if source.sizes is None or not source.sizes.left_out:
-            return
-        left, n = source.sizes.left_out, source.sizes.n
-        why = "on a TPU" if self._traits.tpu else "of a model with its own train_step"
-        self._here.log(
-            f"{left} of {n} examples are left out of each epoch: every replica {why} takes equally many, and the last "
-            "batch is not full"
-        )
-
     def _check_shares(self, rows: int | None) -> None:
         """See that replicas get equal shares of `rows` examples a batch (None: unknown how many)."""
-        if rows is None or rows < self._replicas:
+        if rows is None or rows < self.group.replicas:
             raise FitError(
-                f"x: of a model with its own train_step each of the {self._replicas} replicas takes equally many "
-                f"examples; batch the Dataset with drop_remainder=True, in a size that {self._replicas} divides"
+                f"x: of a model with its own train_step each of the {self.group.replicas} replicas takes equally many "
+                f"examples; batch the Dataset with drop_remainder=True, in a size that {self.group.replicas} divides"
             )
-        if rows % self._replicas:
-            self._here.warn(
-                f"batches of {rows} make unequal shares for {self._replicas} replicas, which the model's own "
-                f"train_step weighs alike; choose a size that {self._replicas} divides"
+        if rows % self.group.replicas:
+            self.here.warn(
+                f"batches of {rows} make unequal shares for {self.group.replicas} replicas, which the model's own "
+                f"train_step weighs alike; choose a size that {self.group.replicas} divides"
             )

@@ -7,11 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from dtjob_trainer.callbacks import keeping
 from dtjob_trainer.callbacks.called import Callbacks
-from dtjob_trainer.checkpoint.saves import Restored
 from dtjob_trainer.checkpoint.state import FitState, RunState, TrainState
 from dtjob_trainer.contract.doing import CALLBACKS, DATA, STEPPING, VALIDATING
 from dtjob_trainer.data.batches import Source
@@ -20,8 +17,8 @@ from dtjob_trainer.engines import exactness
 from dtjob_trainer.engines.engine import Engine, Work
 from dtjob_trainer.errors import DataError
 from dtjob_trainer.loops import alike
+from dtjob_trainer.loops.evaluate import validated
 from dtjob_trainer.loops.training_run import Run
-from dtjob_trainer.loops.validation import validated
 from dtjob_trainer.models.kept_variables import State
 from dtjob_trainer.models.trackables import Trackables
 from dtjob_trainer.passes.epochs import Epochs
@@ -48,8 +45,8 @@ class FitLoop:
         callbacks: Callbacks,
         epochs: Epochs,
         validation: Source | None,
-        validates: Callable[[int], bool] = lambda _: True,
-        scale_lr: bool = False,
+        validates: Callable[[int], bool],
+        scale_lr: bool,
     ) -> None:
         """`validates`: whether there is a validation after the epoch of this number (from 0); `scale_lr`: multiply the
         learning rate by the number of replicas."""
@@ -61,72 +58,67 @@ class FitLoop:
             variables.leave_out_untouched()
         if scale_lr:
             engine.trained.scale_learning_rate(engine.group.replicas)
-        exact = epochs.source.exact and callbacks.exact and engine.trained.exact and engine.exact
-        self.state = RunState(FitState(), exact=exact)
+        self.state = RunState(FitState(), exact=epochs.source.exact and engine.trained.exact and engine.exact)
         optimizers = engine.trained.optimizers
         self._run = Run(here, engine, epochs, variables, self.state, optimizers=optimizers, kept=self._kept)
         self._keras_history = callbacks.history
-        self._last_logs: dict[str, Any] = {}
-        """What the last epoch's end was told, without what callbacks added to it."""
-        self._asked_to_leave = False
-        """Some task was asked to stop when the tasks last agreed at an epoch's end."""
+        self._last_logs: dict[str, Any] = {}  # what the last epoch's end was told, without what callbacks added to it
+        self._asked_to_leave = False  # some task was asked to stop when the tasks last agreed at an epoch's end
         self._warn = functools.cache(here.warn)
-        self._looked_at_step = False
-        """Whether what a step uses was held against what a checkpoint keeps."""
+        self._looked_at_step = False  # whether what a step uses was held against what a checkpoint keeps
 
     def fit(self) -> Any:
         """Train to the end; returns Keras's History. Leaves by SystemExit where a stop was asked for."""
         run, epochs = self._run, self._epochs
         self._restore()
         run.begin(self._nothing_left(), epoch=epochs.ended, totalEpochs=epochs.epochs)
-        run.warn_of([self._source.inexact] if self._source.inexact else [])
+        if self._source.inexact:
+            run.warn_of(self._source.inexact)
         with run.running():
-            self._train_epochs()
+            while self._goes_on():
+                self._train_epoch()
+                if self._asked_to_leave and self._goes_on():
+                    run.leave()
+                if run.save_is_due():
+                    run.save()
         run.save_the_end()
         self._end()
         run.end()
         return self._keras_history
 
-    def _train_epochs(self) -> None:
-        """Train from where the run is to the end of the last epoch."""
-        run, state, epochs = self._run, self.state, self._epochs
-        while self._goes_on():
-            if state.loop.epoch_logs is None:  # else a restart resumes where the steps of the epoch are done
-                if state.step == epochs.began:  # else it goes on within the epoch, and the checkpoint has its begin
-                    self._begin_epoch()
-                while not state.stopped and (work := self._next_work()):
-                    state.step += self._train(work)
-                    self._after_step()
-            epochs.end_steps()
-            if state.loop.epoch_logs is None:
-                self._keep_logs()
-            self._end_epoch(self._validated())
-            if self._asked_to_leave and self._goes_on():
-                run.leave()
-            if run.save_is_due():
-                run.save()
+    def _train_epoch(self) -> None:
+        """Train from where the run is to the end of the epoch."""
+        state, epochs = self.state, self._epochs
+        if state.loop.epoch_logs is None:  # else a restart resumes where the steps of the epoch are done
+            if state.step == epochs.began:  # else it goes on within the epoch, and the checkpoint has its begin
+                self._begin_epoch()
+            while not state.stopped and (work := self._next_work()):
+                state.step += (count := self._train(work))
+                self._after_step(count)
+        self._source.epoch_ends()
+        if state.loop.epoch_logs is None:
+            self._keep_logs()
+        self._end_epoch(self._validated())
 
     def _restore(self) -> None:
         """Go on from the newest checkpoint, where there is one. Each of these needs what is restored before it."""
         run, callbacks, epochs = self._run, self._callbacks, self._epochs
         model, steps = self._engine.trained.model, epochs.steps_per_epoch
-        self._keras_history.set_model(model)
-        self._keras_history.history, self._keras_history.epoch = {}, []
-        model.history = self._keras_history  # as in Keras, for callbacks to look at
+        model.history = history = self._keras_history  # as in Keras, for callbacks to look at
+        history.set_model(model)
+        history.history, history.epoch = {}, []
         self._source.epoch_ends()  # as Keras, before all else
         callbacks.reset()
-        restored = run.restore()  # the state, then the variables
+        same = run.restore()
         callbacks.train_begin(epochs.epochs, steps)  # callbacks may look at the variables
         if run.saves.writes:
-            callbacks.look_at_state()  # what no checkpoint can hold is said now, and not at the first save
-            run.inexact(callbacks.not_kept)
-        if restored is not None:
-            same = run.take_up(restored, steps_done=self.state.loop.epoch_logs is not None)
+            run.inexact(callbacks.look_at_state())  # said now, and not at the first save
+        if same is not None:
             self._take_up_logs()
             self._tell_of_the_past()
             same &= self._restore_callbacks()
             self.state.exact &= same
-        self._keras_history.history, self._keras_history.epoch = self.state.loop.history, list(epochs.numbers)
+        history.history, history.epoch = self.state.loop.history, list(epochs.numbers)
 
     def _take_up_logs(self) -> None:
         loop = self.state.loop
@@ -139,32 +131,32 @@ class FitLoop:
     def _tell_of_the_past(self) -> None:
         """Tell data and callbacks, in the order of the first time, what a new process has not seen."""
         for epoch in self._epochs.numbers:
-            self._epochs.begin()
-            self._epochs.end_steps()
+            self._source.epoch_begins()
+            self._source.epoch_ends()
             if self._validation is not None and self._validates(epoch):
                 self._validation.epoch_ends()
                 self._validation.epoch_begins()
                 self._validation.epoch_ends()
         if self.state.step > self._epochs.began:
             self._callbacks.epoch_begin_again(self._epochs.ended)
-            self._epochs.begin()
+            self._source.epoch_begins()
 
     def _restore_callbacks(self) -> bool:
         """Give callbacks their state, and undo what their beginning has changed in variables: it was done before.
 
         Whether all tasks have the callbacks that the checkpoint has.
         """
-        run, group, loop = self._run, self._run.group, self.state.loop
-        if group.sum(np.array([float(self._callbacks.begin_by_own)]))[0]:
+        run, tasks, loop = self._run, self._run.group.tasks, self.state.loop
+        if run.sums(self._callbacks.begin_by_own) != [0]:
             run.saves.restore_again()
         began = run.saves.history[0][1]
-        if self._scale_lr and began != group.tasks:  # the global batch is the same, and so are the rates
-            self._engine.trained.scale_schedules(began / group.tasks)
+        if self._scale_lr and began != tasks:  # the global batch is the same, and so are the rates
+            self._engine.trained.scale_schedules(began / tasks)
         mine = self._callbacks.set_state(loop.callbacks)
         loop.callbacks = []  # the arrays among them are the callbacks' now
-        same = bool(group.sum(np.array([float(not mine)]))[0] == 0)
+        same = run.sums(not mine) == [0]
         if not same:
-            run.warn_of(["a task has other callbacks than the chief had where the checkpoint was written"])
+            run.warn_of("a task has other callbacks than the chief had where the checkpoint was written")
         return same
 
     def _nothing_left(self) -> str:
@@ -188,7 +180,7 @@ class FitLoop:
             rates = learning_rates(self._engine.trained.optimizers)
             alike.see_rates_agree(self._run.group, list(rates.values()))
         here.pulse.enter(DATA)
-        epochs.begin()
+        self._source.epoch_begins()
 
     def _next_work(self) -> Work:
         """The next batches of the epoch: as many as nothing happens between, but none beyond the next save."""
@@ -204,24 +196,24 @@ class FitLoop:
         step, board = self.state.step, self._run.board
         if self._callbacks.per_batch:
             self._here.pulse.enter(CALLBACKS)
-            self._callbacks.batch_begin(step - self._epochs.began)
+            self._callbacks.list.on_train_batch_begin(step - self._epochs.began)
         self._here.pulse.enter(STEPPING)
         board.before(step, work.most if isinstance(work, Portion) else len(work))
-        count = self._engine.train(self._source, work)
+        count = self._engine.run("train", self._source, work)
         self._look_at_step()
         if board.after(step + count, count, self._engine.loss):
             mine = self._engine.loss()
-            loss = {} if mine is None else {"loss": self._run.group.sum(np.array([mine], np.float64))[0]}
-            board.step(step + count, self._engine.epoch_logs() | loss)
+            loss = {} if mine is None else {"loss": self._run.sums(mine)[0]}
+            board.step(step + count, self._engine.results("train") | loss)
         return count
 
-    def _after_step(self) -> None:
-        """Do what is due after a call of the engine: tell callbacks, agree with the other tasks, save, leave."""
+    def _after_step(self, count: int) -> None:
+        """Do what is due after a call of `count` steps: tell callbacks, agree with the other tasks, save, leave."""
         run = self._run
         if self._callbacks.per_batch:
             logs = self._engine.logs()
             self._here.pulse.enter(CALLBACKS)
-            self._callbacks.batch_end(self.state.step - self._epochs.began - 1, logs)
+            self._callbacks.batch_end(self.state.step - self._epochs.began - 1, count, logs)
             self._here.pulse.enter(STEPPING)
             self._agree_to_stop()
         if run.control.due(self.state.step):
@@ -247,12 +239,17 @@ class FitLoop:
         if self._looked_at_step or not self._engine.exact:
             return
         self._looked_at_step = True
-        self._run.inexact(exactness.of_model(self._engine.traced(self._source), self._variables))
+        lost = (
+            "which none of its layers, metrics and optimizers tracks: lost in a restart; make it with a layer's "
+            "add_weight()"
+        )
+        seeds, traced = "a SeedGenerator that a layer has as an attribute", self._engine.traced(self._source)
+        self._run.inexact(exactness.of_step(traced, "the model", seeds, self._variables.not_among, lost))
 
     def _keep_logs(self) -> None:
         """Keep an epoch's logs before its validation takes the metrics. Collective."""
         self._engine.wait()
-        logs = self._engine.epoch_logs()
+        logs = self._engine.results("train")
         self.state.loop.epoch_logs = {name: v if isinstance(v, list) else float(v) for name, v in logs.items()}
         self._variables.average_local()
 
@@ -295,11 +292,10 @@ class FitLoop:
 
         - save: whether this task would save here. Returns whether any task would.
         """
-        mine = [self._callbacks.stop_training, self._here.shutdown.requested, save]
-        votes = self._run.group.sum(np.array(mine, np.float64))
-        self.state.stopped |= bool(votes[0] > 0)
-        self._asked_to_leave = bool(votes[1] > 0)
-        return bool(votes[2] > 0)
+        stops, leaves, saves = self._run.sums(self._callbacks.stop_training, self._here.shutdown.requested, save)
+        self.state.stopped |= stops > 0
+        self._asked_to_leave = leaves > 0
+        return saves > 0
 
     def _end(self) -> None:
         """What Keras does at the end of a training."""
@@ -307,12 +303,12 @@ class FitLoop:
         finalize = getattr(model.optimizer, "finalize_variable_values", None)  # for use_ema, which not all have
         if finalize is not None and self.state.step > 0:  # averages begin with the first step, as zeros before it
             finalize(model.trainable_weights)
-        self._callbacks.train_end(self._last_logs)
+        self._callbacks.list.on_train_end(dict(self._last_logs))
 
     def _kept(self) -> FitState:
         """What a checkpoint holds of this loop."""
-        loop, callbacks = self.state.loop, self._callbacks.get_state()
-        self._run.inexact(self._callbacks.not_kept)  # callbacks may get other attributes as training goes on
+        loop, (callbacks, not_kept) = self.state.loop, self._callbacks.get_state()
+        self._run.inexact(not_kept)  # callbacks may get other attributes as training goes on
         for why in self._callbacks.files_left_out():
             self._warn(why)
         return replace(loop, history=keeping.encode_history(loop.history), callbacks=callbacks)
@@ -347,10 +343,12 @@ class TrainLoop:
     def train(self) -> dict[str, float]:
         """Train to the end; returns what the last step gave, summed over all tasks."""
         run, state, epochs, last = self._run, self.state, self._epochs, self._last
-        if (restored := run.restore()) is not None:
-            self._take_up(restored)
+        if run.restore() is False:
+            self._inexact.append("the checkpoint is of other batches or replicas, or was not exact itself")
+            state.exact = False
         run.begin(f"has reached total_steps={last}: raise total_steps to train on" if state.step >= last else "")
-        run.warn_of(self._inexact)
+        for reason in self._inexact:
+            run.warn_of(reason)
         if run.saves.epochs_alone:
             self._here.log(EPOCHS_ALONE, level="warning", step=state.step)
         trains = state.step < last
@@ -369,11 +367,6 @@ class TrainLoop:
         run.end()
         return state.loop.values
 
-    def _take_up(self, restored: Restored[TrainState]) -> None:
-        if not (restored.same_replicas and restored.state.exact):
-            self._inexact.append("the checkpoint is of another number of replicas, or was not exact itself")
-        self.state.exact &= self._run.take_up(restored)
-
     def _train(self, work: Work) -> None:
         assert not isinstance(work, Portion)
         [batch] = work
@@ -382,7 +375,7 @@ class TrainLoop:
         self._here.pulse.enter(STEPPING)
         self._run.control.left(self.state.step)
         self._run.board.before(self.state.step, 1)
-        self._engine.train(self._epochs.source, work)
+        self._engine.run("train", self._epochs.source, work)
         self.state.step += 1
 
     def _after_step(self) -> None:
@@ -414,5 +407,4 @@ class TrainLoop:
 
     def _summed(self, mine: dict[str, float]) -> dict[str, float]:
         """What `step_fn` returned in every task, of which `mine` is this one's, summed up. Collective."""
-        sums = self._run.group.sum(np.array(list(mine.values()), np.float64)) if mine else np.empty(0)
-        return dict(zip(mine, sums.tolist(), strict=True))
+        return dict(zip(mine, self._run.sums(*mine.values()), strict=True))

@@ -3,8 +3,10 @@
 
 from typing import Any
 
+import keras
 import numpy as np
 import numpy.typing as npt
+import tensorflow as tf
 
 from dtjob_trainer.data.sharding import share
 from dtjob_trainer.errors import DataError
@@ -33,15 +35,13 @@ def predict(model: Any, x: Any, batch_size: int | None = None, verbose: Any = "a
     if not here.is_chief and verbose == "auto":
         verbose = 0
     arguments |= {"batch_size": batch_size, "verbose": verbose}
-    if group.tasks == 1 or rows is None or not _is_of_keras_3(model):
+    if group.tasks == 1 or rows is None or not isinstance(model, keras.Model):
         return model.predict(x, **arguments)
     agreed = group.of_each(np.array([rows], np.int64)).ravel()
     if len(set(agreed.tolist())) > 1:
         raise DataError(f"x: the tasks have {agreed.tolist()} rows; give every task the same data")
     if rows < group.tasks:
         return model.predict(x, **arguments)
-    import keras
-
     begins, ends = share(rows, group.index, group.tasks)
     mine = model.predict(keras.tree.map_structure(lambda array: array[begins:ends], x), **arguments)
     return keras.tree.map_structure(lambda part: all_rows(group, np.asarray(part), ends - begins), mine)
@@ -49,9 +49,6 @@ def predict(model: Any, x: Any, batch_size: int | None = None, verbose: Any = "a
 
 def rows_of(x: Any) -> int | None:
     """The number of rows of an array or of a structure of arrays with as many rows each; None for any other data."""
-    import keras
-    import tensorflow as tf
-
     found = set()
     for one in keras.tree.flatten(x):
         if not isinstance(one, np.ndarray | tf.Tensor) or not one.shape:
@@ -83,9 +80,3 @@ def _sum_of_bytes(group: Group, mine: npt.NDArray[Any]) -> npt.NDArray[Any]:
     for begin in range(0, data.size, step):
         data[begin : begin + step] = group.sum(data[begin : begin + step])
     return data.view(np.uint8)[: mine.nbytes].view(mine.dtype).reshape(mine.shape)
-
-
-def _is_of_keras_3(model: Any) -> bool:
-    import keras
-
-    return isinstance(model, keras.Model)

@@ -2,20 +2,26 @@
 """`train`: runs a step function of the program's own under the job's strategy, saves it and resumes it."""
 
 import contextlib
-from collections.abc import Callable, Sequence
+import functools
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import keras
 import tensorflow as tf
 
-from dtjob_trainer.data.batches import Place
-from dtjob_trainer.engines import choose, exactness
-from dtjob_trainer.engines.custom_step import check_results
-from dtjob_trainer.errors import TrainError
-from dtjob_trainer.loops import train_data
+from dtjob_trainer.data import sources
+from dtjob_trainer.data.batches import Batch, Place, Source, Wanted
+from dtjob_trainer.data.dataset import rows_of_each_batch
+from dtjob_trainer.engines import exactness
+from dtjob_trainer.engines.custom_step import CustomStep, check_results
+from dtjob_trainer.errors import DataError, TrainError
+from dtjob_trainer.loops import building
 from dtjob_trainer.loops.loop import TrainLoop
 from dtjob_trainer.models import initial_values, optimizers
 from dtjob_trainer.models.trackables import Trackables
+from dtjob_trainer.passes.epochs import Epochs
 from dtjob_trainer.process import runtime
 from dtjob_trainer.steps import optimizer_steps
 from dtjob_trainer.strategies.collective import Group
@@ -59,7 +65,7 @@ def train(
     place = Place(group.index, group.tasks, group.replicas, remote=traits.asynchronous)
     here.progress.report(state="starting", totalSteps=total_steps)
 
-    source, rows = train_data.make(data, batch_size=batch_size, total_steps=total_steps, place=place, seed=seed)
+    source, rows = source_of(data, batch_size=batch_size, total_steps=total_steps, place=place, seed=seed)
     initial_values.begin(here.stage)  # the first exchange: after all errors that one task alone may have
     if source.remark:
         here.log(source.remark)
@@ -68,7 +74,9 @@ def train(
     for each in of_keras_3:
         for why in optimizers.limits(each, traits):
             raise TrainError(f"variables: optimizer {each.name}: {why}")
-    engine = choose.custom_engine(step_fn, rows, group, traits)
+    of_replica = rows if rows is None or traits.asynchronous else rows // group.replicas
+    step: Any = CustomStep(step_fn, of_replica)
+    engine = building.engine_of(step, group, traits)
     unknown: list[str] = []
 
     def on_unknown(table: Any) -> None:
@@ -82,11 +90,13 @@ def train(
             stack.enter_context(tf_keras_steps.sums_of_one_device(on_unknown))
         traced = engine.traced(source)
         check_results(traced)
-        inexact = exactness.of_custom_step(traced, source, known, traits)
+        inexact = [f"{traits.name} is asynchronous"] if traits.asynchronous else []
+        inexact += [] if source.exact else [source.inexact]
+        seeds, lost = "a SeedGenerator in variables", "not in variables: lost in a restart"
+        inexact += exactness.of_step(traced, "step_fn", seeds, known.state().not_among, lost)
         _warn_of_tables(here, unknown, group)
-        epochs = train_data.epochs_of(source, group, here)
-        rows = rows // group.tasks if rows is not None else None
-        values = TrainLoop(here, engine, known, epochs, total_steps, inexact, rows).train()
+        of_task = rows // group.tasks if rows is not None else None
+        values = TrainLoop(here, engine, known, passes(source, group, here), total_steps, inexact, of_task).train()
     here.trained = True
     return values
 
@@ -114,3 +124,75 @@ def _check(here: runtime.Runtime, step_fn: Any, data: Any, total_steps: int) -> 
             "data: under TPU a custom loop takes only what the strategy has distributed itself, in equal shares: "
             "dt.strategy().experimental_distribute_dataset(dataset.batch(SIZE, drop_remainder=True))"
         )
+
+
+def passes(source: Source, group: Group, here: runtime.Runtime) -> Epochs:
+    """Passes over `source`, one after another, as many as the loop takes."""
+    warn = functools.cache(here.warn)
+    return Epochs(source, group, steps=None, epochs=sys.maxsize, when_out="end the epoch", tell=warn, endless=True)
+
+
+def source_of(
+    data: Any, *, batch_size: int | None, total_steps: int, place: Place, seed: int
+) -> tuple[Source, int | None]:
+    """The source of what `train` was given as `data`, and the examples of all replicas at each step.
+
+    The number is None where it may change, which one replica alone allows. Raises DataError for data that cannot be
+    trained on as asked.
+    """
+    if isinstance(data, tf.distribute.DistributedDataset):
+        if place.remote:
+            raise DataError(
+                "data: under ParameterServer the chief hands out the examples; give arrays, a tf.data.Dataset or a "
+                "data function, not a distributed dataset"
+            )
+        if batch_size is not None:
+            raise DataError("data: a distributed dataset brings its own batches; leave out batch_size")
+        return DistributedSource(data), None
+    wanted = Wanted("data", "total_steps", batch_size, seed=seed, shuffle=True, drop_last=True, endless=True)
+    if isinstance(data, tf.data.Dataset):
+        rows = rows_of_each_batch(data)
+        if place.replicas > 1 and (rows is None or rows % place.replicas):
+            raise DataError(
+                f"data: with {place.replicas} replicas each batch must have the same number of examples, a multiple of "
+                f"{place.replicas}; use .batch(SIZE, drop_remainder=True)"
+            )
+        if int(data.cardinality()) < 0:  # one pass without an end
+            data, wanted = data.repeat(), replace(wanted, steps=total_steps)
+        return sources.make(data, None, None, wanted, place), rows
+    if sources.is_batched(data):
+        raise DataError(
+            f"data: a {type(data).__name__} is for fit alone; give arrays, a batched tf.data.Dataset "
+            "(tf.data.Dataset.from_generator makes one) or a data function"
+        )
+    size = batch_size if batch_size is not None else sources.DEFAULT_BATCH_SIZE
+    if size % place.replicas:
+        raise DataError(
+            f"batch_size={size} is the size of the global batch and must be a multiple of the number of replicas, "
+            f"{place.replicas}: in a custom loop all get equally many examples"
+        )
+    return sources.make(data, None, None, wanted, place), size
+
+
+class DistributedSource(Source):
+    """A dataset that the program has distributed by the strategy's own methods. It starts anew after a restart."""
+
+    steps = None
+    may_be_empty = False
+    inexact = "the program has distributed the data itself, so that it starts anew"
+    argument, distributed = "data", True
+
+    def __init__(self, dataset: Any) -> None:
+        self._dataset = dataset
+
+    def epoch(self, number: int, first_step: int) -> Iterator[Batch]:
+        """All elements, whatever `first_step` is."""
+        return (Batch((element,), 0, 0) for element in self._dataset)
+
+    def decode(self, *inputs: Any) -> tuple[Any, Any, Any]:
+        """An element as it is, in place of x."""
+        return inputs[0], None, None
+
+    def input_spec(self) -> tuple[Any, ...]:
+        """Of distributed values."""
+        return (self._dataset.element_spec,)

@@ -5,8 +5,10 @@ import contextlib
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, Generic, NoReturn
 
+import numpy as np
+
 from dtjob_trainer.checkpoint import same_call
-from dtjob_trainer.checkpoint.saves import Restored, Saves
+from dtjob_trainer.checkpoint.saves import Saves
 from dtjob_trainer.checkpoint.state import Call, Loop, RunState
 from dtjob_trainer.contract.doing import SAVING
 from dtjob_trainer.engines.engine import Engine
@@ -45,23 +47,21 @@ class Run(Generic[Loop]):
         self._variables = variables
         self._kept: Callable[[], Loop] = kept
         self.state: RunState[Loop] = state
-        state.call = Call(*_where(here), same_call.described(optimizers))
-        self._before = state.call
-        """The call that the checkpoint is of."""
+        tasks = {role: len(hosts) for role, hosts in here.task.cluster.items()} if here.task is not None else {}
+        sizes = {**tasks, "replicas": here.strategy.num_replicas_in_sync}
+        state.call = Call(here.task.uid if here.task is not None else "", sizes, same_call.described(optimizers))
+        self._before = state.call  # the call that the checkpoint is of
         self.saves = Saves(here, self.group, variables)
         self.board = TrainingEvents(here, optimizers)
-        self.control = Control(
-            self.group, here.shutdown, self.saves.schedule.every_seconds or None, handed_out=here.traits.asynchronous
-        )
+        self.control: Control
+        """Known once steps begin."""
         self.watch = Stopwatch()
         self._pace = Pace()
         self.total_steps = epochs.total(0)
         """Steps of the whole run. None: nobody knows yet."""
         self._warned: set[str] = set()
-        self._done_in_call = 0
-        """Steps of the call that an error has ended: those before the error were done."""
-        self._saved: Hashable = None
-        """The position of the newest checkpoint."""
+        self._done_in_call = 0  # steps of the call that an error has ended: those before the error were done
+        self._saved: Hashable = None  # the position of the newest checkpoint
         self._save_wanted = False
         """The chief's clock or the end of an epoch has asked for a save, and none was taken since."""
 
@@ -70,8 +70,11 @@ class Run(Generic[Loop]):
         """Steps that are done, without those that were only handed out. Any thread may ask."""
         return self.state.step + self._done_in_call - self._engine.outstanding()
 
-    def restore(self) -> Restored[Loop] | None:
-        """Take the chief's newest checkpoint: its state, then the variables. None: there is none."""
+    def restore(self) -> bool | None:
+        """Take the chief's newest checkpoint: its state, then the variables, then the place in the data.
+
+        Whether that run had the same bits, with this data and as many replicas. None: there is no checkpoint.
+        """
         restored = self.saves.restore(type(self.state.loop))
         initial_values.agree(self._variables if restored is not None else None)
         if restored is None:
@@ -82,18 +85,11 @@ class Run(Generic[Loop]):
         self._before = before.call
         state.loop, state.step, state.stopped = before.loop, before.step, before.stopped
         self._epochs.history = self.saves.history
-        return restored
-
-    def take_up(self, restored: Restored[Loop], *, steps_done: bool = False) -> bool:
-        """Go on where the checkpoint is in the data. Whether data and replicas are those of that time.
-
-        - steps_done: all steps of the running epoch are done, and its validation is not.
-        """
-        position = restored.state.position
-        assert position is not None
-        self._epochs.take_up(position, self.state.step, steps_done=steps_done)
+        assert before.position is not None
+        steps_done = getattr(before.loop, "epoch_logs", None) is not None  # of the epoch; its validation is not
+        self._epochs.take_up(before.position, state.step, steps_done=steps_done)
         self._saved = self._position()
-        return restored.same_replicas and restored.state.exact and self._epochs.same(position)
+        return bool(restored.same_replicas and before.exact and self._epochs.same(before.position))
 
     def begin(self, nothing_left: str, **status: Any) -> None:
         """Report that steps begin, or say why the checkpoint leaves none.
@@ -113,7 +109,8 @@ class Run(Generic[Loop]):
             **self.known_total(),
             **status,
         )
-        self.control.begin(step)
+        every_seconds, handed_out = self.saves.schedule.every_seconds or None, here.traits.asynchronous
+        self.control = Control(self.group, here.shutdown, every_seconds, step, handed_out=handed_out)
         self._say_if_nothing_is_left(nothing_left)
         here.pulse.steps_done = lambda: self.steps_done
 
@@ -142,19 +139,18 @@ class Run(Generic[Loop]):
         return agreement
 
     def inexact(self, reasons: Sequence[str]) -> None:
-        """Note and report that a restart would not come to the same bits, and why; nothing if there are no reasons."""
+        """Note, report and tell once that a restart would not come to the same bits. Nothing if there is no reason."""
         if reasons and self.state.exact:
             self.state.exact = False
             self.here.progress.report(resume="approximate")
-        self.warn_of(reasons)
+        for reason in reasons:
+            self.warn_of(reason)
 
-    def warn_of(self, reasons: Sequence[str]) -> None:
+    def warn_of(self, reason: str) -> None:
         """Tell, once, why a restart would not come to the same bits, where there may be one."""
-        new = [reason for reason in reasons if reason not in self._warned]
-        self._warned.update(new)
-        if self.here.checkpoint is not None:
-            for reason in new:
-                self.here.log(f"resume is approximate: {reason}", level="warning", step=self.state.step)
+        if reason not in self._warned and self.here.checkpoint is not None:
+            self._warned.add(reason)
+            self.here.log(f"resume is approximate: {reason}", level="warning", step=self.state.step)
 
     def pace(self, steps_per_second: float) -> dict[str, float]:
         """What to report of speed and time, after a new measurement of the speed (0 where there is none)."""
@@ -221,16 +217,31 @@ class Run(Generic[Loop]):
         """Where the run is: two checkpoints of one position are the same."""
         return self.state.step, self._epochs.ended, self.state.stopped
 
+    def sums(self, *mine: float) -> list[float]:
+        """The sum over all tasks of each of these numbers. Collective."""
+        found: list[float] = self.group.sum(np.array(mine, np.float64)).tolist()
+        return found
+
     def _in_state(self, state: str) -> dict[str, str]:
         """What to report of the state: nothing of a stage that is passed over, in which there are no new steps."""
         return {} if self.here.progress.passes_over else {"state": state}
 
     def _say_if_nothing_is_left(self, why: str) -> None:
-        """Say that the checkpoint is one of a run that has ended: else a job that trains nothing looks as any other."""
+        """Say that the checkpoint is one of a run that has ended: else a job that trains nothing looks as any other.
+
+        Raises StateError if that was a run of another call of the program.
+        """
         here, step = self.here, self.state.step
         anew = f"{self.group.anew} to train from the beginning"
-        if why:
-            self._refuse_another_call(anew)
+        before, now = self._before, self.state.call
+        # an earlier process of this job may have ended another call of this number; rates depend on the group's size
+        if why and before.tasks == now.tasks and (here.progress.passes_over or before.uid == now.uid):
+            other = same_call.difference(now.optimizers, before.optimizers)
+            if other is not None:
+                raise StateError(
+                    f"call {here.stage} of fit or train has {other} as in the checkpoint of its end: make the same "
+                    f"calls in the same order in every start, without leaving out those of an earlier start, or {anew}"
+                )
         if here.progress.passes_over and not why:
             here.progress.passes_over = False
             here.progress.report(**self._in_state("training"), step=step, **self.known_total())
@@ -241,18 +252,6 @@ class Run(Generic[Loop]):
         elif here.checkpoint and step and why and not here.progress.passes_over:
             found = f"the checkpoint of step {step} in {here.checkpoint.directory} {why}"
             here.log(f"nothing is left to train: {found}, or {anew}", step=step)
-
-    def _refuse_another_call(self, anew: str) -> None:
-        """Raise StateError if an earlier process of this job ended a call of this number that was another one."""
-        before, now = self._before, self.state.call
-        if before.tasks != now.tasks:  # rates and schedules may depend on the size of the group
-            return
-        other = same_call.difference(now.optimizers, before.optimizers)
-        if other is not None and (self.here.progress.passes_over or before.uid == now.uid):
-            raise StateError(
-                f"call {self.here.stage} of fit or train has {other} as in the checkpoint of its end: make the same "
-                f"calls in the same order in every start, without leaving out those of an earlier start, or {anew}"
-            )
 
     def _unusable(self) -> dict[str, str]:
         """What to report, and to warn of, where the trained weights are no numbers."""
@@ -266,10 +265,3 @@ class Run(Generic[Loop]):
             step=self.state.step,
         )
         return {"weights": what}
-
-
-def _where(here: Runtime) -> tuple[str, dict[str, int]]:
-    """The uid of the job, and how many tasks and replicas train."""
-    tasks = {role: len(hosts) for role, hosts in here.task.cluster.items()} if here.task is not None else {}
-    uid = here.task.uid if here.task is not None else ""
-    return uid, {**tasks, "replicas": here.strategy.num_replicas_in_sync}

@@ -24,11 +24,7 @@ OWN_SHARES = (
     "may be trained on twice in this epoch, others not at all; take them from context.shuffled(n) or "
     "context.files(counts)"
 )
-"""Said where it is so."""
-
-
 ENDED = "data: it has ended before total_steps; give a smaller total_steps, or repeat it"
-"""What is wrong with data of `train` that has no more batches."""
 
 
 class Epochs:
@@ -63,17 +59,15 @@ class Epochs:
         """Epochs that have ended, those before the first included."""
         self.began = 0
         """The step at which the present epoch began."""
-        self._out = False
-        """There is no data for another epoch."""
-        self._length = source.steps
-        """Steps of a pass, once one of them has shown it."""
+        self._out = False  # no data is left for another epoch
+        self._length = source.steps  # steps of a pass, once one of them has shown it
         self._passes, self._pass_began = 0, 0
         self._pass: Pass | None = None
         self.history: Eras = ()
         """How many tasks have shared the batches of the run so far."""
         self.streams = False
         """Whether steps take the batches out of a `Stream`; known once there is an engine."""
-        self._told = False
+        self._warned = False
 
     @property
     def go_on(self) -> bool:
@@ -101,10 +95,6 @@ class Epochs:
         left = self.epochs - self.ended + spanned
         return self._pass_began + total if (total := self._steps_of(left)) is not None else None
 
-    def begin(self) -> None:
-        """Tell the data that an epoch begins."""
-        self.source.epoch_begins()
-
     def take(self, step: int, most: int) -> list[Batch] | Portion:
         """Up to `most` next batches of the epoch, of which `step` steps of the run are done; none where it has ended.
 
@@ -128,10 +118,6 @@ class Epochs:
         if self.steps is not None and (step >= self.began + self.steps or self._when_out == "go on"):
             return step >= self.began + self.steps
         return not self._current(step).more()
-
-    def end_steps(self) -> None:
-        """Tell the data that the epoch's steps are done; its validation is to come."""
-        self.source.epoch_ends()
 
     def end(self, step: int) -> None:
         """All of the epoch is done, after `step`. Collective."""
@@ -174,10 +160,7 @@ class Epochs:
             self._find_place(kept, step, steps_done=steps_done)
 
     def _find_place(self, kept: Position, step: int, *, steps_done: bool) -> None:
-        """Find the place in other batches, or for epochs of other lengths, after `step`.
-
-        - steps_done: all steps of that epoch are done, and its validation is not.
-        """
+        """Find the place in other batches, or for epochs of other lengths, after `step`."""
         self._out, at = False, step - self._pass_began
         if self._when_out == "stop" and self._passes and not self.source.once:
             self._passes, at = 0, kept.length or 0  # its only pass may be longer now
@@ -187,11 +170,9 @@ class Epochs:
         self._pass_began = other_batches.pass_began(step, there, self.source)
         if self.source.steps is None and other_batches.differ(kept, self.source):
             self._length = None  # it counts the batches of before
-        if not steps_done and self.steps is None:
-            self.began = self._pass_began
-        elif not steps_done:
-            done = other_batches.converted(step - self.began, kept, self.source)
-            self.began = step - min(done or 0, self.steps or 0)
+        if not steps_done:
+            done = other_batches.converted(step - self.began, kept, self.source) or 0
+            self.began = self._pass_began if self.steps is None else step - min(done, self.steps)
         if other_batches.differ(kept, self.source) and self.go_on:
             self._tell(other_batches.told(kept, self.source, self.ended, there))
 
@@ -220,9 +201,9 @@ class Epochs:
 
     def _warn(self, step: int) -> None:
         """Say, once, that the data has ended before its time."""
-        if self._told:
+        if self._warned:
             return
-        self._told = True
+        self._warned = True
         then = "training ends" if self._when_out == "stop" else "each such epoch ends there, and the next begins anew"
         wanted = f"steps_per_epoch={self.steps} and " if self.steps is not None else ""
         self._tell(

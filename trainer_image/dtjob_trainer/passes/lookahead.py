@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The batches of one pass over the data, which ends at the same step in every task."""
+"""The batches of one pass over the data, which are the same in every task and end at the same step.
+
+Each task trains its rows of every batch. The first batch of a pass shows whether all tasks read the same.
+"""
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -9,10 +12,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dtjob_trainer.data import marks
 from dtjob_trainer.data.batches import Batch, Source
 from dtjob_trainer.data.stream import Portion, Stream
 from dtjob_trainer.errors import DataError
-from dtjob_trainer.passes import same_batches
+from dtjob_trainer.strategies.agreement import Agreement, Error
 
 if TYPE_CHECKING:  # its module imports TensorFlow, and nothing here needs that
     from dtjob_trainer.strategies.collective import Group
@@ -21,6 +25,13 @@ MOST_AHEAD = 8
 """The most batches that are read before the tasks agree on whether all of them have them."""
 BYTES_AHEAD = 2**26
 """The most memory that such batches take in a task, where they are more than one."""
+PARTS = ("inputs", "targets", "sample weights")
+_MEND = (
+    "make the same Dataset in every task: sort the names of files, give shuffle() a seed, and use random operations in "
+    "all tasks alike, not only at the chief"
+)
+_REFUSED = "some examples would be trained on twice and others never; "
+_TOLD = "if these are not random values for the same examples, "
 
 
 class Pass:
@@ -50,7 +61,7 @@ class Pass:
         self._ready: deque[Batch] = deque()
         self._ahead = 1
         self._ended = False
-        self._compares = same_batches.are_compared(source, group)
+        self._compares = group.tasks > 1 and source.compared is not None
 
     def take(self, most: int) -> list[Batch] | Portion:
         """The next `most` batches; fewer where it ends, none where it has ended."""
@@ -71,7 +82,9 @@ class Pass:
             else:
                 self._ready.extend(islice(self._batches, 1))
                 self._ended = not self._ready
-            self._compare()
+            if self._compares:
+                self._see(self._ready[0].marks if self._ready else ())
+            self._compares = False
         return bool(self._ready)
 
     @property
@@ -86,14 +99,8 @@ class Pass:
             self._stream = Stream(self._source, self._number, self._first_step, self._see if self._compares else None)
         return self._stream
 
-    def _compare(self) -> None:
-        """See that the first batch of the pass is the same in all tasks. Collective."""
-        if self._compares:
-            self._see(self._ready[0].marks if self._ready else ())
-        self._compares = False
-
     def _see(self, mine: Sequence[float]) -> None:
-        same_batches.see(self._source, self._group, mine, self._tell)
+        see_same(self._source, self._group, mine, self._tell)
 
     def _agree(self) -> None:
         """Read some batches and agree with all tasks on those that there are. Collective."""
@@ -134,3 +141,52 @@ def whole_pass(
     if empty:
         raise DataError("validation_data: it has no batches; give it examples")
     source.epoch_ends()
+
+
+def see_same(source: Source, group: "Group", mine: Sequence[float], tell: Callable[[str], object]) -> None:
+    """Compare this task's marks of the first batch of a pass, as `Source.marks_of` returns them. Collective.
+
+    - tell: called with a difference that may be intended.
+
+    Raises DataError, in all tasks alike, if some examples would be trained on twice and others never.
+    """
+    where, told = source.argument + ": in the first batch of a pass, task {task} reads", list[str]()
+    facts = Agreement(group)
+    table = np.array(mine or marks.NO_BATCH).reshape(len(PARTS), -1)
+    for part, (rows, *_) in zip(PARTS, table, strict=True):
+        line = where + " {mine} examples and {chief} {his}; " + _MEND
+        facts.add(f"{part} rows", rows, line, error=DataError, words=_rows)
+    without_targets = table[1][0] < 0
+    for part, (_, exact, *near) in zip(PARTS, table, strict=True):
+        for name, numbers in (("exact", [exact]), ("near", near)):
+            error = _error(source, part, name, without_targets, told.append)
+            why = _REFUSED if error is DataError else _TOLD
+            line = f"{where} other {part} than {{chief}}: {why}{_MEND}"
+            facts.add(f"{part} {name}", numbers, line, near=name == "near", error=error)
+    facts.exchange()
+    for message in told[:1]:
+        tell(message)
+
+
+def _error(source: Source, part: str, name: str, without_targets: bool, tell: Callable[[str], object]) -> Error | None:
+    """What to do if the marks of a part of a batch differ: "exact" are whole numbers and text, "near" are floats.
+
+    | `source.compared` | inputs | targets and weights |
+    |---|---|---|
+    | "all" | refused | refused |
+    | "targets": Python code may draw random inputs in each task | told | refused |
+    | "labels": random operations may make inputs and mix targets | told if there are no targets | floats are told |
+    """
+    match source.compared:
+        case "all":
+            return DataError
+        case "targets":
+            return tell if part == "inputs" else DataError
+        case _ if part == "inputs":
+            return tell if without_targets else None
+        case _:
+            return tell if name == "near" else DataError
+
+
+def _rows(number: float) -> str:
+    return "no" if number < 0 else f"{number:.0f}"

@@ -6,8 +6,8 @@ their classes.
 """
 
 import inspect
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
+from functools import cache, partial
 from typing import Any
 
 from dtjob_trainer.contract.task import Task
@@ -31,7 +31,7 @@ class JobsStrategy:
 
     def __init__(self, here: Runtime, task: Task) -> None:
         self._here, self._task = here, task
-        self._said: set[str] = set()
+        self._say = cache(here.log)
         self._asked: set[str] = set()
         self._devices_chosen = False
 
@@ -41,20 +41,16 @@ class JobsStrategy:
         given = {argument: value for argument, value in bound.items() if value is not None}
         self._asked.add(name)
         if not self._task.is_evaluator:
-            self._apply(name, original, given)
+            if (kind := name.removesuffix("Strategy")) != self._task.strategy:
+                self._say(
+                    f"{name}() returns the job's strategy, {self._task.strategy}; to train under {name}, set "
+                    f"spec.strategy to {kind}"
+                )
+            else:
+                self._take(name, original, given)
         if self._here.strategy.cluster_resolver is None:
             tensorflow.choose_resolver(self._here.strategy, _resolver_of_one(self._task))
         return self._here.strategy
-
-    def _apply(self, name: str, original: type, given: Mapping[str, Any]) -> None:
-        """Take the arguments `given` to the class, or say what differs from the job's strategy."""
-        if (kind := name.removesuffix("Strategy")) != self._task.strategy:
-            self._say(
-                f"{name}() returns the job's strategy, {self._task.strategy}; to train under {name}, set spec.strategy "
-                f"to {kind}"
-            )
-        else:
-            self._take(name, original, given)
 
     def was_asked_for(self, name: str, instance: Any) -> bool:
         """Whether `instance` is the job's strategy, and the program has made it by the class of that name."""
@@ -62,39 +58,30 @@ class JobsStrategy:
 
     def _take(self, name: str, original: type, given: Mapping[str, Any]) -> None:
         """Honour the arguments that the job leaves open; name the others with the field to set."""
+        import tensorflow as tf
+
         fixed = [argument for argument in given if FIELDS.get(argument) in self._task.strategy_options]
         for argument in fixed:
             self._say(f"{name}: {argument} is left aside: spec.strategyOptions.{FIELDS[argument]} decides")
-        devices = {key: value for key, value in given.items() if key in DEVICES and key not in fixed}
+        taken = {argument: value for argument, value in given.items() if argument not in fixed}
+        devices = {key: value for key, value in taken.items() if key in DEVICES}
         for key in [key for key, value in devices.items() if not _are_here(value)]:
             self._say(f"{name}: {key}={devices.pop(key)!r} is left aside, because this task has no such devices")
-        if devices:
-            self._choose_devices(name, original, devices)
-        if "variable_partitioner" in given and "variable_partitioner" not in fixed:
+        if devices and not self._devices_chosen and not self._here.began:  # the first time that it asks for some
+            self._devices_chosen = True
+            tf.distribute.experimental_set_strategy(original(**devices))
+            told = ", ".join(f"{key}={value!r}" for key, value in devices.items())
+            self._here.log(f"{name}({told}): replicas in this task: {self._here.strategy.num_replicas_in_sync}")
+        if "variable_partitioner" in taken:
             from dtjob_trainer.strategies import sharded_variables
 
-            cut = sharded_variables.of_floats(given["variable_partitioner"])
+            cut = sharded_variables.of_floats(taken["variable_partitioner"])
             tensorflow.choose_partitioner(self._here.strategy, cut)
-        if "communication_options" in given and "communication_options" not in fixed:
-            tensorflow.choose_communication(self._here.strategy, given["communication_options"])
-        if "communication" in given and "communication" not in fixed:
-            tensorflow.choose_communication(self._here.strategy, _options(given["communication"]), merged=True)
-
-    def _choose_devices(self, name: str, original: type, devices: Mapping[str, Any]) -> None:
-        """Make the strategy with these devices the ambient one, the first time that the program asks for some."""
-        import tensorflow as tf
-
-        if self._devices_chosen or self._here.began:
-            return
-        self._devices_chosen = True
-        tf.distribute.experimental_set_strategy(original(**devices))
-        told = ", ".join(f"{key}={value!r}" for key, value in devices.items())
-        self._here.log(f"{name}({told}): replicas in this task: {self._here.strategy.num_replicas_in_sync}")
-
-    def _say(self, message: str) -> None:
-        if message not in self._said:
-            self._said.add(message)
-            self._here.log(message)
+        if "communication_options" in taken:
+            tensorflow.choose_communication(self._here.strategy, taken["communication_options"])
+        if "communication" in taken:
+            options = tf.distribute.experimental.CommunicationOptions(implementation=taken["communication"])
+            tensorflow.choose_communication(self._here.strategy, options, merged=True)
 
 
 def _resolver_of_one(task: Task) -> Any:
@@ -111,18 +98,9 @@ def _are_here(devices: Any) -> bool:
     """Whether this process has all `devices`: their names, one of them, or other things than names."""
     import tensorflow as tf
 
-    for each in devices if isinstance(devices, list | tuple) else [devices]:
-        if isinstance(each, str):
-            device = tf.DeviceSpec.from_string(each)
-            if (device.device_index or 0) >= len(tf.config.list_logical_devices(device.device_type)):
-                return False
-    return True
-
-
-def _options(communication: Any) -> Any:
-    import tensorflow as tf
-
-    return tf.distribute.experimental.CommunicationOptions(implementation=communication)
+    named = [each for each in (devices if isinstance(devices, list | tuple) else [devices]) if isinstance(each, str)]
+    specs = map(tf.DeviceSpec.from_string, named)
+    return all((each.device_index or 0) < len(tf.config.list_logical_devices(each.device_type)) for each in specs)
 
 
 def give_the_jobs(here: Runtime, task: Task) -> None:
@@ -132,23 +110,22 @@ def give_the_jobs(here: Runtime, task: Task) -> None:
     """
     jobs = JobsStrategy(here, task)
     for name, hook in tensorflow.CONSTRUCTORS.items():
-        hooks.put(hook, partial(_giving, name, of=jobs.of, was_asked_for=jobs.was_asked_for))
+        hooks.put(hook, partial(_giving, jobs, name))
 
 
-def _giving(name: str, original: type, of: Callable[..., Any], was_asked_for: Callable[[str, Any], bool]) -> type:
-    """A class like `original` whose constructor gives what `of` does."""
+def _giving(jobs: JobsStrategy, name: str, original: type) -> type:
+    """A class like `original`, of that public `name`, whose constructor gives the job's strategy."""
 
     class Giving(type(original)):  # type: ignore[misc]
         def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-            return of(name, original, args, kwargs)
+            return jobs.of(name, original, args, kwargs)
 
         def __instancecheck__(cls, instance: Any) -> bool:
-            return isinstance(instance, original) or was_asked_for(name, instance)
+            return isinstance(instance, original) or jobs.was_asked_for(name, instance)
 
         def __subclasscheck__(cls, subclass: type) -> bool:
             return issubclass(subclass, original)
 
-    given: type = Giving(
-        original.__name__, (original,), {"__doc__": original.__doc__, "__module__": original.__module__}
-    )
+    attributes = {"__doc__": original.__doc__, "__module__": original.__module__}
+    given: type = Giving(original.__name__, (original,), attributes)
     return given

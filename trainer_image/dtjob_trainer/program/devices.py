@@ -34,19 +34,17 @@ def leave_to_the_job(here: Runtime) -> None:
     warn = functools.cache(here.warn)
     for name, instead in INSTEAD.items():
         words = f"tf.config.{name} has no effect here: {instead}"
-        hooks.put(tensorflow.CONFIG_SETTERS[name], functools.partial(_left, words=words, warn=warn))
+        hooks.put(tensorflow.CONFIG_SETTERS[name], hooks.around(functools.partial(called, warn, words)))
 
 
-def _left(original: Callable[..., None], words: str, warn: Callable[[str], None]) -> Callable[..., None]:
-    def call(*args: Any, **kwargs: Any) -> None:
-        try:
-            original(*args, **kwargs)
-        except RuntimeError as error:  # "… cannot be modified after …"
-            if "after" not in str(error):
-                raise
-            warn(words)
-
-    return call
+def called(warn: Callable[[str], None], words: str, setter: Callable[..., None], *args: Any, **kwargs: Any) -> None:
+    """Call `setter` of `tf.config`, or `warn` with `words` where it comes too late."""
+    try:
+        setter(*args, **kwargs)
+    except RuntimeError as error:  # "… cannot be modified after …"
+        if "after" not in str(error):
+            raise
+        warn(words)
 
 
 def stay_here(task: Task) -> None:
@@ -55,13 +53,10 @@ def stay_here(task: Task) -> None:
     In a group TensorFlow names the process by its role. It then knows no other name.
     """
     here = f"/job:{task.role}/task:{task.index}" if task.traits.asynchronous else None  # None: TensorFlow's own choice
-    hooks.put(tensorflow.DEVICE_OPTIONS, lambda original: _naming(original, here))
 
-
-def _naming(original: Any, here: str | None) -> Any:
-    def make(self: Any, *args: Any, **kwargs: Any) -> None:
+    def make(original: Callable[..., None], self: Any, *args: Any, **kwargs: Any) -> None:
         original(self, *args, **kwargs)
         if str(self.experimental_io_device or "").startswith(LOCAL):
             self.experimental_io_device = here
 
-    return make
+    hooks.put(tensorflow.DEVICE_OPTIONS, hooks.around(make))

@@ -7,6 +7,8 @@ returns. Under other strategies these tasks are to train.
 
 import json
 import os
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from dtjob_trainer.contract.task import Task
@@ -18,36 +20,30 @@ from dtjob_trainer.process.runtime import Runtime
 def start_none(here: Runtime, task: Task) -> None:
     """Have `Server` of the cluster in TF_CONFIG start nothing, and its `join()` return. Others are TensorFlow's."""
 
-    def starting_none(original: Any) -> type:
-        class Server(original):  # type: ignore[misc]
-            __doc__ = original.__doc__
+    def make(cls: Any, server_or_cluster_def: Any, *args: Any, **kwargs: Any) -> Any:
+        if _is_of_the_job(server_or_cluster_def):
+            return NoServer(here, task)
+        return object.__new__(cls)
 
-            def __new__(cls, server_or_cluster_def: Any, *args: Any, **kwargs: Any) -> Any:
-                if _is_of_the_job(server_or_cluster_def):
-                    return NoServer(here, task)
-                return super().__new__(cls)
-
-        return Server
-
-    hooks.put(tensorflow.SERVER, starting_none)
+    hooks.put(tensorflow.SERVER, partial(_making, make))
 
 
 def refuse_coordinators(task: Task) -> None:
     """Have `ClusterCoordinator` raise NoServerError: there is nothing that it could give steps to."""
 
-    def refusing(original: Any) -> type:
-        class ClusterCoordinator(original):  # type: ignore[misc]
-            __doc__ = original.__doc__
+    def make(cls: Any, *args: Any, **kwargs: Any) -> Any:
+        raise NoServerError(
+            f"ClusterCoordinator needs servers, but under {task.strategy} there are none; set spec.strategy to "
+            "ParameterServer, or train with Model.fit, dtjob_trainer.train(…) or strategy.run(step, …)"
+        )
 
-            def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-                raise NoServerError(
-                    f"ClusterCoordinator needs servers, but under {task.strategy} there are none; set spec.strategy to "
-                    "ParameterServer, or train with Model.fit, dtjob_trainer.train(…) or strategy.run(step, …)"
-                )
+    hooks.put(tensorflow.CLUSTER_COORDINATOR, partial(_making, make))
 
-        return ClusterCoordinator
 
-    hooks.put(tensorflow.CLUSTER_COORDINATOR, refusing)
+def _making(make: Callable[..., Any], original: Any) -> type:
+    """A class like `original` whose objects `make` makes."""
+    attributes = {"__doc__": original.__doc__, "__module__": original.__module__, "__new__": make}
+    return type(original.__name__, (original,), attributes)
 
 
 class NoServer:

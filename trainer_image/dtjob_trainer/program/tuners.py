@@ -38,28 +38,22 @@ def begin_anew(uid: str, log: Callable[[str], None], tuner: Any = None) -> None:
     """
     by_this_process: set[Path] = set()
 
-    def saving(save: Callable[[Any], None]) -> Callable[[Any], None]:
-        def method(self: Any) -> None:
-            save(self)
-            mark = Path(self.project_dir) / MARK
-            if "://" not in str(self.project_dir) and not getattr(self, "_loaded_from_others", False):
-                by_this_process.add(mark.absolute())
-                mark.write_text(uid)
+    def save(own: Callable[[Any], None], self: Any) -> None:
+        own(self)
+        mark = Path(self.project_dir) / MARK
+        if "://" not in str(self.project_dir) and not getattr(self, "_loaded_from_others", False):
+            by_this_process.add(mark.absolute())
+            mark.write_text(uid)
 
-        return method
+    def load(own: Callable[[Any], None], self: Any) -> None:
+        mark = Path(self.project_dir) / MARK
+        of_the_job = mark.is_file() and mark.read_text() == uid
+        if of_the_job and mark.absolute() not in by_this_process:
+            log(AGAIN)
+            keras_tuner.begin_search(self)
+            return
+        self._loaded_from_others = not of_the_job
+        own(self)
 
-    def loading(load: Callable[[Any], None]) -> Callable[[Any], None]:
-        def method(self: Any) -> None:
-            mark = Path(self.project_dir) / MARK
-            of_the_job = mark.is_file() and mark.read_text() == uid
-            if of_the_job and mark.absolute() not in by_this_process:
-                log(AGAIN)
-                keras_tuner.begin_search(self)
-                return
-            self._loaded_from_others = not of_the_job
-            load(self)
-
-        return method
-
-    hooks.put(keras_tuner.TUNER_SAVED, saving, on=tuner)
-    hooks.put(keras_tuner.TUNER_LOADED, loading, on=tuner)
+    hooks.put(keras_tuner.TUNER_SAVED, hooks.around(save), on=tuner)
+    hooks.put(keras_tuner.TUNER_LOADED, hooks.around(load), on=tuner)

@@ -33,7 +33,7 @@ _inlining: ContextVar[bool] = ContextVar("inlining", default=False)
 def functions() -> Iterator[None]:
     """While this lasts, functions that this thread calls in a graph become parts of that graph, and the variables that
     it makes are made outside of the graph."""
-    _watch()
+    _watch_calls()
     with setting(_inlining, True), tf.variable_creator_scope(_outside):
         yield
 
@@ -48,27 +48,21 @@ def _outside(make: Callable[..., Any], **kwargs: Any) -> Any:
 
 
 @functools.cache
-def _watch() -> None:
+def _watch_calls() -> None:
     """Have functions look, for the rest of the process, whether they are to become parts of a graph."""
-    hooks.put(framework.CALLED, _looking)
+    hooks.put(framework.CALLED, lambda own: framework.left_unconverted(hooks.around(_call)(own)))
 
 
-def _looking(own: Callable[..., Any]) -> Callable[..., Any]:
-    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if not _inlining.get() or tf.executing_eagerly() or framework.has_attributes(self):
-            return own(self, *args, **kwargs)
-        if framework.by_xla(self) and _leaves_xla_aside(tf.distribute.get_strategy()):
-            _tell_of_xla(self.__name__)
-        given, named = _given(self, args, kwargs)
-        return _returned(framework.call_python(self, given, named))
-
-    found: Callable[..., Any] = framework.left_unconverted(call)
-    return found
-
-
-def _leaves_xla_aside(strategy: Any) -> bool:
-    """Whether XLA compiles no part of a step. On TPUs it compiles all of it; one replica's functions stay functions."""
-    return strategy.num_replicas_in_sync > 1 and not isinstance(strategy, tf.distribute.TPUStrategy)
+def _call(own: Callable[..., Any], function: Any, *args: Any, **kwargs: Any) -> Any:
+    if not _inlining.get() or tf.executing_eagerly() or framework.has_attributes(function):
+        return own(function, *args, **kwargs)
+    strategy = tf.distribute.get_strategy()
+    by_xla = isinstance(strategy, tf.distribute.TPUStrategy)  # all of a step
+    if framework.by_xla(function) and strategy.num_replicas_in_sync > 1 and not by_xla:
+        _tell_of_xla(function.__name__)
+    given, named = _given(function, args, kwargs)
+    # as a function returns them: tensors, also of numbers, and of variables as they are now
+    return tf.nest.map_structure(_as_tensor, framework.as_tensors(framework.call_python(function, given, named)))
 
 
 @functools.cache
@@ -92,11 +86,6 @@ def _given(function: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
 
 def _is_array(value: Any) -> bool:
     return isinstance(value, np.ndarray | np.generic)
-
-
-def _returned(values: Any) -> Any:
-    """`values` as a function returns them: tensors, also of numbers, and of variables as they are now."""
-    return tf.nest.map_structure(_as_tensor, framework.as_tensors(values))
 
 
 def _as_tensor(value: Any) -> Any:

@@ -3,7 +3,6 @@
 
 import contextlib
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Any
 
 import keras
@@ -35,8 +34,8 @@ def of_model(model: Any, **arguments: Any) -> Any:
 def of_global_batch() -> Iterator[None]:
     """While this lasts, Keras's losses in a replica's step are one device's; elsewhere they stay what they are."""
     with (
-        hooks.during(keras3.LOSS_SCALED, lambda own: hooks.noted(keras3.LOSS_SCALED, partial(unscaled, own))),
-        hooks.during(keras3.LOSS_UNSCALED, lambda own: partial(unscaled, own)),
+        hooks.during(keras3.LOSS_SCALED, hooks.around(hooks.noted(keras3.LOSS_SCALED, unscaled))),
+        hooks.during(keras3.LOSS_UNSCALED, hooks.around(unscaled)),
         layers.by_rows(keras.Layer, "keras"),
         averages_of_one_device(),
     ):

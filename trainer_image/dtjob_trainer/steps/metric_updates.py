@@ -41,7 +41,7 @@ class Updates:
         """
         with contextlib.ExitStack() as stack:
             for metric in metrics:
-                updating = partial(partial, self._update, metric, around)
+                updating = hooks.around(partial(self._update, metric, around))
                 stack.enter_context(hooks.during(keras3.METRIC_UPDATED, updating, on=metric))
             yield
 
@@ -57,18 +57,15 @@ class Updates:
             if shard.replicas == 1:
                 with around(shard, metric.variables) if around is not None else contextlib.nullcontext():
                     return own(*args, **kwargs)
-            found = tracker.current()
-            if found is not None:
-                return self._count(found, metric, partial(own, *args, **kwargs), (args, kwargs))
-            with tracker.tracing(shard, (args, kwargs)) as found:  # a step that scales its gradients itself
+            found, given = tracker.current(), (args, kwargs)
+            # None: a step that scales its gradients itself
+            with contextlib.nullcontext(found) if found is not None else tracker.tracing(shard, given) as found:
                 assert found is not None
-                return self._count(found, metric, partial(own, *args, **kwargs), (args, kwargs))
-
-    def _count(self, found: tracker.Tracker, metric: Any, update: Callable[[], Any], given: Any) -> Any:
-        if found.mode is Mode.STEP and not self._shared and self._is_own(metric) and _are_rows(given):
-            with found.within(Mode.LAYER), padding.kept(found.shard, metric.variables):
-                return update()
-        return update()
+                by_rows = found.mode is Mode.STEP and not self._shared and self._is_own(metric) and _are_rows(given)
+                if not by_rows:
+                    return own(*args, **kwargs)
+                with found.within(Mode.LAYER), padding.kept(found.shard, metric.variables):
+                    return own(*args, **kwargs)
 
     def _is_own(self, metric: Any) -> bool:
         """Whether the package alone says how `metric` counts."""

@@ -18,7 +18,6 @@ from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.frameworks import hooks, keras3, variables
 from dtjob_trainer.placement import joined, shard, sums, tracker
 from dtjob_trainer.steps import replicas
-from dtjob_trainer.steps.loss_scale import LossScale
 
 OnUnknown = Callable[[Any], object]
 """Called with a table if nobody knows how rows are looked up in it (`placement.sums.OnUnknown`)."""
@@ -29,10 +28,10 @@ def of_all_replicas(
     optimizers: Sequence[Any], traits: Traits, on_unknown: OnUnknown = lambda variable: None
 ) -> Iterator[None]:
     """While this lasts, steps of `optimizers` (Keras 3's) are as on one device, under a strategy with these traits."""
-    outer = outermost(optimizers)
     with contextlib.ExitStack() as stack:
         for optimizer in optimizers if traits.distributed else ():
-            is_wrapped = not any(optimizer is each for each in outer)
+            others = (other for other in optimizers if other is not optimizer)
+            is_wrapped = any(inner is optimizer for other in others for inner in innermost(other))
             for hook, owner, wrap in _replacements(optimizer, is_wrapped, traits, on_unknown):
                 stack.enter_context(hooks.during(hook, wrap, on=owner))
         yield
@@ -44,12 +43,6 @@ def innermost(optimizer: Any) -> list[Any]:
     return list(getattr(inner, "optimizers", [inner]))
 
 
-def outermost(optimizers: Sequence[Any]) -> list[Any]:
-    """Those of `optimizers` that no other one of them applies."""
-    applied = [inner for optimizer in optimizers for inner in innermost(optimizer) if inner is not optimizer]
-    return [optimizer for optimizer in optimizers if not any(optimizer is inner for inner in applied)]
-
-
 def _replacements(
     optimizer: Any, is_wrapped: bool, traits: Traits, on_unknown: OnUnknown
 ) -> Iterator[tuple[hooks.Hook, Any, hooks.Wrap]]:
@@ -58,7 +51,7 @@ def _replacements(
     - is_wrapped: another optimizer applies it, and gives it sums.
     """
     if traits.synchronous and not is_wrapped:
-        yield keras3.APPLY, optimizer, lambda own: partial(_sum_and_apply, optimizer, own, on_unknown)
+        yield keras3.APPLY, optimizer, hooks.around(partial(_sum_and_apply, optimizer, on_unknown))
     if isinstance(optimizer, keras.optimizers.LossScaleOptimizer):
         scale = LossScale(optimizer)
         yield keras3.SCALED_APPLIED, optimizer, lambda _: hooks.noted(keras3.SCALED_APPLIED, scale.apply)
@@ -68,11 +61,8 @@ def _replacements(
         if traits.synchronous:
             yield keras3.GRADIENTS_SUMMED, inner, lambda _: hooks.noted(keras3.GRADIENTS_SUMMED, list)
         if _is_ours(inner):
-            yield keras3.GRADIENTS_APPLIED, inner, partial(_updating, inner)
-
-
-def _updating(inner: Any, _: Any) -> Callable[..., Any]:
-    return hooks.noted(keras3.GRADIENTS_APPLIED, partial(_update, inner))
+            update = hooks.noted(keras3.GRADIENTS_APPLIED, partial(_update, inner))
+            yield keras3.GRADIENTS_APPLIED, inner, hooks.around(update)
 
 
 def _is_ours(inner: Any) -> bool:
@@ -82,8 +72,8 @@ def _is_ours(inner: Any) -> bool:
 
 def _sum_and_apply(
     optimizer: Any,
-    apply: Callable[..., Any],
     on_unknown: OnUnknown,
+    apply: Callable[..., Any],
     grads: Sequence[Any],
     trainable_variables: Any = None,
 ) -> Any:
@@ -137,7 +127,7 @@ def _of_each(value: Any) -> Any:
     return tf.where(place, value[tf.newaxis], tf.zeros_like(value)[tf.newaxis])
 
 
-def _update(optimizer: Any, grads: Sequence[Any], trainable_variables: Sequence[Any]) -> None:
+def _update(optimizer: Any, _: Any, grads: Sequence[Any], trainable_variables: Sequence[Any]) -> None:
     """Keras's `_backend_apply_gradients`, for gradients that are summed already."""
     every = optimizer.gradient_accumulation_steps
     totals = [keras3.accumulated(optimizer, variable) for variable in trainable_variables] if every else []
@@ -162,6 +152,54 @@ def _update(optimizer: Any, grads: Sequence[Any], trainable_variables: Sequence[
     else:
         update(grads)
     _update_averages(optimizer)
+
+
+class LossScale:
+    """How one LossScaleOptimizer of Keras 3 scales and unscales while its steps are traced: one scale for all replicas.
+
+    Keras adjusts its scale inside conditions that each replica meets by itself, which fails where replicas share their
+    variables; and it unscales by what the scale is by then, which under ParameterServer another worker's step may have
+    changed meanwhile.
+    """
+
+    def __init__(self, optimizer: Any) -> None:
+        self._optimizer = optimizer
+        self._scale_loss: Callable[[Any], Any] = optimizer.scale_loss
+        self._used: Any = None
+        """The scale of the loss in the step that is being traced, where one replica is traced at a time."""
+
+    def scale_loss(self, loss: Any) -> Any:
+        """Keras's `scale_loss` with a scale that `apply` knows again. For strategies with one replica a worker."""
+        if not self._optimizer.built:
+            return self._scale_loss(loss)
+        self._used = tf.convert_to_tensor(self._optimizer.dynamic_scale)
+        return keras.ops.multiply(loss, self._used)
+
+    def apply(self, grads: Sequence[Any], trainable_variables: Sequence[Any] | None = None) -> None:
+        """Keras's `_tf_apply`, for gradients that are summed already: update where all are finite, and adjust the
+        scale, unless the step of another worker has done that since this one's loss was scaled."""
+        optimizer = self._optimizer
+        scale, steps = (tf.convert_to_tensor(v) for v in (optimizer.dynamic_scale, optimizer.step_counter))
+        known = self._used is not None and self._used.graph is scale.graph
+        used = self._used if known else scale
+        variables = trainable_variables or keras3.trained_by(optimizer)
+
+        def unscale(grad: Any, variable: Any) -> Any:
+            leave = grad is None or keras3.is_overwritten(optimizer, variable)
+            return grad if leave else keras.ops.divide(grad, used)
+
+        finite = optimizer.check_finite(grads)
+
+        def update(grads: Any) -> None:
+            optimizer.inner_optimizer.apply(grads, trainable_variables=trainable_variables)
+
+        unscaled = [unscale(grad, variable) for grad, variable in zip(grads, variables, strict=True)]
+        replicas.decide(finite, update, lambda _: None, unscaled)
+        grows = tf.logical_and(finite, tf.equal(steps, optimizer.dynamic_growth_steps - 1))
+        adjusted = tf.where(finite, tf.where(grows, used * 2.0, used), used * 0.5)
+        counted = tf.where(tf.logical_and(finite, tf.logical_not(grows)), steps + 1, 0)
+        values = [tf.where(tf.equal(scale, used), adjusted, scale), tf.cast(counted, steps.dtype)]
+        replicas.assign([optimizer.dynamic_scale, optimizer.step_counter], values)
 
 
 def averages_of(optimizer: Any) -> list[tuple[Any, Any]]:

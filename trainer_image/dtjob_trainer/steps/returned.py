@@ -9,7 +9,6 @@ value is the mean of the replicas' values, weighted by rows.
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -27,23 +26,12 @@ _noted: ContextVar[list[tuple[Any, Any, str | None]] | None] = ContextVar("noted
 """Results that metrics gave in the step that is being traced: each with its metric and, of several, its name."""
 
 
-@dataclass(frozen=True)
-class _Value:
-    """One value that a step returns."""
-
-    dtype: Any
-    """NumPy's."""
-    metric: Any = None
-    """The metric whose result it is, if any."""
-    result: str | None = None
-    """Which of the metric's results, if it has several."""
-
-
 class Returned:
     """The values of a model's train_step, or of its test_step."""
 
     def __init__(self) -> None:
-        self._values: dict[str, _Value] = {}
+        self._values: dict[str, tuple[Any, Any, str | None]] = {}
+        """For each value its type (NumPy's), the metric whose result it is, and which one if that has several."""
 
     def of_replica(self, step: Callable[[], Any], shard: Shard) -> dict[str, Any]:
         """Run `step`; this replica's part of each value by name (float64)."""
@@ -57,7 +45,7 @@ class Returned:
             if not tensor.shape.is_fully_defined():
                 with tracker.off() if metric is not None else contextlib.nullcontext():
                     tensor = tf.reduce_mean(tf.cast(tensor, tf.float32))
-            self._values[name] = _Value(tensor.dtype.as_numpy_dtype, metric, result)
+            self._values[name] = tensor.dtype.as_numpy_dtype, metric, result
             parts[name] = _part(tensor, shard, metric is not None)
         return parts
 
@@ -73,15 +61,15 @@ class Returned:
 
     def logs(self, sums: Mapping[str, Array]) -> dict[str, Any]:
         """The values by name, of the sums of all parts; metrics are read as they are now."""
-        return {name: self._number(self._values[name], total) for name, total in sums.items()}
+        return {name: _number(*self._values[name], total) for name, total in sums.items()}
 
-    @staticmethod
-    def _number(value: _Value, total: Array) -> Any:
-        if value.metric is not None:
-            result = value.metric.result()
-            return np.asarray(result if value.result is None else result[value.result], np.float64).tolist()
-        narrow = np.issubdtype(value.dtype, np.floating) and value.dtype != np.float64
-        return np.asarray(total, np.float32 if narrow else np.float64).tolist()
+
+def _number(dtype: Any, metric: Any, result: str | None, total: Array) -> Any:
+    if metric is not None:
+        found = metric.result()
+        return np.asarray(found if result is None else found[result], np.float64).tolist()
+    narrow = np.issubdtype(dtype, np.floating) and dtype != np.float64
+    return np.asarray(total, np.float32 if narrow else np.float64).tolist()
 
 
 def flat(logs: Any) -> dict[str, Any]:
@@ -97,7 +85,7 @@ def noting_results(metrics: Sequence[Any]) -> Iterator[None]:
     """While this lasts, results of `metrics` are known again where a step returns them."""
     with contextlib.ExitStack() as stack:
         for metric in metrics:
-            stack.enter_context(hooks.during(keras3.METRIC_RESULT, partial(partial, _result, metric), on=metric))
+            stack.enter_context(hooks.during(keras3.METRIC_RESULT, hooks.around(partial(_result, metric)), on=metric))
         yield
 
 

@@ -39,24 +39,20 @@ def loss_of(model: Any, x: Any, y: Any, y_pred: Any, sample_weight: Any) -> Any:
 def of_global_batch() -> Iterator[None]:
     """While this lasts, tf_keras's losses in a replica's step are one device's; elsewhere they stay what they are."""
     with (
-        hooks.during(framework.LOSS_SCALED, lambda own: partial(losses.unscaled, own)),
-        hooks.during(framework.REDUCTION, _choosing),
+        hooks.during(framework.LOSS_SCALED, hooks.around(losses.unscaled)),
+        hooks.during(framework.REDUCTION, hooks.around(_reduction_of)),
         layers.by_rows(tf_keras.layers.Layer, "tf_keras"),
         losses.averages_of_one_device(),
     ):
         yield
 
 
-def _choosing(own: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def _reduction_of(own: Callable[[Any], Any], loss: Any) -> Any:
     """tf_keras's `Loss._get_reduction`, which refuses to take means where it knows of several replicas."""
-
-    def reduction_of(loss: Any) -> Any:
-        mine = shard.traced.get()
-        if not losses.are_one_devices() and not (mine is not None and mine.replicas == 1):
-            return own(loss)
-        return _Reduction.SUM_OVER_BATCH_SIZE if loss.reduction == _Reduction.AUTO else loss.reduction
-
-    return reduction_of
+    mine = shard.traced.get()
+    if not losses.are_one_devices() and not (mine is not None and mine.replicas == 1):
+        return own(loss)
+    return _Reduction.SUM_OVER_BATCH_SIZE if loss.reduction == _Reduction.AUTO else loss.reduction
 
 
 def sums_of_one_device(on_unknown: Callable[[Any], object] = lambda variable: None) -> AbstractContextManager[None]:

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dtjob_trainer.callbacks.files: the files of a ModelCheckpoint are there again where a new process looks."""
+"""dtjob_trainer.callbacks.files: files of a ModelCheckpoint are there again for a new process; who writes them."""
 
 import os
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.unit.trainer.tasks import Tasks
 
 keras = pytest.importorskip("keras")
 state = pytest.importorskip("dtjob_trainer.callbacks.keeping")
@@ -18,7 +20,7 @@ def checkpoint(path: Path) -> Any:
 
 def after_restart(callback: Any, anew: Any) -> Any:
     state.begin(anew)
-    state.restore(anew, state.decode(state.encode(state.state_of(callback))), None)
+    state.restore(anew, state.decode(state.encode(state.kept(callback)[0])), None)
     return anew
 
 
@@ -45,7 +47,7 @@ def test_a_file_that_a_later_fit_has_changed_is_as_it_was(tmp_path: Path) -> Non
     callback = checkpoint(path)
     state.begin(callback)
     path.write_text("of this fit")
-    kept = state.encode(state.state_of(callback))
+    kept = state.encode(state.kept(callback)[0])
     path.write_text("of a later fit")
     anew = checkpoint(path)
     state.begin(anew)
@@ -92,9 +94,46 @@ def test_weights_that_kerastuner_saves_in_a_fit_are_there_again(tmp_path: Path) 
     state.begin(first)
     Path(first.filepath).parent.mkdir()
     Path(first.filepath).write_text("of trial 1")
-    kept = state.encode(state.state_of(first))
+    kept = state.encode(state.kept(first)[0])
     Path(first.filepath).unlink()
     anew = saves()
     state.begin(anew)
     state.restore(anew, state.decode(kept), None)
     assert Path(anew.filepath).read_text() == "of trial 1"
+
+
+def write(*paths: list[str]) -> list[bool]:
+    """Which of the tasks write, if these are the paths of each."""
+    members = [f"worker-{index}" for index in range(len(paths))]
+    return Tasks(members).run(lambda group: files.writes_here(group, paths[group.index]))
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> list[str]:
+    for name in ("chief", "worker"):
+        (tmp_path / name).mkdir()
+    return [str(tmp_path / name / "logs" / "best.keras") for name in ("chief", "worker")]
+
+
+def test_the_chief_alone_writes_where_all_see_its_files(two: list[str], tmp_path: Path) -> None:
+    assert write(*[[two[0]]] * 3) == [True, False, False]
+    assert not list(tmp_path.rglob(".dtjob-*"))
+
+
+def test_each_task_writes_where_each_has_a_directory_of_its_own(two: list[str]) -> None:
+    assert write(*([path] for path in two)) == [True, True]
+
+
+def test_each_task_writes_where_it_works_in_a_directory_below_that_of_the_chief(
+    two: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As under `dtjob run`, whose working directories of tasks are below `.dtjob`."""
+    below, sees = tmp_path / "chief" / ".dtjob" / "worker-1", files._sees
+    below.mkdir(parents=True)
+    monkeypatch.setattr(files, "_sees", lambda path, token: sees(str(below / "logs" / "best.keras"), token))
+    assert write([two[0]], [two[0]]) == [True, True]
+
+
+def test_nothing_is_compared_where_no_task_has_a_path(two: list[str]) -> None:
+    assert write([], []) == [True, False]
+    assert write(*[["gs://bucket/best.keras"]] * 2) == [True, False]

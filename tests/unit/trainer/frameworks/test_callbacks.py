@@ -15,7 +15,7 @@ def test_averages_that_are_in_the_model_are_known() -> None:
     swaps = keras.callbacks.SwapEMAWeights()
     assert callbacks.averages_in_model(swaps) == {callbacks.AVERAGES_IN_MODEL: False}
     assert callbacks.averages_in_model(keras.callbacks.EarlyStopping()) == {}
-    assert keeping.validates_on_averages([keeping.state_of(swaps)])
+    assert keeping.validates_on_averages([keeping.kept(swaps)[0]])
 
 
 @pytest.mark.parametrize("package", ["keras", "tf_keras"])
@@ -33,7 +33,7 @@ def test_the_batches_that_a_tensorboard_counts_are_kept_and_nothing_else(package
     for batch in range(2):
         board.on_train_batch_begin(batch)
         board.on_train_batch_end(batch, {"loss": 1.0})
-    state = keeping.state_of(board)
+    state = keeping.kept(board)[0]
     assert list(state[keeping.ATTRIBUTES].values()) == [2]
     again = home.callbacks.TensorBoard(str(tmp_path), write_steps_per_second=True)
     keeping.restore(again, state, model)

@@ -19,8 +19,7 @@ SOME = Hook(targets=("theirs:old", "theirs:new"), does="…", gone="count", ends
 ADDS = Hook(targets=("theirs.inner:Kind.added",), does="…", gone="count", adds=True)
 
 
-def twice(own: Callable[..., int]) -> Callable[..., int]:
-    return lambda *args: 2 * own(*args)
+twice = hooks.around(lambda own, *args: 2 * own(*args))
 
 
 @pytest.fixture(autouse=True)

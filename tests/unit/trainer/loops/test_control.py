@@ -42,10 +42,8 @@ def shutdown(requested: bool = False) -> Any:
     return SimpleNamespace(requested=requested)
 
 
-def begun(group: Any, asked: Any, every_seconds: float | None = None, **others: Any) -> Any:
-    run = control.Control(group, asked, every_seconds, **others)
-    run.begin(0)
-    return run
+def begun(group: Any, asked: Any, every_seconds: float | None = None, step: int = 0, **others: Any) -> Any:
+    return control.Control(group, asked, every_seconds, step, **others)
 
 
 @pytest.mark.parametrize(
@@ -57,24 +55,17 @@ def test_agreements_are_so_many_steps_apart_as_fit_between_two(speed: float, ste
 
 
 def test_agreements_are_a_second_apart_if_a_loss_is_fetched_from_a_worker(clock: SimpleNamespace) -> None:
+    """The speed is that of steps that are done, and not of those that are handed out."""
     run = begun(Group(), shutdown(), handed_out=True)
-    run.agree(1, 0.5)
-    clock.now += 0.1
-    assert run.agree(9, 0.5).steps_per_second == pytest.approx(80.0)
-    assert not run.due(9 + 79)
-    assert run.due(9 + 80)
-
-
-def test_speed_counts_steps_that_are_done_and_not_those_that_are_handed_out(clock: SimpleNamespace) -> None:
-    run = begun(Group(), shutdown())
     run.agree(16, 0.5, 1)
-    clock.now += 0.5
-    assert run.agree(17, 0.5, 5).steps_per_second == pytest.approx(8.0)
+    clock.now += 0.1
+    assert run.agree(24, 0.5, 9).steps_per_second == pytest.approx(80.0)
+    assert not run.due(24 + 79)
+    assert run.due(24 + 80)
 
 
 def test_the_first_agreement_is_after_the_first_step_and_the_next_ones_follow_the_speed(clock: SimpleNamespace) -> None:
-    run = begun(Group(), shutdown())
-    run.begin(10)
+    run = begun(Group(), shutdown(), step=10)
     assert not run.due(10)
     assert run.due(11)
     clock.now += 5.0  # tracing, of which nothing is learnt
@@ -85,15 +76,6 @@ def test_the_first_agreement_is_after_the_first_step_and_the_next_ones_follow_th
     assert agreement.steps_per_second == pytest.approx(90.0)
     assert not run.due(20 + 21)
     assert run.due(20 + 22)
-
-
-def test_the_time_since_a_save_begins_again_with_each_save(clock: SimpleNamespace) -> None:
-    run = begun(Group(), shutdown())
-    clock.now += 40.0
-    assert run.since_saved() == 40.0
-    run.saved()
-    clock.now += 5.0
-    assert run.since_saved() == 5.0
 
 
 def test_a_task_that_trains_alone_answers_a_stop_at_once_and_others_wait_for_all(clock: SimpleNamespace) -> None:
@@ -107,18 +89,6 @@ def test_a_task_that_trains_alone_answers_a_stop_at_once_and_others_wait_for_all
         assert run.due(3) is answers
 
 
-def test_a_call_ends_after_sixteen_steps_or_where_tasks_agree(clock: SimpleNamespace) -> None:
-    run = begun(Group(), shutdown())
-    run.begin(10)
-    assert run.left(10) == 1
-    run.agree(11, 0.5)
-    clock.now += 0.1
-    run.agree(20, 0.5)
-    assert [run.left(step) for step in (20, 36, 41)] == [16, 6, 1]
-    assert not run.due(20 + 21)
-    assert run.due(20 + 22)
-
-
 def test_calls_of_a_validation_grow_with_what_is_done(clock: SimpleNamespace) -> None:
     stop, batches, sizes = control.StopInValidation(Group(1), shutdown()), 0, []
     for _ in range(5):
@@ -130,13 +100,10 @@ def test_calls_of_a_validation_grow_with_what_is_done(clock: SimpleNamespace) ->
 
 
 def test_all_stop_where_one_was_asked_to(clock: SimpleNamespace) -> None:
-    assert begun(Group(theirs=(1.0, 0.0, 0.0, 0.0)), shutdown()).agree(1, 0.0).stop
-    assert begun(Group(), shutdown(True)).agree(1, 0.0).stop
-    assert not begun(Group(), shutdown()).agree(1, 0.0).stop
-
-
-def test_the_loss_is_the_sum_over_the_tasks(clock: SimpleNamespace) -> None:
-    assert begun(Group(theirs=(0.0, 0.75, 0.0, 0.0)), shutdown()).agree(1, 0.5).loss == 1.25
+    for theirs, mine, stops in ((1.0, False, True), (0.0, True, True), (0.0, False, False)):
+        found = begun(Group(theirs=(theirs, 0.75, 0.0, 0.0)), shutdown(mine)).agree(1, 0.5)
+        assert (found.stop, found.loss) == (stops, 1.25)
+        assert control.StopInValidation(Group(theirs=(theirs, 0.0)), shutdown(mine)).agreed(1) is stops
 
 
 def test_only_the_chiefs_clock_asks_for_a_save_after_the_interval(clock: SimpleNamespace) -> None:
@@ -145,31 +112,18 @@ def test_only_the_chiefs_clock_asks_for_a_save_after_the_interval(clock: SimpleN
     clock.now += 30.0
     assert chief.agree(2, 0.0).save
     assert not worker.agree(2, 0.0).save
+    assert not begun(Group(), shutdown()).agree(2, 0.0).save
+    assert chief.since_saved() == 30.0
     chief.saved()
     assert not chief.agree(3, 0.0).save
 
 
-def test_nothing_is_saved_by_the_clock_where_no_clock_was_asked_for(clock: SimpleNamespace) -> None:
-    run = begun(Group(), shutdown())
-    clock.now += 1e6
-    assert not run.agree(1, 0.0).save
-
-
-def test_the_clock_begins_with_the_run_and_not_before(clock: SimpleNamespace) -> None:
-    """Restoring a large checkpoint takes its time, after which nothing new is there to be saved."""
-    run = control.Control(Group(), shutdown(), 30.0)
-    clock.now += 60.0
-    run.begin(100)
-    assert not run.agree(101, 0.0).save
-
-
-def test_a_validation_of_a_single_task_stops_without_an_agreement(clock: SimpleNamespace) -> None:
-    group, asked = Group(1), shutdown()
-    stop = control.StopInValidation(group, asked)
+def test_a_validation_of_a_single_task_stops_at_once(clock: SimpleNamespace) -> None:
+    asked = shutdown()
+    stop = control.StopInValidation(Group(1), asked)
     assert not stop.agreed(0)
     asked.requested = True
     assert stop.agreed(0)
-    assert group.meetings == 0
 
 
 def test_a_validation_agrees_no_further_ahead_than_it_has_come(clock: SimpleNamespace) -> None:
@@ -186,24 +140,18 @@ def test_a_validation_agrees_no_further_ahead_than_it_has_come(clock: SimpleName
     assert asked_at == [1, 2, 4, 8, 16]
 
 
-def test_all_break_a_validation_off_where_one_was_asked_to(clock: SimpleNamespace) -> None:
-    assert control.StopInValidation(Group(theirs=(1.0, 0.0)), shutdown()).agreed(1)
-    assert not control.StopInValidation(Group(), shutdown()).agreed(1)
-
-
 def test_a_task_that_was_slow_until_steps_began_meets_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its thread once exchanged before `begin`, alone, and was missing later: all waited until the job was killed."""
+    """A thread that exchanges earlier, alone, would be missing later: all would wait until the job is killed."""
     monkeypatch.setattr(meetings, "SECONDS", 0.05)
     monkeypatch.setattr(meetings, "POLL_SECONDS", 0.005)
     monkeypatch.setattr(meetings, "_made", itertools.repeat(0))  # the tasks of a job are processes, each with its own
     tasks = Tasks(("chief-0", "worker-0"))
 
     def train(group: Any) -> None:
-        run = control.Control(group, shutdown(), None)
         if group.index == 0:
             time.sleep(0.2)
         step = 100
-        run.begin(step)
+        run = control.Control(group, shutdown(), None, step)
         while step < 200:
             size = min(run.left(step), 200 - step)
             if group.index == 1 and step > 150:

@@ -14,7 +14,7 @@ from dtjob_trainer.contract import exit_codes
 from dtjob_trainer.contract.settings import Checkpoint
 from dtjob_trainer.contract.task import Task
 from dtjob_trainer.data.batches import Batch, Source
-from dtjob_trainer.loops import train_data
+from dtjob_trainer.loops import train
 from dtjob_trainer.loops.loop import TrainLoop
 from dtjob_trainer.models.trackables import Trackables
 from dtjob_trainer.process.runtime import Runtime
@@ -41,7 +41,7 @@ class Counting:
     def __init__(self, group: Group, value: tf.Variable) -> None:
         self.group, self._value = group, value
 
-    def train(self, source: Source, work: Any) -> int:
+    def run(self, phase: str, source: Source, work: Any) -> int:
         self._value.assign_add(1.0)
         return 1
 
@@ -60,7 +60,7 @@ class Counting:
 
 def loop_of(here: Runtime, total_steps: int, value: tf.Variable, engine: type = Counting) -> TrainLoop:
     group = Group(tf.distribute.get_strategy(), here.task)
-    epochs = train_data.epochs_of(FourBatches(), group, here)
+    epochs = train.passes(FourBatches(), group, here)
     return TrainLoop(here, engine(group, value), Trackables({"value": value}, group), epochs, total_steps, [])
 
 
@@ -105,9 +105,9 @@ def test_a_stop_after_a_save_that_failed_saves_all_the_same(tmp_path: Path, monk
         write(directory, step, *rest)
 
     class Stopped(Counting):
-        def train(self, source: Source, work: Any) -> int:
+        def run(self, phase: str, source: Source, work: Any) -> int:
             here.shutdown.signalled = float(value) == 1
-            return super().train(source, work)
+            return super().run(phase, source, work)
 
     monkeypatch.setattr(writer, "write", away_at_first)
     monkeypatch.setattr(writer, "RETRY_SECONDS", 0.0, raising=False)

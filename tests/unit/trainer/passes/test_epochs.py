@@ -90,27 +90,41 @@ def test_epochs_have_the_steps_that_they_have_in_keras(
     assert len(made.told) == (sum(expected) < epochs * (steps or 0) and when_out != "go on")
 
 
-@pytest.mark.parametrize("most", [1, 3])
+@pytest.mark.parametrize(("first", "most"), [(0, 1), (0, 3), (3, 1)])
 @pytest.mark.parametrize(
     ("source", "steps", "when_out"),
     [
         (Numbers(4), None, "end the epoch"),
+        (Numbers(4, known=True), None, "end the epoch"),
         (Numbers(4, known=True), 3, "end the epoch"),
         (Numbers(4), 3, "end the epoch"),
+        (Numbers(4), 2, "end the epoch"),
         (Numbers(4), 3, "go on"),
         (Numbers(9), 3, "stop"),
         (Numbers(10, once=True), 3, "end the epoch"),
         (Numbers(10, once=True), None, "end the epoch"),
     ],
 )
-def test_a_run_goes_on_where_its_checkpoint_is(source: Numbers, steps: int | None, when_out: str, most: int) -> None:
-    """From every step, also an epoch's last one, whose end is behind us or before us."""
-    whole, last = run(course(source, epochs=4, steps=steps, when_out=when_out))
+def test_a_run_goes_on_where_its_checkpoint_is(
+    source: Numbers, steps: int | None, when_out: str, first: int, most: int
+) -> None:
+    """From every step, also an epoch's last one, whose end is behind us or before us.
+
+    Epochs have their numbers, passes orders of their own, and a restart that asks for others changes nothing.
+    """
+    if source.once and first:
+        return
+    made = course(source, epochs=first + 4, steps=steps, when_out=when_out, first=first)
+    assert list(made.numbers) == []
+    whole, last = run(made)
+    assert list(made.numbers) == list(range(first, first + len(whole)))
+    assert whole[0][0] == (first, 0)
     for stop in range(1, last):
-        first = course(source, epochs=4, steps=steps, when_out=when_out)
-        begin, _ = run(first, until=stop)
-        again = course(source, epochs=4, steps=steps, when_out=when_out)
-        again.take_up(first.position(stop), stop)
+        before = course(source, epochs=first + 4, steps=steps, when_out=when_out, first=first)
+        begin, _ = run(before, until=stop)
+        again = course(source, epochs=first + 4, steps=steps, when_out=when_out, first=min(first, 1))
+        again.take_up(before.position(stop), stop)
+        assert list(again.numbers) == list(before.numbers)
         rest, _ = run(again, stop, most=most)
         assert [*begin[:-1], begin[-1] + rest[0], *rest[1:]] == whole
 
@@ -205,13 +219,6 @@ def test_smaller_batches_of_unknown_number_go_on_at_the_same_example(
     assert "goes on where it was" in warning
 
 
-def test_the_total_of_steps_is_unknown_after_a_change_of_the_batch_size() -> None:
-    position = position_after(course(Numbers(8, batch=32), epochs=4), 11)
-    made = course(Numbers(16, batch=16), epochs=4)
-    made.take_up(position, 11)
-    assert made.total(11) is None
-
-
 @pytest.mark.parametrize(("until", "left"), [(27, 19), (32, 16), (47, 9)])
 def test_the_remaining_steps_are_known_after_a_change_of_the_batch_size(until: int, left: int) -> None:
     """27 steps of 16 rows are 11 of the second epoch, which are 5 of 32: 3 are left of it, and 16 of the two others."""
@@ -267,30 +274,6 @@ def test_an_epoch_ends_where_no_batch_follows() -> None:
 def test_data_without_a_batch_is_refused() -> None:
     with pytest.raises(errors.DataError, match="no batches"):
         course(Numbers(0), epochs=1).take(0, 1)
-
-
-@pytest.mark.parametrize(("steps", "length"), [(None, 4), (3, 4), (2, 4)])
-@pytest.mark.parametrize("known", [False, True])
-def test_a_run_that_begins_at_a_later_epoch_keeps_its_order_over_a_restart(
-    steps: int | None, length: int, known: bool
-) -> None:
-    """Epochs have their numbers, passes orders of their own, and a restart that asks for others changes nothing."""
-    source = Numbers(length, known=known)
-    made = course(source, epochs=6, steps=steps, first=3)
-    assert list(made.numbers) == []
-    whole, last = run(made)
-    assert list(made.numbers) == [3, 4, 5]
-    assert len(whole) == 3
-    assert whole[0][0] == (3, 0)
-    assert made.total(last) == last
-    for stop in range(1, last):
-        first = course(source, epochs=6, steps=steps, first=3)
-        begin, _ = run(first, until=stop)
-        again = course(source, epochs=6, steps=steps, first=1)
-        again.take_up(first.position(stop), stop)
-        assert list(again.numbers) == list(first.numbers)
-        rest, _ = run(again, stop)
-        assert [*begin[:-1], begin[-1] + rest[0], *rest[1:]] == whole
 
 
 def test_a_restart_with_other_data_keeps_the_numbers_of_epochs() -> None:

@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dtjob_trainer.passes.lookahead: a pass ends at the same step in every task, and loses no batch."""
+"""dtjob_trainer.passes.lookahead: a pass ends at the same step in every task, loses no batch, and begins alike."""
 
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+
+from dtjob_trainer.data import marks
+from dtjob_trainer.errors import DataError
+from tests.unit.trainer.tasks import Tasks as Members
 
 np = pytest.importorskip("numpy")
 batches = pytest.importorskip("dtjob_trainer.data.batches")
@@ -117,3 +122,73 @@ def test_a_task_alone_reads_one_batch_at_a_time() -> None:
     assert source.read == 1
     one.take(2)
     assert source.read == 2
+
+
+TASKS = ("chief-0", "worker-0", "worker-1")
+X = np.random.default_rng(0).normal(size=(8, 4)).astype(np.float32)
+LABELS = np.arange(8)
+
+
+def marked(x: Any = X, y: Any = LABELS, rows: int = 12) -> list[float]:
+    return [*marks.of_rows(rows, [x]), *marks.of_rows(rows, [y]), *marks.of_rows(-1, [])]
+
+
+def source(compared: Any) -> Any:
+    return SimpleNamespace(argument="x", compared=compared)
+
+
+def seen(compared: str, *rows: list[float]) -> tuple[str, bool]:
+    """What the chief is told or refused, and whether it is refused, if these are the marks of each task."""
+    told: list[str] = []
+
+    def one(group: Any) -> None:
+        lookahead.see_same(
+            source(compared), group, rows[group.index], told.append if group.index == 0 else lambda _: None
+        )
+
+    errors = Members(TASKS[: len(rows)]).errors(one)
+    assert len(set(map(str, errors))) == 1
+    assert len(told) <= 1
+    assert errors[0] is None or isinstance(errors[0], DataError)
+    return (str(errors[0]), True) if errors[0] else ("".join(told), False)
+
+
+def test_the_same_batches_have_no_difference() -> None:
+    assert seen("all", marked(), marked(), marked(np.nextafter(X, np.float32(np.inf)))) == ("", False)
+
+
+@pytest.mark.parametrize(
+    ("compared", "other", "words", "refused"),
+    [
+        ("all", marked(X[::-1]), "reads other inputs than chief-0: some examples would be trained on twice", True),
+        ("targets", marked(X[::-1]), "reads other inputs than chief-0: if these are not random values", False),
+        ("labels", marked(X[::-1]), "", False),
+        ("all", marked(y=LABELS[::-1]), "reads other targets than chief-0: some examples", True),
+        ("targets", marked(X[::-1], LABELS[::-1]), "reads other targets than chief-0: some examples", True),
+        ("labels", marked(X[::-1], LABELS[::-1]), "reads other targets than chief-0: some examples", True),
+        ("labels", marked(rows=11), "reads 11 examples and chief-0 12; make the same Dataset", True),
+        ("all", list(marks.NO_BATCH), "reads no examples and chief-0 12", True),
+    ],
+)
+def test_the_message_names_the_task_whose_batch_differs_from_the_chiefs(
+    compared: str, other: list[float], words: str, refused: bool
+) -> None:
+    told, ends = seen(compared, marked(), marked(), other)
+    assert ends is refused
+    assert words in told
+    assert not words or told.startswith("x: in the first batch of a pass, task worker-1 reads ")
+
+
+def test_targets_that_may_be_random_are_reported_and_not_refused() -> None:
+    mixed = [*marked()[:10], *marks.of_rows(12, [X]), *marks.of_rows(-1, [])]
+    others = [*marked()[:10], *marks.of_rows(12, [X[::-1]]), *marks.of_rows(-1, [])]
+    told, refused = seen("labels", mixed, others)
+    assert (refused, "other targets than chief-0: if these are not random values" in told) == (False, True)
+
+
+def test_inputs_that_may_be_random_are_reported_where_there_is_nothing_else_to_compare() -> None:
+    def of(x: Any) -> list[float]:
+        return [*marks.of_rows(12, [x]), *marks.of_rows(-1, []), *marks.of_rows(-1, [])]
+
+    told, refused = seen("labels", of(X), of(X[::-1]))
+    assert (refused, "other inputs than chief-0: if these are not random values" in told) == (False, True)

@@ -19,12 +19,11 @@ def test_a_call_that_comes_too_late_is_logged_and_other_errors_are_raised() -> N
         if error := errors[number]:
             raise error
 
-    call = devices._left(original, "words", told.append)
-    call(0)
+    devices.called(told.append, "words", original, 0)
     assert told == ["words"]
     with pytest.raises(RuntimeError, match="no"):
-        call(1)
-    call(2)
+        devices.called(told.append, "words", original, 1)
+    devices.called(told.append, "words", original, 2)
     assert told == ["words"]
 
 

@@ -8,6 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from dtjob_trainer.frameworks import hooks, variables
+
 tf = pytest.importorskip("tensorflow")
 tf_keras = pytest.importorskip("tf_keras")
 outside_replicas = pytest.importorskip("dtjob_trainer.program.outside_replicas")
@@ -46,29 +48,25 @@ def test_a_sum_counts_a_plain_value_for_each_replica(value: object) -> None:
         raise ValueError("A non-DistributedValues value cannot be reduced")
 
     strategy = SimpleNamespace(_num_replicas_in_sync=3)
-    found = outside_replicas.counting(reduce)(strategy, tf.distribute.ReduceOp.SUM, value)
+    found = outside_replicas.counted_sum(reduce, strategy, tf.distribute.ReduceOp.SUM, value)
     np.testing.assert_array_equal(found, np.asarray(value) * 3)
     assert found.dtype == tf.convert_to_tensor(value).dtype
 
 
 @pytest.mark.parametrize(
-    ("reduce_op", "value"), [("MEAN", 1.0), ("SUM", tf.distribute.DistributedValues()), ("SUM", [1.0, 2.0])]
+    ("reduce_op", "value", "replicas"),
+    [("MEAN", 1.0, 2), ("SUM", tf.distribute.DistributedValues(), 2), ("SUM", [1.0, 2.0], 2), ("SUM", "text", 1)],
 )
-def test_the_strategy_gets_everything_else(reduce_op: str, value: object) -> None:
-    several = SimpleNamespace(_num_replicas_in_sync=2)
-    found = outside_replicas.counting(lambda *given: given)(several, tf.distribute.ReduceOp(reduce_op), value)
-    assert found == (several, tf.distribute.ReduceOp(reduce_op), value)
-
-
-def test_the_strategy_gets_a_value_of_one_replica_as_it_is() -> None:
-    one = SimpleNamespace(_num_replicas_in_sync=1)
-    assert outside_replicas.counting(lambda *given: given)(one, tf.distribute.ReduceOp.SUM, "text")[2] == "text"
+def test_the_strategy_gets_everything_else(reduce_op: str, value: object, replicas: int) -> None:
+    strategy = SimpleNamespace(_num_replicas_in_sync=replicas)
+    found = outside_replicas.counted_sum(lambda *given: given, strategy, tf.distribute.ReduceOp(reduce_op), value)
+    assert found == (strategy, tf.distribute.ReduceOp(reduce_op), value)
 
 
 @pytest.fixture
 def strategy(monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
     own = tf_keras.losses.Loss._get_reduction
-    monkeypatch.setattr(tf_keras.losses.Loss, "_get_reduction", outside_replicas.taking_means(own))
+    monkeypatch.setattr(tf_keras.losses.Loss, "_get_reduction", hooks.around(outside_replicas.reduction_of)(own))
     strategy = tf.distribute.MirroredStrategy(["/cpu:0"])
     with strategy.scope():
         yield strategy
@@ -104,8 +102,6 @@ def test_a_mean_in_a_replica_is_refused_as_before(strategy: "tf.distribute.Strat
 
 
 def test_float_and_int_read_a_variable_of_several_replicas() -> None:
-    from dtjob_trainer.frameworks import hooks, variables
-
     outside_replicas.read_variables()
     try:
         with tf.distribute.MirroredStrategy(["CPU:0"]).scope():

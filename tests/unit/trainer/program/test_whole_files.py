@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dtjob_trainer.program.whole_files: the log says once where saved files go with the pod; reports of saved models."""
+"""dtjob_trainer.program.whole_files: where saved files lie, what the log says of them, and reports of saved models."""
 
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -56,45 +58,36 @@ def test_the_warning_names_the_volume_once_for_each_directory(said: Any, tmp_pat
     tf.train.Checkpoint(count=tf.Variable(1)).save(tmp_path / "own" / "ckpt")
     assert len(found) == 2
     assert found[1].startswith(f"{tmp_path}/own/ckpt-1 goes with the pod")
-
-
-def test_the_warning_names_no_directory_of_an_object_store(said: Any, tmp_path: Path) -> None:
     found = said(directory="gs://bucket/run")
     save(tmp_path / "a.keras")
     assert found == [f"{tmp_path}/a.keras goes with the pod; write it to a volume"]
 
 
-@pytest.mark.parametrize("where", [{"chief": False}, {"parent": 1}], ids=["another task", "a run on this machine"])
-def test_other_tasks_and_local_runs_have_no_warning(said: Any, tmp_path: Path, where: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    ("where", "on_volume"),
+    [({"chief": False}, False), ({"parent": 1}, False), ({}, True)],
+    ids=["another task", "a run on this machine", "a volume"],
+)
+def test_other_tasks_local_runs_and_volumes_have_no_warning(
+    said: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: dict[str, Any], on_volume: bool
+) -> None:
+    monkeypatch.setattr(whole_files.places, "is_on_volume", lambda path: on_volume)
     found = said(**where)
     save(tmp_path / "a.keras")
     assert found == []
 
 
-def test_files_on_a_volume_have_no_warning(said: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(whole_files.places, "is_on_volume", lambda path: True)
-    found = said()
-    save(tmp_path / "a.keras")
-    assert found == []
-
-
-def test_the_chief_reports_the_model_that_it_has_saved(
-    said: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("chief", [True, False])
+def test_the_chief_alone_reports_the_model_that_it_has_saved(
+    said: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chief: bool
 ) -> None:
     """Not the hidden file that dt.save renames."""
     reported: list[str] = []
-    said(report=lambda model: reported.append(model))
+    said(chief=chief, report=lambda model: reported.append(model))
     monkeypatch.chdir(tmp_path)
     save(Path("a.keras"))
     save(Path(".saving-b.keras"))
-    assert reported == [str(tmp_path / "a.keras")]
-
-
-def test_other_tasks_report_no_model(said: Any, tmp_path: Path) -> None:
-    reported: list[str] = []
-    said(chief=False, report=lambda model: reported.append(model))
-    save(tmp_path / "a.keras")
-    assert reported == []
+    assert reported == [str(tmp_path / "a.keras")] * chief
 
 
 @pytest.mark.parametrize(("method", "name"), [("save", "model.keras"), ("save_weights", "model.weights.h5")])
@@ -108,3 +101,71 @@ def test_an_error_over_a_missing_folder_names_the_path_of_the_program(
     assert f"'{path}'" in str(raised.value)
     assert ".chief-0-" not in str(raised.value)
     assert raised.value.__context__ is None
+
+
+def write(text: str, export_dir: str) -> None:
+    Path(export_dir).mkdir(exist_ok=True)
+    Path(export_dir, "saved_model.pb").write_text(text)
+
+
+def read(export_dir: str) -> str:
+    return Path(export_dir, "saved_model.pb").read_text()
+
+
+@pytest.fixture
+def task() -> Any:
+    return whole_files.OwnDirectories("worker-1")
+
+
+def test_a_task_reads_what_it_has_written_and_leaves_the_chiefs_alone(task: Any, tmp_path: Path) -> None:
+    path = tmp_path / "exported"
+    write("chief", str(path))
+    task.writing(write, "export_dir")("own", export_dir=path)
+    assert task.reading(read, "export_dir")(path) == "own"
+    assert read(str(path)) == "chief"
+    assert {each.name for each in tmp_path.iterdir()} == {"exported", ".worker-1-exported"}
+
+
+def test_a_task_reads_where_the_program_says_what_it_has_not_written(task: Any, tmp_path: Path) -> None:
+    write("chief", str(tmp_path / "exported"))
+    write("of an earlier run", str(tmp_path / ".worker-1-exported"))
+    assert task.reading(read, "export_dir")(str(tmp_path / "exported")) == "chief"
+
+
+@pytest.mark.parametrize("name", [".worker-1-exported", ".saving-exported"])
+def test_a_directory_that_has_been_chosen_for_the_task_is_written_as_it_is_named(
+    task: Any, tmp_path: Path, name: str
+) -> None:
+    task.writing(write, "export_dir")("own", str(tmp_path / name))
+    assert [each.name for each in tmp_path.iterdir()] == [name]
+
+
+def test_a_uri_is_left_as_it_is(task: Any) -> None:
+    assert task.writing(lambda export_dir: export_dir, "export_dir")("gs://bucket/exported") == "gs://bucket/exported"
+
+
+ENDS = """
+import os, signal, sys, time
+import tensorflow as tf
+from dtjob_trainer.contract.task import Task
+from dtjob_trainer.process.runtime import Runtime
+from dtjob_trainer.program import whole_files
+task = Task("j", "ns", "uid", "worker", 1)
+here = Runtime(task)
+here.shutdown.install()
+whole_files.keep_apart(here, task)
+tf.saved_model.save(tf.Module(), "exported")
+assert os.listdir() == [".worker-1-exported"], os.listdir()
+if sys.argv[1] == "SIGTERM":
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(60)
+here.leave(starts_again=sys.argv[1] == "lost peer")
+os._exit(143)
+"""
+
+
+@pytest.mark.parametrize("how", ["SIGTERM", "lost peer"])
+def test_a_task_leaves_no_copy_however_its_process_ends(tmp_path: Path, how: str) -> None:
+    command = [sys.executable, "-c", ENDS, how]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=100, check=False)
+    assert (ended.returncode, list(tmp_path.iterdir())) == (143, []), ended.stderr

@@ -31,6 +31,8 @@ def task(tmp_path: Path, **facts: Any) -> Any:
 
 
 def test_files_are_read_from_the_shared_directory_and_those_beside_it(tmp_path: Path, shared: Path) -> None:
+    """Also if the list of them was not written to its end, and so is made again."""
+    (tmp_path / "run-1" / working_directory.LISTING.format(run=1)).write_text('{"/work')
     working_directory.enter_own(task(tmp_path))
     assert Path.cwd() != shared
     assert Path("vocabulary.txt").read_text() == "words"
@@ -70,12 +72,6 @@ def test_a_file_that_the_user_adds_is_there_in_the_next_dtjob_run(
     monkeypatch.chdir(shared)
     working_directory.enter_own(task(tmp_path, parent=2))
     assert Path("data.csv").read_text() == "1,2"
-
-
-def test_a_list_of_files_that_was_not_written_to_its_end_is_made_again(tmp_path: Path, shared: Path) -> None:
-    (tmp_path / "run-1" / working_directory.LISTING.format(run=1)).write_text('{"/work')
-    working_directory.enter_own(task(tmp_path))
-    assert Path("vocabulary.txt").read_text() == "words"
 
 
 @pytest.mark.parametrize("facts", [{"is_chief": True}, {"parent": None}, {"termination_log": ""}])

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import tensorflow as tf
 
-from dtjob_trainer.engines.collectives import have_open_shapes
+from dtjob_trainer.engines.synchronous import have_open_shapes
 
 
 def summed(value: Any) -> Any:

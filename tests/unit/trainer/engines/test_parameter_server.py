@@ -4,7 +4,7 @@
 from threading import Event
 from types import SimpleNamespace
 
-from dtjob_trainer.engines.handed_out import KEPT_SECONDS, Results
+from dtjob_trainer.engines.parameter_server import KEPT_SECONDS, Results
 
 
 def result(done: bool) -> SimpleNamespace:
@@ -15,12 +15,9 @@ def result(done: bool) -> SimpleNamespace:
     return SimpleNamespace(_status_available_event=event)
 
 
-def test_no_result_is_done_before_the_first_step() -> None:
-    assert Results(5).last_done() is None
-
-
 def test_the_last_done_result_is_the_last_step_however_soon_it_followed() -> None:
     results, steps = Results(5), [result(True), result(True), result(True)]
+    assert results.last_done() is None
     for step in steps:
         results.add(step, now=7.0)
     assert results.last_done() is steps[-1]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dtjob_trainer.loops.train_data: which batches a custom loop gets, from which step on."""
+"""dtjob_trainer.loops.train: which batches a custom loop gets, from which step on."""
 
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from dtjob_trainer.data.batches import Batch, Source
 from dtjob_trainer.errors import DataError
-from dtjob_trainer.loops import train_data
+from dtjob_trainer.loops import train
 from dtjob_trainer.passes.epochs import Epochs
 
 ROWS = 256
@@ -38,7 +38,7 @@ class Rows(Source):
 def epochs(batch: int, known: bool = True) -> tuple[Epochs, list[str]]:
     told: list[str] = []
     here: Any = SimpleNamespace(warn=told.append)
-    return train_data.epochs_of(Rows(batch, known), ALONE, here), told
+    return train.passes(Rows(batch, known), ALONE, here), told
 
 
 def seen(made: Epochs, step: int, most: int) -> list[tuple[int, int]]:
@@ -99,7 +99,7 @@ def test_data_without_an_end_goes_on_at_the_same_example(cut_by_batch: bool) -> 
 def test_tasks_do_not_ask_one_another_whether_data_without_an_end_goes_on() -> None:
     here: Any = SimpleNamespace(warn=print)
     group: Any = SimpleNamespace(tasks=2)  # it cannot sum
-    assert seen(train_data.epochs_of(Rows(64, known=False), group, here), 0, 2) == [(0, 0), (0, 64)]
+    assert seen(train.passes(Rows(64, known=False), group, here), 0, 2) == [(0, 0), (0, 64)]
 
 
 def test_data_that_has_no_more_examples_is_refused() -> None:
