@@ -271,11 +271,6 @@ def test_an_epoch_ends_where_no_batch_follows() -> None:
     assert ends == [False, False, True, True]
 
 
-def test_data_without_a_batch_is_refused() -> None:
-    with pytest.raises(errors.DataError, match="no batches"):
-        course(Numbers(0), epochs=1).take(0, 1)
-
-
 def test_a_restart_with_other_data_keeps_the_numbers_of_epochs() -> None:
     position = position_after(course(Numbers(4, known=True, batch=6), epochs=6, first=3), 6)
     made = course(Numbers(3, known=True, batch=8), epochs=6)

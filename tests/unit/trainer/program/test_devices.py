@@ -27,15 +27,6 @@ def test_a_call_that_comes_too_late_is_logged_and_other_errors_are_raised() -> N
     assert told == ["words"]
 
 
-def test_each_of_the_calls_is_there() -> None:
-    tf = pytest.importorskip("tensorflow")
-    for name in devices.INSTEAD:
-        home = tf.config
-        for part in name.split("."):
-            home = getattr(home, part)
-        assert callable(home)
-
-
 def task(strategy: str, role: str) -> Task:
     return Task(name="job", namespace="default", uid="1", role=role, index=0, strategy=strategy)
 
