@@ -9,9 +9,8 @@ from dtjob.api.job import KIND, Job
 from dtjob.controller.cluster import ClusterError
 from dtjob.controller.pace.pace import LONGEST_FIRST_SECONDS, MUCH
 from dtjob.controller.pace.workqueue import WorkQueue
-from dtjob.objects import kueue, labels
+from dtjob.objects import kueue
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.seen.children import deleting, ended
 from dtjob.plan.seen.workload import Workload
 from tests.unit.operator import builders
 from tests.unit.operator.queued import CLAIM, QUEUE, SPOT, condition
@@ -54,11 +53,6 @@ class QueuedWorld(World):
         admission = {"clusterQueue": "research", "podSetAssignments": assigned}
         self.kueue_says(*said, condition("Evicted", False), admission=admission)
 
-    def take_label(self) -> None:
-        """kubectl label workload NAME LABEL-."""
-        name = self.workload.name
-        self.cluster.change(kueue.KIND, name, lambda one: one["metadata"]["labels"].pop(labels.JOB_NAME, None))
-
     def run_all(self) -> None:
         self.run(5)
         for name in self.pods:
@@ -68,27 +62,6 @@ class QueuedWorld(World):
 
 def world() -> QueuedWorld:
     return QueuedWorld(builders.job(checkpoint=CLAIM))
-
-
-def training() -> QueuedWorld:
-    """One that was admitted and runs."""
-    made = QueuedWorld(builders.job(checkpoint=CLAIM))
-    made.cluster.objects["ResourceFlavor", "spot"] = copied(SPOT)
-    made.run(5)
-    made.admit()
-    made.run_all()
-    return made
-
-
-def trains(made: QueuedWorld) -> bool:
-    """Whether the job runs with all of its pods."""
-    left = [name for name, pod in made.pods.items() if not (deleting(pod) or ended(pod))]
-    return made.job.status["phase"] == "Running" and len(left) == 3
-
-
-def finish(made: QueuedWorld) -> None:
-    for name in made.pods:
-        made.cluster.change("Pod", name, lambda one: one.update(status=builders.ended(0, made.now())))
 
 
 class UnlabelledWorld(QueuedWorld):
@@ -124,39 +97,3 @@ def test_a_queue_label_added_before_a_running_jobs_first_status_is_ignored(monke
         assert not [name for name, pod in made.pods.items() if "deletionTimestamp" in pod["metadata"]]
         assert made.job.status["phase"] == "Pending"
         assert not made.cluster.of_kind(kueue.KIND)
-
-
-@pytest.mark.parametrize("restarted", [False, True])
-def test_a_job_trains_on_whose_workload_loses_its_label(restarted: bool) -> None:
-    """Its watch says that it is deleted, and a list does not hold it."""
-    with training() as made:
-        calls = len(made.cluster.calls)
-        made.take_label()
-        if restarted:
-            made.restart()
-        made.run(5)
-        assert trains(made)
-        made.run(600)
-        assert set(made.cluster.calls[calls:]) == {f"get Workload {made.workload.name}"}
-        assert len(made.cluster.calls) - calls < 70
-        made.kueue_says(condition("Evicted", True, "Preempted", "for another"))
-        made.run(11)
-        assert all(deleting(pod) for pod in made.pods.values())
-
-
-@pytest.mark.parametrize("restarted", [False, True])
-def test_the_end_of_a_job_is_written_to_a_workload_that_lost_its_label(restarted: bool) -> None:
-    with training() as made:
-        made.take_label()
-        finish(made)
-        if restarted:
-            made.restart()
-        made.run(60)
-        assert made.job.status["phase"] == "Succeeded"
-        assert made.workload.finished
-        made.run(120)
-        calls = len(made.cluster.calls)
-        made.run(3600)
-        made.cluster.change(KIND, "digits", lambda one: one["metadata"].update(annotations={"touched": "yes"}))
-        made.run(60)
-        assert made.cluster.calls[calls:] == []

@@ -5,12 +5,6 @@ from dtjob.objects import labels
 from tests.unit.operator import builders
 
 
-def test_the_labels_of_a_pod_give_its_task_its_attempt_and_its_job() -> None:
-    pod = builders.pod(builders.job(), "worker-1", attempt=3)
-    assert (labels.task_id(pod), labels.of(pod)[labels.ATTEMPT]) == ("worker-1", "3")
-    assert labels.controller_uid(pod) == builders.JOB_UID
-
-
 def test_an_object_without_labels_or_a_controller_has_no_job() -> None:
     assert labels.of({"metadata": {"labels": None}}) == {}
     assert labels.controller_uid({"metadata": {}}) is None

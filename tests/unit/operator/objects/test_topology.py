@@ -57,12 +57,6 @@ def test_tf_config_names_the_task_and_keeps_the_evaluator_outside():
     assert "evaluator" not in config["cluster"]
 
 
-def test_names_carry_the_attempt_and_hosts_do_not():
-    job, task = builders.job(), builders.task("worker-1")
-    assert topology.pod_name(job, task, 7) == "digits-worker-1-7"
-    assert topology.hostname(job, task) == "digits-worker-1"
-
-
 def test_the_hash_is_that_of_the_cluster_spec():
     same = [builders.job(), builders.job(evaluator=True, uid="other"), builders.job(program=False)]
     different = [

@@ -84,14 +84,6 @@ def test_a_server_without_room_has_answers_hardly_slower() -> None:
     assert min(settled) >= SMALLEST_SHARE
 
 
-def test_a_little_room_is_found() -> None:
-    server = Server(lambda under_way: QUIET * max(1.0, under_way / 8))
-    server.quiet()
-    settled = list(server.beside_small_jobs(10))[200:]
-    assert min(settled) >= 8
-    assert max(settled) <= 24
-
-
 def test_a_large_job_has_all_slots_again_when_no_small_jobs_come() -> None:
     server = Server(has_two_cores)
     server.quiet()
@@ -99,14 +91,6 @@ def test_a_large_job_has_all_slots_again_when_no_small_jobs_come() -> None:
     assert server.way.share(server.now) < 2
     server.now += LATELY_SECONDS + 0.1
     assert server.way.share(server.now) == MOST
-
-
-def test_each_time_that_small_jobs_come_it_begins_with_little() -> None:
-    server = Server(has_room)
-    server.quiet()
-    list(server.beside_small_jobs(2))
-    server.now += LATELY_SECONDS + 0.1
-    assert next(server.beside_small_jobs(1)) == FIRST_SHARE
 
 
 def test_a_server_that_became_slower_for_good_is_no_reason_to_make_few_calls_for_ever() -> None:

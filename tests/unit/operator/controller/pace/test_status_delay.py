@@ -88,13 +88,6 @@ def test_a_first_status_waits_for_many_new_jobs_however_little_is_due() -> None:
     assert waits(status_delay, 1) == pytest.approx(150 * FIRST_SECONDS_A_JOB)
 
 
-def test_jobs_wait_each_for_itself() -> None:
-    status_delay = StatusDelay()
-    assert status_delay.wait(KEY, 0.0, 1)
-    assert status_delay.wait(("default", "other"), 0.5, 1) == SHORTEST_SECONDS
-    assert not status_delay.wait(KEY, SHORTEST_SECONDS, 1)
-
-
 def test_a_small_job_is_written_three_times_from_its_beginning_to_its_end() -> None:
     with World(builders.job(workers=3)) as made:
         made.run(0.3)

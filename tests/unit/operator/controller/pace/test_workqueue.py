@@ -210,12 +210,3 @@ async def test_the_time_is_counted_from_when_the_work_ended():
     queue.add_gathered("a", 0.5)
     assert await taken(queue, 0.4) == []
     assert await taken(queue, 0.2) == ["a"]
-
-
-@simulated
-async def test_nothing_is_remembered_of_keys_that_were_looked_at_long_ago():
-    queue = WorkQueue[str]()
-    for number in range(100):
-        queue.add(f"{number}")
-        assert await taken(queue, 1) == [f"{number}"]
-    assert len(queue._looked_at) <= 2

@@ -182,11 +182,6 @@ def test_a_pod_of_which_no_scheduler_has_said_anything_is_named_too():
     assert made.events_of == "", "a pod without a node has no kubelet"
 
 
-def test_the_message_has_the_containers_own_reason_and_its_node():
-    children, _ = seen(builders.waiting("ImagePullBackOff", "no such image"))
-    assert f"ImagePullBackOff: no such image {PLACE}" in planned(children, 6)[0]
-
-
 def test_a_scheduler_that_says_why_is_heard():
     children, _ = seen(builders.unschedulable("no GPU"), scheduled=False)
     message, made = planned(children, 600)

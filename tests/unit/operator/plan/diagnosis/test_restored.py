@@ -68,18 +68,6 @@ def test_there_is_no_event_before_the_chief_reports_a_restored_step():
     assert job.status["checkpoint"] == {"step": 40}
 
 
-def test_a_restart_without_checkpoints_says_what_would_help():
-    job, _ = look(FREE, {"attempt": 0, "incarnation": 0, "step": 9, "restoredStep": 0})
-    _, made = look(job, {"attempt": 0, "incarnation": 1, "step": 0, "restoredStep": 0}, 1)
-    assert told(made) == ["Normal StartedOver"]
-
-
-def test_a_restart_before_the_first_checkpoint_says_that():
-    job, _ = look(SAVING, {"attempt": 0, "incarnation": 0, "step": 9, "restoredStep": 0})
-    _, made = look(job, {"attempt": 0, "incarnation": 1, "step": 0, "restoredStep": 0}, 1)
-    assert told(made) == ["Warning StartedOver"]
-
-
 @pytest.mark.parametrize("job", [SAVING, FREE])
 def test_a_start_after_others_that_never_came_to_a_step_is_no_news(job: Job):
     """As of workers that there was no room for: the group that is made in their place loses nothing."""

@@ -80,41 +80,6 @@ def test_a_failure_comes_before_a_resize() -> None:
     assert story.job.status["restarts"]["total"] == 1
 
 
-def test_no_pod_name_is_ever_used_twice() -> None:
-    story, seen = Story(), list[str]()
-    story.run()
-    for number, count in enumerate((2, 5, 3, 8, 2, 6), 1):
-        seen += story.tasks
-        story.change(replicas=count)
-        story.settle(at(1000 * number))
-        story.places(now=at(1000 * number + 1))
-        story.run(at(1000 * number + 2))
-        assert len([one for one in story.tasks if one.startswith("worker")]) == count
-    seen += story.tasks
-    assert len(set(seen)) == len(seen)
-
-
-@pytest.mark.parametrize(("count", "wanted"), [(2, 2), (6, 4)])
-def test_the_operator_may_be_killed_after_every_action(count: int, wanted: int) -> None:
-    """Each plan is carried out up to one action, by an operator that knows nothing but what is written."""
-    story = Story()
-    story.run()
-    story.change(replicas=count)
-    for second in range(200):
-        made = plan_answered(story.job, story.children, at(10 + second))
-        if made.status is not None:
-            story.job = builders.with_status(story.job, made.status)
-        if made.status is None and not made.actions:
-            break
-        story.children = builders.carried_out(story.children, replace(made, actions=made.actions[:1]), at(10 + second))
-        workers = {one for one in story.tasks if one.startswith("worker")}
-        assert len({one.rpartition("-")[2] for one in workers}) <= 1, "two groups at once"
-    else:
-        raise AssertionError("never done")
-    assert story.workers["replicas"] == wanted
-    assert len([one for one in story.tasks if one.startswith("worker")]) == wanted
-
-
 def test_the_count_may_change_while_the_group_ends() -> None:
     story = Story()
     story.run()

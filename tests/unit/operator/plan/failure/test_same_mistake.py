@@ -295,13 +295,6 @@ def test_other_aborts_of_a_group_may_come_from_a_lost_peer(first: list[str], sec
     assert run.status["restarts"]["total"] == 2
 
 
-def test_a_segmentation_fault_of_a_group_is_the_programs_fault():
-    run = of("MultiWorkerMirrored")
-    assert run.fails("worker-0", status=builders.failed(139))["phase"] != "Failed"
-    assert run.fails("worker-1", status=builders.failed(139))["reason"] == REASON
-    assert "SIGSEGV (worker-1, exit code 139)" in run.status["message"]
-
-
 REFUSED = builders.failed(exception="ModelFitError: Model.evaluate cannot be used", stepped=True, permanent=True)
 
 

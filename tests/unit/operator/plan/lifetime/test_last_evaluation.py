@@ -192,15 +192,6 @@ def test_an_evaluator_that_a_rule_restarts_is_tried_until_the_deadline(action: s
     assert "was not at work 60 min after training had ended (evaluator-0 failed (exit code 5)" in life.given_up()
 
 
-def test_an_evaluator_that_is_evicted_again_waits_for_its_backoff():
-    life = Life(builders.evicted())
-    life.plan(NOW)
-    life.set("digits-evaluator-0-1", builders.evicted())
-    made = life.plan(at(1))
-    assert (pod_calls(made), made.look_again_at) == ([], at(10))  # failurePolicy.backoff
-    assert "create digits-evaluator-0-2" in pod_calls(life.plan(at(10)))
-
-
 def test_an_evaluator_of_another_image_is_not_made_again():
     """Nobody knows whether it would ever end."""
     life = Life(builders.evicted(), program=False)

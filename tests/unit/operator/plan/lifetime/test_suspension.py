@@ -15,7 +15,6 @@ from tests.unit.operator.story import Story
 
 CLAIM = {"storage": {"volume": {"persistentVolumeClaim": {"claimName": "digits"}}}}
 SUSPENDED = builders.condition("Suspended")
-EMPTY = {"storage": {"volume": {"emptyDir": {}}}}
 
 
 def conditions(status: dict[str, Any]) -> dict[str, tuple[str, str]]:
@@ -133,14 +132,6 @@ def test_a_run_that_has_ended_well_meanwhile_has_succeeded() -> None:
 def test_an_ended_job_is_not_suspended(phase: str) -> None:
     status = {"phase": phase, "completionTime": "2026-11-21T10:00:00Z"}
     assert not is_suspended(builders.situation(builders.job(suspend=True, status=status)))
-
-
-@pytest.mark.parametrize(("checkpoint", "left"), [(CLAIM, {"step": 40}), (EMPTY, None)])
-def test_a_resumed_job_has_the_checkpoint_that_is_left(checkpoint: dict[str, Any], left: dict[str, int] | None) -> None:
-    status = {"checkpoint": {"step": 40}, "active": {"seconds": 5}, "conditions": [SUSPENDED]}
-    made = plan_answered(builders.job(checkpoint=checkpoint, status=status), Children(), at(1))
-    assert "Resumed" in [one.reason for one in made.events]
-    assert made.status.get("checkpoint") == left
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dtjob.api.status.goodput import Part
 from dtjob.api.status.internal import Doing, Spent
 from dtjob.api.status.status import Status
-from dtjob.plan.lifetime.time_spent import Goodput, Seen, by_part, count, kept_ratio
+from dtjob.plan.lifetime.time_spent import Goodput, Seen, by_part, count
 from dtjob.plan.plan import plan
 from dtjob.plan.seen.children import Children
 from tests.unit.operator import builders
@@ -111,16 +111,6 @@ def test_training_before_a_lost_worker_counts_however_late_the_report_is_read(be
     lost = {name: seconds for name, seconds in parts(found).items() if name not in ("kept", "saving")}
     assert (found.seconds[Part.KEPT], found.seconds[Part.SAVING], sum(lost.values())) == (18, 2, pytest.approx(5))
     assert lost.keys() <= {"restarting", "waitingForPods"}
-
-
-def test_unknown_time_stays_unknown_once_all_tasks_run_again() -> None:
-    gone = after((10, seen(Doing.TRAINING, spent(10, 10))), (2010, seen(Doing.WAITING_FOR_PODS, readable=False)))
-    starts = after((2020, seen(Doing.RESTARTING, readable=False)), begins=gone)
-    for reported in (None, spent(5, 5, begins=10, attempt=1)):
-        found = after((2025, seen(Doing.RESTARTING)), (2030, seen(Doing.TRAINING, reported)), begins=starts)
-        assert found.seconds[Part.UNKNOWN] == 2000
-        assert found.seconds[Part.KEPT] == (15 if reported else 10)
-        assert sum(found.seconds.values()) == 2030
 
 
 def test_a_restart_in_place_that_no_pod_shows_counts_as_restarting() -> None:
@@ -404,37 +394,8 @@ def test_the_public_goodput_has_the_percentage_the_seconds_and_the_steps() -> No
     }
 
 
-def test_fields_that_are_not_known_stay() -> None:
-    before = Status.read({"goodput": {"newer": [1], "seconds": {"kept": "1", "frozen": "2"}}})
-    shown = COUNTED.written_to(before).to_json()["goodput"]
-    assert (shown["newer"], shown["seconds"]["frozen"], shown["seconds"]["kept"]) == ([1], "2", "80")
-
-
-def test_goodput_has_no_percentage_before_a_supervisor_reports_training() -> None:
-    waits = Goodput(NOW, Doing.STARTING, {Part.STARTING: 7.0, Part.UNKNOWN: 100.0})
-    assert waits.percent is None
-    assert "percentage" not in waits.written_to(Status()).to_json()["goodput"]
-    assert Goodput(NOW, Doing.TRAINING, {}, reported=SPENT).percent is None
-
-
 def test_percent_is_never_rounded_up() -> None:
     assert Goodput(NOW, Doing.TRAINING, {Part.KEPT: 999.0, Part.SAVING: 1.0}, reported=SPENT).percent == 99
     assert Goodput(NOW, Doing.TRAINING, {Part.KEPT: 1.0}, reported=SPENT).percent == 100
     # 0.07 and 0.93 add up to a little more than 1 for a computer
     assert Goodput(NOW, Doing.TRAINING, {Part.KEPT: 0.93, Part.SAVING: 0.07}, reported=SPENT).percent == 93
-
-
-def test_the_ratio_is_of_the_time_that_is_known() -> None:
-    assert kept_ratio({Part.KEPT: 3.0, Part.SAVING: 1.0, Part.UNKNOWN: 96.0}) == 0.75
-    assert kept_ratio({Part.UNKNOWN: 96.0}) is None
-
-
-def test_goodput_without_the_time_of_its_last_count_is_counted_from_now() -> None:
-    written = COUNTED.written_to(Status())
-    forgotten = written.but(internal=Status().internal)
-    found = Goodput.of(forgotten, at(500))
-    assert (found.until, found.seconds, found.kept_steps) == (at(500), COUNTED.seconds, 90)
-
-
-def test_nothing_is_counted_before_all_ran() -> None:
-    assert Goodput.of(Status(), NOW) is None

@@ -77,18 +77,6 @@ def test_a_pod_group_is_created_with_the_first_pods_which_are_its_members():
     assert made.status["gang"] == {"provider": "Kubernetes", "minAvailable": 4}
 
 
-def test_a_pod_group_is_created_before_the_pods():
-    kinds = [one.kind for one in plan(gang_job(), Children(), NOW).actions if isinstance(one, Create)]
-    assert kinds.index(KIND) < kinds.index("Pod")
-
-
-def test_a_job_without_a_gang_has_nothing_of_it():
-    made = plan(job(), Children(), NOW)
-    assert of(made, Create) == []
-    assert made.status is not None
-    assert "gang" not in made.status
-
-
 def test_a_later_default_reaches_no_job_that_has_begun():
     unnamed = job(scheduling={"gang": {}})
     began = with_status(unnamed, plan(unnamed, Children(), NOW).status or {})

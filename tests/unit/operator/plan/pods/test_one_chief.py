@@ -92,13 +92,6 @@ def test_a_chief_that_waits_for_its_predecessors_end_says_so():
     assert why_the_chief_waits(builders.situation(job, old)) == ""
 
 
-def test_a_worker_does_not_wait_for_its_earlier_pod():
-    job = builders.job(status=builders.at_attempts({"worker-0": 1}))
-    pods = builders.all_pods(job)
-    pods["worker-0"] = builders.deleting(builders.pod(job, "worker-0", builders.running()))
-    assert why_the_chief_waits(builders.situation(job, *pods.values())) == ""
-
-
 def pods_made(made: Plan) -> list[str]:
     return [one.name for one in made.actions if isinstance(one, Create) and one.kind == "Pod"]
 

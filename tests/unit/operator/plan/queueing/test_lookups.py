@@ -37,14 +37,6 @@ def test_a_class_that_is_not_there_is_waited_for() -> None:
     assert spec_of(story)["priority"] == 1000
 
 
-def test_the_class_of_the_pods_counts_where_there_is_no_label() -> None:
-    story = Story(scheduling={"priorityClassName": "urgent"})
-    story.there["PriorityClass", "urgent"] = a_class(7, "PriorityClass")
-    story.settle()
-    ref = {"group": "scheduling.k8s.io", "kind": "PriorityClass", "name": "urgent"}
-    assert spec_of(story) == {"priorityClassRef": ref, "priority": 7}
-
-
 def test_the_priority_class_may_be_changed_at_any_time() -> None:
     story = Story(HIGH)
     story.there |= {("WorkloadPriorityClass", name): a_class(value) for name, value in (("high", 10), ("low", 1))}

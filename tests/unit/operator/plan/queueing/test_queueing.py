@@ -6,10 +6,9 @@ from dataclasses import replace
 import pytest
 
 from dtjob.objects import kueue
-from dtjob.plan.plan import plan
 from dtjob.plan.seen.workload import Kueue
 from tests.unit.operator import builders
-from tests.unit.operator.builders import NOW, at
+from tests.unit.operator.builders import at
 from tests.unit.operator.queued import CLAIM, QUEUE, Story, condition, kinds
 
 OTHER = {kueue.QUEUE: "team-b"}
@@ -58,16 +57,6 @@ def test_the_message_of_a_queued_job_has_kueues_message() -> None:
     assert story.own("QuotaReserved") == ("False", "Pending")
 
 
-def test_a_job_with_quota_waits_for_its_admission_checks() -> None:
-    story = Story()
-    story.settle()
-    check = {"name": "nodes", "state": "Pending", "message": "asking for 3 nodes"}
-    story.say(condition("QuotaReserved", True), admission={"clusterQueue": "research"}, admissionChecks=[check])
-    story.settle()
-    assert story.stands == ("Suspended", "QuotaReserved")
-    assert story.pods == []
-
-
 def test_admitted_pods_go_where_their_flavour_is() -> None:
     story = running()
     entry = story.job.status["queue"]
@@ -91,15 +80,6 @@ def test_the_placement_of_pods_is_in_the_status_before_they_are_created() -> Non
     del story.there["ResourceFlavor", "spot"]  # what is written counts from now on
     story.run()
     assert all(pod["spec"]["nodeSelector"] == {"pool": "spot"} for pod in story.pods)
-
-
-def test_a_flavour_that_is_not_there_is_waited_for() -> None:
-    story = Story()
-    story.settle()
-    story.admit(flavours={"cpu": "gone"})
-    made = story.look()
-    assert story.stands == ("Suspended", "Admitted")
-    assert (story.pods, made.look_again_at) == ([], at(10))
 
 
 def test_a_replaced_pod_gets_the_same_place() -> None:
@@ -298,11 +278,6 @@ def test_labels_mean_nothing_where_there_are_no_queues() -> None:
     story = Story(kueue=Kueue.IGNORED)
     story.run()
     assert (story.stands[0], story.workload) == ("Running", None)
-
-
-def test_a_job_without_the_label_is_as_ever() -> None:
-    job = builders.job()
-    assert plan(job, replace(Story({}).children), NOW) == plan(job, Story({}, kueue=Kueue.IGNORED).children, NOW)
 
 
 def test_a_prebuilt_workload_is_adopted() -> None:

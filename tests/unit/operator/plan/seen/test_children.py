@@ -74,13 +74,6 @@ def test_a_task_is_up_while_it_runs_and_when_it_has_done_its_part():
     assert [view.task.id for view in views if view.evaluates] == ["evaluator-0"]
 
 
-def test_a_pods_creation_time_and_the_time_when_its_training_ended():
-    pod = builders.pod(JOB, "worker-0", builders.ended(1, at(7)), created=at(2))
-    assert (children.created_at(pod), children.ended_at(pod)) == (at(2), at(7))
-    for status in (builders.running(), builders.evicted(), {}):
-        assert children.ended_at(builders.pod(JOB, "worker-0", status)) is None
-
-
 def test_owned_is_by_uid_and_not_by_label():
     ours, others = builders.pod(JOB, "worker-0"), builders.pod(builders.job(uid="earlier"), "worker-1")
     orphan = builders.pod(JOB, "chief-0")

@@ -3,18 +3,17 @@
 
 import json
 import math
-from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from dtjob import times
-from dtjob.api.status.progress import EvaluationResult, Metric, Progress
+from dtjob.api.status.progress import EvaluationResult, Metric
 from dtjob.api.status.status import Status
 from dtjob.objects.shared import shared_objects
 from dtjob.plan.plan import plan
 from dtjob.plan.seen.children import Children
-from dtjob.plan.seen.progress import latest_reports, next_write, only_progress_differs, with_progress
+from dtjob.plan.seen.progress import latest_reports, only_progress_differs, with_progress
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
 
@@ -154,11 +153,6 @@ def test_only_the_evaluators_report_gives_the_evaluation():
     result = EvaluationResult(step=100, metrics=(Metric(name="accuracy", value="0.9"),))
     assert (made.evaluation, made.progress, made.checkpoint) == (result, None, None)
     assert with_progress(JOB, NONE, {"chief-0": {"evaluation": evaluation}}, NOW) == NONE
-
-
-def test_the_next_write_is_a_while_after_the_last():
-    every, written = timedelta(seconds=50), Progress(step=3, last_updated_time=at(5))
-    assert (next_write(None, every, at(50)), next_write(written, every, at(50))) == (None, at(55))
 
 
 def test_progress_is_written_after_the_clock_was_set_back():
