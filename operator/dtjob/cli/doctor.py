@@ -3,7 +3,6 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from enum import StrEnum
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -29,29 +28,21 @@ _PROVIDERS = {
 }
 
 
-class Level(StrEnum):
-    """How a thing is: of a note some jobs cannot run, or not as well; of a problem none can."""
-
-    OK = "ok"
-    NOTE = "note"
-    PROBLEM = "problem"
-    NOT_SEEN = "not seen"
-
-
-OK, NOTE, PROBLEM, NOT_SEEN = Level
+OK, NOTE, PROBLEM, NOT_SEEN = "ok", "note", "problem", "not seen"
+"""How a thing is: of a note some jobs cannot run, or not as well; of a problem none can."""
 
 
 class Finding(NamedTuple):
     """One thing that was looked at, and what to do about it."""
 
     what: str
-    level: Level
+    level: str
     said: str
     advice: str = ""
 
     def __str__(self) -> str:
         advice = f". {self.advice}" if self.advice else ""
-        return f"{self.level.value:<9} {self.what}: {self.said}{advice}"
+        return f"{self.level:<9} {self.what}: {self.said}{advice}"
 
 
 def look_at_all(cluster: Cluster, now: datetime | None = None) -> Iterator[Finding]:

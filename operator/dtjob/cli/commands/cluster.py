@@ -138,7 +138,7 @@ def doctor(namespace: Namespace = None, kubeconfig: Kubeconfig = None, context: 
 
     problems = 0
     for finding in look_at_all(connected(kubeconfig, context, namespace)):
-        problems += finding.level is PROBLEM
+        problems += finding.level == PROBLEM
         typer.echo(str(finding))
     raise typer.Exit(1 if problems else 0)
 

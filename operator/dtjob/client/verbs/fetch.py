@@ -7,7 +7,6 @@ import tarfile
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 from dtjob.api.names import KIND
 from dtjob.bad_input import BadInput
@@ -82,7 +81,9 @@ def copied(ask: Ask, name: str, top: str, paths: Sequence[str], directory: Path)
     with tempfile.TemporaryFile(dir=directory) as archive:  # /tmp may be memory
         ask([top, "tar", *wanted], archive.write)
         archive.seek(0)
-        names = _unpacked(archive, directory)
+        with tarfile.open(fileobj=archive, mode="r:") as found:
+            names = found.getnames()
+            found.extractall(directory, filter="data")
     if not names:
         raise Refused(f"{name}: {', '.join(paths)}: no such file in {top}; {_there(sizes(ask, top))}")
     return [directory / one for one in names]
@@ -131,10 +132,3 @@ def _there(files: dict[str, int]) -> str:
     top = sorted({file.split("/", 1)[0] for file in files})
     shown = ", ".join(top[:8]) + (", …" if len(top) > 8 else "")
     return f"there are {shown}" if top else "there are no files yet"
-
-
-def _unpacked(archive: Any, directory: Path) -> list[str]:
-    with tarfile.open(fileobj=archive, mode="r:") as found:
-        names = [member.name for member in found.getmembers()]
-        found.extractall(directory, filter="data")
-    return names

@@ -25,16 +25,15 @@ def in_order(pods: Sequence[Object], task: str | None = None) -> list[Object]:
     """Those of this task or role, by task and attempt. Raises BadInput on what is no task."""
     if task is not None and not TASK.fullmatch(task):
         raise BadInput(f"--task: {task} is no task; write for example worker-1, or worker for all of them")
-    ours = [pod for pod in pods if labels.ROLE in labels.of(pod)]
+    ours = [pod for pod in pods if labels.of(pod).get(labels.ROLE) in ORDER]
     if task is not None:
         ours = [pod for pod in ours if task in (task_of(pod), labels.of(pod)[labels.ROLE])]
-    return sorted(ours, key=_key)
+    return sorted(ours, key=lambda pod: (ORDER.index(labels.of(pod)[labels.ROLE]), _index_of(pod), attempt_of(pod)))
 
 
 def task_of(pod: Object) -> str:
     """The task, such as worker-1."""
-    found = labels.of(pod)
-    return f"{found[labels.ROLE]}-{found.get(labels.INDEX, '0')}"
+    return f"{labels.of(pod)[labels.ROLE]}-{_index_of(pod)}"
 
 
 def attempt_of(pod: Object) -> int:
@@ -69,10 +68,8 @@ def state_of(pod: Object, container: str = TRAINING_CONTAINER) -> str:
     return str(state.get("reason") or (pod.get("status") or {}).get("reason") or "pending")
 
 
-def _key(pod: Object) -> tuple[int, int, int]:
-    found = labels.of(pod)
-    role = found[labels.ROLE]
-    return (ORDER.index(role) if role in ORDER else len(ORDER), int(found.get(labels.INDEX, 0)), attempt_of(pod))
+def _index_of(pod: Object) -> int:
+    return int(labels.of(pod).get(labels.INDEX, "0"))
 
 
 def events(cluster: Cluster, name: str) -> list[Object]:
