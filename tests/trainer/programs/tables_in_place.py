@@ -7,7 +7,7 @@ import numpy as np
 
 import dtjob_trainer as dt
 from dtjob_trainer.engines.parameter_server import ParameterServerEngine
-from dtjob_trainer.models import pieces, values
+from dtjob_trainer.models import values
 
 ROWS, WIDTH = 1000, 8
 WHOLE = {"ReadVariableOp", "AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp"}
@@ -45,7 +45,7 @@ def operations_on(tables, graph):
 
 def places_of_values(model):
     """The devices on which a save has the values of all variables, and pieces of them."""
-    found = pieces.rows_there(dict(enumerate(v.value for v in [*model.variables, *model.optimizer.variables])))
+    found = values.rows_there(dict(enumerate(v.value for v in [*model.variables, *model.optimizer.variables])))
     for parts in found.values():
         for rows in parts:
             yield rows.tensor.device
