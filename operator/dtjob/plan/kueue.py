@@ -84,7 +84,10 @@ def _pod_set(job: Job, workload: Workload, assigned: Mapping[str, Any], flavours
         made[COUNT] = count
     if assigned.get("topologyAssignment"):
         made["schedulingGates"] = [{"name": kueue.TOPOLOGY_GATE}]
-        made["annotations"] |= _in_topology(workload.topology_request(name))
+        # Without this annotation Kueue, which is to give the pods a place, never looks at them again.
+        request = workload.topology_request(name)
+        how = next((one for one in ("required", "preferred") if request.get(one)), "unconstrained")
+        made["annotations"] |= {f"{kueue.TOPOLOGY}{how}-topology": request.get(how, "true")}
     selector, tolerations = _of_flavours(assigned, flavours)
     for check in workload.checks:
         for update in check.get("podSetUpdates") or ():
@@ -100,14 +103,6 @@ def _pod_set(job: Job, workload: Workload, assigned: Mapping[str, Any], flavours
     _joined(own, selector, f"Kueue gives replicaSpecs.{name}")
     made |= {"labels": labels, "nodeSelector": selector, "tolerations": tolerations}
     return {key: value for key, value in made.items() if value}
-
-
-def _in_topology(request: Mapping[str, Any]) -> dict[str, str]:
-    """The annotation of pods that Kueue gives a place, without which it never looks at them again."""
-    for how in ("required", "preferred"):
-        if label := request.get(how):
-            return {f"{kueue.TOPOLOGY}{how}-topology": label}
-    return {f"{kueue.TOPOLOGY}unconstrained-topology": "true"}
 
 
 def _count(job: Job, workload: Workload, name: str) -> int | None:

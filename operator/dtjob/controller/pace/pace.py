@@ -61,7 +61,11 @@ class StatusDelay:
         many are due or looked at. `first`: whether it has none yet, for which its user looks."""
         beside = self._beside(key, first)
         waited, much = now - self._since.setdefault(key, now), jobs > MUCH
-        left = min(_most(first, much, beside), self._longest) - waited
+        most = LONGEST_SECONDS if much else SHORTEST_SECONDS
+        if first:
+            crowd = FIRST_SECONDS_A_JOB * beside if beside > MUCH else 0.0
+            most = min(max(LONGEST_FIRST_SECONDS if much else 0.0, crowd), MOST_FIRST_SECONDS)
+        left = min(most, self._longest) - waited
         return max(left, SHORTEST_SECONDS / 2) if left > 0 else 0.0
 
     def forget(self, key: JobKey) -> None:
@@ -77,11 +81,3 @@ class StatusDelay:
         self._first.setdefault(key, 0)
         self._first[key] = max(self._first[key], len(self._first))
         return self._first[key]
-
-
-def _most(first: bool, much: bool, beside: int) -> float:
-    """How long a status waits in all."""
-    if not first:
-        return LONGEST_SECONDS if much else SHORTEST_SECONDS
-    crowd = FIRST_SECONDS_A_JOB * beside if beside > MUCH else 0.0
-    return min(max(LONGEST_FIRST_SECONDS if much else 0.0, crowd), MOST_FIRST_SECONDS)

@@ -32,7 +32,9 @@ def equip(job: Job, task: Task, spec: dict[str, Any]) -> dict[str, Any]:
     if gpus := gpus_of(training):
         spec["tolerations"] = [*(spec.get("tolerations") or []), GPU_TOLERATION]
         _add_shared_memory(spec, training, gpus * SHARED_MEMORY_PER_GPU)
-        if job.spec.program and not _leaves_gpus_alone(job, task):
+        # The trainer hides GPUs from tasks that hold variables or hand out steps.
+        coordinates = job.spec.strategy is Strategy.PARAMETER_SERVER and task.role is Role.CHIEF
+        if job.spec.program and not (coordinates or task.role is Role.PS):
             training["env"] = [{"name": "DTJOB_GPUS", "value": str(gpus)}, *training["env"]]
     elif task.role is Role.EVALUATOR and _gpus_of_role(job, topology.chief_task(job).role):
         # Many images of NVIDIA's show a container all GPUs of its node where it asks for none: the chief's among them.
@@ -54,12 +56,6 @@ def _add_tpu(job: Job, spec: dict[str, Any], training: dict[str, Any]) -> None:
         **resources,
         **{kind: {**(resources.get(kind) or {}), **chips} for kind in ("requests", "limits")},
     }
-
-
-def _leaves_gpus_alone(job: Job, task: Task) -> bool:
-    """Whether the trainer hides GPUs from this task, which holds variables or hands out steps."""
-    coordinates = job.spec.strategy is Strategy.PARAMETER_SERVER and task.role is Role.CHIEF
-    return task.role is Role.PS or coordinates
 
 
 def gpus_of(training: Mapping[str, Any]) -> int:

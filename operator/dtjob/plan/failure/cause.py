@@ -201,7 +201,9 @@ def evidence_of(pod: Manifest) -> Evidence:
     end = facts_of(pod).end
     if end is None:
         end = failed_init_end(status)
-    code, number = _seen_end(end)
+    # A code that somebody saw.
+    code = end.get("exitCode") or None if end.get("reason") not in UNKNOWN_END_REASONS else None
+    number = int(end.get("signal") or signal_of(code) or 0) if code else 0
     stalled = code == STALLED and bool(ProgramEnd.of(str(end.get("message") or "")).straggler)
     own = (str(end.get("reason") or ""), str(status.get("reason") or ""))
     reasons = (Cause.STALLED.value if stalled else "", *own, *(reason for reason, _ in waiting(pod)))
@@ -227,14 +229,6 @@ def failed_init_end(status: dict[str, Any]) -> dict[str, Any]:
         if end.get("exitCode"):
             return {**end, "name": container["name"]}
     return {}
-
-
-def _seen_end(end: dict[str, Any]) -> tuple[int | None, int]:
-    """Exit code and signal's number (0: none) of a failure that somebody saw."""
-    code = end.get("exitCode")
-    if not code or end.get("reason") in UNKNOWN_END_REASONS:
-        return None, 0
-    return int(code), int(end.get("signal") or signal_of(int(code)) or 0)
 
 
 def _name(number: int) -> str:

@@ -240,16 +240,12 @@ def _shown_late(task: Task, pod: Manifest, silent: frozenset[str], began: dateti
         return of_pod(task, pod, Cause.DISRUPTION, now, "was lost with its node")
     if not ended(pod) and (reason := disruption_of(pod)) and (in_time or reason in NODE_GONE):
         return of_pod(task, pod, Cause.DISRUPTION, now, f"was disrupted ({reason})")
-    if in_time and (end := _end_before_deletion(task, pod, now)) and end.cause in SHOWN_LATE:
-        return end
+    if in_time:  # its failure as if nobody had deleted it
+        metadata = {name: value for name, value in pod["metadata"].items() if name != "deletionTimestamp"}
+        view = TaskView.of(task, topology.attempt_of(pod), ({**pod, "metadata": metadata},), now)
+        if (end := failure_of(view, now)) is not None and end.cause in SHOWN_LATE:
+            return end
     return _on_a_silent_node(task, pod, silent, now)
-
-
-def _end_before_deletion(task: Task, pod: Manifest, now: datetime) -> Failure | None:
-    """The failure of the pod as if nobody had deleted it."""
-    metadata = {name: value for name, value in pod["metadata"].items() if name != "deletionTimestamp"}
-    kept = {**pod, "metadata": metadata}
-    return failure_of(TaskView.of(task, topology.attempt_of(pod), (kept,), now), now)
 
 
 def _on_a_silent_node(task: Task, pod: Manifest, silent: frozenset[str], now: datetime) -> Failure | None:

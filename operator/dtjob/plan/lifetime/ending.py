@@ -194,11 +194,8 @@ def succeed(draft: Draft) -> None:
 
 
 def _trained_before(report: Mapping[str, Any]) -> int | None:
-    """The step of the checkpoint that another run has left, if the first process of this job found nothing left to
-    train.
-
-    A later process may have found what an earlier one of this job has trained.
-    """
+    """The step of another run's checkpoint, if the first process of this job found nothing left to train. A later one
+    may have found what an earlier one of this job has trained."""
     step = report.get("restoredStep")
     first = start_of(report) == ProcessStart() and report.get("stepped") is False
     return step if first and step and report.get("step") == step else None

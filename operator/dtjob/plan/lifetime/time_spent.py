@@ -282,15 +282,12 @@ def _part_of_rest(before: Goodput, seen: Seen) -> Part:
     trained = before.doing is Doing.TRAINING
     if before.doing in _UP and not seen.readable:
         return Part.UNKNOWN
-    if trained and seen.doing is Doing.TRAINING and _same_process(before, seen):
+    # A trainer that tells nothing of its time may be the same process, too.
+    process = seen.reported and (seen.reported.attempt, seen.reported.incarnation)
+    last = before.reported
+    same = process is None or last.attempt < 0 or (last.attempt, last.incarnation) == process
+    if trained and seen.doing is Doing.TRAINING and same:
         return Part.UNKNOWN
     if trained:  # the time from its last word on
         return _AFTER_TRAINING.get(seen.doing, Part.RESTARTING)
     return _GOES_TO[before.doing]
-
-
-def _same_process(before: Goodput, seen: Seen) -> bool:
-    if seen.reported is None:  # a trainer that tells nothing of its time
-        return True
-    counted = (before.reported.attempt, before.reported.incarnation)
-    return before.reported.attempt < 0 or counted == (seen.reported.attempt, seen.reported.incarnation)

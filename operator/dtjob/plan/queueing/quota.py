@@ -78,7 +78,10 @@ def asked_for(situation: Situation, slices: Slices) -> tuple[Action, ...]:
         return _more(situation, current, successor)
     gone = _without(successor)
     if replica.replicas < min(asked, current.counts()[WORKER]) and not gone and _has_ended_others(situation):
-        return _fewer(situation, current)
+        (full,) = situation.children.found((kueue.KIND, current.name))
+        if full is None or full["metadata"]["uid"] != current.uid:
+            return ()
+        return (current.lower(full, WORKER, replica.replicas, kueue.shape_of(wanted)),)
     return gone
 
 
@@ -106,14 +109,6 @@ def _more(situation: Situation, current: Workload, successor: Workload | None) -
     if successor is None:
         return (Create.of(made),)
     return (successor.ask_anew(made),)
-
-
-def _fewer(situation: Situation, current: Workload) -> tuple[Action, ...]:
-    (full,), wanted = situation.children.found((kueue.KIND, current.name)), situation.spec_job
-    replica = wanted.spec.replica_specs.worker
-    if full is None or replica is None or full["metadata"]["uid"] != current.uid:
-        return ()
-    return (current.lower(full, WORKER, replica.replicas, kueue.shape_of(wanted)),)
 
 
 def _has_ended_others(situation: Situation) -> bool:

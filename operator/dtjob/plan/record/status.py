@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from dtjob.api.phase import ENDED, Phase
 from dtjob.api.status.block import LONGEST_MESSAGE, LONGEST_WORD, StatusBlock, cut, whole
-from dtjob.api.status.condition import Condition, Conditions, valid_reason
+from dtjob.api.status.condition import Condition, valid_reason
 from dtjob.api.status.status import Status
 from dtjob.objects.topology import Task
 
@@ -25,8 +25,10 @@ def set_phase(status: Status, phase: Phase, reason: str, message: str, now: date
             words = (reason, message)
         elif type_ in (COMPLETE, FAILED) and held in (COMPLETE, FAILED):
             words = (reason, "")
+        elif (old := condition(status.conditions, type_)) is not None:
+            words = (reason, "") if old.holds else (old.reason, old.message)
         else:
-            words = _why_not(status.conditions, type_, reason)
+            words = (NOT_SUSPENDED if type_ == SUSPENDED else NOT_FINISHED), ""
         status = set_condition(status, type_, type_ == held, *words, now, always=type_ in ALWAYS_THERE)
     return status.but(
         phase=phase,
@@ -165,15 +167,6 @@ def condition(conditions: Iterable[Condition], type_: str) -> Condition | None:
 def holds(conditions: Iterable[Condition], type_: str) -> bool:
     """Whether this condition holds."""
     return any(one.type == type_ and one.status == "True" for one in conditions)
-
-
-def _why_not(conditions: Conditions, type_: str, reason: str) -> tuple[str, str]:
-    """Reason and message of a condition that does not hold: as they were, or the reason of the phase where it did hold
-    until now."""
-    old = condition(conditions, type_)
-    if old is None:
-        return (NOT_SUSPENDED if type_ == SUSPENDED else NOT_FINISHED), ""
-    return (reason, "") if old.holds else (old.reason, old.message)
 
 
 def running_since(conditions: Iterable[Condition]) -> datetime | None:

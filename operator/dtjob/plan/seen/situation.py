@@ -57,10 +57,12 @@ class Situation:
         # Of all tasks, only the chief's and the evaluator's reports are read; they stand first and last.
         read = (views[0], views[-1])
         reports = latest_reports(read, children.reports)
+        created = [created_at(pod) for view in views for pod in view.pods]
         status = after_set_back(written, now).but(
             observed_generation=job.metadata.generation,
             workers=workers,
-            start_time=written.start_time or _began_at(views, now),
+            # A job without a written status began with its first pod.
+            start_time=written.start_time or (whole(min(*created, now)) if created else None),
         )
         status = say_accepted(with_progress(job, status, reports, now), now)
         return cls(job, children, views, reports, written, status, now, defaults)
@@ -119,12 +121,6 @@ class Situation:
     def training(self) -> tuple[TaskView, ...]:
         """Every task but the evaluator."""
         return self.views if self.evaluator is None else self.views[:-1]
-
-
-def _began_at(views: tuple[TaskView, ...], now: datetime) -> datetime | None:
-    """When a job without a written status began: with its first pod. None if it has no pods."""
-    created = [created_at(pod) for view in views for pod in view.pods]
-    return whole(min(*created, now)) if created else None
 
 
 def _views(job: Job, children: Children, status: Status, now: datetime) -> tuple[TaskView, ...]:
