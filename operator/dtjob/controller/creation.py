@@ -163,7 +163,7 @@ class Creation:
                     async with self._means.slots.of(self._key, f"{type(create).__name__} {create.kind}") as slot:
                         in_vain = outcome and not alone
                         if in_vain or not self._is_wanted():  # or it would be asked for in vain, once it has a slot
-                            slot.leave_unused()
+                            slot.used = False
                             return
                         if await self._one(create):
                             outcome.made.add(what_of(create))

@@ -8,7 +8,7 @@ operator. Names of fields, labels and reasons are those of kueue.x-k8s.io/v1beta
 
 import hashlib
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 from dtjob.api.job import GROUP as JOB_GROUP
@@ -63,21 +63,10 @@ LONGEST_NAME = 63
 """So that a Workload's name can be a label's value too."""
 
 
-@dataclass(frozen=True)
-class Priority:
-    """The class that says who goes first, and its value. `kind` is WorkloadPriorityClass or PriorityClass."""
-
-    kind: str
-    name: str
-    value: int
-
-    def spec(self) -> dict[str, Any]:
-        """The fields of a Workload's spec."""
-        group = GROUP if self.kind == "WorkloadPriorityClass" else "scheduling.k8s.io"
-        return {
-            "priorityClassRef": {"group": group, "kind": self.kind, "name": self.name},
-            "priority": self.value,
-        }
+def priority(kind: str, name: str, value: int) -> dict[str, Any]:
+    """What a Workload's spec says of a WorkloadPriorityClass or PriorityClass, which decides who goes first."""
+    group = GROUP if kind == "WorkloadPriorityClass" else "scheduling.k8s.io"
+    return {"priorityClassRef": {"group": group, "kind": kind, "name": name}, "priority": value}
 
 
 def queue_of(job: Job) -> str | None:
@@ -128,7 +117,7 @@ def _roles_of(job: Job) -> str:
     return hashlib.sha256(json.dumps(roles, sort_keys=True).encode()).hexdigest()[:10]
 
 
-def workload(job: Job, defaults: Defaults, priority: Priority | None, near: bool = False) -> Manifest:
+def workload(job: Job, defaults: Defaults, priority: Mapping[str, Any] | None, near: bool = False) -> Manifest:
     """The job's Workload. `near`: its queue can place pods near each other (`scheduling.topology`). Raises ValueError
     where the job is in no queue."""
     queue = queue_of(job)
@@ -138,14 +127,13 @@ def workload(job: Job, defaults: Defaults, priority: Priority | None, near: bool
     passed_on = {name: text for name, text in _metadata(job, "annotations").items() if name.startswith(PROVISIONING)}
     metadata["annotations"] = {**passed_on, SHAPE: shape_of(job)}
     spec: dict[str, Any] = {"queueName": queue, "active": True, "podSets": _near(job, pod_sets(job, defaults), near)}
-    if priority is not None:
-        spec |= priority.spec()
+    spec |= priority or {}
     if (seconds := _label(job, MAX_EXEC_TIME)) and seconds.isdecimal() and int(seconds) > 0:
         spec["maximumExecutionTimeSeconds"] = int(seconds)
     return {"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, "spec": spec}
 
 
-def replacement(job: Job, defaults: Defaults, priority: Priority | None, replaces: str) -> Manifest:
+def replacement(job: Job, defaults: Defaults, priority: Mapping[str, Any] | None, replaces: str) -> Manifest:
     """The Workload that asks for what the job needs now, all of it or nothing. Meanwhile its pods run with the quota of
     the Workload `replaces`. Kueue counts what it asks for beyond that, and in one step admits it and finishes that
     one."""

@@ -188,7 +188,7 @@ def waiting_words(situation: Situation) -> str:
     return f"{words}; Kueue says: {said}" if said else words
 
 
-def priority(situation: Situation) -> tuple[kueue.Priority | None, str]:
+def priority(situation: Situation) -> tuple[Mapping[str, Any] | None, str]:
     """The class that the job names, and what is said where there is none such. Raises Unread."""
     named = kueue.priority_class_of(situation.group_job, situation.defaults)
     if named is None:
@@ -198,20 +198,19 @@ def priority(situation: Situation) -> tuple[kueue.Priority | None, str]:
         kind, name = named
         field = f"label {kueue.PRIORITY_CLASS}" if kind == "WorkloadPriorityClass" else "scheduling.priorityClassName"
         return None, f"{field}: there is no {kind} {name}; the job is queued as soon as there is"
-    return kueue.Priority(*named, int(found.get("value", 0))), ""
+    return kueue.priority(*named, int(found.get("value", 0))), ""
 
 
 def priority_changes(situation: Situation, workload: Workload) -> tuple[Action, ...]:
     """What to write where the job names another WorkloadPriorityClass. That may change at any time, but for a Workload
     that holds quota and had no such class. A class that is not there changes nothing. Raises Unread."""
     named, now = kueue.priority_class_of(situation.group_job, situation.defaults), workload.priority_class
-    kinds = (named[0] if named else "", now[0] if now else "")
-    if workload.shape is None or named == now or kinds[0] != "WorkloadPriorityClass":
+    if workload.shape is None or named is None or named == now or named[0] != "WorkloadPriorityClass":
         return ()
-    if workload.reserved and kinds[1] != kinds[0]:
+    if workload.reserved and (now is None or now[0] != named[0]):
         return ()
     chosen, _ = priority(situation)
-    return () if chosen is None else (workload.change(chosen.spec(), f"the job's priority class is {chosen.name}"),)
+    return () if chosen is None else (workload.change(chosen, f"the job's priority class is {named[1]}"),)
 
 
 def places_pods(situation: Situation, queue: str) -> bool:

@@ -11,10 +11,9 @@ An API server with cores to spare is asked as much as ever. A large job alone is
 import asyncio
 import math
 from collections import Counter, OrderedDict, deque
-from collections.abc import Hashable, Iterator
-from contextlib import contextmanager
-from types import TracebackType
-from typing import Self
+from collections.abc import AsyncIterator, Hashable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
 
 from dtjob.controller.cluster import JobKey
 
@@ -24,6 +23,13 @@ CALLS_OF_A_JOB = 25
 """Of these, one job's: with calls of 60 ms 400 a second, about what this process can make."""
 LONGEST_REST_SECONDS = 1.0
 """Between two calls of a large job that gives way to small ones, however long the first took."""
+
+
+@dataclass
+class Slot:
+    """A slot while it is held. `used` False: no call was made, which tells nothing of the API server."""
+
+    used: bool = True
 
 
 class Slots:
@@ -39,10 +45,21 @@ class Slots:
         """The jobs in the order in which they are served, with who waits of each."""
         self._looks_again = False
 
-    def of(self, key: JobKey, kind: str) -> "_Slot":
-        """A slot for a call of this job, to be held by `async with`. Calls of one `kind` take equally long in the same
-        namespace."""
-        return _Slot(self, key, (key[0], kind))
+    @asynccontextmanager
+    async def of(self, key: JobKey, kind: str) -> AsyncIterator["Slot"]:
+        """A slot for a call of this job. Calls of one `kind` take equally long in the same namespace."""
+        await self.acquire(key)
+        slot, began = Slot(), _now()
+        try:
+            yield slot
+            if slot.used:  # what failed may have failed at once
+                self.answered((key[0], kind), _now() - began)
+        finally:
+            try:
+                if slot.used and (rest := self.rest(key, _now() - began)):
+                    await asyncio.sleep(rest)
+            finally:
+                self.release(key)
 
     @contextmanager
     def calls(self, key: JobKey, number: int) -> Iterator[None]:
@@ -138,37 +155,6 @@ class Slots:
     def _take(self, key: JobKey) -> None:
         self._free -= 1
         self._held[key] += 1
-
-
-class _Slot:
-    """A slot while it is held."""
-
-    def __init__(self, slots: Slots, key: JobKey, kind: Hashable) -> None:
-        self._slots, self._key, self._kind = slots, key, kind
-        self._used = True
-
-    def leave_unused(self) -> None:
-        """Note that no call was made: it tells nothing of the API server."""
-        self._used = False
-
-    async def __aenter__(self) -> Self:
-        await self._slots.acquire(self._key)
-        self._began = _now()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        took = _now() - self._began
-        try:
-            if not self._used:
-                return
-            if error is None:  # what failed may have failed at once
-                self._slots.answered(self._kind, took)
-            if rest := self._slots.rest(self._key, took):
-                await asyncio.sleep(rest)
-        finally:
-            self._slots.release(self._key)
 
 
 def _now() -> float:

@@ -5,7 +5,6 @@ import pytest
 
 from dtjob.objects import kueue
 from dtjob.objects.defaults import NO_DEFAULTS
-from dtjob.objects.kueue import Priority
 from tests.unit.operator import builders
 from tests.unit.operator.queued import QUEUE, labelled, queued_job
 
@@ -58,9 +57,9 @@ def test_the_label_of_a_class_comes_before_the_pods_class() -> None:
     assert kueue.priority_class_of(job) == ("PriorityClass", "pods")
     job = labelled(job, {**QUEUE, kueue.PRIORITY_CLASS: "high"})
     assert kueue.priority_class_of(job) == ("WorkloadPriorityClass", "high")
-    spec = kueue.workload(job, NO_DEFAULTS, Priority("WorkloadPriorityClass", "high", 100))["spec"]
+    spec = kueue.workload(job, NO_DEFAULTS, kueue.priority("WorkloadPriorityClass", "high", 100))["spec"]
     assert (spec["priority"], spec["priorityClassRef"]["group"]) == (100, "kueue.x-k8s.io")
-    assert Priority("PriorityClass", "pods", 1).spec()["priorityClassRef"]["group"] == "scheduling.k8s.io"
+    assert kueue.priority("PriorityClass", "pods", 1)["priorityClassRef"]["group"] == "scheduling.k8s.io"
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("90", 90), ("0", None), ("soon", None)])
