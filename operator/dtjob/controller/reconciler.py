@@ -138,10 +138,7 @@ class Reconciler:
         now = self._means.clock()
         await self._statuses.catch_up(self._store.memory(key), manifest)
         decided, children = await self._decide(key, job, now)
-        carrying, wait = Carrying(self._means, key, job, decided.actions), 0.0
-        if decided.may_wait:
-            looked_at, first = asyncio.get_running_loop().time(), not job.status.get("phase")
-            wait = self._status_delay.wait(key, looked_at, self._queue.at_hand, first)
+        carrying, wait = Carrying(self._means, key, job, decided.actions), self._wait(key, job, decided)
         failed = bool(self._queue.failures(key))
         order = order_of(job, children, decided, creates=carrying.creates, failed=failed, may_wait=wait > 0)
         if order is not Order.LATER:
@@ -221,6 +218,13 @@ class Reconciler:
                 return plan(job, children, now, defaults), children
             except Unread as unread:
                 children = await look_up(self._cluster, self._means.slots, job, children, unread)
+
+    def _wait(self, key: JobKey, job: Job, decided: Plan) -> float:
+        """For how many seconds the status of this plan may wait; 0 if it may not."""
+        if not decided.may_wait:
+            return 0.0
+        now, first = asyncio.get_running_loop().time(), not job.status.get("phase")
+        return self._status_delay.wait(key, now, self._queue.at_hand, first)
 
 
 async def look_up(cluster: Cluster, slots: Slots, job: Job, children: Children, unread: Unread) -> Children:
