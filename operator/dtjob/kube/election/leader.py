@@ -65,17 +65,15 @@ class Leader:
             self._deadline.cancel()
 
     async def _renew_forever(self) -> None:
+        """Renew until it is lost. One call over a connection whose other end is gone must not cost the lease: there is
+        a second try, over another one. A slow API server has most of the time for the first."""
         while True:
             await asyncio.sleep(self._candidate.retry_seconds)
-            if not await self._renew() and not self._candidate.leads(_now()):
+            renewed = await self._try(self._candidate.renew_within_seconds / 2)
+            if not renewed and self._candidate.leads(_now()):
+                renewed = await self._try()
+            if not renewed and not self._candidate.leads(_now()):
                 self._lose(self._logged or "it ran out")
-
-    async def _renew(self) -> bool:
-        """Whether it was renewed. One call over a connection whose other end is gone must not cost the lease: there is
-        a second try, over another one. A slow API server has most of the time for the first."""
-        if await self._try(self._candidate.renew_within_seconds / 2):
-            return True
-        return self._candidate.leads(_now()) and await self._try()
 
     async def _try(self, seconds: float | None = None) -> bool:
         """Look at the lease and write it where that is right; whether this was done. A call that hangs is given up
@@ -97,17 +95,13 @@ class Leader:
             self._log_once(f"{self._described} could not be taken: {_said(error)}")
             return False
         candidate.wrote(sent)
-        self._put_off_the_end()
         self._logged = None
-        return True
-
-    def _put_off_the_end(self) -> None:
-        """End the process when the lease in hand runs out, whatever its tasks wait for then."""
         if self._deadline is not None:
             self._deadline.cancel()
-        self._deadline = asyncio.get_running_loop().call_at(
-            self._candidate.leads_until, self._lose, f"not renewed for {self._candidate.renew_within_seconds:.1f} s"
-        )
+        # The process ends when the lease in hand runs out, whatever its tasks wait for then.
+        why = f"not renewed for {candidate.renew_within_seconds:.1f} s"
+        self._deadline = asyncio.get_running_loop().call_at(candidate.leads_until, self._lose, why)
+        return True
 
     def _lose(self, why: str) -> None:
         logger.error("%s is lost: %s; ending at once", self._described, why)

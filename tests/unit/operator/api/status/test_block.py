@@ -28,10 +28,6 @@ def test_a_block_is_not_changed_in_place():
         Restarts().total = 3
 
 
-def test_blocks_of_two_kinds_are_never_equal():
-    assert Restarts() != Activity()
-
-
 def test_texts_of_the_status_are_cut_to_their_limit():
     assert (cut("abc", 3), cut("abcd", 3)) == ("abc", "ab…")
     long = LastFailure(task="t" * 300, log_tail="m" * 5000, message="short")

@@ -20,8 +20,3 @@ def test_reasons_have_the_form_that_an_api_server_takes(reason: str, valid: bool
     else:
         with pytest.raises(ValidationError):
             Condition.model_validate(stored)
-
-
-def test_only_a_condition_with_status_true_holds():
-    held = [Condition.model_validate(builders.condition("Running", one)).holds for one in ("True", "False", "Unknown")]
-    assert held == [True, False, False]

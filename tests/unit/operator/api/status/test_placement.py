@@ -4,18 +4,6 @@
 from dtjob.api.status.placement import QueueEntry
 
 
-def test_a_queue_entry_keeps_all_fields_including_unknown_ones() -> None:
-    fields = {
-        "name": "team-a",
-        "workload": "w",
-        "uid": "u",
-        "clusterQueue": "research",
-        "podSets": {"ps": {}},
-        "new": 1,
-    }
-    assert QueueEntry.model_validate(fields).to_json() == fields
-
-
 def test_a_waiting_queue_entry_has_no_fields_of_an_admission() -> None:
     entry = QueueEntry(name="team-a", workload="w").admitted("u", "research", {"ps": {}})
     assert entry.runs
