@@ -35,7 +35,11 @@ def with_settings(manifest: dict[str, Any], settings: Iterable[str]) -> dict[str
         for other, advice in _OF_OTHER_OPTIONS.items():
             if path == other or path.startswith(f"{other}."):
                 raise BadInput(f"--set: {path}: {advice}")
-        manifest = _changed(manifest, _keys(path), manifest_schema(), {}, _Setting(path, text))
+        keys = _keys(path)
+        try:
+            manifest = _changed(manifest, keys, manifest_schema(), {}, text)
+        except ValueError as error:
+            raise BadInput(f"--set: {path}: {error}") from None
     return manifest
 
 
@@ -44,17 +48,6 @@ def said_of(problem: Problem, settings: Iterable[str], otherwise: str) -> str:
     paths = [given.partition("=")[0] for given in settings]
     is_set = any(problem.field.startswith(path) or path.startswith(problem.field or "?") for path in paths)
     return f"{'--set' if is_set else otherwise}: {problem}"
-
-
-class _Setting:
-    """One option."""
-
-    def __init__(self, path: str, text: str) -> None:
-        self.path, self.text = path, text
-
-    def refusal(self, why: str) -> BadInput:
-        """The answer to an option that cannot be."""
-        return BadInput(f"--set: {self.path}: {why}")
 
 
 def _keys(path: str) -> list[Key]:
@@ -73,34 +66,34 @@ def _keys(path: str) -> list[Key]:
     return keys
 
 
-def _changed(value: Any, keys: list[Key], schema: Schema, pod: Schema, setting: _Setting, above: str = "") -> Any:
-    """The value in which the field at `keys` is set. `pod`: Kubernetes' schema, which knows more of a pod's fields."""
-    pod = next((schema_of(name) for at, name in KUBERNETES_PARTS if _is_at(at, above)), pod)
+def _changed(value: Any, keys: list[Key], schema: Schema, pod: Schema, text: str, above: str = "") -> Any:
+    """The value in which the field at `keys` is set to the text. Raises ValueError.
+
+    `pod`: Kubernetes' schema, which knows more of a pod's fields.
+    """
+    parts = {re.escape(at).replace(r"\*", r"\w+"): name for at, name in KUBERNETES_PARTS}
+    pod = next((schema_of(name) for at, name in parts.items() if re.fullmatch(at, above)), pod)
     if not keys:
-        return _typed(setting, schema if _has_type(schema) else pod)
+        return _typed(text, schema if {"type", "format", INT_OR_STRING} & schema.keys() else pod)
     key, rest = keys[0], keys[1:]
     inner = (part_of(schema, key if isinstance(key, str) else 0), part_of(pod, key if isinstance(key, str) else 0))
     if isinstance(key, str):
         if not isinstance(value, dict | None):
-            raise setting.refusal(f"{above} has no fields")
+            raise ValueError(f"{above} has no fields")
         name = f"{above}.{key}" if above else key
-        changed = _changed((value or {}).get(key), rest, *inner, setting, name)
+        changed = _changed((value or {}).get(key), rest, *inner, text, name)
         kept = {field: one for field, one in (value or {}).items() if field != key or changed is not None}
         return kept if changed is None else {**kept, key: changed}
     if not isinstance(value, list | None):
-        raise setting.refusal(f"{above} is no list")
+        raise ValueError(f"{above} is no list")
     entries = list(value or [])
     index = key if isinstance(key, int) else _index(entries, *key)
     if index > len(entries):
-        raise setting.refusal(f"{above} has {len(entries)} entries; the next is [{len(entries)}]")
+        raise ValueError(f"{above} has {len(entries)} entries; the next is [{len(entries)}]")
     if index == len(entries):
         entries.append({key[0]: key[1]} if isinstance(key, tuple) else None)
-    changed = _changed(entries[index], rest, *inner, setting, f"{above}[]")
+    changed = _changed(entries[index], rest, *inner, text, f"{above}[]")
     return [*entries[:index], *([] if changed is None else [changed]), *entries[index + 1 :]]
-
-
-def _is_at(pattern: str, path: str) -> bool:
-    return re.fullmatch(re.escape(pattern).replace(r"\*", r"\w+"), path) is not None
 
 
 def _index(entries: list[Any], field: str, wanted: str) -> int:
@@ -109,13 +102,8 @@ def _index(entries: list[Any], field: str, wanted: str) -> int:
     return next(found, len(entries))
 
 
-def _has_type(schema: Schema) -> bool:
-    return bool({"type", "format", INT_OR_STRING} & schema.keys())
-
-
-def _typed(setting: _Setting, schema: Schema) -> Any:
+def _typed(text: str, schema: Schema) -> Any:
     """The text as a value of the schema's type. A text that is none stays text, and is refused with the manifest."""
-    text = setting.text
     if text == _REMOVED:
         return None
     if schema.get("type") == "string":
@@ -129,4 +117,4 @@ def _typed(setting: _Setting, schema: Schema) -> Any:
     try:
         return json.loads(json.dumps(yaml.safe_load(text), default=str))
     except yaml.YAMLError:
-        raise setting.refusal(f"{text!r} is not YAML; write for example {{a: b}} or [a, b]") from None
+        raise ValueError(f"{text!r} is not YAML; write for example {{a: b}} or [a, b]") from None
