@@ -107,7 +107,8 @@ def serve(asked: socket.socket, parent: int, name: str, begin: Begin) -> NoRetur
     set_name(name)
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the process that asks ends this one by closing the socket
-    _close_all_but(asked.fileno())
+    os.closerange(3, asked.fileno())  # an open copy of a pipe would hide its end
+    os.closerange(asked.fileno() + 1, os.sysconf("SC_OPEN_MAX"))
     _note_environment()
     gc.freeze()  # shared objects are never garbage, and a collection would copy their pages
     asked.send(str(os.getpid()).encode())
@@ -198,9 +199,3 @@ def _write(room: tuple[int, int], strings: Sequence[str]) -> None:
             break
         content += item
     ctypes.memmove(address, content.ljust(length, b"\0"), length)
-
-
-def _close_all_but(kept: int) -> None:
-    """Close all descriptors except standard streams and `kept`. An open copy would hide the end of a pipe."""
-    os.closerange(3, kept)
-    os.closerange(kept + 1, os.sysconf("SC_OPEN_MAX"))

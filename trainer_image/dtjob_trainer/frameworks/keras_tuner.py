@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What dtjob replaces in KerasTuner once the program imports it, and KerasTuner's private names."""
 
-from typing import Any
-
-from dtjob_trainer.frameworks.hooks import Hook
+from dtjob_trainer.frameworks.hooks import Hook, method
 
 _AGAIN = "repeat the trials of a search after a restart"
 
@@ -27,8 +25,5 @@ TUNER_LOADED = Hook(
     does="A search that an earlier process of the job began starts anew. Its trials return what they have.",
     gone=_AGAIN,
 )
-
-
-def begin_search(tuner: Any) -> None:
-    """Have a tuner that has loaded nothing begin its search."""
-    tuner._populate_initial_space()
+begin_search = method("_populate_initial_space", _AGAIN)
+"""Have a tuner that has loaded nothing begin its search."""

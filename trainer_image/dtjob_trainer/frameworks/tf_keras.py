@@ -5,7 +5,7 @@ from importlib import import_module
 from typing import Any
 
 from dtjob_trainer.frameworks import packages
-from dtjob_trainer.frameworks.hooks import Hook, in_training, read
+from dtjob_trainer.frameworks.hooks import Hook, attribute, imported, in_training, method, read
 from dtjob_trainer.frameworks.keras3 import hooks_of
 
 _MODEL = "tf_keras.src.engine.training:Model"
@@ -50,6 +50,13 @@ MEANS = Hook(
     gone="call a loss outside of replicas",
 )
 
+counter_of = attribute("_train_counter", "restore the number of steps")
+"""The variable in which a model counts its steps."""
+conformed = method("_conform_to_outputs", "build losses and metrics")
+"""Given compiled losses or metrics, outputs, and targets or weights: the latter in the structure of the outputs."""
+warn_of_missing = imported("tf_keras.src.optimizers.utils:filter_empty_gradients")
+"""Warn of variables without a gradient, as an optimizer does: of pairs of gradients and variables."""
+
 
 def allow_means(loss: Any, allowed: bool) -> bool:
     """Say whether a `loss` may take means under a strategy. Returns what was said before."""
@@ -71,11 +78,6 @@ def is_built(optimizer: Any) -> bool:
 def is_compiled(model: Any) -> bool:
     """Whether a model was compiled."""
     return bool(read(model, "_is_compiled", "see whether a model was compiled"))
-
-
-def counter_of(model: Any) -> Any:
-    """The variable in which a model counts its steps."""
-    return read(model, "_train_counter", "restore the number of steps")
 
 
 def in_order(model: Any, logs: Any) -> Any:
@@ -131,13 +133,3 @@ def losses_of(container: Any) -> list[Any]:
     import tensorflow as tf
 
     return list(tf.nest.flatten(read(container, "_losses", "see which losses a model was compiled with")))
-
-
-def conformed(container: Any, y_pred: Any, structure: Any) -> Any:
-    """Targets or weights as a container of compiled losses or metrics has them for `y_pred`."""
-    return read(container, "_conform_to_outputs", "build losses and metrics")(y_pred, structure)
-
-
-def warn_of_missing(pairs: Any) -> None:
-    """Warn of variables without a gradient, as an optimizer does."""
-    import_module("tf_keras.src.optimizers.utils").filter_empty_gradients(pairs)

@@ -35,17 +35,14 @@ def is_peer_loss(error: BaseException, members: int) -> bool:
 
     If so, this process must start again in place.
     """
-    kind = type(error).__name__
-    if members == 1 or not (is_raised_by_tensorflow(error) or _speaks_of_the_group(error)):
+    kind, text = type(error).__name__, str(error).lower()
+    speaks_of_the_group = is_of_tensorflows_class(error) and any(phrase in text for phrase in GROUP_PHRASES)
+    if members == 1 or not (is_raised_by_tensorflow(error) or speaks_of_the_group):
         return False
     if kind == "InternalError" and any(phrase in str(error) for phrase in CONNECTING_PHRASES):
         return True
     if kind in NCCL_ERRORS:
         return "NCCL" in str(error) and not any(phrase in str(error) for phrase in NCCL_MISTAKES)
-    return kind in PEER_ERRORS or (
-        kind == "FailedPreconditionError" and any(phrase in str(error).lower() for phrase in PEER_PHRASES)
-    )
-
-
-def _speaks_of_the_group(error: BaseException) -> bool:
-    return is_of_tensorflows_class(error) and any(phrase in str(error).lower() for phrase in GROUP_PHRASES)
+    if kind == "FailedPreconditionError":
+        return any(phrase in text for phrase in PEER_PHRASES)
+    return kind in PEER_ERRORS

@@ -4,7 +4,7 @@
 import contextlib
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import wraps
 from pathlib import Path
@@ -79,9 +79,10 @@ class Runtime:
         new = [name for name in names if name not in self._said]
         self._said.update(new)
         if new:
-            self.log(
-                f"not reported, as a status holds single numbers and at most {MOST_METRICS} of them: {_some(new)}",
-                level="warning",
+            shown = ", ".join(name[:NAME_SHOWN] for name in new[:NAMES_SHOWN])
+            more = f" and {len(new) - NAMES_SHOWN} more" if len(new) > NAMES_SHOWN else ""
+            self.warn(
+                f"not reported, as a status holds single numbers and at most {MOST_METRICS} of them: {shown}{more}"
             )
 
     @property
@@ -188,11 +189,6 @@ class Runtime:
             task = self.task.id if self.task is not None else None
             step = step if step is None else step + self.progress.steps_before
             log_line.write(sys.stdout, message, level=level, task=task, step=step, values=values)
-
-
-def _some(names: Sequence[str]) -> str:
-    shown = ", ".join(name[:NAME_SHOWN] for name in names[:NAMES_SHOWN])
-    return shown if len(names) <= NAMES_SHOWN else f"{shown} and {len(names) - NAMES_SHOWN} more"
 
 
 _current = Runtime()
