@@ -276,9 +276,9 @@ def test_an_object_that_is_changed_again_and_again_is_repaired_less_and_less_oft
 
     with world(builders.job()) as made:
         watcher, made.cluster._watcher = made.cluster._watcher, meddle
-        made.run(3600)
+        made.run(1200)
         repairs = made.cluster.calls.count(f"repair {kind} digits")
-        assert AT_ONCE < repairs < AT_ONCE + 8 + 3600 / WAIT.longest
+        assert AT_ONCE < repairs < AT_ONCE + 8 + 1200 / WAIT.longest
         assert len(made.pods) == 3
         made.cluster._watcher = watcher
         made.run(WAIT.longest)
