@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The situation: observed once, and seen again only where a new attempt changes what is seen."""
 
-from dtjob.api.status.workers import Workers
+from dtjob.api.job import Job
+from dtjob.api.status.workers import Resizing, Workers
+from dtjob.objects import topology
 from dtjob.objects.shared import shared_objects
 from dtjob.plan.actions import Create, Delete
 from dtjob.plan.plan import plan
 from dtjob.plan.seen.children import Children
-from dtjob.plan.seen.situation import Situation, workers_of
+from dtjob.plan.seen.situation import Situation, sized, workers_of
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
 
@@ -78,3 +80,30 @@ def test_a_job_that_is_not_elastic_has_as_many_as_its_spec_says() -> None:
     """The spec of a suspended job may change."""
     found = workers_of(builders.job(workers=5), Workers(desired=2, replicas=2))
     assert (found.desired, found.replicas) == (5, 5)
+
+
+ELASTIC = builders.job(replicaSpecs={"chief": {}, "worker": {"replicas": 5}}, elasticPolicy={"minReplicas": 1})
+
+
+def test_a_changed_count_is_news() -> None:
+    found = workers_of(ELASTIC, Workers(desired=4, replicas=2, adjusted_time=NOW))
+    assert (found.desired, found.replicas, found.adjusted_time) == (5, 2, None)
+
+
+def test_only_elastic_jobs_and_jobs_being_resized_change_their_workers() -> None:
+    def changes(job: Job, resizing: Resizing | None = None) -> bool:
+        return builders.situation(job, workers=Workers(desired=2, replicas=2, resizing=resizing)).changing is not None
+
+    assert changes(ELASTIC)
+    assert not changes(builders.job())
+    assert changes(builders.job(), Resizing(to=3, reason="Room", message=""))
+    assert not changes(builders.job("Default"))
+
+
+def test_the_job_has_the_tasks_of_its_group() -> None:
+    job = builders.job(workers=5, evaluator=True)
+    made = sized(job, Workers(desired=5, replicas=2))
+    assert [task.id for task in topology.tasks(made)] == ["chief-0", "worker-0", "worker-1", "evaluator-0"]
+    assert topology.cluster_hash(made) == topology.cluster_hash(builders.job(workers=2, evaluator=True))
+    assert len(topology.tasks(job)) == 7
+    assert sized(job, None) is job
