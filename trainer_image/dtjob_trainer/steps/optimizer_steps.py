@@ -17,7 +17,6 @@ import tensorflow as tf
 from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.frameworks import hooks, keras3, variables
 from dtjob_trainer.placement import joined, shard, sums, tracker
-from dtjob_trainer.steps import replicas
 
 OnUnknown = Callable[[Any], object]
 """Called with a table if nobody knows how rows are looked up in it (`placement.sums.OnUnknown`)."""
@@ -140,15 +139,15 @@ def _update(optimizer: Any, _: Any, grads: Sequence[Any], trainable_variables: S
     def update_with_means(grads: Sequence[Any]) -> None:
         means = [(grad + so_far.value) / every for grad, so_far in zip(grads, totals, strict=True)]
         update(means)
-        replicas.assign(totals, [tf.zeros_like(mean) for mean in means])
+        _assign(totals, [tf.zeros_like(mean) for mean in means])
 
     def accumulate(grads: Sequence[Any]) -> None:
-        replicas.assign(totals, [grad + so_far.value for grad, so_far in zip(grads, totals, strict=True)])
+        _assign(totals, [grad + so_far.value for grad, so_far in zip(grads, totals, strict=True)])
 
     if every:  # Keras decides in each replica by itself whether this step updates
         grads = [tf.convert_to_tensor(grad) for grad in grads]  # of sparse ones dense sums are kept
         is_due = tf.equal((keras3.calls_of(optimizer) + 1) % every, 0)
-        replicas.decide(is_due, update_with_means, accumulate, grads)
+        _decide(is_due, update_with_means, accumulate, grads)
     else:
         update(grads)
     _update_averages(optimizer)
@@ -194,12 +193,12 @@ class LossScale:
             optimizer.inner_optimizer.apply(grads, trainable_variables=trainable_variables)
 
         unscaled = [unscale(grad, variable) for grad, variable in zip(grads, variables, strict=True)]
-        replicas.decide(finite, update, lambda _: None, unscaled)
+        _decide(finite, update, lambda _: None, unscaled)
         grows = tf.logical_and(finite, tf.equal(steps, optimizer.dynamic_growth_steps - 1))
         adjusted = tf.where(finite, tf.where(grows, used * 2.0, used), used * 0.5)
         counted = tf.where(tf.logical_and(finite, tf.logical_not(grows)), steps + 1, 0)
         values = [tf.where(tf.equal(scale, used), adjusted, scale), tf.cast(counted, steps.dtype)]
-        replicas.assign([optimizer.dynamic_scale, optimizer.step_counter], values)
+        _assign([optimizer.dynamic_scale, optimizer.step_counter], values)
 
 
 def averages_of(optimizer: Any) -> list[tuple[Any, Any]]:
@@ -231,9 +230,54 @@ def _update_averages(optimizer: Any) -> None:
         new = kept * tf.convert_to_tensor(average) + (1 - kept) * tf.convert_to_tensor(variable)
         average.assign(new)
         if overwrites is not None:
-            tf.cond(overwrites, lambda: replicas.done(variable.assign(new)), replicas.done)
+            tf.cond(overwrites, lambda: _done(variable.assign(new)), _done)
 
     count = len(pairs)
     trained, averages = zip(*pairs, strict=True)
-    whole = [replicas.value_of(variable) for variable in trained]
-    replicas.update(averages, of_one, whole, [first] * count, [overwrites] * count)
+    whole = [_value_of(variable) for variable in trained]
+    _update_copies(averages, of_one, whole, [first] * count, [overwrites] * count)
+
+
+def _decide(condition: Any, chosen: Callable[[Any], None], otherwise: Callable[[Any], None], values: Any) -> None:
+    """Run `chosen` where `condition` (a scalar, the same in all replicas) is true, else `otherwise`, in each replica.
+
+    Both take `values`, this replica's tensors. The decision is made once for all replicas: no strategy can update
+    variables within a condition that each replica meets by itself.
+    """
+
+    def of_one(condition: Any, run: Callable[[Callable[[Any], None]], Any]) -> None:
+        tf.cond(condition, lambda: _done(run(chosen)), lambda: _done(run(otherwise)))
+
+    def of_all(strategy: Any, condition: Any, values: Any) -> None:
+        first = strategy.experimental_local_results(condition)[0]
+        of_one(first, lambda branch: strategy.extended.call_for_each_replica(branch, args=(values,)))
+
+    if variables.meets_to_assign():
+        tf.distribute.get_replica_context().merge_call(of_all, args=(condition, values))
+    else:
+        of_one(condition, lambda branch: branch(values))
+
+
+def _done(_: Any = None) -> Any:
+    """What both branches of a condition give."""
+    return tf.constant(0)
+
+
+def _update_copies(updated: Sequence[Any], function: Callable[..., None], *values: Sequence[Any]) -> None:
+    """Call `function` on what each replica holds of each variable (Keras's or TensorFlow's), and of its `values`."""
+
+    def of_all(strategy: Any, values: Any) -> None:
+        for variable, mine in zip(updated, values, strict=True):
+            strategy.extended.update(_value_of(variable), function, args=tuple(mine), group=False)
+
+    variables.merge_call(of_all, tf.distribute.get_strategy(), list(zip(*values, strict=True)))
+
+
+def _assign(assigned: Sequence[Any], values: Sequence[Any]) -> None:
+    """Assign each variable its value, which all replicas have computed alike."""
+    _update_copies(assigned, lambda variable, value: variable.assign(value), values)
+
+
+def _value_of(variable: Any) -> Any:
+    """The `tf.Variable`, also a distributed one, of a Keras variable."""
+    return variable.value if isinstance(variable, keras.Variable) else variable
