@@ -175,7 +175,6 @@ def _make_strategy(here: runtime.Runtime, task: Task) -> None:
     """Make the strategy of the job ambient, with all that `fit` and `train` need."""
     import keras
 
-    from dtjob_trainer.data import randomness
     from dtjob_trainer.frameworks import datasets, hooks
     from dtjob_trainer.models import initial_values
     from dtjob_trainer.strategies import ambient, create
@@ -188,7 +187,7 @@ def _make_strategy(here: runtime.Runtime, task: Task) -> None:
     if not task.in_cluster:
         os.environ["TF_CONFIG"] = json.dumps(task.tf_config_of_one())
     initial_values.watch(here.strategy, task)
-    randomness.watch_interleave()
+    hooks.put(datasets.INTERLEAVE, datasets.noting_order)
     if task.in_cluster or task.is_evaluator:
         hooks.put(datasets.CACHE_FILE, datasets.cache_of_task(task.name, task.id))
     here.shutdown.catch()

@@ -131,7 +131,7 @@ class Source(ABC):
         """Told how many tasks have shared the batches so far of the pass that `epoch` or `elements` goes on with."""
 
     def epoch(self, number: int, first_step: int) -> Iterator[Batch]:
-        """The batches of pass `number` over the data, from `first_step` of it on."""
+        """The batches of pass `number` over the data, from `first_step` on. Raises DataError if one does not fit."""
         if self.most is not None and first_step >= self.most:
             return
         held, first = [iter(self.elements(number, first_step))], self.compared is not None
@@ -141,8 +141,12 @@ class Source(ABC):
                 stream.free(held)
                 self.ended(number, step)
                 return
-            batch = self.batch_of(element, step)
-            yield replace(batch, marks=self.marks_of(element)) if first else batch
+            with tf.device("CPU:0"):
+                found = self.cut(element, tf.constant(step))
+            if not found.fits:
+                self.complain(element, step)
+            marks = self.marks_of(element) if first else ()
+            yield replace(found, count=int(found.count), total=int(found.total), marks=marks)
             first = False
         if next(held[0], None) is None:  # to its end, without which a cache() in it would begin anew
             stream.free(held)
@@ -165,14 +169,6 @@ class Source(ABC):
 
     def ended(self, number: int, step: int) -> None:  # noqa: B027
         """Told where `elements` end after `step` and before `most`; raises DataError where they must not."""
-
-    def batch_of(self, element: Any, step: int) -> Batch:
-        """What `cut` takes of an element of `elements`, as a batch in memory. Raises DataError if it does not fit."""
-        with tf.device("CPU:0"):
-            found = self.cut(element, tf.constant(step))
-        if not found.fits:
-            self.complain(element, step)
-        return replace(found, count=int(found.count), total=int(found.total))
 
     def decode(self, *inputs: Any) -> tuple[Any, Any, Any]:
         """In the graph: a batch's inputs → (x, y, sample weights), with None for what there is not."""

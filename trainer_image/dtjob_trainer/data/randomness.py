@@ -7,7 +7,7 @@ TensorFlow is asked by the objects that are given, and by its registry of operat
 from collections.abc import Iterator, Set
 from typing import Any
 
-from dtjob_trainer.frameworks import datasets, hooks, tensorflow
+from dtjob_trainer.frameworks import datasets, tensorflow
 
 NO_STATE = frozenset({
     "AllToAll", "Assert", "Case", "CrossReplicaSum", "DatasetToSingleElement", "DeepCopy", "DeviceIndex",
@@ -129,11 +129,6 @@ def in_any_order(dataset: Any) -> bool:
     return any(map(datasets.is_in_any_order, parts)) or any(
         "deterministic" in getattr(node, "attr", ()) and node.attr["deterministic"].s == b"false" for node in nodes
     )
-
-
-def watch_interleave() -> None:
-    """Have `Dataset.interleave` keep on its Datasets, as `map` does, whether it was told `deterministic=False`."""
-    hooks.put(datasets.INTERLEAVE, datasets.noting_order)
 
 
 def operations_of(part: Any) -> set[str]:

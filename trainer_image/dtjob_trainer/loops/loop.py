@@ -151,7 +151,7 @@ class FitLoop:
             run.saves.restore_again()
         began = run.saves.history[0][1]
         if self._scale_lr and began != tasks:  # the global batch is the same, and so are the rates
-            self._engine.trained.scale_schedules(began / tasks)
+            self._engine.trained.scale_learning_rate(began / tasks, schedules_alone=True)
         mine = self._callbacks.set_state(loop.callbacks)
         loop.callbacks = []  # the arrays among them are the callbacks' now
         same = run.sums(not mine) == [0]

@@ -354,13 +354,12 @@ class TrainedModel(ABC):
         found = [as_keras3(v) for v in self.model.variables if id(v) not in counts]
         return named("model", [v for v in found if not is_local(v)]), named("local", [v for v in found if is_local(v)])
 
-    def scale_learning_rate(self, factor: int) -> None:
-        """Multiply the learning rate, or all of a schedule's. Raises ValueError for a schedule of the user's own."""
-        optimizers.scale_learning_rate(self.model.optimizer, factor)
+    def scale_learning_rate(self, factor: float, *, schedules_alone: bool = False) -> None:
+        """Multiply the learning rate, or all of a schedule's. Raises ValueError for a schedule of the user's own.
 
-    def scale_schedules(self, factor: float) -> None:
-        """Multiply the rates of a schedule, which no checkpoint has; a rate that is one number stays."""
-        optimizers.scale_learning_rate(self.model.optimizer, factor, schedules_alone=True)
+        - schedules_alone: leave a rate that is one number, which checkpoints have, as it is.
+        """
+        optimizers.scale_learning_rate(self.model.optimizer, factor, schedules_alone=schedules_alone)
 
 
 def number(value: Any) -> Any:
