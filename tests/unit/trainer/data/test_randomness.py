@@ -106,18 +106,14 @@ def test_a_pipeline_repeats_only_what_a_new_process_would_draw_again(
     assert (not randomness.unrepeatable(dataset, from_begin=from_begin)) is repeats
 
 
-def test_a_part_with_deterministic_false_is_found_in_the_whole_pipeline() -> None:
+def test_a_part_with_deterministic_false_is_found_in_the_whole_pipeline_and_inside_functions() -> None:
     assert randomness.in_any_order(MapDataset(source=LooseDataset()))
     assert not randomness.in_any_order(MapDataset(source=MapDataset(deterministic=False)))
-
-
-def test_a_part_with_deterministic_false_inside_a_function_is_found() -> None:
     loose = MapDataset("RangeDataset")
     node = SimpleNamespace(op="ParallelMapDatasetV2", attr={"deterministic": SimpleNamespace(s=b"false")})
     definition = SimpleNamespace(node=[], library=SimpleNamespace(function=[SimpleNamespace(node_def=[node])]))
-    loose._functions = lambda: [  # type: ignore[method-assign]
-        SimpleNamespace(function=SimpleNamespace(graph=SimpleNamespace(as_graph_def=lambda: definition)))
-    ]
+    function = SimpleNamespace(graph=SimpleNamespace(as_graph_def=lambda: definition))
+    loose._functions = lambda: [SimpleNamespace(function=function)]  # type: ignore[method-assign]
     assert randomness.in_any_order(loose)
     node.attr["deterministic"].s = b"default"
     assert not randomness.in_any_order(loose)

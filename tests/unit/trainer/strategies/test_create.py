@@ -36,18 +36,20 @@ def test_a_program_that_hides_its_gpus_is_asked_nothing(monkeypatch: pytest.Monk
     create.see_gpus(2, print)
 
 
-def test_a_task_that_was_given_gpus_does_not_train_without(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("for_gpus", "error", "says"),
+    [
+        (False, StrategyError, r"given 2 of nvidia\.com/gpu.*is for CPUs alone.*tensorflow\[and-cuda\]"),
+        (True, MissingDeviceError, r"does not find them: CUDA's libraries may be missing"),  # maybe not on another node
+    ],
+)
+def test_a_task_that_was_given_gpus_does_not_train_without(
+    monkeypatch: pytest.MonkeyPatch, for_gpus: bool, error: type[Exception], says: str
+) -> None:
     see(monkeypatch, 0)
-    monkeypatch.setattr(tf.test, "is_built_with_cuda", lambda: False)
-    with pytest.raises(StrategyError, match=r"given 2 of nvidia\.com/gpu.*is for CPUs alone.*tensorflow\[and-cuda\]"):
+    monkeypatch.setattr(tf.test, "is_built_with_cuda", lambda: for_gpus)
+    with pytest.raises(error, match=says):
         create.see_gpus(2, print)
-
-
-def test_gpus_that_are_not_found_may_be_there_on_another_node(monkeypatch: pytest.MonkeyPatch) -> None:
-    see(monkeypatch, 0)
-    monkeypatch.setattr(tf.test, "is_built_with_cuda", lambda: True)
-    with pytest.raises(MissingDeviceError, match=r"does not find them: CUDA's libraries may be missing"):
-        create.see_gpus(1, print)
 
 
 @pytest.mark.parametrize(("given", "there", "told"), [(0, 0, 0), (0, 2, 0), (2, 2, 0), (2, 1, 1)])
