@@ -14,7 +14,7 @@ import keras
 import tensorflow as tf
 
 from dtjob_trainer.contract.strategy import Traits
-from dtjob_trainer.errors import FitError
+from dtjob_trainer.errors import FitError, FrameworkError
 from dtjob_trainer.frameworks import hooks, keras3
 from dtjob_trainer.frameworks.keras3 import global_generator, one_generator
 from dtjob_trainer.models import metric_states, optimizers
@@ -81,8 +81,8 @@ class KerasModel(TrainedModel):
         else:
             try:
                 _build_by_call(self.model, x, y, sample_weight, custom=custom)
-            except Exception:
-                if not need_no_call:
+            except Exception as error:
+                if isinstance(error, FrameworkError) or not need_no_call:
                     raise
                 self._check_built()
         self._generator = global_generator()

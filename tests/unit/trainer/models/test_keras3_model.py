@@ -8,6 +8,8 @@ import pytest
 import tensorflow as tf
 
 from dtjob_trainer.contract.strategy import TRAITS
+from dtjob_trainer.errors import FrameworkError
+from dtjob_trainer.frameworks import hooks, keras3
 from dtjob_trainer.models.keras3_model import KerasModel
 
 
@@ -55,3 +57,18 @@ def test_the_error_of_a_model_that_cannot_be_built_is_that_of_its_call() -> None
     model.compile("sgd")
     with pytest.raises(ValueError, match="input"):
         KerasModel(model, TRAITS["Mirrored"]).build(tf.TensorSpec([None, 2]), tf.TensorSpec([None, 2]), None)
+
+
+class OwnStep(keras.Sequential):
+    """A model with a step of its own."""
+
+    def train_step(self, data: Any) -> Any:
+        raise NotImplementedError
+
+
+def test_a_name_that_keras_lacks_is_told_though_the_layers_are_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = OwnStep([keras.Input((2,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    monkeypatch.setattr(keras3, "compiled_loss", hooks.attribute("_renamed_loss", "see the losses"))
+    with pytest.raises(FrameworkError, match="_renamed_loss, so dtjob cannot see the losses"):
+        KerasModel(model, TRAITS["Mirrored"]).build(tf.TensorSpec([None, 2]), tf.SparseTensorSpec([None, 1]), None)
