@@ -19,7 +19,7 @@ BUILDS = "models/keras3_model.py builds at the start, from specs, in every strat
 STEP = "engines/ trace a step that is the same under every strategy"
 JIT = "of how Keras compiles its own functions"
 OWN = "called where the model's class has its own; test_one_device.py trains one"
-SUMMED = "models/optimizer_steps.py does the same with what is summed over the replicas"
+SUMMED = "steps/optimizer_steps.py does the same with what is summed over the replicas"
 SCALED = "steps/optimizer_steps.py does the same, once for all replicas"
 
 NOT_ASKED = {

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a checkpoint holds beside variables. It is written and read through `RunState` alone.
 
-To keep one more value, add a field here and set it in the loop. Whoever changes what an existing field means raises
-FORMAT.
+To keep one more value that the loop sets, add a field to `FitState` or `TrainState`. A restore brings it back with the
+others. A field of `RunState` must also be copied in `Run.restore` (loops/training_run.py). Give a new field a default:
+older checkpoints lack it. An older trainer refuses a checkpoint that has it. Whoever changes what an existing field
+means raises FORMAT.
 """
 
 import types

@@ -155,7 +155,7 @@ accumulators = attribute("_accumulators", "update rows without reading the whole
 trained_by = attribute("_trainable_variables", "know which variables an optimizer updates")
 """The variables that a built optimizer updates."""
 compiled_loss = attribute("_compile_loss", "see which losses a model was compiled with")
-"""The loss that a model was compiled with, as one object; None if there is none."""
+"""The loss that a model was compiled with, as one object; None if there is none. Only ragged or sparse data asks."""
 compiled_metrics = attribute("_compile_metrics", "see which metrics a model was compiled with")
 """The metrics that a model was compiled with, as one object; None if there are none."""
 loss_function = attribute("_compute_loss", "compute the loss of a model")
