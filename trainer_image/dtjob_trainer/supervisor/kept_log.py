@@ -127,9 +127,8 @@ class KeptLog:
             data = data.removesuffix(b"\n")[len(self._begin) + 1 - self._most :]  # the end of a line that is too long
             with self._lock:
                 self._kept += self._begin + data.replace(b"\n", b"\n" + self._begin) + b"\n"
-                if len(self._kept) > self._most:
-                    del self._kept[: -self._most]
-                    del self._kept[: self._kept.find(b"\n") + 1]
+                if (over := len(self._kept) - self._most) > 0:  # up to the end of the line in which that is
+                    del self._kept[: self._kept.find(b"\n", over - 1) + 1]
 
     def _text(self) -> bytes:
         with self._lock:

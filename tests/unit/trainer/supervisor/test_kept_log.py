@@ -122,6 +122,7 @@ kept = KeptLog("worker-1.0", Tails(""), fail, lambda _: None, 0.01, 200)
 print("a line that comes in two parts: ", end="", flush=True)
 time.sleep(0.2)
 print("the second", flush=True)
+time.sleep(0.2)
 print("x" * 500, flush=True)
 while len(tried) < 20:
     time.sleep(0.01)
