@@ -53,7 +53,7 @@ def _watch_calls() -> None:
     hooks.put(framework.CALLED, lambda own: framework.left_unconverted(hooks.around(_call)(own)))
 
 
-def _call(own: Callable[..., Any], function: Any, *args: Any, **kwargs: Any) -> Any:
+def _call(own: Callable[..., Any], function: Any, /, *args: Any, **kwargs: Any) -> Any:
     if not _inlining.get() or tf.executing_eagerly() or framework.has_attributes(function):
         return own(function, *args, **kwargs)
     strategy = tf.distribute.get_strategy()

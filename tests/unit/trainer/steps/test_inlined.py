@@ -61,6 +61,11 @@ def of_array(array: Any, factor: float = 2.0) -> Any:
     return factor * tf.reduce_sum(array) * len(array.get_shape())
 
 
+@tf.function
+def with_names_of_ours(own: Any, function: Any) -> Any:
+    return function(own)
+
+
 COUNT = tf.Variable(1.0)
 
 
@@ -85,6 +90,7 @@ def counted_before(value: Any) -> Any:
         lambda value: signed(2.0, np.int32(3)) + value,
         lambda value: of_array(np.ones(3)),
         lambda value: of_array(array=[np.float32(1.0)][0]) + of_array(np.ones([2, 2], np.float32), factor=3.0),
+        lambda value: with_names_of_ours(own=value, function=tf.square),
         lambda value: tf.function(lambda: [1.0, None, {"a": 2}])()[2]["a"].dtype.is_integer * value,
         counted_before,
     ],
