@@ -263,7 +263,7 @@ def _gather(call: Call) -> Any:
         return call.places[1] if not batch and axis == [0] and call.rank(1) else None
     if call.rows == [0]:
         return call.places[0] if not batch and axis[0] else None
-    return call.places[0] if batch and call.blocks_agree else None
+    return call.places[0] if batch > 0 and call.blocks_agree else None
 
 
 _RULES: dict[str, Rule] = {
