@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Keras callbacks in our loop: which ones are refused, and how they are called."""
 
+import math
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
@@ -61,6 +62,8 @@ class Callbacks:
         """The classes of callbacks that were given and are not called."""
         of_loop = package.History, package.ProgbarLogger  # this loop keeps the one and prints as the other
         self._all = [each for each in given if keras_name(each) != LEFT_OUT and type(each) not in of_loop]
+        if asynchronous:
+            self._all = [_by_epochs(callback, package) for callback in self._all]
         for callback in self._all:
             _check(callback, package)
         self.history = next((each for each in given if type(each) is package.History), None) or package.History()
@@ -319,6 +322,27 @@ def _why_one_at_a_time(callback: Any) -> str:
         "before it, and one worker trains at a time; to use all workers, use "
         f"{by_epochs + ', or ' if by_epochs else ''}on_epoch_begin and on_epoch_end"
     )
+
+
+def _by_epochs(callback: Any, package: Any) -> Any:
+    """The callback, or one that looks at each epoch in place of Keras's TerminateOnNaN, which looks at each batch."""
+    if type(callback) is not package.TerminateOnNaN:
+        return callback
+
+    class TerminateOnNaN(package.Callback):  # type: ignore[misc]
+        def on_epoch_end(self, epoch: int, logs: Mapping[str, Any] | None = None) -> None:
+            loss = (logs or {}).get("loss")
+            if loss is not None and not math.isfinite(loss):
+                sys.stdout.write(f"Epoch {epoch}: Invalid loss, terminating training\n")
+                self.model.stop_training = True
+
+        def get_state(self) -> dict[str, Any]:
+            return {}
+
+        def set_state(self, state: Any) -> None:
+            pass
+
+    return TerminateOnNaN()
 
 
 def _make_bar(package: Any, *, live: bool) -> Any:

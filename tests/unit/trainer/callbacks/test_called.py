@@ -88,6 +88,17 @@ def made(*given: Any, chief: bool = True, asynchronous: bool = False) -> Any:
     return callbacks.Callbacks(list(given), trained, here, SimpleNamespace(tasks=1, index=0), "auto")
 
 
+@pytest.mark.parametrize(("loss", "stops"), [(float("nan"), True), (float("inf"), True), (0.5, False)])
+def test_terminate_on_nan_looks_at_epochs_where_batches_end_in_no_order(loss: float, stops: bool) -> None:
+    run = made(keras.callbacks.TerminateOnNaN(), asynchronous=True)
+    run.reset()
+    run.train_begin(2, 4)
+    run.epoch_end(0, {"loss": loss}, 4)
+    assert run.stop_training == stops
+    assert not run.per_batch
+    assert not run.one_at_a_time
+
+
 def test_each_callback_gets_the_state_of_its_class_in_any_order() -> None:
     chief = made(Counts(1), CountsOthers(2), Counts(3))
     mine = [CountsOthers(), Counts(), Counts()]
