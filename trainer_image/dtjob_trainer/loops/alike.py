@@ -2,7 +2,7 @@
 """What `fit` and `evaluate` must be given alike in every task, and the messages if something differs."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dtjob_trainer.data import marks
 from dtjob_trainer.data.batches import Source
@@ -79,11 +79,14 @@ def see_rates_agree(group: "Group", rates: Sequence[float]) -> None:
 
 
 def order_of(
-    seed: int, shuffle: bool | str, class_weight: Mapping[int, float] | None, validation_freq: Any
+    seed: int, shuffle: bool | str, class_weight: Mapping[int, float] | None, validated: Sequence[bool]
 ) -> dict[str, float]:
-    """What decides the order of data, its weights and when to validate, as numbers by the name of the argument."""
+    """What decides the order of data, its weights and when to validate, as numbers by the name of the argument.
+
+    - validated: whether there is a validation after each epoch.
+    """
     weights = sorted((int(label), f"{float(weight):.6g}") for label, weight in (class_weight or {}).items())
-    given = {"seed": seed, "shuffle": shuffle, "class_weight": weights, "validation_freq": validation_freq}
+    given = {"seed": seed, "shuffle": shuffle, "class_weight": weights, "validation_freq": validated}
     return {name: digest(value) for name, value in given.items()}
 
 
