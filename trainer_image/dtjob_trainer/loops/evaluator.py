@@ -87,7 +87,7 @@ class _Evaluator:
                 missed = [str(each) for each in earlier if every and each not in self._evaluated]
                 self._evaluated.update(earlier)  # told once
                 if missed:
-                    shown = ", ".join(missed[:MISSED_SHOWN]) + " …" * (len(missed) > MISSED_SHOWN)
+                    shown = ", ".join(missed[:MISSED_SHOWN]) + f" … {missed[-1]}" * (len(missed) > MISSED_SHOWN)
                     here.warn(
                         f"evaluation.checkpoints is Every, but {len(missed)} had been removed before this evaluator "
                         f"looked (of steps {shown}); raise checkpoint.maxToKeep, or save less often"
