@@ -2,7 +2,7 @@
 """What `fit` and `evaluate` must be given alike in every task, and the messages if something differs."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dtjob_trainer.data import marks
 from dtjob_trainer.data.batches import Source
@@ -13,6 +13,9 @@ if TYPE_CHECKING:  # their modules import TensorFlow, and nothing here needs tha
     from dtjob_trainer.callbacks.called import Callbacks
     from dtjob_trainer.passes.epochs import Epochs
     from dtjob_trainer.strategies.collective import Group
+
+MOST_EPOCHS = 10_000
+"""Of how many epochs to compare whether there is a validation after each."""
 
 _DATA = "give every task the same data; dtjob takes each task's share of it"
 
@@ -79,14 +82,13 @@ def see_rates_agree(group: "Group", rates: Sequence[float]) -> None:
 
 
 def order_of(
-    seed: int, shuffle: bool | str, class_weight: Mapping[int, float] | None, validated: Sequence[bool]
+    seed: int, shuffle: bool | str, class_weight: Mapping[int, float] | None, validation_freq: Any
 ) -> dict[str, float]:
-    """What decides the order of data, its weights and when to validate, as numbers by the name of the argument.
-
-    - validated: whether there is a validation after each epoch.
-    """
+    """What decides the order of data, its weights and when to validate, as numbers by the name of the argument."""
     weights = sorted((int(label), f"{float(weight):.6g}") for label, weight in (class_weight or {}).items())
-    given = {"seed": seed, "shuffle": shuffle, "class_weight": weights, "validation_freq": validated}
+    # a container of the program's own may print its address, which differs in each task
+    after = validation_freq if isinstance(validation_freq, int) else [n in validation_freq for n in range(MOST_EPOCHS)]
+    given = {"seed": seed, "shuffle": shuffle, "class_weight": weights, "validation_freq": after}
     return {name: digest(value) for name, value in given.items()}
 
 

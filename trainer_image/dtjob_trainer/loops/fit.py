@@ -17,9 +17,6 @@ from dtjob_trainer.models.keras3_model import trained_model
 from dtjob_trainer.process import runtime
 from dtjob_trainer.strategies.collective import Group
 
-COMPARED_EPOCHS = 10_000
-"""Of how many epochs the tasks compare whether there is a validation after each."""
-
 
 @runtime.may_be_cut_off
 @own_fit.runs_own
@@ -130,8 +127,7 @@ def fit(
     called = Callbacks(callbacks, trained, here, group, verbose)
     _remark(here, trained, called)
     course = data.epochs(training, x)
-    validated = [] if validation is None else [validates(epoch) for epoch in range(min(course.epochs, COMPARED_EPOCHS))]
-    alike.agree(group, course, validation, alike.order_of(seed, shuffle, class_weight, validated), called)
+    alike.agree(group, course, validation, alike.order_of(seed, shuffle, class_weight, validation_freq), called)
     here.shapes = lambda: building.shapes_of(model, training.spec())
     here.progress.report(state="starting", **({} if (total := course.total(0)) is None else {"totalSteps": total}))
     with initial_values.held():

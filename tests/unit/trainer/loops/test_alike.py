@@ -32,7 +32,7 @@ def agree(
     first: int = 0,
     steps: int | None = None,
     validation: Any = None,
-    order: Any = (1, True, None, [True]),
+    order: Any = (1, True, None, 1),
     callbacks: Any = None,
 ) -> None:
     course: Any = SimpleNamespace(source=source or arrays(), epochs=epochs, ended=first, steps=steps)
@@ -59,7 +59,7 @@ ORDERS = {
     "seed": (2, True, None, 1),
     "shuffle": (1, "batch", None, 1),
     "class_weight": (1, True, {0: 1.0, 1: 2.5}, 1),
-    "validation_freq": (1, True, None, [False, True]),
+    "validation_freq": (1, True, None, 2),
 }
 
 
@@ -118,9 +118,18 @@ def test_all_tasks_call_back_at_each_batch_if_one_task_does() -> None:
 
 
 def test_weights_of_classes_are_the_same_in_any_order_and_from_any_processor() -> None:
-    one = alike.order_of(1, True, {0: 1, 1: 2.5}, [])
-    assert one == alike.order_of(1, True, {1: 2.5 + 1e-12, 0: np.float32(1)}, [])
-    assert alike.order_of(1, True, {}, []) == alike.order_of(1, True, None, [])
+    one = alike.order_of(1, True, {0: 1, 1: 2.5}, 1)
+    assert one == alike.order_of(1, True, {1: 2.5 + 1e-12, 0: np.float32(1)}, 1)
+    assert alike.order_of(1, True, {}, 1) == alike.order_of(1, True, None, 1)
+
+
+def test_epochs_of_validation_may_be_in_any_container() -> None:
+    class Epochs:
+        def __contains__(self, epoch: object) -> bool:
+            return epoch in (2, 5)
+
+    assert alike.order_of(1, True, None, Epochs()) == alike.order_of(1, True, None, [5, 2])
+    assert alike.order_of(1, True, None, Epochs()) != alike.order_of(1, True, None, [2])
 
 
 def rates_differ(*rates: list[float]) -> Any:
