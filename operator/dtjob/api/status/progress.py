@@ -98,8 +98,8 @@ def number_text(value: Any) -> str:
 
 
 def speed_text(value: float) -> str:
-    """Steps per second as text: one decimal, and three significant digits below 10."""
-    return f"{value:.1f}" if value >= 10 else f"{value:.3g}"
+    """Steps per second as text: one decimal, and three significant digits below 10, and of what no machine does."""
+    return f"{value:.1f}" if 10 <= value < 1e15 else f"{value:.3g}"
 
 
 def metric_list(values: dict[str, Any]) -> tuple[Metric, ...]:

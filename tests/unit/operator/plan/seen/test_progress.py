@@ -87,6 +87,7 @@ def test_a_loss_that_is_no_number_does_not_reach_the_api_server(value: float):
         {"checkpoint": 7},
         {"checkpoint": {"step": None}},
         {"step": None, "checkpoint": None, "evaluation": None},
+        {"step": 3, "stepsPerSecond": 1e300, "loss": -1e300},
     ],
 )
 def test_a_report_of_another_shape_is_no_reason_to_stop(report: dict[str, Any]):
