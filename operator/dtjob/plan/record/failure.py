@@ -77,11 +77,11 @@ class ProgramEnd:
             return cls(stepped=False)
         for line in reversed(message.splitlines()):
             if (facts := _facts(line)) is not None:
-                stepped, step = _flag(facts.get("stepped")), facts.get("step")
+                stepped, step = _flag(facts.get("stepped")), _step(facts.get("step"))
                 return cls(
                     stepped=stepped,
-                    step=step if stepped and isinstance(step, int) else None,
-                    restored=step if stepped is False and isinstance(step, int) else None,
+                    step=step if stepped else None,
+                    restored=step if stepped is False else None,
                     exception=_one_line(facts.get("exception")),
                     location=_one_line(facts.get("location")),
                     trained=_flag(facts.get("trained")) is True,
@@ -179,6 +179,11 @@ def _killed_before_its_first_step(message: str) -> bool:
 
 def _flag(value: Any) -> bool | None:
     return value if isinstance(value, bool) else None
+
+
+def _step(value: Any) -> int | None:
+    """A step that a status can hold: whoever writes a termination message may write any number."""
+    return value if type(value) is int and 0 <= value < 2**53 else None
 
 
 def _one_line(value: Any) -> str:

@@ -113,6 +113,14 @@ def test_a_line_that_is_not_as_it_should_be_is_read_as_far_as_it_goes():
     assert len(ProgramEnd.of(last_line(exception="x" * 2000)).exception) == LONGEST
 
 
+@pytest.mark.parametrize("step", ["99999999999999999999", str(-(2**63)), "true", "1.5"])
+@pytest.mark.parametrize("stepped", ["true", "false"])
+def test_a_step_that_no_status_holds_is_not_known(stepped: str, step: str) -> None:
+    """The API server would refuse each status with it, so that the job would neither restart nor fail."""
+    found = ProgramEnd.of(f"time=T level=error exitCode=1 stepped={stepped} step={step}")
+    assert (found.step, found.restored) == (None, None)
+
+
 @pytest.mark.parametrize(
     ("one", "other", "alike"),
     [
