@@ -69,6 +69,7 @@ def note_resumed(status: Status, step: int) -> Status:
     newest = _open(status)
     if newest is None:
         return status
+    step = max(0, step)  # a report may say any number, and the API server refuses one below 0
     reached = None if newest.from_step is None else max(newest.from_step, step)
     return _changed(status, newest, to_step=step, from_step=reached)
 
